@@ -1,0 +1,10 @@
+import { defineConfig } from 'drizzle-kit'
+
+// One database a store: `DASH_STORE=ledger npx drizzle-kit generate --custom` starts the next numbered migration.
+const store = process.env['DASH_STORE'] === 'feed' ? 'feed' : 'ledger'
+
+export default defineConfig({
+  dialect: 'sqlite',
+  schema: `./src/adapters/${store}/schema.ts`,
+  out: `./migrations/${store}`,
+})

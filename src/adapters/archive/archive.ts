@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import type { Storage } from 'unstorage'
+import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
+import type { Archive, Witness } from '../../domain/ports.ts'
+import { storageDamaged } from '../../domain/storage.ts'
+import { formatInstant, parseInstant } from '../../domain/time.ts'
+import type { Head } from '../../domain/year/ledger.ts'
+
+const headFile = z.strictObject({
+  seq: z.int().min(1),
+  leaf: z.string().refine(isSha256Hex),
+  time: z.string(),
+})
+
+/**
+ * The archive on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
+ * (decisions.md, part 4). Only raw reads and writes: unstorage's others re-parse JSON and change bytes.
+ */
+export function unstorageArchive(storage: Storage): Archive {
+  const read = async (key: string): Promise<Uint8Array | null> => {
+    const value: unknown = await storage.getItemRaw(key)
+    if (value === null || value === undefined) return null
+    if (value instanceof Uint8Array) return value
+    if (value instanceof ArrayBuffer) return new Uint8Array(value)
+    // Drivers resolve with an Error object, or with a string, where bytes were asked for.
+    throw value instanceof Error ? value : new Error(`the object store gave ${typeof value} instead of bytes for ${key}`)
+  }
+
+  const readHead = async (seq: number): Promise<Head | null> => {
+    const bytes = await read(headKey(seq))
+    if (bytes === null) return null
+    const head = parseHead(bytes)
+    if (head?.seq !== seq) throw storageDamaged(`head ${seq} is not a valid head file`)
+    return head
+  }
+
+  const witnessOf = async (key: string): Promise<Witness> => {
+    const meta = (await storage.getMeta(key, { nativeOnly: true })) as { witness?: unknown }
+    return typeof meta.witness === 'string' ? meta.witness : null
+  }
+
+  return {
+    get: (sha256) => read(objectKey(sha256)),
+
+    async put(sha256, bytes) {
+      if (sha256Hex(bytes) !== sha256) throw new Error(`the bytes given for object ${sha256} have another digest`)
+      await storage.setItemRaw(objectKey(sha256), bytes)
+      const stored = await read(objectKey(sha256))
+      if (stored === null || sha256Hex(stored) !== sha256) {
+        throw storageDamaged(`object ${sha256} does not read back as it was written`)
+      }
+    },
+
+    async newestHead() {
+      const keys = await storage.getKeys('heads')
+      const seqs = keys.flatMap((key) => /^heads:([1-9]\d{0,14})$/.exec(key)?.[1] ?? []).map(Number)
+      if (seqs.length === 0) return null
+      return readHead(Math.max(...seqs))
+    },
+
+    async putHead(head) {
+      const present = await readHead(head.seq)
+      if (present?.leaf === head.leaf) return
+      if (present) throw storageDamaged(`head ${head.seq} exists with another leaf`)
+      const { seq, leaf, time } = head
+      const text = `${JSON.stringify({ seq, leaf, time: formatInstant(time) })}\n`
+      await storage.setItemRaw(headKey(seq), new TextEncoder().encode(text))
+    },
+
+    objectWitness: (sha256) => witnessOf(objectKey(sha256)),
+
+    async headWitness(newest) {
+      const folder = await witnessOf('heads')
+      if (newest === null || folder === null) return folder
+      const file = await witnessOf(headKey(newest.seq))
+      return file === null ? null : `${folder}/${file}`
+    },
+
+    async ping() {
+      await storage.hasItem('heads:1')
+    },
+  }
+}
+
+/** The digest comes from the ledger or a request, so it is checked before it names a path. */
+function objectKey(sha256: string): string {
+  if (!isSha256Hex(sha256)) throw storageDamaged(`${JSON.stringify(sha256.slice(0, 80))} is not a SHA-256 digest`)
+  return `sha256:${sha256.slice(0, 2)}:${sha256}`
+}
+
+function headKey(seq: number): string {
+  return `heads:${seq}`
+}
+
+function parseHead(bytes: Uint8Array): Head | null {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return null
+  }
+  const parsed = headFile.safeParse(value)
+  const time = parsed.success ? parseInstant(parsed.data.time) : null
+  return parsed.success && time !== null ? { seq: parsed.data.seq, leaf: parsed.data.leaf, time } : null
+}

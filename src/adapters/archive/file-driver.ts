@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { open, readdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { defineDriver } from 'unstorage'
+import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
+import { fileWitness } from '../file-witness.ts'
+
+/** No object is near this size; a damaged or planted one must not fill the memory. */
+const OBJECT_MAX_BYTES = 64 * 1024 * 1024
+
+const TEMPORARY_PREFIX = '.writing-'
+
+/**
+ * An unstorage driver for immutable files. unstorage's own truncates in place, never syncs and resolves with an Error
+ * as the value; an archive cannot stand on that.
+ *
+ * A write is: temporary file in the target's folder, fsync, link without overwriting, fsync of the folder, read back.
+ * Writes are synchronous on purpose: they belong to batch jobs, and each step must happen before the next is begun.
+ *
+ * @param root folder of the store; must exist
+ */
+export const immutableFiles = defineDriver((root: string) => ({
+  name: 'immutable-files',
+
+  async getItem(): Promise<never> {
+    throw new Error('objects are bytes: use getItemRaw')
+  },
+
+  async hasItem(key: string): Promise<boolean> {
+    return statSync(pathOf(root, key), { throwIfNoEntry: false })?.isFile() ?? false
+  },
+
+  /** The bytes, or null when the root is there and the file is not. Anything but a regular file is damage. */
+  async getItemRaw(key: string): Promise<Buffer | null> {
+    const path = pathOf(root, key)
+    // Without O_NONBLOCK a pipe in the file's place would block for ever; O_NOFOLLOW refuses a link.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+    let file
+    try {
+      file = await open(path, flags)
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') {
+        requireRoot(root)
+        return null
+      }
+      if (codeOf(error) === 'ELOOP' || codeOf(error) === 'ENOTDIR' || codeOf(error) === 'ENXIO') {
+        throw storageDamaged(`${path} is not a regular file`, error)
+      }
+      if (codeOf(error) === 'EACCES') throw storageUnavailable(`${path} may not be read`, error)
+      throw error
+    }
+    try {
+      const stat = await file.stat()
+      if (!stat.isFile()) throw storageDamaged(`${path} is not a regular file`)
+      if (stat.size > OBJECT_MAX_BYTES) throw storageDamaged(`${path} has ${stat.size} bytes, more than any object`)
+      return await file.readFile()
+    } finally {
+      await file.close()
+    }
+  },
+
+  async setItemRaw(key: string, value: Uint8Array): Promise<void> {
+    requireRoot(root)
+    const path = pathOf(root, key)
+    makeFolders(root, dirname(path))
+    const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
+    try {
+      writeDurably(temporary, value)
+      linkUnlessThere(temporary, path)
+    } finally {
+      unlinkIfThere(temporary)
+    }
+    syncFolder(dirname(path))
+    if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), value) !== 0) {
+      throw storageDamaged(`${path} holds other bytes than the ones written to it`)
+    }
+  },
+
+  /** Keys of the files below a base, `a:b:c`; unfinished temporary files are not keys. */
+  async getKeys(base: string): Promise<string[]> {
+    const folder = pathOf(root, base.replace(/:+$/, ''))
+    try {
+      const names = await readdir(folder, { recursive: true, withFileTypes: true })
+      return names
+        .filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1).replaceAll('/', ':'))
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error
+      requireRoot(root)
+      return []
+    }
+  },
+
+  /** `witness` of the file or folder itself: see {@link fileWitness}. */
+  async getMeta(key: string): Promise<{ witness: string | null }> {
+    return { witness: fileWitness([pathOf(root, key)], Date.now) }
+  },
+}))
+
+/** @throws Refusal `storage_unavailable` when the store's folder is not there: a disk not mounted is no empty store. */
+export function requireRoot(root: string): void {
+  let isFolder
+  try {
+    isFolder = statSync(root, { throwIfNoEntry: false })?.isDirectory() ?? false
+  } catch (cause) {
+    throw storageUnavailable(`the object store's folder ${root} cannot be reached`, cause)
+  }
+  if (!isFolder) throw storageUnavailable(`the object store's folder ${root} is not there`)
+}
+
+function pathOf(root: string, key: string): string {
+  return join(root, ...key.split(':'))
+}
+
+/** Creates the missing folders between the root and `folder`, each durable before the next. */
+function makeFolders(root: string, folder: string): void {
+  if (folder === root || statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
+  makeFolders(root, dirname(folder))
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+  syncFolder(dirname(folder))
+}
+
+function writeDurably(path: string, bytes: Uint8Array): void {
+  const file = openSync(path, 'wx', 0o444)
+  try {
+    for (let written = 0; written < bytes.byteLength; ) written += writeSync(file, bytes, written)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** An existing target stays what it is; the comparison after the write tells whether it is the same. */
+function linkUnlessThere(from: string, to: string): void {
+  try {
+    linkSync(from, to)
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return
+    if (codeOf(error) === 'EPERM' || codeOf(error) === 'ENOTSUP') {
+      throw storageUnavailable(`${dirname(to)} is on a file system without hard links, which objects need`, error)
+    }
+    throw error
+  }
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}

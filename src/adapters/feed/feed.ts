@@ -1,0 +1,28 @@
+import type { FeedStore } from '../../domain/ports.ts'
+import type { Database } from '../libsql/database.ts'
+import { importSignals } from './import.ts'
+import { verifiedTitles as verifiedTitlesTable } from './schema.ts'
+import { readWindow, verifiedTitles } from './window.ts'
+
+/** Daily signals and verified titles on libSQL. */
+export function libsqlFeed(database: Database): FeedStore {
+  return {
+    importSignals: (signals) => database.use(({ client }) => importSignals(client, signals)),
+    readWindow: (window) => database.use(({ client }) => readWindow(client, window)),
+    verifiedTitles: (events) => database.use(({ client }) => verifiedTitles(client, events)),
+    saveVerifiedTitle: (source, sourceId, { title, provenance }, verifiedAt) =>
+      database.use(async ({ orm }) => {
+        await orm
+          .insert(verifiedTitlesTable)
+          .values({ source, sourceId, title, provenance, verifiedAt })
+          .onConflictDoUpdate({
+            target: [verifiedTitlesTable.source, verifiedTitlesTable.sourceId],
+            set: { title, provenance, verifiedAt },
+          })
+      }),
+    ping: () =>
+      database.use(async ({ orm }) => {
+        await orm.select({ source: verifiedTitlesTable.source }).from(verifiedTitlesTable).limit(1)
+      }),
+  }
+}

@@ -1,0 +1,50 @@
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+
+/** Tables of the feed database; migrations/feed holds their indexes and what each is for. */
+
+export const signals = sqliteTable(
+  'signals',
+  {
+    source: text('source').notNull(),
+    sourceId: text('source_id').notNull(),
+    day: text('day').notNull(),
+    title: text('title').notNull(),
+    url: text('url'),
+    points: integer('points'),
+    comments: integer('comments'),
+    publishedAt: integer('published_at'),
+    titleProvenance: text('title_provenance'),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.sourceId, table.day] })],
+)
+
+export const events = sqliteTable(
+  'events',
+  {
+    source: text('source').notNull(),
+    sourceId: text('source_id').notNull(),
+    firstDay: text('first_day').notNull(),
+    lastDay: text('last_day').notNull(),
+    earliestPublishedAt: integer('earliest_published_at'),
+    latestPublishedAt: integer('latest_published_at'),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+)
+
+export const sourceDays = sqliteTable(
+  'source_days',
+  { day: text('day').notNull(), source: text('source').notNull() },
+  (table) => [primaryKey({ columns: [table.day, table.source] })],
+)
+
+export const verifiedTitles = sqliteTable(
+  'verified_titles',
+  {
+    source: text('source').notNull(),
+    sourceId: text('source_id').notNull(),
+    title: text('title').notNull(),
+    provenance: text('provenance').notNull(),
+    verifiedAt: integer('verified_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+)

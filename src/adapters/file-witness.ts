@@ -1,0 +1,33 @@
+import { statSync } from 'node:fs'
+import type { Clock, Witness } from '../domain/ports.ts'
+
+/**
+ * A change this recent may be followed by another with the same timestamps, so it is not yet provable. Two seconds
+ * cover the coarsest timestamps of the file systems in use.
+ */
+const SETTLED_MS = 2_000
+
+/**
+ * Witness of a set of paths: device, inode, size and both change times of each, absence included. Null while any of
+ * them changed less than two seconds ago by `clock`, or claims to change in the future.
+ *
+ * Reading a file between two equal witnesses proves that it held those bytes all along
+ * (docs/decisions/0002-what-may-stay-in-memory.md).
+ *
+ * @param paths files or folders; a folder's witness changes when a name in it comes, goes or is replaced
+ * @param clock must be the clock the file system stamps with
+ */
+export function fileWitness(paths: readonly string[], clock: Clock): Witness {
+  const parts: string[] = []
+  for (const path of paths) {
+    const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+    if (!stat) {
+      parts.push('-')
+      continue
+    }
+    const changedMs = Number((stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs) / 1_000_000n)
+    if (changedMs > clock() - SETTLED_MS) return null
+    parts.push(`${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}:${stat.mode}`)
+  }
+  return parts.join('|')
+}

@@ -1,0 +1,151 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import type { InputLine, LineSource } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+
+/** Longest line kept; one row of any source is a small fraction of it. */
+const LINE_MAX_BYTES = 1024 * 1024
+
+const NEWLINE = 0x0a
+
+/** A plain or gzip file on disk; gzip is known by its first bytes, not by its name. */
+export function lineFile(path: string, name: string = path): LineSource {
+  return {
+    name,
+    async *lines() {
+      try {
+        yield* splitLines(await openBytes(path))
+      } catch (error) {
+        throw unreadable(name, error)
+      }
+    },
+  }
+}
+
+/**
+ * Standard input, kept in a private temporary file so that it can be read twice.
+ *
+ * @returns the lines, and what removes the file again
+ */
+export async function spoolInput(
+  input: Readable,
+  temporaryFolder: string,
+): Promise<{ source: LineSource; remove: () => Promise<void> }> {
+  const folder = await mkdtemp(join(temporaryFolder, 'dash-input-'))
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  try {
+    const path = join(folder, 'stdin')
+    await pipeline(input, createWriteStream(path, { mode: 0o600 }))
+    return { source: lineFile(path, '-'), remove }
+  } catch (error) {
+    await remove()
+    throw unreadable('-', error)
+  }
+}
+
+async function openBytes(path: string): Promise<AsyncIterable<Buffer>> {
+  const start = Buffer.alloc(2)
+  const file = await open(path, 'r')
+  try {
+    if (!(await file.stat()).isFile()) throw new Error('it is not a regular file')
+    await file.read(start, 0, 2, 0)
+  } finally {
+    await file.close()
+  }
+  const bytes = createReadStream(path, { highWaterMark: 256 * 1024 })
+  if (start[0] !== 0x1f || start[1] !== 0x8b) return bytes
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 })
+  bytes.on('error', (error) => gunzip.destroy(error))
+  return bytes.pipe(gunzip)
+}
+
+async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<InputLine[]> {
+  let number = 1
+  let rest: Buffer[] = []
+  let restBytes = 0
+  let overlong = false
+  for await (const chunk of chunks) {
+    const lastNewline = chunk.lastIndexOf(NEWLINE)
+    if (lastNewline === -1) {
+      restBytes += chunk.byteLength
+      overlong ||= restBytes > LINE_MAX_BYTES
+      if (overlong) rest = []
+      else rest.push(chunk)
+      continue
+    }
+    const whole = Buffer.concat([...rest, chunk.subarray(0, lastNewline)])
+    const lines = overlong ? decodeAfterOverlong(whole, number) : decodeLines(whole, number)
+    number += lines.count
+    if (lines.kept.length > 0) yield lines.kept
+    rest = [chunk.subarray(lastNewline + 1)]
+    restBytes = chunk.byteLength - lastNewline - 1
+    overlong = false
+  }
+  const last = overlong ? decodeAfterOverlong(Buffer.alloc(0), number) : decodeLines(Buffer.concat(rest), number)
+  if (last.kept.length > 0) yield last.kept
+}
+
+interface Decoded {
+  kept: InputLine[]
+  /** Lines the bytes held, blank ones included. */
+  count: number
+}
+
+function decodeLines(bytes: Buffer, firstNumber: number): Decoded {
+  const kept: InputLine[] = []
+  let texts: (string | null)[]
+  try {
+    texts = new TextDecoder('utf-8', { fatal: true, ignoreBOM: firstNumber > 1 }).decode(bytes).split('\n')
+  } catch {
+    texts = splitBuffers(bytes).map(decodeOrNull)
+  }
+  for (const [index, text] of texts.entries()) {
+    const number = firstNumber + index
+    if (text === null) kept.push({ number, problem: 'not valid UTF-8' })
+    else if (text.length > LINE_MAX_BYTES) kept.push(tooLong(number))
+    else if (text.trim() !== '') kept.push({ number, text })
+  }
+  return { kept, count: texts.length }
+}
+
+/** The bytes end a line whose beginning was too long to keep. */
+function decodeAfterOverlong(bytes: Buffer, firstNumber: number): Decoded {
+  const end = bytes.indexOf(NEWLINE)
+  if (end === -1) return { kept: [tooLong(firstNumber)], count: 1 }
+  const following = decodeLines(bytes.subarray(end + 1), firstNumber + 1)
+  return { kept: [tooLong(firstNumber), ...following.kept], count: following.count + 1 }
+}
+
+function splitBuffers(bytes: Buffer): Buffer[] {
+  const lines: Buffer[] = []
+  let start = 0
+  for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+    lines.push(bytes.subarray(start, end))
+    start = end + 1
+  }
+  lines.push(bytes.subarray(start))
+  return lines
+}
+
+function decodeOrNull(bytes: Buffer): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+function tooLong(number: number): InputLine {
+  return { number, problem: `longer than ${LINE_MAX_BYTES} bytes` }
+}
+
+function unreadable(name: string, error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const why = code === 'ENOENT' ? 'there is no such file' : error.message
+  return new Refusal('input_unreadable', `${name}: ${why}`, { cause: error })
+}

@@ -1,0 +1,67 @@
+import { Refusal } from '../../domain/refusal.ts'
+import { publishYear } from '../../jobs/publish-year.ts'
+import type { PublishReport, PublishResult } from '../../jobs/publish-year.ts'
+import { prepareFolders } from '../data-folder.ts'
+import { EXIT, exitCodeOf } from '../exit-codes.ts'
+import type { CommandContext } from '../program.ts'
+import { openStores, publishPorts } from '../wire.ts'
+
+/** `dash publish-year` */
+export async function publishYearCommand(
+  { config, terminal, signal }: CommandContext,
+  flags: { retryDelay: string; once: boolean; dryRun: boolean },
+): Promise<number> {
+  const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
+  prepareFolders(config, false)
+  const stores = openStores(config, 'batch')
+  const { ports, close } = publishPorts(stores, config, Date.now, terminal.note)
+  try {
+    const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
+    if (result.report.outcome === 'failed' || result.cause !== null) terminal.error(result.report.reason ?? 'failed')
+    terminal.result(result.report, summary(result.report))
+    return exitCode(result, signal)
+  } finally {
+    stores.close()
+    await close()
+  }
+}
+
+function exitCode({ report, cause }: PublishResult, signal: AbortSignal): number {
+  switch (report.outcome) {
+    case 'already-published':
+    case 'dry-run':
+      return EXIT.done
+    case 'published':
+      return cause === null ? EXIT.done : exitCodeOf(cause)
+    case 'gap':
+      return EXIT.gap
+    case 'failed':
+      if (signal.aborted) return EXIT.terminated
+      return workFailed(cause) ? EXIT.failed : exitCodeOf(cause)
+  }
+}
+
+/** Neither a store nor a source is to blame: the work itself did not come to an end. */
+function workFailed(cause: unknown): boolean {
+  return cause === null || (!(cause instanceof Refusal) && exitCodeOf(cause) === EXIT.internal)
+}
+
+function summary({ outcome, asOfDay, publicationId, byteSize, publishedAt, attempt, reason }: PublishReport): string {
+  switch (outcome) {
+    case 'published':
+      return `published ${publicationId} at ${publishedAt}, ${byteSize} bytes, attempt ${attempt}`
+    case 'already-published':
+      return `already published: ${publicationId} at ${publishedAt}`
+    case 'dry-run':
+      return `would publish ${publicationId}, ${byteSize} bytes; nothing was written`
+    case 'gap':
+      return `${asOfDay} is a gap for ever: ${reason}`
+    case 'failed':
+      return `${asOfDay} was not published: ${reason}`
+  }
+}
+
+function parseSeconds(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text)
+  throw new Refusal('usage', `--retry-delay ${JSON.stringify(text)} must be whole seconds, at most 999999`)
+}

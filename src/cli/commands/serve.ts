@@ -1,0 +1,50 @@
+import { pino } from 'pino'
+import { createApp } from '../../server/app.ts'
+import { listenOn } from '../../server/listen.ts'
+import type { Config } from '../config.ts'
+import { prepareFolders } from '../data-folder.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../program.ts'
+import { openStores } from '../wire.ts'
+
+/** Times a request may take to arrive (cli.md, Paths of the server). */
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 15_000
+
+/** `dash serve` */
+export async function serve(context: CommandContext, demo: boolean): Promise<number> {
+  if (!demo) {
+    prepareFolders(context.config, false)
+    return serveConfig(context, context.config, false)
+  }
+  const { openDemo } = await import('../demo.ts')
+  const prepared = await openDemo(context)
+  try {
+    return await serveConfig(context, prepared.config, true)
+  } finally {
+    await prepared.close()
+  }
+}
+
+async function serveConfig({ terminal, signal, version }: CommandContext, config: Config, demo: boolean): Promise<number> {
+  const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: false }))
+  const stores = openStores(config, 'server')
+  const { ledger, archive, year, feed } = stores
+  const isDraining = (): boolean => signal.aborted
+  const checks = { ledger: () => ledger.ping(), archive: () => archive.ping(), feed: () => feed.ping() }
+  const app = createApp({ ledger, archive, year, clock: Date.now, log, checks, isDraining, version, demo })
+  try {
+    const { host, port } = config
+    const timeouts = { headersTimeoutMs: HEADERS_TIMEOUT_MS, requestTimeoutMs: REQUEST_TIMEOUT_MS }
+    const server = await listenOn(app, { host, port, log, isDraining, ...timeouts })
+    const label = demo ? 'DEMO: ' : ''
+    terminal.result({ job: 'serve', url: server.url, demo }, `${label}dash is listening on ${server.url}`)
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    terminal.note(`stopping: open answers may finish for ${config.drainMs / 1000} s; a second signal exits at once`)
+    await server.close(config.drainMs)
+    return EXIT.done
+  } finally {
+    stores.close()
+    log.flush()
+  }
+}

@@ -1,0 +1,34 @@
+import { mkdirSync, statSync } from 'node:fs'
+import { configurationError } from './config.ts'
+import type { Config } from './config.ts'
+
+/**
+ * Makes sure that the data folder and the object store's folder are there (decisions.md, part 5).
+ *
+ * @param creates true for commands that found a data folder; others create only the default one, because a named
+ *   folder that is missing is a disk that is not mounted, and must not be taken for an empty archive
+ * @throws Refusal `configuration`
+ */
+export function prepareFolders(config: Config, creates: boolean): void {
+  if (creates || !config.dataDirNamed) create(config.dataDir)
+  else require(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  if (creates || !config.storeNamed) create(config.storePath)
+  else require(config.storePath, 'object store folder', 'DASH_STORE_URL')
+}
+
+function create(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true })
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw configurationError(`the folder ${folder} cannot be created (${why}); choose another with --data-dir`)
+  }
+}
+
+function require(folder: string, what: string, setting: string): void {
+  const stat = statSync(folder, { throwIfNoEntry: false })
+  if (stat?.isDirectory()) return
+  throw configurationError(
+    `the ${what} ${folder} ${stat ? 'is not a folder' : 'does not exist'}; mount it, create it, or correct ${setting}`,
+  )
+}

@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError, Option } from 'commander'
+import { Refusal } from '../domain/refusal.ts'
+import { readConfig } from './config.ts'
+import type { Config, ConfigFlags } from './config.ts'
+import { describeError, EXIT, exitCodeOf } from './exit-codes.ts'
+import { openTerminal } from './terminal.ts'
+import type { Streams, Terminal } from './terminal.ts'
+
+/** Everything a command gets: its surroundings, resolved once. */
+export interface CommandContext {
+  config: Config
+  terminal: Terminal
+  /** Aborted by SIGINT or SIGTERM. */
+  signal: AbortSignal
+  stdin: NodeJS.ReadStream
+  version: string
+}
+
+export interface Surroundings extends Streams {
+  stdin: NodeJS.ReadStream
+  cwd: string
+  signal: AbortSignal
+}
+
+/** A command's outcome: its exit code. */
+type Run = (context: CommandContext) => Promise<number>
+
+interface SharedFlags {
+  dataDir?: string
+  dotenv?: string
+  json?: boolean
+  quiet?: boolean
+  verbose?: boolean
+  color?: boolean
+}
+
+/** The release, from the package itself. */
+export function releaseVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+/**
+ * Parses a command line and runs its command. Each command's modules are loaded when it runs, so that help is quick.
+ *
+ * @param argv arguments after the program's name
+ * @returns the exit code (cli.md, Conventions)
+ */
+export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+  let exitCode: number = EXIT.done
+  const within = (flags: SharedFlags & ConfigFlags, run: Run): Promise<void> =>
+    runCommand(flags, surroundings, run).then((code) => {
+      exitCode = code
+    })
+  const program = describeProgram(within, surroundings)
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? EXIT.done : EXIT.usage
+  }
+}
+
+type Within = (flags: SharedFlags & ConfigFlags, run: Run) => Promise<void>
+
+function describeProgram(within: Within, { stdout, stderr }: Surroundings): Command {
+  const program = new Command('dash')
+    .description('Publishes a Top Year of news that anyone can replay and prove.')
+    .version(releaseVersion(), '--version')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
+    .addHelpText('before', 'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash publish-year --json\n')
+  shared(
+    program
+      .command('serve')
+      .description('serve the API, the page and the documentation')
+      .option('--host <host>', 'address to listen on (HOST, default 127.0.0.1)')
+      .option('--port <port>', 'port to listen on (PORT, default 3000; 0 takes a free one)')
+      .option('--demo', 'run on a bundled sample in a throw-away folder', false),
+  ).action((flags: SharedFlags & { host?: string; port?: string; demo: boolean }) =>
+    within(flags, async (context) => (await import('./commands/serve.ts')).serve(context, flags.demo)),
+  )
+  const imports = program.command('import').description('bring data in from files')
+  shared(
+    imports
+      .command('signals')
+      .description('import daily signals from NDJSON files, plain or gzip; - is standard input')
+      .argument('<file...>', 'files to read')
+      .addOption(
+        new Option('--on-error <what>', 'what a bad row does to its file').choices(['abort', 'skip']).default('abort'),
+      )
+      .option('--title-provenance <value>', 'vouch for the titles of rows without provenance, <source>:<channel>'),
+  ).action((files: string[], flags: SharedFlags & { onError: 'abort' | 'skip'; titleProvenance?: string }) =>
+    within(flags, async (context) =>
+      (await import('./commands/import-signals.ts')).importSignalsCommand(context, files, {
+        onError: flags.onError,
+        titleProvenance: flags.titleProvenance ?? null,
+      }),
+    ),
+  )
+  shared(
+    program
+      .command('publish-year')
+      .description('publish the Year of the last completed UTC day')
+      .option('--retry-delay <seconds>', 'pause between the attempts of one run', '60')
+      .option('--once', 'make one attempt instead of all that are left', false)
+      .option('--dry-run', 'rank and report; count and write nothing', false),
+  ).action((flags: SharedFlags & { retryDelay: string; once: boolean; dryRun: boolean }) =>
+    within(flags, async (context) => (await import('./commands/publish-year.ts')).publishYearCommand(context, flags)),
+  )
+  return program
+}
+
+/** Flags every command has. */
+function shared(command: Command): Command {
+  return command
+    .option('--data-dir <dir>', 'folder of ledger, feed and objects (DASH_DATA_DIR, default ./dash-data)')
+    .option('--dotenv <file>', 'file of variables (default ./.env where it exists)')
+    .option('--json', 'print one JSON document on standard output')
+    .option('--quiet', 'print nothing when all went well')
+    .option('--verbose', 'say more, and show the stack of an error')
+    .option('--no-color', 'no colours')
+}
+
+async function runCommand(flags: SharedFlags & ConfigFlags, surroundings: Surroundings, run: Run): Promise<number> {
+  const { json = false, quiet = false, verbose = false, color = true } = flags
+  const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
+  try {
+    const config = readConfig(flags, surroundings.env, surroundings.cwd)
+    const { signal, stdin } = surroundings
+    return await run({ config, terminal, signal, stdin, version: releaseVersion() })
+  } catch (error) {
+    if (surroundings.signal.aborted && error === surroundings.signal.reason) {
+      terminal.error('stopped by a signal')
+      return EXIT.terminated
+    }
+    return reportFailure(error, terminal)
+  }
+}
+
+/** Prints an error as one line, with its stack under `--verbose`; returns its exit code. */
+export function reportFailure(error: unknown, terminal: Terminal): number {
+  const exitCode = exitCodeOf(error)
+  terminal.error(describeError(error))
+  if (terminal.verbose || (exitCode === EXIT.internal && !(error instanceof Refusal))) {
+    terminal.note(error instanceof Error ? (error.stack ?? error.message) : String(error))
+  }
+  return exitCode
+}

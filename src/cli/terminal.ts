@@ -1,0 +1,65 @@
+import { styleText, stripVTControlCharacters } from 'node:util'
+
+/** How a command talks: results on stdout, everything else on stderr (cli.md, Conventions). */
+export interface Terminal {
+  /** The one result of a command: a JSON document under `--json`, else its line; under `--quiet` no line. */
+  result(json: unknown, line: string): void
+  /** Something a person should know; not under `--quiet`. */
+  note(message: string): void
+  /** An error, always. */
+  error(message: string): void
+  /** A line that replaces the one before, on a terminal only. */
+  progress(message: string): void
+  verbose: boolean
+  json: boolean
+}
+
+export interface TerminalOptions {
+  json: boolean
+  quiet: boolean
+  verbose: boolean
+  /** False for `--no-color`. */
+  color: boolean
+}
+
+export interface Streams {
+  stdout: NodeJS.WriteStream
+  stderr: NodeJS.WriteStream
+  env: NodeJS.ProcessEnv
+}
+
+export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: Streams): Terminal {
+  const interactive = stderr.isTTY && !env['CI'] && env['TERM'] !== 'dumb'
+  const colored = interactive && options.color && !env['NO_COLOR']
+  let progressShown = false
+  const say = (message: string): void => {
+    if (progressShown) stderr.write('\r\x1b[K')
+    progressShown = false
+    stderr.write(`${message}\n`)
+  }
+  return {
+    json: options.json,
+    verbose: options.verbose,
+    result(json, line) {
+      if (options.json) stdout.write(`${JSON.stringify(json)}\n`)
+      else if (!options.quiet) stdout.write(`${printable(line)}\n`)
+    },
+    note(message) {
+      if (!options.quiet) say(printable(message))
+    },
+    error(message) {
+      say(`${colored ? styleText('red', 'error') : 'error'}: ${printable(message)}`)
+    },
+    progress(message) {
+      if (!interactive || options.quiet) return
+      stderr.write(`\r\x1b[K${printable(message)}`)
+      progressShown = true
+    },
+  }
+}
+
+/** Text from files and sources must not steer the terminal. */
+function printable(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return stripVTControlCharacters(text).replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, ' ')
+}

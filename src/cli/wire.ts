@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileArchive } from '../adapters/archive/open.ts'
+import { yearReader } from '../adapters/archive/year-reader.ts'
+import { libsqlFeed } from '../adapters/feed/feed.ts'
+import { libsqlLedger } from '../adapters/ledger/ledger.ts'
+import { database } from '../adapters/libsql/database.ts'
+import { migrationsOf } from '../adapters/libsql/migrations.ts'
+import { openSourceAgent } from '../adapters/sources/json-request.ts'
+import { sourceTitles } from '../adapters/sources/titles.ts'
+import type { Archive, Clock, FeedStore, Ledger, YearReader } from '../domain/ports.ts'
+import type { PublishPorts } from '../jobs/publish-year.ts'
+import type { Config } from './config.ts'
+import { isDeadProcess, thisProcess } from './process-identity.ts'
+
+/** The stores a command works on. Nothing is opened before its first use; `close` closes what was. */
+export interface Stores {
+  ledger: Ledger
+  feed: FeedStore
+  archive: Archive
+  year: YearReader
+  close(): void
+}
+
+/** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
+const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
+
+/** A batch command has nothing else to do than to wait for a lock. */
+const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
+
+export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
+  const busy = kind === 'server' ? SERVER_BUSY : BATCH_BUSY
+  const ledgerDatabase = database({ url: config.ledgerUrl, migrationsFolder: migrationsOf('ledger'), ...busy })
+  const feedDatabase = database({ url: config.feedUrl, migrationsFolder: migrationsOf('feed'), ...busy })
+  const ledger = libsqlLedger(ledgerDatabase)
+  const archive = fileArchive(config.storePath)
+  return {
+    ledger,
+    feed: libsqlFeed(feedDatabase),
+    archive,
+    year: yearReader(ledger, archive),
+    close() {
+      ledgerDatabase.close()
+      feedDatabase.close()
+    },
+  }
+}
+
+/** What publishing needs besides the stores; `close` ends the connections to the sources. */
+export function publishPorts(
+  stores: Stores,
+  config: Config,
+  clock: Clock,
+  onProgress: (message: string) => void,
+): { ports: PublishPorts; close: () => Promise<void> } {
+  const agent = openSourceAgent()
+  const urls = { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl }
+  return {
+    ports: {
+      ...stores,
+      titles: sourceTitles(agent, urls),
+      clock,
+      sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+      holder: thisProcess(),
+      isDead: isDeadProcess,
+      onProgress,
+    },
+    close: () => agent.destroy(),
+  }
+}

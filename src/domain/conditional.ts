@@ -1,0 +1,12 @@
+/**
+ * Whether an `If-None-Match` field names the current representation (RFC 9110, 13.1.2): weak comparison, `*`,
+ * and lists. Several header lines arrive joined by commas.
+ *
+ * @param field the field's value, or null when the request has none
+ * @param etag the current strong entity tag, quotes included
+ */
+export function matchesEntityTag(field: string | null, etag: string): boolean {
+  if (field === null) return false
+  if (field.trim() === '*') return true
+  return [...field.matchAll(/(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g)].some(([, tag]) => tag === etag)
+}

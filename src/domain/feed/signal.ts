@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { isHttpUrl } from '../http-url.ts'
+import { parseDay, parseInstant } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
+import { isKnownSource, SAVE_KEY_MAX_LENGTH, saveKey } from './source.ts'
+
+/** One observation of one event on one UTC day (decisions.md, part 2). */
+export interface Signal {
+  source: string
+  sourceId: string
+  day: Day
+  title: string
+  url: string | null
+  points: number | null
+  comments: number | null
+  publishedAt: Instant | null
+  /** How the owning source itself vouched for the title, or null for a legacy row. */
+  titleProvenance: string | null
+}
+
+export type ParsedSignal =
+  | { kind: 'signal'; signal: Signal; vouched: boolean }
+  | { kind: 'unknown-source'; source: string }
+  | { kind: 'bad'; reason: string }
+
+const text = z
+  .string()
+  .refine((value) => !value.includes('\0'), 'contains a NUL character')
+  .refine((value) => value.isWellFormed(), 'is not well-formed Unicode (half of a surrogate pair)')
+
+const count = z.int('must be an integer or null').nullable()
+
+const signalRow = z.object({
+  sourceId: text.refine((value) => value !== '', 'is empty'),
+  day: text.transform((value, context) => {
+    const day = parseDay(value)
+    if (day === null) context.addIssue({ code: 'custom', message: 'must be a real YYYY-MM-DD day' })
+    return day ?? ''
+  }),
+  title: text.refine((value) => value.trim() !== '', 'is empty'),
+  url: text.refine(isHttpUrl, 'must be an absolute http(s) URL or null').nullable(),
+  points: count,
+  comments: count,
+  publishedAt: text.nullable().transform((value, context) => {
+    if (value === null) return null
+    const instant = parseInstant(value)
+    if (instant === null) context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant or null' })
+    return instant
+  }),
+  titleProvenance: text.optional(),
+})
+
+/**
+ * One decoded NDJSON row to a signal, or why not (decisions.md, part 2; cli.md, `import signals`).
+ *
+ * @param row the value JSON.parse gave for the line
+ * @param vouchedProvenance provenance that vouches for rows without their own, `<source>:<channel>`, or null
+ */
+export function parseSignal(row: unknown, vouchedProvenance: string | null): ParsedSignal {
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
+    return { kind: 'bad', reason: 'not a JSON object' }
+  }
+  const source = (row as { source?: unknown }).source
+  if (typeof source !== 'string' || source === '') return { kind: 'bad', reason: 'source: must be a nonempty string' }
+  if (!isKnownSource(source)) return { kind: 'unknown-source', source }
+  const parsed = signalRow.safeParse(row)
+  if (!parsed.success) return { kind: 'bad', reason: describe(parsed.error) }
+  const { titleProvenance, ...values } = parsed.data
+  const provenance = titleProvenance ?? vouchedProvenance
+  if (provenance !== null && !vouchesFor(provenance, source)) {
+    return {
+      kind: 'bad',
+      reason: `titleProvenance: ${JSON.stringify(provenance)} must begin with the row's own source, ${JSON.stringify(`${source}:`)}`,
+    }
+  }
+  const keyLength = [...saveKey(source, values.sourceId)].length
+  if (keyLength > SAVE_KEY_MAX_LENGTH) {
+    return {
+      kind: 'bad',
+      reason: `sourceId: the save key has ${keyLength} characters, at most ${SAVE_KEY_MAX_LENGTH} are allowed`,
+    }
+  }
+  const vouched = titleProvenance === undefined && vouchedProvenance !== null
+  return { kind: 'signal', signal: { source, ...values, titleProvenance: provenance }, vouched }
+}
+
+/** True when a provenance value has the form `<source>:<channel>` for this very source. */
+function vouchesFor(provenance: string, source: string): boolean {
+  return provenance.startsWith(`${source}:`) && provenance.slice(source.length + 1).trim() !== ''
+}
+
+function describe(error: z.ZodError): string {
+  return error.issues.map((issue) => `${issue.path.join('.') || 'row'}: ${issue.message}`).join('; ')
+}

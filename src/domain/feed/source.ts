@@ -1,0 +1,56 @@
+/**
+ * Names of sources and of what derives from them (decisions.md, part 1).
+ */
+
+/** The three news sources, whose events compete in `popular`. */
+export const NEWS_SOURCES = ['hn', 'lobsters', 'lesswrong'] as const
+export type NewsSource = (typeof NEWS_SOURCES)[number]
+
+/** The hype cohorts that are ever ranked; any other `hype:<slug>` is stored and counted only. */
+export const HYPE_PROVIDERS = ['github', 'huggingface', 'replicate', 'reddit'] as const
+export type HypeProvider = (typeof HYPE_PROVIDERS)[number]
+
+/** The longest save key, in characters (code points). */
+export const SAVE_KEY_MAX_LENGTH = 132
+
+const PLAIN_SOURCES: ReadonlySet<string> = new Set([...NEWS_SOURCES, 'midjourney', 'github'])
+const HYPE_PATTERN = /^hype:([a-z0-9][a-z0-9-]*)$/
+const RANKED_PROVIDERS: ReadonlySet<string> = new Set(HYPE_PROVIDERS)
+
+/** True for a source whose signals are stored: a name of the table, or any `hype:<slug>`. */
+export function isKnownSource(source: string): boolean {
+  return PLAIN_SOURCES.has(source) || HYPE_PATTERN.test(source)
+}
+
+export function isNewsSource(source: string): source is NewsSource {
+  return (NEWS_SOURCES as readonly string[]).includes(source)
+}
+
+/** The provider of a hype source (`hype:reddit` gives `reddit`), or null for any other source. */
+export function hypeProviderOf(source: string): string | null {
+  return HYPE_PATTERN.exec(source)?.[1] ?? null
+}
+
+/** True when a hype provider is one of the four ranked cohorts. */
+export function isRankedProvider(provider: string): provider is HypeProvider {
+  return RANKED_PROVIDERS.has(provider)
+}
+
+/** `<prefix>-<sourceId>`: `hn-1`, `hype-github-owner/name`. */
+export function saveKey(source: string, sourceId: string): string {
+  return `${source.replace(':', '-')}-${sourceId}`
+}
+
+/** The page where an event of a news source is discussed; null for every other source. */
+export function discussionUrl(source: string, sourceId: string): string | null {
+  switch (source) {
+    case 'hn':
+      return `https://news.ycombinator.com/item?id=${sourceId}`
+    case 'lobsters':
+      return `https://lobste.rs/s/${sourceId}`
+    case 'lesswrong':
+      return `https://www.lesswrong.com/posts/${sourceId}`
+    default:
+      return null
+  }
+}

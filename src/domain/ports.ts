@@ -1,0 +1,148 @@
+import type { Signal } from './feed/signal.ts'
+import type { Day, Instant } from './time.ts'
+import type { ProvedLedger } from './year/chain.ts'
+import type { SourceObservation } from './year/coverage.ts'
+import type { Attempt, Head, LedgerContents, LedgerRow } from './year/ledger.ts'
+import type { VerifiedTitle, YearEvent } from './year/rank.ts'
+import type { YearWindow } from './year/window.ts'
+
+/**
+ * Everything the product asks of the outside. A port states its promise; every adapter and every in-memory twin is
+ * held to it by one contract suite.
+ *
+ * All of them refuse with `storage_unavailable` when the store is not there or cannot be opened or reached, and
+ * with `storage_damaged` when what it holds cannot be what was written. Anything else they throw is a fault.
+ */
+
+/** Epoch milliseconds now. */
+export type Clock = () => Instant
+
+/**
+ * A token that differs whenever what it stands for may have changed, or null while the store cannot tell (the
+ * change would be too recent for its timestamps, or the engine has none). Equal tokens prove equal content.
+ */
+export type Witness = string | null
+
+/** Objects by digest, and heads. */
+export interface Archive {
+  /** The stored bytes, undecoded. null only when proved absent; any doubt throws. */
+  get(sha256: string): Promise<Uint8Array | null>
+  /** Durable, read back and hashed on return. Writing the same digest again is a no-op; other bytes are refused. */
+  put(sha256: string, bytes: Uint8Array): Promise<void>
+  /** The head with the greatest sequence number, or null when there is none. */
+  newestHead(): Promise<Head | null>
+  /** Durable on return. The same head again is a no-op; a different one for the same sequence is refused. */
+  putHead(head: Head): Promise<void>
+  /** Witness of one object's bytes. */
+  objectWitness(sha256: string): Promise<Witness>
+  /** Witness of `newestHead()`, given the head it returned last. */
+  headWitness(newest: Head | null): Promise<Witness>
+  /** Resolves when the store can be reached. */
+  ping(): Promise<void>
+}
+
+/** Who asks for the lease, as an operator would look for it. */
+export interface LeaseHolder {
+  /** Human-readable: host and process. */
+  name: string
+  /** Identity of the process, by which the same host can tell that it has died; null when it cannot. */
+  process: string | null
+}
+
+export type LeaseGrant =
+  { granted: true; token: string } | { granted: false; heldBy: string; since: Instant; until: Instant }
+
+/** Why an entry was not appended although the ledger works. */
+export type AppendRefusal = 'lease-lost' | 'ledger-moved' | 'clock-went-back' | 'too-late'
+
+/** Publications, gaps, attempts and the lease. Append-only, and the database says so. */
+export interface Ledger {
+  /** Both ledgers in one consistent reading. Damaged text refuses; it never ends the process. */
+  read(): Promise<LedgerContents>
+  /** Witness of `read()`. */
+  witness(): Promise<Witness>
+  /** The counted attempts of a day, ascending. */
+  attempts(asOfDay: Day): Promise<Attempt[]>
+  /** The earliest day an attempt was ever counted for. */
+  firstAttemptDay(): Promise<Day | null>
+  /**
+   * Takes the publisher's lease for `forMs`, if it is free, run out, or held by a process `isDead` knows to be dead.
+   */
+  takeLease(
+    holder: LeaseHolder,
+    now: Instant,
+    forMs: number,
+    isDead: (process: string) => boolean,
+  ): Promise<LeaseGrant>
+  /** False when the lease is no longer this token's. */
+  renewLease(token: string, now: Instant, forMs: number): Promise<boolean>
+  releaseLease(token: string): Promise<void>
+  /** Counts one attempt, durable on return; false when the lease is lost or that attempt is counted already. */
+  countAttempt(asOfDay: Day, attempt: number, startedAt: Instant, token: string): Promise<boolean>
+  failAttempt(asOfDay: Day, attempt: number, failedAt: Instant, reason: string): Promise<void>
+  /**
+   * Appends one sealed row in one transaction, durable on return. Inside it the lease must still be held, the
+   * row must follow the last one, its `publishedAt` must exceed every other, and `clock()` must be at most
+   * `withinMs` past its `recordedAt`.
+   */
+  append(row: LedgerRow, guard: { token: string; clock: Clock; withinMs: number }): Promise<AppendRefusal | null>
+  /** Resolves when the ledger can be opened and its migrations are applied. */
+  ping(): Promise<void>
+}
+
+/** Both ledgers and the head, read and proved together. */
+export interface YearReader {
+  /** @throws Refusal `storage_damaged` naming the first thing that cannot be right */
+  read(): Promise<{ proved: ProvedLedger; head: Head | null }>
+}
+
+/** How many of a batch of signals were new, changed a stored one, or changed nothing. */
+export interface ImportCounts {
+  inserted: number
+  replaced: number
+  unchanged: number
+}
+
+/** Daily signals and the titles their sources verified. */
+export interface FeedStore {
+  /** Stores a batch in one transaction, later rows of the same triple winning. */
+  importSignals(signals: readonly Signal[]): Promise<ImportCounts>
+  /**
+   * One consistent reading of a window: every event published in it with known points, at the values of its
+   * latest signal up to the as-of day, and what each source left. Cost grows with the window's events.
+   */
+  readWindow(window: YearWindow): Promise<{ events: YearEvent[]; observed: SourceObservation[] }>
+  /** Verified titles among the given events, by save key. */
+  verifiedTitles(events: readonly YearEvent[]): Promise<Map<string, VerifiedTitle>>
+  saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>
+  ping(): Promise<void>
+}
+
+/** The owning sources, asked for one item's own title. */
+export interface TitleSource {
+  /**
+   * The title as the owning source gives it for this very id.
+   *
+   * @throws Refusal `source_unavailable` when the source cannot be reached or does not answer as it should, and
+   *   `title_not_vouched` when it answers but cannot vouch: deleted, another id, or an empty title
+   */
+  title(event: { source: string; sourceId: string }, signal: AbortSignal): Promise<VerifiedTitle>
+}
+
+/** Refusals of {@link TitleSource}. */
+export type TitleRefusal = 'source_unavailable' | 'title_not_vouched'
+
+/** One line of an input file; `problem` stands in for a line that cannot be text. */
+export type InputLine = { number: number; text: string } | { number: number; problem: string }
+
+/** A file of lines that can be read more than once from its beginning. */
+export interface LineSource {
+  /** As the user named it. */
+  name: string
+  /**
+   * All lines in order, in batches; blank lines are left out but counted in the numbers.
+   *
+   * @throws Refusal `input_unreadable` when the file is missing, unreadable, or a broken or truncated gzip
+   */
+  lines(): AsyncIterable<InputLine[]>
+}

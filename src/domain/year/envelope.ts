@@ -1,0 +1,171 @@
+import { sha256Hex } from '../digest.ts'
+import { discussionUrl } from '../feed/source.ts'
+import { storageDamaged } from '../storage.ts'
+import { formatInstant, parseInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
+import type { Manifest } from './ledger.ts'
+import type { RankedEvent, RankedYear } from './rank.ts'
+import { yearEnvelopeSchema } from './schema.ts'
+import type { Coverage, YearEnvelope, YearFeed, YearItem } from './schema.ts'
+import type { YearWindow } from './window.ts'
+
+export const ALGORITHM_VERSION = 'top-year-v3'
+export const SCHEMA_VERSION = 3
+export const ENVELOPE_KIND = 'top-year-publication'
+
+/** A publication ready to be stored: its exact bytes and the manifest that names them. */
+export interface SealedYear {
+  manifest: Manifest
+  bytes: Uint8Array
+  envelope: YearEnvelope
+}
+
+/**
+ * The publication's bytes (decisions.md, part 3): UTF-8 JSON, keys in the contract's order, no indentation, no
+ * trailing newline. The same arguments give the same bytes.
+ *
+ * @param generatedAt when the ranking was made
+ * @param publishedAt becomes `archivedAt`; the ledger's publication time
+ * @throws ZodError when the ranked items do not form a valid version-3 payload; nothing is sealed then
+ */
+export function sealYear(
+  window: YearWindow,
+  ranked: RankedYear,
+  coverage: Coverage,
+  generatedAt: Instant,
+  publishedAt: Instant,
+): SealedYear {
+  const envelope: YearEnvelope = {
+    schemaVersion: SCHEMA_VERSION,
+    kind: ENVELOPE_KIND,
+    publicationId: `${ALGORITHM_VERSION}-${window.asOfDay}`,
+    algorithmVersion: ALGORITHM_VERSION,
+    asOfDay: window.asOfDay,
+    generatedAt: formatInstant(generatedAt),
+    windowStart: formatInstant(window.windowStart),
+    windowEnd: formatInstant(window.windowEnd),
+    coverage,
+    feed: feedOf(ranked),
+    archivedAt: formatInstant(publishedAt),
+  }
+  yearEnvelopeSchema.parse(envelope)
+  const bytes = new TextEncoder().encode(JSON.stringify(envelope))
+  const manifest: Manifest = {
+    publicationId: envelope.publicationId,
+    algorithmVersion: envelope.algorithmVersion,
+    schemaVersion: envelope.schemaVersion,
+    kind: envelope.kind,
+    asOfDay: envelope.asOfDay,
+    windowStart: window.windowStart,
+    windowEnd: window.windowEnd,
+    generatedAt,
+    publishedAt,
+    sha256: sha256Hex(bytes),
+    byteSize: bytes.byteLength,
+  }
+  return { manifest, bytes, envelope }
+}
+
+/**
+ * Proves stored bytes to be the publication a manifest names (year-feed-history.md, part 4): digest, size, and
+ * every identity field of the envelope; for version 3 also the whole payload's schema, title evidence included.
+ *
+ * @param bytes as the object store returned them, or null when the object is absent
+ * @returns the same bytes, to be served as they are
+ * @throws Refusal `storage_damaged` naming what differs
+ */
+export function proveBytes(manifest: Manifest, bytes: Uint8Array | null): Uint8Array {
+  const where = `object ${manifest.sha256} of ${manifest.publicationId}`
+  if (bytes === null) throw storageDamaged(`${where} is absent`)
+  if (bytes.byteLength !== manifest.byteSize) {
+    throw storageDamaged(`${where} has ${bytes.byteLength} bytes instead of ${manifest.byteSize}`)
+  }
+  if (sha256Hex(bytes) !== manifest.sha256) throw storageDamaged(`${where} does not match its digest`)
+  const envelope = parseEnvelope(bytes, where)
+  const expected: Record<string, string | number> = {
+    schemaVersion: manifest.schemaVersion,
+    kind: manifest.kind,
+    publicationId: manifest.publicationId,
+    algorithmVersion: manifest.algorithmVersion,
+    asOfDay: manifest.asOfDay,
+  }
+  for (const [field, value] of Object.entries(expected)) {
+    if (envelope[field] !== value) throw storageDamaged(`${where}: ${field} differs from the manifest`)
+  }
+  const times: Record<string, Instant> = {
+    generatedAt: manifest.generatedAt,
+    windowStart: manifest.windowStart,
+    windowEnd: manifest.windowEnd,
+    archivedAt: manifest.publishedAt,
+  }
+  for (const [field, instant] of Object.entries(times)) {
+    const value = envelope[field]
+    if (typeof value !== 'string' || parseInstant(value) !== instant) {
+      throw storageDamaged(`${where}: ${field} differs from the manifest`)
+    }
+  }
+  if (manifest.algorithmVersion === ALGORITHM_VERSION && !yearEnvelopeSchema.safeParse(envelope).success) {
+    throw storageDamaged(`${where} is not a valid ${ALGORITHM_VERSION} payload`)
+  }
+  return bytes
+}
+
+/** Items in each list of a feed, by feed key: what a publish report shows. */
+export function countItems(feed: YearFeed): Record<string, number> {
+  return {
+    hackerNews: feed.hackerNews.length,
+    lobsters: feed.lobsters.length,
+    lessWrong: feed.lessWrong.length,
+    hypeReplicate: feed.hypeReplicate.length,
+    popular: feed.popular.length,
+    midjourney: feed.midjourney.length,
+    github: feed.github.items.length,
+  }
+}
+
+function parseEnvelope(bytes: Uint8Array, where: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (cause) {
+    throw storageDamaged(`${where} is not UTF-8 JSON`, cause)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw storageDamaged(`${where} is not a JSON object`)
+  }
+  return value as Record<string, unknown>
+}
+
+function feedOf(ranked: RankedYear): YearFeed {
+  const { columns, hype, popular, midjourney } = ranked
+  const shown = [columns.hn, columns.lobsters, columns.lesswrong, hype, popular].flat()
+  return {
+    hackerNews: columns.hn.map(itemOf),
+    lobsters: columns.lobsters.map(itemOf),
+    lessWrong: columns.lesswrong.map(itemOf),
+    hypeReplicate: hype.map(itemOf),
+    popular: popular.map(itemOf),
+    midjourney: midjourney.map(itemOf),
+    github: { status: 'collecting', items: [] },
+    virality: Object.fromEntries(shown.map(({ key, percentile }) => [key, Math.round(percentile * 10_000) / 100])),
+  }
+}
+
+function itemOf({ event, key, provider, rank, percentile, title }: RankedEvent): YearItem {
+  return {
+    key,
+    source: event.source,
+    ...(provider === null ? {} : { provider }),
+    sourceId: event.sourceId,
+    rank,
+    title: title.title,
+    url: event.url,
+    discussionUrl: discussionUrl(event.source, event.sourceId),
+    points: event.points,
+    comments: event.comments,
+    publishedAt: formatInstant(event.publishedAt),
+    percentile,
+    event_title_verified: true,
+    title_provenance: title.provenance,
+  }
+}

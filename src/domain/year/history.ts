@@ -1,0 +1,26 @@
+import { Refusal } from '../refusal.ts'
+import { parseInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
+import type { HistoryRefusal } from './refusals.ts'
+
+/** How far ahead of now a question may lie; exactly this much is allowed (decisions.md, part 5). */
+export const FUTURE_TOLERANCE_MS = 300_000
+
+const AT_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/
+
+/**
+ * The question a history request asks (year-feed-history.md, part 4; decisions.md, part 5).
+ *
+ * @param params the query as parsed; a name given twice is invalid
+ * @param now answers `at` when it is absent
+ * @throws Refusal `invalid_sort`, then `invalid_at`
+ */
+export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: Instant } {
+  const sorts = params.getAll('sort')
+  if (sorts.length !== 1 || sorts[0] !== 'year') throw new Refusal<HistoryRefusal>('invalid_sort')
+  const [at, ...others] = params.getAll('at')
+  if (at === undefined) return { at: now }
+  const instant = others.length === 0 && AT_PATTERN.test(at) ? parseInstant(at) : null
+  if (instant === null || instant > now + FUTURE_TOLERANCE_MS) throw new Refusal<HistoryRefusal>('invalid_at')
+  return { at: instant }
+}

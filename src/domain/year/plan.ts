@@ -1,0 +1,75 @@
+import { addDays, daysBetween } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
+import type { Attempt, GapReason, LedgerEntry, Manifest } from './ledger.ts'
+import type { TimelineItem } from './chain.ts'
+
+/** Attempts an as-of day has, over all runs and machines (year-feed-history.md, part 3). */
+export const ATTEMPTS_PER_DAY = 3
+
+/** A commit this much later than its `publishedAt` is abandoned and sealed anew (decisions.md, part 4). */
+export const COMMIT_WITHIN_MS = 10_000
+
+/** How long a publisher's lease lasts without renewal (decisions.md, part 4). */
+export const LEASE_MS = 600_000
+
+export type PublicationPlan =
+  | { do: 'publish'; attempt: number }
+  | { do: 'record-gap'; attempts: number }
+  | { do: 'nothing'; because: 'already-published'; manifest: Manifest }
+  | { do: 'nothing'; because: 'gap'; reason: GapReason; attempts: number }
+
+/**
+ * What to do for an as-of day.
+ *
+ * @param entries the proved versioned ledger
+ * @param attempts the day's counted attempts
+ */
+export function planPublication(
+  asOfDay: Day,
+  entries: readonly LedgerEntry[],
+  attempts: readonly Attempt[],
+): PublicationPlan {
+  for (const entry of entries) {
+    if (entry.kind === 'publication' && entry.manifest.asOfDay === asOfDay) {
+      return { do: 'nothing', because: 'already-published', manifest: entry.manifest }
+    }
+    if (entry.kind === 'gap' && entry.asOfDay === asOfDay) {
+      return { do: 'nothing', because: 'gap', reason: entry.reason, attempts: entry.attempts }
+    }
+  }
+  if (attempts.length >= ATTEMPTS_PER_DAY) return { do: 'record-gap', attempts: attempts.length }
+  return { do: 'publish', attempt: attempts.length + 1 }
+}
+
+/**
+ * The finished days before `asOfDay` that have no entry and must become gaps: all since the last entry, or, in a
+ * ledger without entries, since the first attempt ever counted (decisions.md, part 4).
+ */
+export function missedDays(entries: readonly LedgerEntry[], firstAttemptDay: Day | null, asOfDay: Day): Day[] {
+  const lastDay = entries.reduce<Day | null>((last, entry) => {
+    const day = dayOfEntry(entry)
+    return day !== null && (last === null || day > last) ? day : last
+  }, null)
+  const first = lastDay === null ? firstAttemptDay : addDays(lastDay, 1)
+  return first === null ? [] : daysBetween(first, addDays(asOfDay, -1))
+}
+
+/**
+ * The time already given to an entry or publication that `now` does not follow, or null when the clock may be
+ * trusted. Publishing at an older time would rewrite answers already given (decisions.md, part 4).
+ */
+export function timeAhead(
+  now: Instant,
+  entries: readonly LedgerEntry[],
+  timeline: readonly TimelineItem[],
+): Instant | null {
+  const published = timeline.at(-1)?.manifest.publishedAt
+  if (published !== undefined && now <= published) return published
+  const recorded = entries.at(-1)?.recordedAt
+  return recorded !== undefined && now < recorded ? recorded : null
+}
+
+function dayOfEntry(entry: LedgerEntry): Day | null {
+  if (entry.kind === 'legacy-seal') return null
+  return entry.kind === 'gap' ? entry.asOfDay : entry.manifest.asOfDay
+}

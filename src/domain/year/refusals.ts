@@ -1,0 +1,11 @@
+/** Refusal codes of `GET /api/feed/history` (year-feed-history.md, part 7): the whole, closed list. */
+export const HISTORY_REFUSALS = [
+  'invalid_sort',
+  'invalid_at',
+  'year_history_not_found',
+  'method_not_allowed',
+  'year_history_storage_unavailable',
+  'year_history_archive_corrupt',
+  'year_history_lookup_failed',
+] as const
+export type HistoryRefusal = (typeof HISTORY_REFUSALS)[number]

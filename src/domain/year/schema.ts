@@ -1,0 +1,86 @@
+import { z } from 'zod'
+
+/**
+ * Wire schemas of the Year publication, version 3 (year-feed-history.md, part 2; decisions.md, part 3). The job
+ * seals what fits them, the server refuses archived bytes that do not, the OpenAPI document is derived from them.
+ */
+
+const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
+const day = z.iso.date().describe('UTC day')
+const count = z.int().min(0)
+
+export const yearItemSchema = z
+  .object({
+    key: z.string().min(1).describe('save key, `<prefix>-<sourceId>`'),
+    source: z.string().min(1).describe('source as in the daily signals: `hn`, `lobsters`, `lesswrong`, `hype:<provider>`, `midjourney`'),
+    provider: z.string().optional().describe('hype items only: the provider cohort'),
+    sourceId: z.string().min(1).describe("the source's own id"),
+    rank: z.int().min(1).max(100).describe('1 is first in this list'),
+    title: z.string().min(1).describe('title as its owning source gave it'),
+    url: z.string().nullable().describe('link of the item; null for a text post'),
+    discussionUrl: z.string().nullable().describe('page of the discussion; null outside the news sources'),
+    points: z.int().describe('latest stored points, karma or provider unit'),
+    comments: z.int().nullable().describe('latest stored number of comments'),
+    publishedAt: instant.describe("the event's own publication time"),
+    percentile: z.number().gt(0).lt(1).describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
+    event_title_verified: z.literal(true),
+    title_provenance: z.string().min(1).describe('channel of the owning source that vouched for the title'),
+  })
+  .meta({ id: 'YearItem' })
+
+const column = z.array(yearItemSchema).max(100)
+
+export const coverageSchema = z
+  .object({
+    targetDays: z.literal(365),
+    materializedDays: count.max(365).describe('days of the window with a signal of at least one news source'),
+    complete: z.boolean().describe('true when every day of the window is materialized'),
+    firstDay: day.nullable().describe('first materialized day of the window'),
+    lastDay: day.nullable().describe('last materialized day of the window'),
+    missingDays: z.array(day).describe('days of the window that are not materialized'),
+    sources: z.record(
+      z.string(),
+      z.object({
+        materializedDays: count.max(365),
+        events: count.describe('distinct events with a signal observed inside the window'),
+        eligibleEvents: count,
+      }),
+    ),
+    excludedCohorts: z.array(z.object({ provider: z.string(), eligibleEvents: count })),
+    unverified: count.describe('hype and image events left out because nobody vouched for their title'),
+  })
+  .meta({ id: 'YearCoverage' })
+
+export const yearFeedSchema = z
+  .object({
+    hackerNews: column,
+    lobsters: column,
+    lessWrong: column,
+    hypeReplicate: column,
+    popular: column.describe('merged top 100 of the three news sources'),
+    midjourney: column,
+    github: z.object({ status: z.literal('collecting'), items: z.array(z.never()).max(0) }),
+    virality: z.record(z.string(), z.number().min(0).max(100)).describe('save key to 100 * percentile, two decimals'),
+  })
+  .meta({ id: 'YearFeed' })
+
+export const yearEnvelopeSchema = z
+  .object({
+    schemaVersion: z.literal(3),
+    kind: z.literal('top-year-publication'),
+    publicationId: z.string().regex(/^top-year-v3-\d{4}-\d{2}-\d{2}$/),
+    algorithmVersion: z.literal('top-year-v3'),
+    asOfDay: day,
+    generatedAt: instant,
+    windowStart: instant,
+    windowEnd: instant.describe('exclusive'),
+    coverage: coverageSchema,
+    feed: yearFeedSchema,
+    archivedAt: instant.describe('publication time, used for selection and Last-Modified'),
+  })
+  .meta({ id: 'YearPublication' })
+
+export type YearItem = z.infer<typeof yearItemSchema>
+export type Coverage = z.infer<typeof coverageSchema>
+export type YearFeed = z.infer<typeof yearFeedSchema>
+export type YearEnvelope = z.infer<typeof yearEnvelopeSchema>

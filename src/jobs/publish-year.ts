@@ -1,0 +1,312 @@
+import type { AppendRefusal, Archive, Clock, FeedStore, LeaseHolder, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { formatInstant } from '../domain/time.ts'
+import type { Day, Instant } from '../domain/time.ts'
+import { headIsBehind, sealEntry } from '../domain/year/chain.ts'
+import type { ProvedLedger } from '../domain/year/chain.ts'
+import { coverageOf } from '../domain/year/coverage.ts'
+import { countItems, sealYear } from '../domain/year/envelope.ts'
+import type { SealedYear } from '../domain/year/envelope.ts'
+import type { EntryContent, Head, Manifest } from '../domain/year/ledger.ts'
+import { COMMIT_WITHIN_MS, LEASE_MS, missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
+import type { Coverage } from '../domain/year/schema.ts'
+import { lastCompleteDay, windowEnding } from '../domain/year/window.ts'
+import { rankWithTitles } from './hydrate-titles.ts'
+
+export interface PublishPorts {
+  ledger: Ledger
+  year: YearReader
+  archive: Archive
+  feed: FeedStore
+  titles: TitleSource
+  clock: Clock
+  /** Waits between attempts; rejects when the signal is aborted. */
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  holder: LeaseHolder
+  /** True when a lease holder's process is known to have died. */
+  isDead: (process: string) => boolean
+  /** One line for an operator who watches. */
+  onProgress: (message: string) => void
+}
+
+export interface PublishOptions {
+  /** One attempt instead of all that are left. */
+  once: boolean
+  /** Ranks and reports; counts and writes nothing. */
+  dryRun: boolean
+  retryDelayMs: number
+  /** Ends the run: the lease is given back, a counted attempt stays spent. */
+  signal: AbortSignal
+}
+
+/** The JSON result of `publish-year` (cli.md). */
+export interface PublishReport {
+  job: 'publish-year'
+  outcome: 'published' | 'already-published' | 'failed' | 'gap' | 'dry-run'
+  asOfDay: Day
+  attempt: number | null
+  publicationId: string | null
+  sha256: string | null
+  byteSize: number | null
+  publishedAt: string | null
+  items: Record<string, number> | null
+  coverage: Coverage | null
+  durationMs: number
+  reason: string | null
+}
+
+/** A report, and for a failure what was thrown, so that the caller can tell whose fault it was. */
+export interface PublishResult {
+  report: PublishReport
+  cause: unknown
+}
+
+/** The lease is somebody else's. */
+export type LeaseRefusal = 'lease_held' | 'lease_lost'
+
+/** Sealing again when a commit came too late is bounded; a machine this slow fails the attempt instead. */
+const SEAL_TRIES = 5
+
+/**
+ * Publishes the Year of the last completed UTC day (decisions.md, part 4). The order of effects can be cut anywhere:
+ * count the attempt, object durable, manifest row (the commit point), head, report.
+ *
+ * @throws Refusal `lease_held` or `lease_lost` when another publisher works, `storage_*` when the archive cannot be
+ *   proved; faults before an attempt is counted
+ */
+export async function publishYear(ports: PublishPorts, options: PublishOptions): Promise<PublishResult> {
+  const startedAt = ports.clock()
+  const run = new PublishRun(ports, options, lastCompleteDay(startedAt), startedAt)
+  if (options.dryRun) return run.rehearse()
+  const grant = await ports.ledger.takeLease(ports.holder, startedAt, LEASE_MS, ports.isDead)
+  if (!grant.granted) {
+    const { heldBy, since, until } = grant
+    throw new Refusal<LeaseRefusal>(
+      'lease_held',
+      `${heldBy} has been publishing since ${formatInstant(since)}; its lease runs until ${formatInstant(until)}`,
+    )
+  }
+  const renewal = setInterval(() => {
+    // A lease that cannot be renewed is noticed by the commit, which checks it.
+    ports.ledger.renewLease(grant.token, ports.clock(), LEASE_MS).catch(() => undefined)
+  }, LEASE_MS / 4)
+  try {
+    return await run.publish(grant.token)
+  } finally {
+    clearInterval(renewal)
+    // The outcome stands whether or not the lease can be given back: it runs out by itself.
+    await ports.ledger.releaseLease(grant.token).catch((error: unknown) => {
+      ports.onProgress(`the lease could not be given back and runs out by itself: ${messageOf(error)}`)
+    })
+  }
+}
+
+class PublishRun {
+  readonly #ports: PublishPorts
+  readonly #options: PublishOptions
+  readonly #asOfDay: Day
+  readonly #startedAt: Instant
+
+  constructor(ports: PublishPorts, options: PublishOptions, asOfDay: Day, startedAt: Instant) {
+    this.#ports = ports
+    this.#options = options
+    this.#asOfDay = asOfDay
+    this.#startedAt = startedAt
+  }
+
+  async rehearse(): Promise<PublishResult> {
+    await this.#prove()
+    const { sealed } = await this.#seal(this.#startedAt, false)
+    return this.#report('dry-run', { ...describe(sealed.manifest), publishedAt: null, ...contents(sealed) })
+  }
+
+  async publish(token: string): Promise<PublishResult> {
+    const { ledger, clock } = this.#ports
+    const found = await this.#ports.year.read()
+    let proved = found.proved
+    const ahead = timeAhead(clock(), proved.entries, proved.timeline)
+    if (ahead !== null) {
+      const reason = `the clock says ${formatInstant(clock())}, but the ledger already has ${formatInstant(ahead)}: set the clock right`
+      return this.#report('failed', { reason })
+    }
+    // What a crash between commit and head left undone.
+    if (headIsBehind(proved.entries, found.head)) await this.#putHead(proved)
+    proved = await this.#recordMissedDays(proved, token)
+    for (;;) {
+      const plan = planPublication(this.#asOfDay, proved.entries, await ledger.attempts(this.#asOfDay))
+      if (plan.do === 'nothing') {
+        if (plan.because === 'already-published') return this.#report('already-published', describe(plan.manifest))
+        return this.#report('gap', { reason: plan.reason, attempt: plan.attempts })
+      }
+      if (plan.do === 'record-gap') {
+        proved = await this.#recordGap(proved, token, this.#asOfDay, 'attempts_spent', plan.attempts)
+        continue
+      }
+      const result = await this.#attempt(proved, plan.attempt, token)
+      if (result.report.outcome !== 'failed') return result
+      proved = await this.#prove()
+      const spent = planPublication(this.#asOfDay, proved.entries, await ledger.attempts(this.#asOfDay))
+      if (spent.do === 'record-gap') {
+        await this.#recordGap(proved, token, this.#asOfDay, 'attempts_spent', spent.attempts)
+        return { report: { ...result.report, outcome: 'gap' }, cause: result.cause }
+      }
+      if (this.#options.once || this.#options.signal.aborted) return result
+      const seconds = this.#options.retryDelayMs / 1000
+      this.#ports.onProgress(`attempt ${plan.attempt} failed (${result.report.reason}); the next in ${seconds} s`)
+      await this.#ports.sleep(this.#options.retryDelayMs, this.#options.signal)
+      proved = await this.#prove()
+    }
+  }
+
+  async #prove(): Promise<ProvedLedger> {
+    return (await this.#ports.year.read()).proved
+  }
+
+  async #putHead(proved: ProvedLedger): Promise<void> {
+    const last = proved.entries.at(-1)
+    if (!last) return
+    const head: Head = { seq: last.seq, leaf: last.leaf, time: this.#ports.clock() }
+    await this.#ports.archive.putHead(head)
+  }
+
+  async #recordMissedDays(proved: ProvedLedger, token: string): Promise<ProvedLedger> {
+    let current = proved
+    const firstAttemptDay = await this.#ports.ledger.firstAttemptDay()
+    for (const day of missedDays(proved.entries, firstAttemptDay, this.#asOfDay)) {
+      const attempts = await this.#ports.ledger.attempts(day)
+      current = await this.#recordGap(current, token, day, 'missed', attempts.length)
+    }
+    return current
+  }
+
+  async #recordGap(
+    proved: ProvedLedger,
+    token: string,
+    asOfDay: Day,
+    reason: 'attempts_spent' | 'missed',
+    attempts: number,
+  ): Promise<ProvedLedger> {
+    const refusal = await this.#append(proved, { kind: 'gap', asOfDay, reason, attempts }, this.#ports.clock(), token)
+    if (refusal !== null) throw appendFailure(refusal)
+    const after = await this.#prove()
+    await this.#putHead(after)
+    return after
+  }
+
+  async #append(
+    proved: ProvedLedger,
+    content: EntryContent,
+    recordedAt: Instant,
+    token: string,
+  ): Promise<AppendRefusal | null> {
+    const row = sealEntry(content, proved.entries.length + 1, recordedAt, proved.lastLeaf)
+    const { ledger, clock } = this.#ports
+    return ledger.append(row, { token, clock, withinMs: COMMIT_WITHIN_MS })
+  }
+
+  async #attempt(proved: ProvedLedger, attempt: number, token: string): Promise<PublishResult> {
+    const { ledger, clock } = this.#ports
+    if (!(await ledger.countAttempt(this.#asOfDay, attempt, clock(), token))) throw appendFailure('lease-lost')
+    try {
+      const sealed = await this.#commit(proved, token)
+      return await this.#published(attempt, sealed.manifest, contents(sealed))
+    } catch (error) {
+      const after = await this.#prove().catch(() => null)
+      if (after === null) throw error
+      const plan = planPublication(this.#asOfDay, after.entries, [])
+      // The commit was done although it was reported lost: the day is published, whatever the report said.
+      if (plan.do === 'nothing' && plan.because === 'already-published') return this.#published(attempt, plan.manifest, {})
+      return this.#failed(attempt, error)
+    }
+  }
+
+  /** The head comes after the commit: when it cannot be written the day is published all the same. */
+  async #published(attempt: number, manifest: Manifest, facts: Partial<PublishReport>): Promise<PublishResult> {
+    const published = this.#report('published', { attempt, ...describe(manifest), ...facts })
+    try {
+      await this.#putHead(await this.#prove())
+      return published
+    } catch (cause) {
+      const reason = `published, but its head could not be written (${messageOf(cause)}); the next run writes it`
+      return { report: { ...published.report, reason }, cause }
+    }
+  }
+
+  async #failed(attempt: number, error: unknown): Promise<PublishResult> {
+    const { ledger, clock } = this.#ports
+    if (error instanceof Refusal && error.code === 'lease_lost') throw error
+    const reason = messageOf(error)
+    await ledger.failAttempt(this.#asOfDay, attempt, clock(), reason)
+    return { ...this.#report('failed', { attempt, reason }), cause: error }
+  }
+
+  async #commit(proved: ProvedLedger, token: string): Promise<SealedYear> {
+    const { sealed: first, reseal } = await this.#seal(this.#ports.clock(), true)
+    let sealed = first
+    for (let tries = 1; ; tries += 1) {
+      await this.#ports.archive.put(sealed.manifest.sha256, sealed.bytes)
+      const content: EntryContent = { kind: 'publication', manifest: sealed.manifest }
+      const refusal = await this.#append(proved, content, sealed.manifest.publishedAt, token)
+      if (refusal === null) return sealed
+      if (refusal !== 'too-late' || tries === SEAL_TRIES) throw appendFailure(refusal)
+      sealed = reseal(this.#ports.clock())
+    }
+  }
+
+  async #seal(
+    generatedAt: Instant,
+    keepTitles: boolean,
+  ): Promise<{ sealed: SealedYear; reseal: (publishedAt: Instant) => SealedYear }> {
+    const { feed, clock } = this.#ports
+    const window = windowEnding(this.#asOfDay)
+    const { events, observed } = await feed.readWindow(window)
+    const ranked = await rankWithTitles(this.#ports, events, keepTitles, this.#options.signal)
+    const coverage = coverageOf(window, observed, ranked)
+    const reseal = (at: Instant): SealedYear => sealYear(window, ranked, coverage, generatedAt, at)
+    return { sealed: reseal(clock()), reseal }
+  }
+
+  #report(outcome: PublishReport['outcome'], facts: Partial<PublishReport>): PublishResult {
+    const report: PublishReport = {
+      job: 'publish-year',
+      outcome,
+      asOfDay: this.#asOfDay,
+      attempt: null,
+      publicationId: null,
+      sha256: null,
+      byteSize: null,
+      publishedAt: null,
+      items: null,
+      coverage: null,
+      durationMs: 0,
+      reason: null,
+      ...facts,
+    }
+    return { report: { ...report, durationMs: this.#ports.clock() - this.#startedAt }, cause: null }
+  }
+}
+
+function describe(manifest: Manifest): Partial<PublishReport> {
+  const { publicationId, sha256, byteSize, publishedAt } = manifest
+  return { publicationId, sha256, byteSize, publishedAt: formatInstant(publishedAt) }
+}
+
+function contents({ envelope }: SealedYear): Partial<PublishReport> {
+  return { items: countItems(envelope.feed), coverage: envelope.coverage }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function appendFailure(refusal: AppendRefusal): Error {
+  switch (refusal) {
+    case 'lease-lost':
+    case 'ledger-moved':
+      return new Refusal<LeaseRefusal>('lease_lost', 'another publisher took over while this one worked')
+    case 'clock-went-back':
+      return new Error('the clock went back while the publication was made')
+    case 'too-late':
+      return new Error(`the commit came more than ${COMMIT_WITHIN_MS} ms after its publication time, ${SEAL_TRIES} times`)
+  }
+}

@@ -1,0 +1,68 @@
+import { H3 } from 'h3'
+import type { Archive, Clock, Ledger, YearReader } from '../domain/ports.ts'
+import { mountDocs } from './docs/docs.ts'
+import { mountHealth } from './health.ts'
+import type { ReadinessChecks } from './health.ts'
+import type { Log } from './log.ts'
+import { openApiDocument } from './openapi.ts'
+import { mountHome } from './page/home.ts'
+import { requestId, respondJson } from './respond.ts'
+import type { Route } from './route.ts'
+import { HISTORY_DOCS, historyContract } from './year/contract.ts'
+import { history } from './year/history.ts'
+import { provedPublications } from './year/proved-publications.ts'
+
+export interface ServerPorts {
+  ledger: Ledger
+  archive: Archive
+  year: YearReader
+  clock: Clock
+  log: Log
+  checks: ReadinessChecks
+  isDraining: () => boolean
+  /** Release of the product, for the published documents. */
+  version: string
+  demo: boolean
+}
+
+/** The whole HTTP application, without a socket. */
+export function createApp(ports: ServerPorts): H3 {
+  const { log, demo, clock } = ports
+  const app = new H3({
+    silent: true,
+    onResponse: (response) => {
+      if (demo) response.headers.set('x-dash-demo', 'true')
+    },
+    // What no route answers. The library's own error body would repeat the address asked for.
+    onError: (error, event) => {
+      if (error.status === 404) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
+      if (error.status < 500) return respondJson(event, error.status, NO_STORE, { error: 'bad_request' })
+      log.error({ requestId: requestId(event.req.headers), err: error }, 'unexpected error')
+      return respondJson(event, 500, NO_STORE, { error: 'internal_error' })
+    },
+  })
+  const publications = provedPublications(ports)
+  mountHealth(app, ports.checks, ports.isDraining, log)
+  mountHome(app, publications, demo, clock)
+  mountDocs(app, [historyDocument(ports.version, demo)], demo)
+  mountRoutes(app, [history(publications, clock)], log)
+  return app
+}
+
+const NO_STORE = { 'cache-control': 'no-store' }
+
+/** A route answers for its path under every method, so that a wrong one is a 405 and not a 404. */
+function mountRoutes(app: H3, routes: readonly Route[], log: Log): void {
+  for (const route of routes) app.all(route.path, (event) => route.handle(event, log))
+}
+
+function historyDocument(version: string, demo: boolean) {
+  const title = 'Top Year feed history'
+  const description = 'Replays archived Top Year publications as they were, byte for byte.'
+  return {
+    path: HISTORY_DOCS,
+    title,
+    summary: description,
+    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [historyContract]),
+  }
+}

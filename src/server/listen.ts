@@ -1,0 +1,137 @@
+import { createServer } from 'node:net'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { H3 } from 'h3'
+import { listen } from 'listhen'
+import type { NodeHttp1Handler } from 'srvx'
+import { toNodeHandler } from 'srvx/node'
+import { Refusal } from '../domain/refusal.ts'
+import type { Log } from './log.ts'
+import { requestId } from './respond.ts'
+
+/** Largest request body any route reads; each route may ask for less. */
+const BODY_MAX_BYTES = 64 * 1024
+
+/** How often connections are looked through for those past their time. */
+const TIMEOUT_CHECK_MS = 1_000
+
+export interface ListenOptions {
+  host: string
+  /** 0 takes a free port. */
+  port: number
+  log: Log
+  isDraining: () => boolean
+  /** Time for a request's headers to arrive (cli.md: 10 s). */
+  headersTimeoutMs: number
+  /** Time for a whole request to arrive, body included (cli.md: 15 s). */
+  requestTimeoutMs: number
+}
+
+export interface RunningServer {
+  /** `http://host:port` as a person would open it. */
+  url: string
+  port: number
+  /** Stops accepting, lets open answers finish for `graceMs`, then cuts what is left. */
+  close(graceMs: number): Promise<void>
+}
+
+/** Refusals of {@link listenOn}. */
+export type ListenRefusal = 'port_taken' | 'address_unavailable'
+
+/**
+ * Serves the app on a socket.
+ *
+ * @throws Refusal `port_taken` or `address_unavailable`; never listens anywhere else than asked
+ */
+export async function listenOn(app: H3, options: ListenOptions): Promise<RunningServer> {
+  const { host, port } = options
+  await probe(host, port)
+  const { server } = await listen(() => undefined, {
+    hostname: host,
+    // listhen would otherwise try other ports, read `--host` from the command line, print, and exit on SIGTERM.
+    port: { port, random: port === 0, verbose: false },
+    public: !isLoopback(host),
+    isProd: true,
+    showURL: false,
+    qr: false,
+    autoClose: false,
+  })
+  const httpServer = server as Server
+  serveRequests(httpServer, app, options)
+  const address = httpServer.address()
+  const actual = typeof address === 'object' && address ? address.port : port
+  if (port !== 0 && actual !== port) {
+    httpServer.close()
+    throw new Refusal<ListenRefusal>('port_taken', `port ${port} on ${host} cannot be used; choose another with --port`)
+  }
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
+    port: actual,
+    close: (graceMs) => close(httpServer, graceMs),
+  }
+}
+
+/** Asks the system itself, whose error says what is wrong; listhen only says that it found no port. */
+async function probe(host: string, port: number): Promise<void> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const where = `port ${port} on ${host}`
+      if (error.code === 'EADDRINUSE') {
+        reject(new Refusal<ListenRefusal>('port_taken', `${where} is taken by another process; choose another with --port`))
+      } else if (error.code === 'EACCES') {
+        reject(new Refusal<ListenRefusal>('address_unavailable', `${where} may not be used by this user; choose a port above 1023`))
+      } else {
+        const detail = `${where} cannot be listened on (${error.message}); choose an address of this machine with --host`
+        reject(new Refusal<ListenRefusal>('address_unavailable', detail))
+      }
+    })
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
+  })
+}
+
+function serveRequests(server: Server, app: H3, { log, isDraining, headersTimeoutMs, requestTimeoutMs }: ListenOptions): void {
+  server.headersTimeout = headersTimeoutMs
+  server.requestTimeout = requestTimeoutMs
+  // Node looks for connections past their time every 30 s, by an option that only the constructor takes; it reads the
+  // property again whenever the server begins to listen.
+  Object.assign(server, { connectionsCheckingInterval: TIMEOUT_CHECK_MS })
+  server.emit('listening')
+  const handle = toNodeHandler(app.fetch, { maxRequestBodySize: BODY_MAX_BYTES }) as NodeHttp1Handler
+  // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
+  server.removeAllListeners('request')
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const startedAt = performance.now()
+    const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
+    request.headers['x-request-id'] = id
+    if (isDraining()) response.shouldKeepAlive = false
+    response.once('close', () => {
+      log.info(
+        {
+          requestId: id,
+          method: request.method,
+          path: request.url?.split('?', 1)[0],
+          status: response.statusCode,
+          finished: response.writableFinished,
+          durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
+        },
+        'request',
+      )
+    })
+    void handle(request, response)
+  })
+}
+
+async function close(server: Server, graceMs: number): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
+    server.close(() => {
+      clearTimeout(deadline)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+}

@@ -1,0 +1,83 @@
+import type { H3, H3Event, HTTPResponse } from 'h3'
+import { Refusal } from '../../domain/refusal.ts'
+import type { Clock } from '../../domain/ports.ts'
+import { formatInstant } from '../../domain/time.ts'
+import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
+import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
+import { respondText } from '../respond.ts'
+import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
+import { html } from './html.ts'
+import type { Html } from './html.ts'
+import { HTML_TYPE, layout, PAGE_HEADERS } from './layout.ts'
+import { STYLE } from './style.ts'
+
+const SHOWN = 20
+
+/** Mounts `/`: what the server holds, the newest Year, and where to go from there. Works without scripts. */
+export function mountHome(app: H3, publications: ProvedPublications, demo: boolean, clock: Clock): void {
+  app.get('/assets/page.css', (event) =>
+    respondText(event, 200, { 'cache-control': 'public, max-age=3600' }, 'text/css; charset=utf-8', STYLE),
+  )
+  app.get('/', async (event) => page(event, await newest(publications, clock), demo))
+}
+
+type Newest = { state: 'none' } | { state: 'failed'; code: string } | { state: 'ok'; publication: ProvedPublication }
+
+async function newest(publications: ProvedPublications, clock: Clock): Promise<Newest> {
+  try {
+    const publication = await publications.latestAt(clock())
+    return publication ? { state: 'ok', publication } : { state: 'none' }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { state: 'failed', code: error.code }
+  }
+}
+
+function page(event: H3Event, latest: Newest, demo: boolean): HTTPResponse {
+  const content = html`<main>
+<h1>dash</h1>
+<p>The Top Year of Hacker News, Lobsters and LessWrong: published once a day, never changed, and provable.
+<a href="/docs">Documentation</a></p>
+${body(latest)}
+</main>`
+  return respondText(event, 200, PAGE_HEADERS, HTML_TYPE, layout('dash', demo, html``, content))
+}
+
+function body(latest: Newest): Html {
+  if (latest.state === 'none') {
+    return html`<p>Nothing has been published yet. Import signals, then run <code>publish-year</code>.</p>`
+  }
+  if (latest.state === 'failed') {
+    return html`<p class="gap">The archive cannot be shown: <code>${latest.code}</code>. Nothing else is shown in its place.</p>`
+  }
+  const { manifest, bytes } = latest.publication
+  const envelope = yearEnvelopeSchema.safeParse(JSON.parse(bytes.toString('utf8')))
+  const question = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
+  return html`<dl class="facts">
+<dt>As of</dt><dd>${manifest.asOfDay}</dd>
+<dt>Published</dt><dd>${formatInstant(manifest.publishedAt)}</dd>
+<dt>Publication</dt><dd><a href="${question}">${manifest.publicationId}</a>, ${manifest.byteSize} bytes</dd>
+<dt>SHA-256</dt><dd><code>${manifest.sha256}</code></dd>
+</dl>
+${envelope.success ? columns(envelope.data) : html`<p>Its layout is that of ${manifest.algorithmVersion}, an older version.</p>`}`
+}
+
+function columns({ coverage, feed }: YearEnvelope): Html {
+  return html`<p>Coverage: ${coverage.materializedDays} of ${coverage.targetDays} days.</p>
+<div class="columns">
+${column('Popular', feed.popular)}
+${column('Hacker News', feed.hackerNews)}
+${column('Lobsters', feed.lobsters)}
+${column('LessWrong', feed.lessWrong)}
+</div>`
+}
+
+function column(title: string, items: readonly YearItem[]): Html {
+  return html`<section><h2>${title}</h2><ol>${items.slice(0, SHOWN).map(listItem)}</ol></section>`
+}
+
+function listItem({ title, url, discussionUrl, points, comments }: YearItem): Html {
+  const link = url ?? discussionUrl
+  const text = link === null ? html`${title}` : html`<a href="${link}" rel="noreferrer">${title}</a>`
+  return html`<li>${text} <small>${points} points, ${comments ?? 0} comments</small></li>`
+}

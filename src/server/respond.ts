@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { HTTPResponse } from 'h3'
+import type { H3Event } from 'h3'
+
+/** Methods whose requests may carry a body that nobody will read; the connection ends with the answer. */
+const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
+
+/** The one place a response is made: every answer carries its length and the request's id. */
+export function respond(
+  event: H3Event,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: Buffer | null,
+): HTTPResponse {
+  const closing = METHODS_WITH_BODY.has(event.req.method) ? { connection: 'close' } : null
+  // A 304 has no length of its own; some clients wait for the bytes it would announce.
+  const length = status === 304 ? null : { 'content-length': String(body?.byteLength ?? 0) }
+  return new HTTPResponse(body, {
+    status,
+    headers: { ...headers, ...length, ...closing, 'x-request-id': requestId(event.req.headers) },
+  })
+}
+
+export function respondJson(
+  event: H3Event,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  value: unknown,
+): HTTPResponse {
+  const body = Buffer.from(JSON.stringify(value))
+  return respond(event, status, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
+}
+
+export function respondText(
+  event: H3Event,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  contentType: string,
+  text: string,
+): HTTPResponse {
+  return respond(event, status, { ...headers, 'content-type': contentType }, Buffer.from(text))
+}
+
+/** The caller's request id when it is one, else a new one. The listener puts it on the request for all who ask. */
+export function requestId(headers: { get(name: string): string | null }): string {
+  const given = headers.get('x-request-id')
+  return given !== null && REQUEST_ID_PATTERN.test(given) ? given : randomUUID()
+}

@@ -1,0 +1,94 @@
+import type { H3Event, HTTPResponse } from 'h3'
+import type { z } from 'zod'
+import { Refusal } from '../domain/refusal.ts'
+import type { StorageRefusal } from '../domain/storage.ts'
+import type { Log } from './log.ts'
+import { requestId, respond, respondJson } from './respond.ts'
+
+/** One query parameter, as the published description shows it. */
+export interface QueryParameter {
+  name: string
+  required: boolean
+  description: string
+  /** JSON Schema of the value. */
+  schema: Record<string, unknown>
+  example?: string
+}
+
+/**
+ * The contract of a route: what the OpenAPI document publishes and what `route()` holds the handler to.
+ *
+ * `Code` is the area's closed list of refusals.
+ */
+export interface Contract<Code extends string> {
+  path: string
+  operationId: string
+  summary: string
+  description: string
+  query: readonly QueryParameter[]
+  /** Schema of the 200 body. */
+  success: z.ZodType
+  successDescription: string
+  /** Response headers of a success, by name, with what each holds. */
+  successHeaders: Readonly<Record<string, string>>
+  /** Every refusal's status, and when it is given. */
+  refusals: Readonly<Record<Code, { status: number; when: string }>>
+  /** What a store's refusal becomes in this area. */
+  storage: Readonly<Record<StorageRefusal, Code>>
+  /** What anything unexpected becomes. */
+  fault: Code
+  methodNotAllowed: Code
+  /** Sent with every answer of the route. */
+  headers: Readonly<Record<string, string>>
+  /** Sent with every refusal. */
+  refusalHeaders: Readonly<Record<string, string>>
+  preflight: Readonly<Record<string, string>>
+}
+
+/** A contract bound to its handler; the app mounts it. */
+export interface Route {
+  path: string
+  contract: Contract<string>
+  handle(event: H3Event, log: Log): Promise<HTTPResponse>
+}
+
+/** Binds a handler to its contract. The only place where something thrown becomes a response. */
+export function route<Code extends string>(
+  contract: Contract<Code>,
+  handler: (event: H3Event) => Promise<HTTPResponse>,
+): Route {
+  const refuse = (event: H3Event, code: Code): HTTPResponse => {
+    const { status } = contract.refusals[code]
+    const allow: Record<string, string> = code === contract.methodNotAllowed ? { allow: 'GET' } : {}
+    const headers = { ...contract.headers, ...contract.refusalHeaders, ...allow }
+    return respondJson(event, status, headers, { error: code })
+  }
+  return {
+    path: contract.path,
+    contract,
+    async handle(event, log) {
+      try {
+        if (event.req.method === 'OPTIONS') return respond(event, 200, contract.preflight, null)
+        if (event.req.method !== 'GET') return refuse(event, contract.methodNotAllowed)
+        return await handler(event)
+      } catch (error) {
+        const code = codeOf(contract, error)
+        const { status } = contract.refusals[code]
+        if (status >= 500) {
+          log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
+        }
+        return refuse(event, code)
+      }
+    },
+  }
+}
+
+function codeOf<Code extends string>(contract: Contract<Code>, error: unknown): Code {
+  if (!(error instanceof Refusal)) return contract.fault
+  if (isKeyOf(contract.refusals, error.code)) return error.code
+  return isKeyOf(contract.storage, error.code) ? contract.storage[error.code] : contract.fault
+}
+
+function isKeyOf<Key extends string>(record: Readonly<Record<Key, unknown>>, key: string): key is Key {
+  return Object.hasOwn(record, key)
+}
