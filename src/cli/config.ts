@@ -91,7 +91,9 @@ export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: stri
     ...(flags.port === undefined ? {} : { PORT: flags.port }),
   }
   // An empty variable is an unset one: `FOO= dash …` is how shells and unit files switch a setting off.
-  const values = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== ''))
+  const values = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined && value !== ''),
+  )
   const parsed = environment.safeParse(values)
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => {

@@ -21,7 +21,9 @@ function create(folder: string): void {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw configurationError(`the folder ${folder} cannot be created (${why}); choose another with --data-dir`)
+    throw configurationError(
+      `the folder ${folder} cannot be created (${why}); choose another with --data-dir`,
+    )
   }
 }
 

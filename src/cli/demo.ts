@@ -1,6 +1,160 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
+import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
+import type { Day, Instant } from '../domain/time.ts'
+import { lastCompleteDay } from '../domain/year/window.ts'
+import { importSignals } from '../jobs/import-signals.ts'
+import { publishYear } from '../jobs/publish-year.ts'
+import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
+import type { DemoTitles } from '../server/demo/source-app.ts'
+import { listenOn } from '../server/listen.ts'
+import type { RunningServer } from '../server/listen.ts'
 import type { Config } from './config.ts'
+import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
+import { openInput, openStores, publishPorts } from './wire.ts'
 
-export async function openDemo(_context: CommandContext): Promise<{ config: Config; close: () => Promise<void> }> {
-  throw new Error('not built')
+const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
+
+/** The last day the bundled sample observes (assets/demo/SOURCES.md). */
+const SAMPLE_LAST_DAY: Day = '2021-11-07'
+
+/** As-of days the demo replays, the last one yesterday. */
+const REPLAYED_DAYS = 30
+
+/** Days before yesterday on which nobody published: the next run records a gap. */
+const GAP_DAYS_AGO = 12
+
+/** Each replayed run starts this long after its midnight. */
+const RUN_AFTER_MIDNIGHT_MS = 600_000
+
+/** A demo's private surroundings; `close` deletes them. */
+export interface Demo {
+  config: Config
+  close: () => Promise<void>
+}
+
+/**
+ * Fills a throw-away folder with the bundled sample, shifted by whole days so that it ends yesterday, and publishes
+ * the last thirty days by the real job at the times it would have run.
+ */
+export async function openDemo({ config, terminal, signal }: CommandContext): Promise<Demo> {
+  const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
+  const close = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  try {
+    const sources = await openDemoSources(signal)
+    try {
+      const demo = demoConfig(config, folder, sources.url)
+      terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
+      await fill(demo, signal, terminal.note)
+      return { config: demo, close }
+    } finally {
+      await sources.close(0)
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function demoConfig(config: Config, folder: string, sourcesUrl: string): Config {
+  return {
+    ...config,
+    dataDir: folder,
+    dataDirNamed: true,
+    ledgerUrl: pathToFileURL(join(folder, 'ledger.db')).href,
+    feedUrl: pathToFileURL(join(folder, 'feed.db')).href,
+    storePath: join(folder, 'objects'),
+    storeNamed: false,
+    hackerNewsUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
+    lobstersUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lobsters}`,
+    lessWrongUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lesswrong}`,
+  }
+}
+
+async function openDemoSources(signal: AbortSignal): Promise<RunningServer> {
+  const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
+  const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
+  return listenOn(demoSourceApp(titles), {
+    host: '127.0.0.1',
+    port: 0,
+    log: silent,
+    isDraining: () => signal.aborted,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 15_000,
+  })
+}
+
+async function fill(config: Config, signal: AbortSignal, note: (message: string) => void): Promise<void> {
+  prepareFolders(config, true)
+  const stores = openStores(config, 'batch')
+  try {
+    const yesterday = lastCompleteDay(Date.now())
+    const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
+    const sample = SAMPLE_FILES.map((name) => shifted(openInput(assetPath(name), name), shiftMs))
+    const onProgress = (): void => signal.throwIfAborted()
+    const imported = await importSignals({ feed: stores.feed, onProgress }, sample, {
+      onError: 'abort',
+      titleProvenance: null,
+    })
+    if (imported.errorCount > 0)
+      throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
+    note(`DEMO: ${imported.inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
+    for (let daysAgo = REPLAYED_DAYS - 1; daysAgo >= 0; daysAgo -= 1) {
+      if (daysAgo === GAP_DAYS_AGO) continue
+      signal.throwIfAborted()
+      await publishAsOf(addDays(yesterday, -daysAgo), config, stores, signal)
+    }
+  } finally {
+    stores.close()
+  }
+}
+
+async function publishAsOf(
+  asOfDay: Day,
+  config: Config,
+  stores: ReturnType<typeof openStores>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ports, close } = publishPorts(stores, config, clockOfRun(asOfDay), () => undefined)
+  try {
+    const { report } = await publishYear(ports, { once: true, dryRun: false, retryDelayMs: 0, signal })
+    if (report.outcome !== 'published')
+      throw new Error(`the demo could not publish ${asOfDay}: ${report.reason}`)
+  } finally {
+    await close()
+  }
+}
+
+/** A clock that runs from ten minutes past the midnight after the day, or earlier where that is still to come. */
+function clockOfRun(asOfDay: Day): Clock {
+  const midnight = startOfDay(asOfDay) + DAY_MS
+  const sinceMidnight = Math.min(RUN_AFTER_MIDNIGHT_MS, Math.floor((Date.now() - midnight) / 2))
+  const started = performance.now()
+  return () => midnight + sinceMidnight + Math.floor(performance.now() - started)
+}
+
+/** The rows of a sample file, moved in time by whole days. */
+function shifted(source: LineSource, shiftMs: number): LineSource {
+  return {
+    name: source.name,
+    async *lines() {
+      for await (const lines of source.lines()) yield lines.map((line) => shiftLine(line, shiftMs))
+    },
+  }
+}
+
+function shiftLine(line: InputLine, shiftMs: number): InputLine {
+  if ('problem' in line) return line
+  const row = JSON.parse(line.text) as { day: Day; publishedAt: string }
+  const day = dayOf(startOfDay(row.day) + shiftMs)
+  const publishedAt: Instant = Date.parse(row.publishedAt) + shiftMs
+  return { ...line, text: JSON.stringify({ ...row, day, publishedAt: formatInstant(publishedAt) }) }
+}
+
+function assetPath(name: string): string {
+  return fileURLToPath(new URL(`../../assets/demo/${name}`, import.meta.url))
 }

@@ -36,7 +36,8 @@ const STORAGE_ERRORS = /^(E(NOSPC|DQUOT|ACCES|PERM|ROFS|IO|MFILE|NFILE|NOENT|NOT
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Refusal) return OF_REFUSAL[error.code] ?? EXIT.internal
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && typeof cause.code === 'string' && STORAGE_ERRORS.test(cause.code)) return EXIT.storage
+    if ('code' in cause && typeof cause.code === 'string' && STORAGE_ERRORS.test(cause.code))
+      return EXIT.storage
   }
   return EXIT.internal
 }
@@ -45,15 +46,22 @@ export function exitCodeOf(error: unknown): number {
 export function describeError(error: unknown): string {
   if (error instanceof Refusal) return error.detail ?? error.code
   if (!(error instanceof Error)) return String(error)
-  const busy = innermost(error, (cause) => 'code' in cause && /^SQLITE_(BUSY|LOCKED)/.test(String(cause.code)))
+  const busy = innermost(
+    error,
+    (cause) => 'code' in cause && /^SQLITE_(BUSY|LOCKED)/.test(String(cause.code)),
+  )
   if (busy) return 'a database is locked by another process; wait for it to end and run the command again'
-  const full = innermost(error, (cause) => 'code' in cause && /^(ENOSPC|SQLITE_FULL)$/.test(String(cause.code)))
+  const full = innermost(
+    error,
+    (cause) => 'code' in cause && /^(ENOSPC|SQLITE_FULL)$/.test(String(cause.code)),
+  )
   if (full) return 'the disk is full; make room and run the command again, nothing that was stored is lost'
   return innermost(error, () => true)?.message ?? error.message
 }
 
 function innermost(error: Error, matches: (cause: Error) => boolean): Error | null {
   let found: Error | null = null
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) if (matches(cause)) found = cause
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+    if (matches(cause)) found = cause
   return found
 }

@@ -3,11 +3,16 @@ import { EXIT } from './exit-codes.ts'
 import { runProgram } from './program.ts'
 
 // A reader that went away (`dash … | head`) ends the program quietly, as other filters do.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.storage))
+process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+  process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.storage),
+)
 
 const stopping = new AbortController()
 let stoppedWith: number | null = null
-for (const [name, code] of [['SIGINT', EXIT.interrupted], ['SIGTERM', EXIT.terminated]] as const) {
+for (const [name, code] of [
+  ['SIGINT', EXIT.interrupted],
+  ['SIGTERM', EXIT.terminated],
+] as const) {
   process.on(name, () => {
     // The second signal does not wait for anything.
     if (stoppedWith !== null) process.exit(code)

@@ -71,7 +71,10 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
     .version(releaseVersion(), '--version')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-    .addHelpText('before', 'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash publish-year --json\n')
+    .addHelpText(
+      'before',
+      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash publish-year --json\n',
+    )
   shared(
     program
       .command('serve')
@@ -89,9 +92,14 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
       .description('import daily signals from NDJSON files, plain or gzip; - is standard input')
       .argument('<file...>', 'files to read')
       .addOption(
-        new Option('--on-error <what>', 'what a bad row does to its file').choices(['abort', 'skip']).default('abort'),
+        new Option('--on-error <what>', 'what a bad row does to its file')
+          .choices(['abort', 'skip'])
+          .default('abort'),
       )
-      .option('--title-provenance <value>', 'vouch for the titles of rows without provenance, <source>:<channel>'),
+      .option(
+        '--title-provenance <value>',
+        'vouch for the titles of rows without provenance, <source>:<channel>',
+      ),
   ).action((files: string[], flags: SharedFlags & { onError: 'abort' | 'skip'; titleProvenance?: string }) =>
     within(flags, async (context) =>
       (await import('./commands/import-signals.ts')).importSignalsCommand(context, files, {
@@ -108,7 +116,9 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
       .option('--once', 'make one attempt instead of all that are left', false)
       .option('--dry-run', 'rank and report; count and write nothing', false),
   ).action((flags: SharedFlags & { retryDelay: string; once: boolean; dryRun: boolean }) =>
-    within(flags, async (context) => (await import('./commands/publish-year.ts')).publishYearCommand(context, flags)),
+    within(flags, async (context) =>
+      (await import('./commands/publish-year.ts')).publishYearCommand(context, flags),
+    ),
   )
   return program
 }
@@ -124,7 +134,11 @@ function shared(command: Command): Command {
     .option('--no-color', 'no colours')
 }
 
-async function runCommand(flags: SharedFlags & ConfigFlags, surroundings: Surroundings, run: Run): Promise<number> {
+async function runCommand(
+  flags: SharedFlags & ConfigFlags,
+  surroundings: Surroundings,
+  run: Run,
+): Promise<number> {
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
   try {

@@ -3,13 +3,13 @@ import { styleText, stripVTControlCharacters } from 'node:util'
 /** How a command talks: results on stdout, everything else on stderr (cli.md, Conventions). */
 export interface Terminal {
   /** The one result of a command: a JSON document under `--json`, else its line; under `--quiet` no line. */
-  result(json: unknown, line: string): void
+  result: (json: unknown, line: string) => void
   /** Something a person should know; not under `--quiet`. */
-  note(message: string): void
+  note: (message: string) => void
   /** An error, always. */
-  error(message: string): void
+  error: (message: string) => void
   /** A line that replaces the one before, on a terminal only. */
-  progress(message: string): void
+  progress: (message: string) => void
   verbose: boolean
   json: boolean
 }
@@ -61,5 +61,8 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
 /** Text from files and sources must not steer the terminal. */
 function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex
-  return stripVTControlCharacters(text).replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, ' ')
+  return stripVTControlCharacters(text).replaceAll(
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
+    ' ',
+  )
 }

@@ -1,13 +1,15 @@
+import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileArchive } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
+import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openSourceAgent } from '../adapters/sources/json-request.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
-import type { Archive, Clock, FeedStore, Ledger, YearReader } from '../domain/ports.ts'
+import type { Archive, Clock, FeedStore, Ledger, LineSource, YearReader } from '../domain/ports.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
@@ -29,7 +31,11 @@ const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
 
 export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const busy = kind === 'server' ? SERVER_BUSY : BATCH_BUSY
-  const ledgerDatabase = database({ url: config.ledgerUrl, migrationsFolder: migrationsOf('ledger'), ...busy })
+  const ledgerDatabase = database({
+    url: config.ledgerUrl,
+    migrationsFolder: migrationsOf('ledger'),
+    ...busy,
+  })
   const feedDatabase = database({ url: config.feedUrl, migrationsFolder: migrationsOf('feed'), ...busy })
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = fileArchive(config.storePath)
@@ -43,6 +49,21 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
       feedDatabase.close()
     },
   }
+}
+
+/** A file of lines under the name it is reported with. */
+export function openInput(path: string, name: string): LineSource {
+  return lineFile(path, name)
+}
+
+/** The files a command line names, `-` being standard input; `close` removes what was kept of it. */
+export async function openInputs(
+  files: readonly string[],
+  stdin: NodeJS.ReadStream,
+): Promise<{ sources: LineSource[]; close: () => Promise<void> }> {
+  const spooled = files.includes('-') ? await spoolInput(stdin, tmpdir()) : null
+  const sources = files.map((file) => (file === '-' && spooled ? spooled.source : lineFile(file)))
+  return { sources, close: async () => spooled?.remove() }
 }
 
 /** What publishing needs besides the stores; `close` ends the connections to the sources. */

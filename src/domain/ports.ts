@@ -85,7 +85,10 @@ export interface Ledger {
    * row must follow the last one, its `publishedAt` must exceed every other, and `clock()` must be at most
    * `withinMs` past its `recordedAt`.
    */
-  append(row: LedgerRow, guard: { token: string; clock: Clock; withinMs: number }): Promise<AppendRefusal | null>
+  append(
+    row: LedgerRow,
+    guard: { token: string; clock: Clock; withinMs: number },
+  ): Promise<AppendRefusal | null>
   /** Resolves when the ledger can be opened and its migrations are applied. */
   ping(): Promise<void>
 }

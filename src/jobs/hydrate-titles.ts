@@ -56,7 +56,9 @@ async function askAll(
       await ask(event, until)
     }
   }
-  const workers = [...queues.values()].flatMap((queue) => Array.from({ length: PER_SOURCE }, () => worker(queue)))
+  const workers = [...queues.values()].flatMap((queue) =>
+    Array.from({ length: PER_SOURCE }, () => worker(queue)),
+  )
   let first: { error: unknown } | null = null
   await Promise.all(
     workers.map((running) =>

@@ -58,7 +58,8 @@ export async function importSignals(
     try {
       if (options.onError === 'abort') {
         const errorsBefore = tally.report.errorCount
-        for await (const batch of signalBatches(source, options, tally)) onProgress(tally.progress(batch.length))
+        for await (const batch of signalBatches(source, options, tally))
+          onProgress(tally.progress(batch.length))
         if (tally.report.errorCount > errorsBefore) {
           tally.report.failedFiles += 1
           continue
@@ -91,22 +92,28 @@ async function* signalBatches(
   tally: Tally | null,
 ): AsyncGenerator<Signal[]> {
   let batch: Signal[] = []
-  for await (const lines of source.lines()) {
-    for (const line of lines) {
-      const parsed = parseLine(line, options.titleProvenance)
-      tally?.count(source.name, line.number, parsed)
-      if (parsed.kind === 'bad' && !tally) {
-        throw new Refusal('input_unreadable', `${source.name}: it changed while it was read (line ${line.number})`)
-      }
-      if (parsed.kind !== 'signal') continue
-      batch.push(parsed.signal)
-      if (batch.length === BATCH_ROWS) {
-        yield batch
-        batch = []
-        // The driver frees a statement's memory only after a turn of the event loop.
-        await new Promise((resolve) => setImmediate(resolve))
+  try {
+    for await (const lines of source.lines()) {
+      for (const line of lines) {
+        const parsed = parseLine(line, options.titleProvenance)
+        tally?.count(source.name, line.number, parsed)
+        if (parsed.kind === 'bad' && !tally) {
+          throw new Refusal('input_unreadable', `it changed while it was read (line ${line.number})`)
+        }
+        if (parsed.kind !== 'signal') continue
+        batch.push(parsed.signal)
+        if (batch.length === BATCH_ROWS) {
+          yield batch
+          batch = []
+          // The driver frees a statement's memory only after a turn of the event loop.
+          await new Promise((resolve) => setImmediate(resolve))
+        }
       }
     }
+  } catch (error) {
+    // What was read before a file broke off is good.
+    if (tally && batch.length > 0) yield batch
+    throw error
   }
   if (batch.length > 0) yield batch
 }

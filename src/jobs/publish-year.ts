@@ -1,4 +1,13 @@
-import type { AppendRefusal, Archive, Clock, FeedStore, LeaseHolder, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
+import type {
+  AppendRefusal,
+  Archive,
+  Clock,
+  FeedStore,
+  LeaseHolder,
+  Ledger,
+  TitleSource,
+  YearReader,
+} from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -135,7 +144,8 @@ class PublishRun {
     for (;;) {
       const plan = planPublication(this.#asOfDay, proved.entries, await ledger.attempts(this.#asOfDay))
       if (plan.do === 'nothing') {
-        if (plan.because === 'already-published') return this.#report('already-published', describe(plan.manifest))
+        if (plan.because === 'already-published')
+          return this.#report('already-published', describe(plan.manifest))
         return this.#report('gap', { reason: plan.reason, attempt: plan.attempts })
       }
       if (plan.do === 'record-gap') {
@@ -152,7 +162,9 @@ class PublishRun {
       }
       if (this.#options.once || this.#options.signal.aborted) return result
       const seconds = this.#options.retryDelayMs / 1000
-      this.#ports.onProgress(`attempt ${plan.attempt} failed (${result.report.reason}); the next in ${seconds} s`)
+      this.#ports.onProgress(
+        `attempt ${plan.attempt} failed (${result.report.reason}); the next in ${seconds} s`,
+      )
       await this.#ports.sleep(this.#options.retryDelayMs, this.#options.signal)
       proved = await this.#prove()
     }
@@ -186,7 +198,12 @@ class PublishRun {
     reason: 'attempts_spent' | 'missed',
     attempts: number,
   ): Promise<ProvedLedger> {
-    const refusal = await this.#append(proved, { kind: 'gap', asOfDay, reason, attempts }, this.#ports.clock(), token)
+    const refusal = await this.#append(
+      proved,
+      { kind: 'gap', asOfDay, reason, attempts },
+      this.#ports.clock(),
+      token,
+    )
     if (refusal !== null) throw appendFailure(refusal)
     const after = await this.#prove()
     await this.#putHead(after)
@@ -206,7 +223,8 @@ class PublishRun {
 
   async #attempt(proved: ProvedLedger, attempt: number, token: string): Promise<PublishResult> {
     const { ledger, clock } = this.#ports
-    if (!(await ledger.countAttempt(this.#asOfDay, attempt, clock(), token))) throw appendFailure('lease-lost')
+    if (!(await ledger.countAttempt(this.#asOfDay, attempt, clock(), token)))
+      throw appendFailure('lease-lost')
     try {
       const sealed = await this.#commit(proved, token)
       return await this.#published(attempt, sealed.manifest, contents(sealed))
@@ -215,13 +233,18 @@ class PublishRun {
       if (after === null) throw error
       const plan = planPublication(this.#asOfDay, after.entries, [])
       // The commit was done although it was reported lost: the day is published, whatever the report said.
-      if (plan.do === 'nothing' && plan.because === 'already-published') return this.#published(attempt, plan.manifest, {})
+      if (plan.do === 'nothing' && plan.because === 'already-published')
+        return this.#published(attempt, plan.manifest, {})
       return this.#failed(attempt, error)
     }
   }
 
   /** The head comes after the commit: when it cannot be written the day is published all the same. */
-  async #published(attempt: number, manifest: Manifest, facts: Partial<PublishReport>): Promise<PublishResult> {
+  async #published(
+    attempt: number,
+    manifest: Manifest,
+    facts: Partial<PublishReport>,
+  ): Promise<PublishResult> {
     const published = this.#report('published', { attempt, ...describe(manifest), ...facts })
     try {
       await this.#putHead(await this.#prove())
@@ -307,6 +330,8 @@ function appendFailure(refusal: AppendRefusal): Error {
     case 'clock-went-back':
       return new Error('the clock went back while the publication was made')
     case 'too-late':
-      return new Error(`the commit came more than ${COMMIT_WITHIN_MS} ms after its publication time, ${SEAL_TRIES} times`)
+      return new Error(
+        `the commit came more than ${COMMIT_WITHIN_MS} ms after its publication time, ${SEAL_TRIES} times`,
+      )
   }
 }

@@ -63,6 +63,8 @@ function historyDocument(version: string, demo: boolean) {
     path: HISTORY_DOCS,
     title,
     summary: description,
-    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [historyContract]),
+    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
+      historyContract,
+    ]),
   }
 }

@@ -35,5 +35,8 @@ async function readiness(
   )
   const ready = results.every(([, result]) => result === 'ok')
   const status = isDraining() ? 'draining' : ready ? 'ready' : 'unavailable'
-  return respondJson(event, status === 'ready' ? 200 : 503, NO_STORE, { status, checks: Object.fromEntries(results) })
+  return respondJson(event, status === 'ready' ? 200 : 503, NO_STORE, {
+    status,
+    checks: Object.fromEntries(results),
+  })
 }

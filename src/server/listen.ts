@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import type { Socket } from 'node:net'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { H3 } from 'h3'
 import { listen } from 'listhen'
@@ -44,42 +45,62 @@ export type ListenRefusal = 'port_taken' | 'address_unavailable'
  */
 export async function listenOn(app: H3, options: ListenOptions): Promise<RunningServer> {
   const { host, port } = options
-  await probe(host, port)
-  const { server } = await listen(() => undefined, {
-    hostname: host,
-    // listhen would otherwise try other ports, read `--host` from the command line, print, and exit on SIGTERM.
-    port: { port, random: port === 0, verbose: false },
-    public: !isLoopback(host),
-    isProd: true,
-    showURL: false,
-    qr: false,
-    autoClose: false,
-  })
-  const httpServer = server as Server
-  serveRequests(httpServer, app, options)
-  const address = httpServer.address()
+  await requireFreePort(host, port)
+  const server = await listenQuietly(host, port)
+  const sockets = serveRequests(server, app, options)
+  const address = server.address()
   const actual = typeof address === 'object' && address ? address.port : port
-  if (port !== 0 && actual !== port) {
-    httpServer.close()
-    throw new Refusal<ListenRefusal>('port_taken', `port ${port} on ${host} cannot be used; choose another with --port`)
-  }
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
     port: actual,
-    close: (graceMs) => close(httpServer, graceMs),
+    close: (graceMs) => close(server, sockets, graceMs),
   }
 }
 
-/** Asks the system itself, whose error says what is wrong; listhen only says that it found no port. */
-async function probe(host: string, port: number): Promise<void> {
+/** listhen would otherwise try other ports, read `--host` from the command line, print, and exit on SIGTERM. */
+async function listenQuietly(host: string, port: number): Promise<Server> {
+  try {
+    const { server } = await listen(() => undefined, {
+      hostname: host,
+      port: { port, random: port === 0, verbose: false },
+      public: !isLoopback(host),
+      isProd: true,
+      showURL: false,
+      qr: false,
+      autoClose: false,
+    })
+    return server
+  } catch (cause) {
+    // The port is free, so it is one of those that browsers refuse to open.
+    const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another with --port`
+    throw new Refusal<ListenRefusal>('address_unavailable', detail, { cause })
+  }
+}
+
+/**
+ * Asks the system itself whether a port can be listened on; listhen only says that it found none.
+ *
+ * @throws Refusal `port_taken` or `address_unavailable`
+ */
+export async function requireFreePort(host: string, port: number): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const where = `port ${port} on ${host}`
       if (error.code === 'EADDRINUSE') {
-        reject(new Refusal<ListenRefusal>('port_taken', `${where} is taken by another process; choose another with --port`))
+        reject(
+          new Refusal<ListenRefusal>(
+            'port_taken',
+            `${where} is taken by another process; choose another with --port`,
+          ),
+        )
       } else if (error.code === 'EACCES') {
-        reject(new Refusal<ListenRefusal>('address_unavailable', `${where} may not be used by this user; choose a port above 1023`))
+        reject(
+          new Refusal<ListenRefusal>(
+            'address_unavailable',
+            `${where} may not be used by this user; choose a port above 1023`,
+          ),
+        )
       } else {
         const detail = `${where} cannot be listened on (${error.message}); choose an address of this machine with --host`
         reject(new Refusal<ListenRefusal>('address_unavailable', detail))
@@ -89,22 +110,37 @@ async function probe(host: string, port: number): Promise<void> {
   })
 }
 
-function serveRequests(server: Server, app: H3, { log, isDraining, headersTimeoutMs, requestTimeoutMs }: ListenOptions): void {
+/** The open connections, each with the number of its requests that are not yet answered. */
+type OpenSockets = Map<Socket, number>
+
+function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSockets {
+  const { log, isDraining, headersTimeoutMs, requestTimeoutMs } = options
+  const sockets: OpenSockets = new Map()
+  server.on('connection', (socket: Socket) => {
+    sockets.set(socket, 0)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.headersTimeout = headersTimeoutMs
   server.requestTimeout = requestTimeoutMs
   // Node looks for connections past their time every 30 s, by an option that only the constructor takes; it reads the
   // property again whenever the server begins to listen.
   Object.assign(server, { connectionsCheckingInterval: TIMEOUT_CHECK_MS })
   server.emit('listening')
-  const handle = toNodeHandler(app.fetch, { maxRequestBodySize: BODY_MAX_BYTES }) as NodeHttp1Handler
+  const handle = toNodeHandler((request) => app.fetch(request), {
+    maxRequestBodySize: BODY_MAX_BYTES,
+  }) as NodeHttp1Handler
   // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const startedAt = performance.now()
+    const { socket } = request
+    sockets.set(socket, (sockets.get(socket) ?? 0) + 1)
     const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
     request.headers['x-request-id'] = id
     if (isDraining()) response.shouldKeepAlive = false
     response.once('close', () => {
+      if (sockets.has(socket)) sockets.set(socket, (sockets.get(socket) ?? 1) - 1)
+      if (!server.listening) closeUnused(sockets)
       log.info(
         {
           requestId: id,
@@ -119,17 +155,23 @@ function serveRequests(server: Server, app: H3, { log, isDraining, headersTimeou
     })
     void handle(request, response)
   })
+  return sockets
 }
 
-async function close(server: Server, graceMs: number): Promise<void> {
+async function close(server: Server, sockets: OpenSockets, graceMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
     server.close(() => {
       clearTimeout(deadline)
       resolve()
     })
-    server.closeIdleConnections()
+    closeUnused(sockets)
   })
+}
+
+/** Node's own `closeIdleConnections` leaves those open that have not sent a request yet. */
+function closeUnused(sockets: OpenSockets): void {
+  for (const [socket, requests] of sockets) if (requests === 0) socket.end(() => socket.destroy())
 }
 
 function isLoopback(host: string): boolean {

@@ -14,7 +14,10 @@ const SCHEMA_PREFIX = '#/components/schemas/'
  * Folds contracts into an OpenAPI 3.1 document: paths, parameters, every refusal with its status and code, and the
  * schemas the handlers parse with. Nothing of it is written by hand elsewhere.
  */
-export function openApiDocument(info: DocumentInfo, contracts: readonly Contract<string>[]): Record<string, unknown> {
+export function openApiDocument(
+  info: DocumentInfo,
+  contracts: readonly Contract<string>[],
+): Record<string, unknown> {
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
@@ -46,7 +49,10 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
       operationId: `${contract.operationId}Preflight`,
       summary: 'CORS preflight',
       responses: {
-        200: { description: 'Allowed methods and headers', headers: headerObjects(namesOf(contract.preflight)) },
+        200: {
+          description: 'Allowed methods and headers',
+          headers: headerObjects(namesOf(contract.preflight)),
+        },
       },
     },
   }
@@ -115,5 +121,7 @@ function inlineSchema(schema: z.ZodType): Record<string, unknown> {
 
 /** Inside an OpenAPI document a schema has neither a dialect nor an address of its own. */
 function withoutDocumentKeys(schema: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$schema' && key !== '$id' && key !== 'id'))
+  return Object.fromEntries(
+    Object.entries(schema).filter(([key]) => key !== '$schema' && key !== '$id' && key !== 'id'),
+  )
 }

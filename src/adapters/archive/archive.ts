@@ -23,7 +23,9 @@ export function unstorageArchive(storage: Storage): Archive {
     if (value instanceof Uint8Array) return value
     if (value instanceof ArrayBuffer) return new Uint8Array(value)
     // Drivers resolve with an Error object, or with a string, where bytes were asked for.
-    throw value instanceof Error ? value : new Error(`the object store gave ${typeof value} instead of bytes for ${key}`)
+    throw value instanceof Error
+      ? value
+      : new Error(`the object store gave ${typeof value} instead of bytes for ${key}`)
   }
 
   const readHead = async (seq: number): Promise<Head | null> => {
@@ -43,7 +45,8 @@ export function unstorageArchive(storage: Storage): Archive {
     get: (sha256) => read(objectKey(sha256)),
 
     async put(sha256, bytes) {
-      if (sha256Hex(bytes) !== sha256) throw new Error(`the bytes given for object ${sha256} have another digest`)
+      if (sha256Hex(bytes) !== sha256)
+        throw new Error(`the bytes given for object ${sha256} have another digest`)
       await storage.setItemRaw(objectKey(sha256), bytes)
       const stored = await read(objectKey(sha256))
       if (stored === null || sha256Hex(stored) !== sha256) {
@@ -84,7 +87,8 @@ export function unstorageArchive(storage: Storage): Archive {
 
 /** The digest comes from the ledger or a request, so it is checked before it names a path. */
 function objectKey(sha256: string): string {
-  if (!isSha256Hex(sha256)) throw storageDamaged(`${JSON.stringify(sha256.slice(0, 80))} is not a SHA-256 digest`)
+  if (!isSha256Hex(sha256))
+    throw storageDamaged(`${JSON.stringify(sha256.slice(0, 80))} is not a SHA-256 digest`)
   return `sha256:${sha256.slice(0, 2)}:${sha256}`
 }
 

@@ -15,6 +15,7 @@ import {
 import { open, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { defineDriver } from 'unstorage'
+import type { Clock } from '../../domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
 import { fileWitness } from '../file-witness.ts'
 
@@ -31,8 +32,9 @@ const TEMPORARY_PREFIX = '.writing-'
  * Writes are synchronous on purpose: they belong to batch jobs, and each step must happen before the next is begun.
  *
  * @param root folder of the store; must exist
+ * @param fileClock the clock the file system stamps with; see {@link fileWitness}
  */
-export const immutableFiles = defineDriver((root: string) => ({
+export const immutableFiles = defineDriver(({ root, fileClock }: { root: string; fileClock: Clock }) => ({
   name: 'immutable-files',
 
   async getItem(): Promise<never> {
@@ -65,7 +67,8 @@ export const immutableFiles = defineDriver((root: string) => ({
     try {
       const stat = await file.stat()
       if (!stat.isFile()) throw storageDamaged(`${path} is not a regular file`)
-      if (stat.size > OBJECT_MAX_BYTES) throw storageDamaged(`${path} has ${stat.size} bytes, more than any object`)
+      if (stat.size > OBJECT_MAX_BYTES)
+        throw storageDamaged(`${path} has ${stat.size} bytes, more than any object`)
       return await file.readFile()
     } finally {
       await file.close()
@@ -96,7 +99,11 @@ export const immutableFiles = defineDriver((root: string) => ({
       const names = await readdir(folder, { recursive: true, withFileTypes: true })
       return names
         .filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
-        .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1).replaceAll('/', ':'))
+        .map((entry) =>
+          join(entry.parentPath, entry.name)
+            .slice(root.length + 1)
+            .replaceAll('/', ':'),
+        )
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error
       requireRoot(root)
@@ -106,7 +113,7 @@ export const immutableFiles = defineDriver((root: string) => ({
 
   /** `witness` of the file or folder itself: see {@link fileWitness}. */
   async getMeta(key: string): Promise<{ witness: string | null }> {
-    return { witness: fileWitness([pathOf(root, key)], Date.now) }
+    return { witness: fileWitness([pathOf(root, key)], fileClock) }
   },
 }))
 
@@ -140,7 +147,7 @@ function makeFolders(root: string, folder: string): void {
 function writeDurably(path: string, bytes: Uint8Array): void {
   const file = openSync(path, 'wx', 0o444)
   try {
-    for (let written = 0; written < bytes.byteLength; ) written += writeSync(file, bytes, written)
+    for (let written = 0; written < bytes.byteLength;) written += writeSync(file, bytes, written)
     fsyncSync(file)
   } finally {
     closeSync(file)
@@ -154,7 +161,10 @@ function linkUnlessThere(from: string, to: string): void {
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return
     if (codeOf(error) === 'EPERM' || codeOf(error) === 'ENOTSUP') {
-      throw storageUnavailable(`${dirname(to)} is on a file system without hard links, which objects need`, error)
+      throw storageUnavailable(
+        `${dirname(to)} is on a file system without hard links, which objects need`,
+        error,
+      )
     }
     throw error
   }

@@ -1,5 +1,5 @@
 import { createStorage } from 'unstorage'
-import type { Archive } from '../../domain/ports.ts'
+import type { Archive, Clock } from '../../domain/ports.ts'
 import { unstorageArchive } from './archive.ts'
 import { immutableFiles, requireRoot } from './file-driver.ts'
 
@@ -7,9 +7,10 @@ import { immutableFiles, requireRoot } from './file-driver.ts'
  * The archive in a folder, which must exist whenever it is used: an unmounted disk is refused, not taken as empty.
  *
  * @param root absolute path
+ * @param fileClock the clock the file system stamps with
  */
-export function fileArchive(root: string): Archive {
-  const archive = unstorageArchive(createStorage({ driver: immutableFiles(root) }))
+export function fileArchive(root: string, fileClock: Clock = Date.now): Archive {
+  const archive = unstorageArchive(createStorage({ driver: immutableFiles({ root, fileClock }) }))
   return {
     ...archive,
     async ping() {

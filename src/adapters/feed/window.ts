@@ -56,7 +56,10 @@ export async function readWindow(
     const events = await readEvents(transaction, window)
     const range = [window.firstDay, window.asOfDay]
     const days = (await selectJsonRows(transaction, OBSERVED_DAYS, range, 'the feed')) as [string, string][]
-    const counts = (await selectJsonRows(transaction, OBSERVED_EVENTS, range, 'the feed')) as [string, number][]
+    const counts = (await selectJsonRows(transaction, OBSERVED_EVENTS, range, 'the feed')) as [
+      string,
+      number,
+    ][]
     const observed = counts.map(([source, count]) => ({
       source,
       days: days.flatMap(([owner, day]) => (owner === source ? [day] : [])),
@@ -69,7 +72,10 @@ export async function readWindow(
 }
 
 /** Verified titles among the given events, by save key. */
-export async function verifiedTitles(client: Client, events: readonly YearEvent[]): Promise<Map<string, VerifiedTitle>> {
+export async function verifiedTitles(
+  client: Client,
+  events: readonly YearEvent[],
+): Promise<Map<string, VerifiedTitle>> {
   const wanted = JSON.stringify(events.map(({ source, sourceId }) => [source, sourceId]))
   const rows = (await selectJsonRows(
     client,

@@ -85,7 +85,9 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<InputL
     restBytes = chunk.byteLength - lastNewline - 1
     overlong = false
   }
-  const last = overlong ? decodeAfterOverlong(Buffer.alloc(0), number) : decodeLines(Buffer.concat(rest), number)
+  const last = overlong
+    ? decodeAfterOverlong(Buffer.alloc(0), number)
+    : decodeLines(Buffer.concat(rest), number)
   if (last.kept.length > 0) yield last.kept
 }
 

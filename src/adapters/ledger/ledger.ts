@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { and, asc, eq, gt, isNull, max, min } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import type { Ledger } from '../../domain/ports.ts'
+import type { Clock, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { fileWitness } from '../file-witness.ts'
 import type { Database } from '../libsql/database.ts'
@@ -14,8 +14,10 @@ type Orm = Pick<LibSQLDatabase, 'select' | 'insert' | 'update' | 'delete'>
 /**
  * The ledger on libSQL. Every write is one transaction on a rollback journal with `synchronous=FULL`, the driver's
  * default, so that what was acknowledged survives a crash.
+ *
+ * @param fileClock the clock the file system stamps with; see {@link fileWitness}
  */
-export function libsqlLedger(database: Database): Ledger {
+export function libsqlLedger(database: Database, fileClock: Clock = Date.now): Ledger {
   return {
     read: () =>
       database.use(async ({ client }) => {
@@ -26,14 +28,16 @@ export function libsqlLedger(database: Database): Ledger {
         if (!versioned || !legacy) throw new Error('a batch of two statements gave fewer than two results')
         return {
           rows: decodeJsonRows(versioned, 'the ledger').map((cells) => toRow(entries, cells)),
-          legacy: decodeJsonRows(legacy, 'the legacy ledger').map((cells) => toRow(legacyPublications, cells)),
+          legacy: decodeJsonRows(legacy, 'the legacy ledger').map((cells) =>
+            toRow(legacyPublications, cells),
+          ),
         }
       }),
 
     async witness() {
       // Held open or about to be rolled back, the journal means that the file alone does not tell the state.
-      const journals = fileWitness([`${database.path}-journal`, `${database.path}-wal`], Date.now)
-      return journals === '-|-' ? fileWitness([database.path], Date.now) : null
+      const journals = fileWitness([`${database.path}-journal`, `${database.path}-wal`], fileClock)
+      return journals === '-|-' ? fileWitness([database.path], fileClock) : null
     },
 
     attempts: (asOfDay) =>
@@ -56,7 +60,13 @@ export function libsqlLedger(database: Database): Ledger {
             return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
           }
           const token = randomUUID()
-          const row = { token, holder: holder.name, process: holder.process, takenAt: now, expiresAt: now + forMs }
+          const row = {
+            token,
+            holder: holder.name,
+            process: holder.process,
+            takenAt: now,
+            expiresAt: now + forMs,
+          }
           await transaction
             .insert(lease)
             .values({ id: 1, ...row })
@@ -110,7 +120,8 @@ export function libsqlLedger(database: Database): Ledger {
             .orderBy(asc(entries.seq))
             .where(eq(entries.seq, row.seq - 1))
           const [newest] = await transaction.select({ seq: max(entries.seq) }).from(entries)
-          const follows = (newest?.seq ?? 0) === row.seq - 1 && (last?.leaf ?? GENESIS_LEAF) === row.previousLeaf
+          const follows =
+            (newest?.seq ?? 0) === row.seq - 1 && (last?.leaf ?? GENESIS_LEAF) === row.previousLeaf
           if (!follows) return 'ledger-moved'
           if (row.publishedAt !== null && row.publishedAt <= (await lastPublishedAt(transaction))) {
             return 'clock-went-back'

@@ -32,5 +32,5 @@ export function toRow<T extends SQLiteTable>(table: T, cells: readonly unknown[]
     if (!fits) throw storageDamaged(`the ledger column ${column.name} holds a value of another type`)
     row[name] = cell
   }
-  return row as T['$inferSelect']
+  return row
 }

@@ -77,7 +77,8 @@ export function database(options: DatabaseOptions): Database {
         // A file replaced or removed under an open connection would go on being read through the old descriptor.
         if (opened && inodeOf(path) !== opened.inode) forget()
         // Opening creates a missing file: right for the first start, but an empty stand-in for one that was there.
-        if (existed && inodeOf(path) === null) throw storageUnavailable(`the database ${path} has disappeared`)
+        if (existed && inodeOf(path) === null)
+          throw storageUnavailable(`the database ${path} has disappeared`)
         opening ??= open()
         const ready = await opening
         return await work(ready)

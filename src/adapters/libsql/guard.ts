@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LibsqlError } from '@libsql/client'
-import type { Client, InArgs, InStatement, Replicated, ResultSet, Transaction, TransactionMode } from '@libsql/client'
+import type {
+  Client,
+  InArgs,
+  InStatement,
+  Replicated,
+  ResultSet,
+  Transaction,
+  TransactionMode,
+} from '@libsql/client'
 
 /**
  * The client every store goes through. It exists because of two faults of the driver:
@@ -30,7 +38,7 @@ export function guardClient(client: Client, busyMs: number): Client {
         return await work()
       } catch (error) {
         if (!isBusy(error)) throw error
-        await client.reconnect()
+        client.reconnect()
         if (performance.now() >= deadline) throw error
         await sleep(pauseMs)
       }
@@ -60,7 +68,9 @@ export function guardClient(client: Client, busyMs: number): Client {
   function execute(statement: InStatement): Promise<ResultSet>
   function execute(sql: string, args?: InArgs): Promise<ResultSet>
   function execute(statement: InStatement | string, args?: InArgs): Promise<ResultSet> {
-    return alone(() => (typeof statement === 'string' ? client.execute(statement, args) : client.execute(statement)))
+    return alone(() =>
+      typeof statement === 'string' ? client.execute(statement, args) : client.execute(statement),
+    )
   }
 
   return {
@@ -105,13 +115,17 @@ function releasing(open: Transaction, client: Client, release: () => void): Tran
       await noticing(work())
     } finally {
       open.close()
-      if (busy) await client.reconnect()
+      if (busy) client.reconnect()
       release()
     }
   }
   return {
     execute: (statement: InStatement | string, args?: InArgs) =>
-      noticing(typeof statement === 'string' ? open.execute({ sql: statement, args: args ?? [] }) : open.execute(statement)),
+      noticing(
+        typeof statement === 'string'
+          ? open.execute({ sql: statement, args: args ?? [] })
+          : open.execute(statement),
+      ),
     batch: (statements) => noticing(open.batch(statements)),
     executeMultiple: (sql) => noticing(open.executeMultiple(sql)),
     commit: () => ending(() => open.commit()),

@@ -1,6 +1,8 @@
-import type { Client } from '@libsql/client'
+import type { Client, ResultSet } from '@libsql/client'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { storageUnavailable } from '../../domain/storage.ts'
+
+const SELECT_HASHES = 'SELECT hash FROM __drizzle_migrations ORDER BY id'
 
 /**
  * Applies a store's numbered migrations that are missing, in one write transaction, so that processes started
@@ -12,17 +14,15 @@ import { storageUnavailable } from '../../domain/storage.ts'
  */
 export async function applyMigrations(client: Client, folder: string, path: string): Promise<void> {
   const known = readMigrationFiles({ migrationsFolder: folder })
-  if ((await appliedHashes(client)).length === known.length) {
-    assertKnown(await appliedHashes(client), known, path)
-    return
-  }
+  const before = await appliedHashes(client)
+  assertKnown(before, known, path)
+  if (before.length === known.length) return
   const transaction = await client.transaction('write')
   try {
     await transaction.execute(
       'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)',
     )
-    const result = await transaction.execute('SELECT hash FROM __drizzle_migrations ORDER BY id')
-    const applied = result.rows.map((row) => String(row['hash']))
+    const applied = hashesOf(await transaction.execute(SELECT_HASHES))
     assertKnown(applied, known, path)
     for (const migration of known.slice(applied.length)) {
       for (const statement of migration.sql) await transaction.execute(statement)
@@ -41,8 +41,11 @@ export async function applyMigrations(client: Client, folder: string, path: stri
 async function appliedHashes(client: Client): Promise<string[]> {
   const table = await client.execute("SELECT 1 FROM sqlite_schema WHERE name = '__drizzle_migrations'")
   if (table.rows.length === 0) return []
-  const result = await client.execute('SELECT hash FROM __drizzle_migrations ORDER BY id')
-  return result.rows.map((row) => String(row['hash']))
+  return hashesOf(await client.execute(SELECT_HASHES))
+}
+
+function hashesOf({ rows }: ResultSet): string[] {
+  return rows.map((row) => (typeof row['hash'] === 'string' ? row['hash'] : ''))
 }
 
 function assertKnown(applied: readonly string[], known: readonly { hash: string }[], path: string): void {

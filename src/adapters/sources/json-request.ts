@@ -33,7 +33,11 @@ export function openSourceAgent(): Agent {
  *
  * @throws Refusal `source_unavailable` for everything else: not reachable, another status, too slow, too large, not JSON
  */
-export async function requestJson(dispatcher: Dispatcher, { url, body }: JsonRequest, signal: AbortSignal): Promise<unknown> {
+export async function requestJson(
+  dispatcher: Dispatcher,
+  { url, body }: JsonRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
   try {
     const response = await request(url, {
@@ -56,7 +60,11 @@ export async function requestJson(dispatcher: Dispatcher, { url, body }: JsonReq
   } catch (error) {
     if (error instanceof Refusal) throw error
     signal.throwIfAborted()
-    throw unavailable(url, limited.aborted ? `no answer within ${ANSWER_TIMEOUT_MS} ms` : describe(error), error)
+    throw unavailable(
+      url,
+      limited.aborted ? `no answer within ${ANSWER_TIMEOUT_MS} ms` : describe(error),
+      error,
+    )
   }
 }
 

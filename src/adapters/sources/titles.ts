@@ -35,11 +35,14 @@ const lobstersStory = z.object({ short_id: z.string(), title: z.string() })
 
 const lessWrongAnswer = z.object({
   data: z.object({
-    post: z.object({ result: z.object({ _id: z.string(), title: z.string().nullable() }).nullable() }).nullable(),
+    post: z
+      .object({ result: z.object({ _id: z.string(), title: z.string().nullable() }).nullable() })
+      .nullable(),
   }),
 })
 
-const LESSWRONG_QUERY = 'query Title($id: String) { post(input: { selector: { _id: $id } }) { result { _id title } } }'
+const LESSWRONG_QUERY =
+  'query Title($id: String) { post(input: { selector: { _id: $id } }) { result { _id title } } }'
 
 const OWNERS: Record<NewsSource, Owner> = {
   hn: {
@@ -73,7 +76,8 @@ const OWNERS: Record<NewsSource, Owner> = {
 export function sourceTitles(dispatcher: Dispatcher, urls: SourceUrls): TitleSource {
   return {
     async title({ source, sourceId }, signal) {
-      if (!isNewsSource(source)) throw notVouched(source, sourceId, 'no source vouches for titles of this kind')
+      if (!isNewsSource(source))
+        throw notVouched(source, sourceId, 'no source vouches for titles of this kind')
       const owner = OWNERS[source]
       const question = owner.ask(urls[source], sourceId)
       const answer = await requestJson(dispatcher, question, signal)
@@ -91,7 +95,8 @@ function vouch(owner: Owner, source: string, sourceId: string, answer: unknown, 
     throw new Refusal<TitleRefusal>('source_unavailable', detail, { cause })
   }
   if (item === null) throw notVouched(source, sourceId, 'the source has deleted it or does not know it')
-  if (item.id !== sourceId) throw notVouched(source, sourceId, `the source answered for ${JSON.stringify(item.id)}`)
+  if (item.id !== sourceId)
+    throw notVouched(source, sourceId, `the source answered for ${JSON.stringify(item.id)}`)
   if (item.title.trim() === '' || item.title.includes('\0') || !item.title.isWellFormed()) {
     throw notVouched(source, sourceId, 'the source gives no usable title')
   }

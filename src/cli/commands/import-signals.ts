@@ -1,12 +1,9 @@
-import { tmpdir } from 'node:os'
-import { lineFile, spoolInput } from '../../adapters/input/line-files.ts'
-import type { LineSource } from '../../domain/ports.ts'
 import { importSignals } from '../../jobs/import-signals.ts'
 import type { ImportOptions, ImportReport } from '../../jobs/import-signals.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
-import { openStores } from '../wire.ts'
+import { openInputs, openStores } from '../wire.ts'
 
 const ERRORS_SHOWN = 10
 
@@ -18,20 +15,23 @@ export async function importSignalsCommand(
 ): Promise<number> {
   prepareFolders(config, true)
   const stores = openStores(config, 'batch')
-  const spooled = files.includes('-') ? await spoolInput(stdin, tmpdir()) : null
+  const inputs = await openInputs(files, stdin)
   try {
-    const sources = files.map((file): LineSource => (file === '-' && spooled ? spooled.source : lineFile(file)))
     const onProgress = (rows: number): void => {
       signal.throwIfAborted()
       terminal.progress(`${rows} rows read`)
     }
-    const { failedFiles, ...report } = await importSignals({ feed: stores.feed, onProgress }, sources, options)
+    const { failedFiles, ...report } = await importSignals(
+      { feed: stores.feed, onProgress },
+      inputs.sources,
+      options,
+    )
     show(report, failedFiles, options, terminal.note)
     terminal.result(report, summary(report))
     return failedFiles > 0 ? EXIT.failed : EXIT.done
   } finally {
     stores.close()
-    await spooled?.remove()
+    await inputs.close()
   }
 }
 
@@ -50,10 +50,19 @@ function show(
     note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
   }
   if (failedFiles > 0 && onError === 'abort') {
-    note(`nothing was imported of ${failedFiles} of ${report.files} files; --on-error skip imports their good rows`)
+    note(
+      `nothing was imported of ${failedFiles} of ${report.files} files; --on-error skip imports their good rows`,
+    )
   }
 }
 
-function summary({ files, rows, inserted, replaced, unchanged, skipped }: Omit<ImportReport, 'failedFiles'>): string {
+function summary({
+  files,
+  rows,
+  inserted,
+  replaced,
+  unchanged,
+  skipped,
+}: Omit<ImportReport, 'failedFiles'>): string {
   return `${rows} rows of ${files} files: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped`
 }

@@ -17,7 +17,8 @@ export async function publishYearCommand(
   const { ports, close } = publishPorts(stores, config, Date.now, terminal.note)
   try {
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
-    if (result.report.outcome === 'failed' || result.cause !== null) terminal.error(result.report.reason ?? 'failed')
+    if (result.report.outcome === 'failed' || result.cause !== null)
+      terminal.error(result.report.reason ?? 'failed')
     terminal.result(result.report, summary(result.report))
     return exitCode(result, signal)
   } finally {
@@ -46,7 +47,15 @@ function workFailed(cause: unknown): boolean {
   return cause === null || (!(cause instanceof Refusal) && exitCodeOf(cause) === EXIT.internal)
 }
 
-function summary({ outcome, asOfDay, publicationId, byteSize, publishedAt, attempt, reason }: PublishReport): string {
+function summary({
+  outcome,
+  asOfDay,
+  publicationId,
+  byteSize,
+  publishedAt,
+  attempt,
+  reason,
+}: PublishReport): string {
   switch (outcome) {
     case 'published':
       return `published ${publicationId} at ${publishedAt}, ${byteSize} bytes, attempt ${attempt}`

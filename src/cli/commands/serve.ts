@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { createApp } from '../../server/app.ts'
-import { listenOn } from '../../server/listen.ts'
+import { listenOn, requireFreePort } from '../../server/listen.ts'
 import type { Config } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -17,6 +17,8 @@ export async function serve(context: CommandContext, demo: boolean): Promise<num
     prepareFolders(context.config, false)
     return serveConfig(context, context.config, false)
   }
+  const { host, port } = context.config
+  await requireFreePort(host, port)
   const { openDemo } = await import('../demo.ts')
   const prepared = await openDemo(context)
   try {
@@ -26,7 +28,11 @@ export async function serve(context: CommandContext, demo: boolean): Promise<num
   }
 }
 
-async function serveConfig({ terminal, signal, version }: CommandContext, config: Config, demo: boolean): Promise<number> {
+async function serveConfig(
+  { terminal, signal, version }: CommandContext,
+  config: Config,
+  demo: boolean,
+): Promise<number> {
   const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: false }))
   const stores = openStores(config, 'server')
   const { ledger, archive, year, feed } = stores
@@ -39,8 +45,11 @@ async function serveConfig({ terminal, signal, version }: CommandContext, config
     const server = await listenOn(app, { host, port, log, isDraining, ...timeouts })
     const label = demo ? 'DEMO: ' : ''
     terminal.result({ job: 'serve', url: server.url, demo }, `${label}dash is listening on ${server.url}`)
-    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-    terminal.note(`stopping: open answers may finish for ${config.drainMs / 1000} s; a second signal exits at once`)
+    if (!signal.aborted)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    terminal.note(
+      `stopping: open answers may finish for ${config.drainMs / 1000} s; a second signal exits at once`,
+    )
     await server.close(config.drainMs)
     return EXIT.done
   } finally {

@@ -61,7 +61,8 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
     return { kind: 'bad', reason: 'not a JSON object' }
   }
   const source = (row as { source?: unknown }).source
-  if (typeof source !== 'string' || source === '') return { kind: 'bad', reason: 'source: must be a nonempty string' }
+  if (typeof source !== 'string' || source === '')
+    return { kind: 'bad', reason: 'source: must be a nonempty string' }
   if (!isKnownSource(source)) return { kind: 'unknown-source', source }
   const parsed = signalRow.safeParse(row)
   if (!parsed.success) return { kind: 'bad', reason: describe(parsed.error) }
@@ -73,7 +74,7 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
       reason: `titleProvenance: ${JSON.stringify(provenance)} must begin with the row's own source, ${JSON.stringify(`${source}:`)}`,
     }
   }
-  const keyLength = [...saveKey(source, values.sourceId)].length
+  const keyLength = Array.from(saveKey(source, values.sourceId)).length
   if (keyLength > SAVE_KEY_MAX_LENGTH) {
     return {
       kind: 'bad',

@@ -2,7 +2,15 @@ import { isSha256Hex, sha256Hex } from '../digest.ts'
 import { storageDamaged } from '../storage.ts'
 import { parseDay } from '../time.ts'
 import type { Instant } from '../time.ts'
-import type { EntryContent, Head, LedgerContents, LedgerEntry, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
+import type {
+  EntryContent,
+  Head,
+  LedgerContents,
+  LedgerEntry,
+  LedgerRow,
+  LegacyRow,
+  Manifest,
+} from './ledger.ts'
 
 /**
  * The chain (decisions.md, part 4): every entry's leaf covers all of its columns and the leaf before it, one
@@ -56,7 +64,12 @@ export interface ProvedLedger {
  * @param recordedAt when the entry is written; for a publication its `publishedAt`
  * @param previousLeaf leaf of entry `seq - 1`, or {@link GENESIS_LEAF}
  */
-export function sealEntry(content: EntryContent, seq: number, recordedAt: Instant, previousLeaf: string): LedgerRow {
+export function sealEntry(
+  content: EntryContent,
+  seq: number,
+  recordedAt: Instant,
+  previousLeaf: string,
+): LedgerRow {
   const row = { ...UNUSED, seq, kind: content.kind, recordedAt, ...columnsOf(content), previousLeaf }
   return { ...row, leaf: leafOf(row) }
 }
@@ -159,13 +172,15 @@ function proveRows(rows: readonly LedgerRow[]): LedgerEntry[] {
   for (const [index, row] of rows.entries()) {
     const where = `ledger entry ${row.seq}`
     if (row.seq !== index + 1) throw storageDamaged(`${where} stands where entry ${index + 1} should`)
-    if (row.previousLeaf !== previousLeaf) throw storageDamaged(`${where} does not continue the entry before it`)
+    if (row.previousLeaf !== previousLeaf)
+      throw storageDamaged(`${where} does not continue the entry before it`)
     if (leafOf(row) !== row.leaf) throw storageDamaged(`${where} does not match its leaf hash`)
     if (row.recordedAt < recordedAt) throw storageDamaged(`${where} is dated before the entry before it`)
     const content = contentOf(row)
     if (content === null) throw storageDamaged(`${where} has columns that fit no kind of entry`)
     if (content.kind === 'publication') {
-      if (content.manifest.publishedAt < publishedAt) throw storageDamaged(`${where} is published before the entry before it`)
+      if (content.manifest.publishedAt < publishedAt)
+        throw storageDamaged(`${where} is published before the entry before it`)
       publishedAt = content.manifest.publishedAt
     }
     entries.push({ ...content, seq: row.seq, recordedAt: row.recordedAt, previousLeaf, leaf: row.leaf })
@@ -185,7 +200,9 @@ function contentOf(row: LedgerRow): EntryContent | null {
     }
     case 'gap':
       if (asOfDay === null || attempts === null || parseDay(asOfDay) === null) return null
-      return reason === 'attempts_spent' || reason === 'missed' ? { kind: 'gap', asOfDay, reason, attempts } : null
+      return reason === 'attempts_spent' || reason === 'missed'
+        ? { kind: 'gap', asOfDay, reason, attempts }
+        : null
     case 'legacy-seal':
       if (legacyRows === null || legacyDigest === null) return null
       return { kind: 'legacy-seal', rows: legacyRows, digest: legacyDigest }
@@ -232,11 +249,13 @@ function proveLegacy(legacy: readonly LegacyRow[], entries: readonly LedgerEntry
 
 function proveHead(entries: readonly LedgerEntry[], head: Head | null): void {
   if (head === null) {
-    if (entries.length > 1) throw storageDamaged(`the ledger has ${entries.length} entries but the object store has no head`)
+    if (entries.length > 1)
+      throw storageDamaged(`the ledger has ${entries.length} entries but the object store has no head`)
     return
   }
   const pinned = entries[head.seq - 1]
-  if (!pinned) throw storageDamaged(`the ledger ends at entry ${entries.length}, before its newest head, ${head.seq}`)
+  if (!pinned)
+    throw storageDamaged(`the ledger ends at entry ${entries.length}, before its newest head, ${head.seq}`)
   if (pinned.leaf !== head.leaf) throw storageDamaged(`ledger entry ${head.seq} differs from its head`)
   if (entries.length > head.seq + 1) {
     throw storageDamaged(`the ledger has ${entries.length} entries but its newest head is ${head.seq}`)
@@ -251,7 +270,8 @@ function timelineOf(entries: readonly LedgerEntry[], legacy: readonly LegacyRow[
     timeline.push({ manifest, ledger: 'v1', seq: row.position })
   }
   for (const entry of entries) {
-    if (entry.kind === 'publication') timeline.push({ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq })
+    if (entry.kind === 'publication')
+      timeline.push({ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq })
   }
   const preference = { v1: 0, versioned: 1 }
   return timeline.sort(

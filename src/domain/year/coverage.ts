@@ -19,7 +19,11 @@ export interface SourceObservation {
 /**
  * The `coverage` of a publication (decisions.md, part 3). News sources always appear, others when observed.
  */
-export function coverageOf(window: YearWindow, observed: readonly SourceObservation[], ranked: RankedYear): Coverage {
+export function coverageOf(
+  window: YearWindow,
+  observed: readonly SourceObservation[],
+  ranked: RankedYear,
+): Coverage {
   const bySource = new Map(observed.map((observation) => [observation.source, observation]))
   const materialized = new Set(NEWS_SOURCES.flatMap((source) => bySource.get(source)?.days ?? []))
   const days = daysBetween(window.firstDay, window.asOfDay)

@@ -147,7 +147,9 @@ function feedOf(ranked: RankedYear): YearFeed {
     popular: popular.map(itemOf),
     midjourney: midjourney.map(itemOf),
     github: { status: 'collecting', items: [] },
-    virality: Object.fromEntries(shown.map(({ key, percentile }) => [key, Math.round(percentile * 10_000) / 100])),
+    virality: Object.fromEntries(
+      shown.map(({ key, percentile }) => [key, Math.round(percentile * 10_000) / 100]),
+    ),
   }
 }
 

@@ -6,7 +6,10 @@
  * @param compare below zero when the first ranks lower; zero makes them equal
  * @returns one percentile in (0, 1) for each member
  */
-export function midpointPercentiles<T>(members: readonly T[], compare: (a: T, b: T) => number): Map<T, number> {
+export function midpointPercentiles<T>(
+  members: readonly T[],
+  compare: (a: T, b: T) => number,
+): Map<T, number> {
   const ascending = [...members].sort(compare)
   const percentiles = new Map<T, number>()
   let start = 0

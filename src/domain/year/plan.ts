@@ -45,7 +45,11 @@ export function planPublication(
  * The finished days before `asOfDay` that have no entry and must become gaps: all since the last entry, or, in a
  * ledger without entries, since the first attempt ever counted (decisions.md, part 4).
  */
-export function missedDays(entries: readonly LedgerEntry[], firstAttemptDay: Day | null, asOfDay: Day): Day[] {
+export function missedDays(
+  entries: readonly LedgerEntry[],
+  firstAttemptDay: Day | null,
+  asOfDay: Day,
+): Day[] {
   const lastDay = entries.reduce<Day | null>((last, entry) => {
     const day = dayOfEntry(entry)
     return day !== null && (last === null || day > last) ? day : last

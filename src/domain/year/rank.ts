@@ -69,7 +69,10 @@ interface Scored {
  * @param events at most one for each (source, sourceId), all eligible but for missing provenance
  * @param hydrated titles by save key, as their owning sources gave them
  */
-export function rankYear(events: readonly YearEvent[], hydrated: ReadonlyMap<string, VerifiedTitle>): RankOutcome {
+export function rankYear(
+  events: readonly YearEvent[],
+  hydrated: ReadonlyMap<string, VerifiedTitle>,
+): RankOutcome {
   const bySource = groupBySource(events)
   const titles = (event: YearEvent, key: string): VerifiedTitle | null =>
     event.titleProvenance === null
@@ -95,8 +98,12 @@ export function rankYear(events: readonly YearEvent[], hydrated: ReadonlyMap<str
   if (missing.size > 0) return { do: 'hydrate', events: [...missing.values()] }
 
   const hype = rankHype(bySource)
-  const midjourney = titled(topOfColumn(scoreByPointsAndComments(verifiedOnly(bySource.get('midjourney') ?? []))))
-  const unverified = events.filter((event) => needsProvenance(event.source) && event.titleProvenance === null).length
+  const midjourney = titled(
+    topOfColumn(scoreByPointsAndComments(verifiedOnly(bySource.get('midjourney') ?? []))),
+  )
+  const unverified = events.filter(
+    (event) => needsProvenance(event.source) && event.titleProvenance === null,
+  ).length
   const eligible = new Map<string, number>()
   for (const [source, members] of bySource) {
     const count = needsProvenance(source) ? verifiedOnly(members).length : members.length
@@ -104,7 +111,15 @@ export function rankYear(events: readonly YearEvent[], hydrated: ReadonlyMap<str
   }
   return {
     do: 'ranked',
-    year: { columns, hype: titled(hype.top), popular, midjourney, excludedCohorts: hype.excluded, unverified, eligible },
+    year: {
+      columns,
+      hype: titled(hype.top),
+      popular,
+      midjourney,
+      excludedCohorts: hype.excluded,
+      unverified,
+      eligible,
+    },
   }
 }
 
@@ -144,7 +159,10 @@ function scoreByPointsAndComments(events: readonly YearEvent[]): Scored[] {
 /** Rule 3: points descending, comments descending, sourceId ascending in code-unit order. */
 function topOfColumn(scored: readonly Scored[]): Scored[] {
   return [...scored]
-    .sort((a, b) => comparePointsAndComments(b.event, a.event) || compareCodeUnits(a.event.sourceId, b.event.sourceId))
+    .sort(
+      (a, b) =>
+        comparePointsAndComments(b.event, a.event) || compareCodeUnits(a.event.sourceId, b.event.sourceId),
+    )
     .slice(0, COLUMN_LENGTH)
 }
 
@@ -155,7 +173,9 @@ function rankHype(bySource: ReadonlyMap<string, YearEvent[]>): {
 } {
   const scored: Scored[] = []
   const excluded: { provider: string; eligibleEvents: number }[] = []
-  const unknown = [...bySource.keys()].flatMap((source) => hypeProviderOf(source) ?? []).filter((p) => !isRankedProvider(p))
+  const unknown = [...bySource.keys()]
+    .flatMap((source) => hypeProviderOf(source) ?? [])
+    .filter((p) => !isRankedProvider(p))
   for (const provider of [...HYPE_PROVIDERS, ...unknown].sort(compareCodeUnits)) {
     const cohort = verifiedOnly(bySource.get(`hype:${provider}`) ?? [])
     if (cohort.length === 0) continue

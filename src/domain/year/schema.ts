@@ -12,7 +12,12 @@ const count = z.int().min(0)
 export const yearItemSchema = z
   .object({
     key: z.string().min(1).describe('save key, `<prefix>-<sourceId>`'),
-    source: z.string().min(1).describe('source as in the daily signals: `hn`, `lobsters`, `lesswrong`, `hype:<provider>`, `midjourney`'),
+    source: z
+      .string()
+      .min(1)
+      .describe(
+        'source as in the daily signals: `hn`, `lobsters`, `lesswrong`, `hype:<provider>`, `midjourney`',
+      ),
     provider: z.string().optional().describe('hype items only: the provider cohort'),
     sourceId: z.string().min(1).describe("the source's own id"),
     rank: z.int().min(1).max(100).describe('1 is first in this list'),
@@ -22,7 +27,11 @@ export const yearItemSchema = z
     points: z.int().describe('latest stored points, karma or provider unit'),
     comments: z.int().nullable().describe('latest stored number of comments'),
     publishedAt: instant.describe("the event's own publication time"),
-    percentile: z.number().gt(0).lt(1).describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
+    percentile: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
     event_title_verified: z.literal(true),
     title_provenance: z.string().min(1).describe('channel of the owning source that vouched for the title'),
   })
@@ -60,7 +69,9 @@ export const yearFeedSchema = z
     popular: column.describe('merged top 100 of the three news sources'),
     midjourney: column,
     github: z.object({ status: z.literal('collecting'), items: z.array(z.never()).max(0) }),
-    virality: z.record(z.string(), z.number().min(0).max(100)).describe('save key to 100 * percentile, two decimals'),
+    virality: z
+      .record(z.string(), z.number().min(0).max(100))
+      .describe('save key to 100 * percentile, two decimals'),
   })
   .meta({ id: 'YearFeed' })
 

@@ -32,8 +32,12 @@ const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'publ
 export function mountDocs(app: H3, documents: readonly PublishedDocument[], demo: boolean): void {
   app.get('/docs', (event) => respondText(event, 200, PAGE_HEADERS, HTML_TYPE, index(documents, demo)))
   for (const published of documents) {
-    app.get(`${published.path}/openapi.json`, (event) => respondJson(event, 200, OPEN_TO_ALL, published.document))
-    app.get(published.path, (event) => respondText(event, 200, PAGE_HEADERS, HTML_TYPE, reference(published, demo)))
+    app.get(`${published.path}/openapi.json`, (event) =>
+      respondJson(event, 200, OPEN_TO_ALL, published.document),
+    )
+    app.get(published.path, (event) =>
+      respondText(event, 200, PAGE_HEADERS, HTML_TYPE, reference(published, demo)),
+    )
   }
   app.get('/assets/reference.js', (event) =>
     respondText(event, 200, OPEN_TO_ALL, 'text/javascript; charset=utf-8', START_RENDERER),
@@ -51,18 +55,35 @@ function index(documents: readonly PublishedDocument[], demo: boolean): string {
     ({ path, title, summary }) =>
       html`<li><a href="${path}">${title}</a>: ${summary} (<a href="${path}/openapi.json">OpenAPI</a>)</li>`,
   )
-  return layout('Documentation', demo, html``, html`<main><h1>Documentation</h1><ul>${list}</ul><p><a href="/">Back to the dashboard</a></p></main>`)
+  return layout(
+    'Documentation',
+    demo,
+    html``,
+    html`<main>
+      <h1>Documentation</h1>
+      <ul>
+        ${list}
+      </ul>
+      <p><a href="/">Back to the dashboard</a></p>
+    </main>`,
+  )
 }
 
 function reference({ path, title, summary }: PublishedDocument, demo: boolean): string {
-  const head: Html = html`<link rel="stylesheet" href="/assets/swagger-ui.css">
-<link rel="service-desc" type="application/json" href="${path}/openapi.json">
-<script src="/assets/swagger-ui-bundle.js" defer></script>
-<script src="/assets/reference.js" defer></script>`
+  const head: Html = html`<link rel="stylesheet" href="/assets/swagger-ui.css" />
+    <link rel="service-desc" type="application/json" href="${path}/openapi.json" />
+    <script src="/assets/swagger-ui-bundle.js" defer></script>
+    <script src="/assets/reference.js" defer></script>`
   const content = html`<main>
-<p><a href="/docs">Documentation</a></p>
-<noscript><h1>${title}</h1><p>${summary}. The whole description is in <a href="${path}/openapi.json">openapi.json</a>; this page renders it with a script.</p></noscript>
-<div id="reference" data-document="${path}/openapi.json"></div>
-</main>`
+    <p><a href="/docs">Documentation</a></p>
+    <noscript
+      ><h1>${title}</h1>
+      <p>
+        ${summary}. The whole description is in <a href="${path}/openapi.json">openapi.json</a>; this page
+        renders it with a script.
+      </p></noscript
+    >
+    <div id="reference" data-document="${path}/openapi.json"></div>
+  </main>`
   return layout(title, demo, head, content)
 }

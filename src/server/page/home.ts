@@ -21,7 +21,8 @@ export function mountHome(app: H3, publications: ProvedPublications, demo: boole
   app.get('/', async (event) => page(event, await newest(publications, clock), demo))
 }
 
-type Newest = { state: 'none' } | { state: 'failed'; code: string } | { state: 'ok'; publication: ProvedPublication }
+type Newest =
+  { state: 'none' } | { state: 'failed'; code: string } | { state: 'ok'; publication: ProvedPublication }
 
 async function newest(publications: ProvedPublications, clock: Clock): Promise<Newest> {
   try {
@@ -35,11 +36,13 @@ async function newest(publications: ProvedPublications, clock: Clock): Promise<N
 
 function page(event: H3Event, latest: Newest, demo: boolean): HTTPResponse {
   const content = html`<main>
-<h1>dash</h1>
-<p>The Top Year of Hacker News, Lobsters and LessWrong: published once a day, never changed, and provable.
-<a href="/docs">Documentation</a></p>
-${body(latest)}
-</main>`
+    <h1>dash</h1>
+    <p>
+      The Top Year of Hacker News, Lobsters and LessWrong: published once a day, never changed, and provable.
+      <a href="/docs">Documentation</a>
+    </p>
+    ${body(latest)}
+  </main>`
   return respondText(event, 200, PAGE_HEADERS, HTML_TYPE, layout('dash', demo, html``, content))
 }
 
@@ -48,32 +51,41 @@ function body(latest: Newest): Html {
     return html`<p>Nothing has been published yet. Import signals, then run <code>publish-year</code>.</p>`
   }
   if (latest.state === 'failed') {
-    return html`<p class="gap">The archive cannot be shown: <code>${latest.code}</code>. Nothing else is shown in its place.</p>`
+    return html`<p class="gap">
+      The archive cannot be shown: <code>${latest.code}</code>. Nothing else is shown in its place.
+    </p>`
   }
   const { manifest, bytes } = latest.publication
   const envelope = yearEnvelopeSchema.safeParse(JSON.parse(bytes.toString('utf8')))
   const question = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
   return html`<dl class="facts">
-<dt>As of</dt><dd>${manifest.asOfDay}</dd>
-<dt>Published</dt><dd>${formatInstant(manifest.publishedAt)}</dd>
-<dt>Publication</dt><dd><a href="${question}">${manifest.publicationId}</a>, ${manifest.byteSize} bytes</dd>
-<dt>SHA-256</dt><dd><code>${manifest.sha256}</code></dd>
-</dl>
-${envelope.success ? columns(envelope.data) : html`<p>Its layout is that of ${manifest.algorithmVersion}, an older version.</p>`}`
+      <dt>As of</dt>
+      <dd>${manifest.asOfDay}</dd>
+      <dt>Published</dt>
+      <dd>${formatInstant(manifest.publishedAt)}</dd>
+      <dt>Publication</dt>
+      <dd><a href="${question}">${manifest.publicationId}</a>, ${manifest.byteSize} bytes</dd>
+      <dt>SHA-256</dt>
+      <dd><code>${manifest.sha256}</code></dd>
+    </dl>
+    ${envelope.success ? columns(envelope.data) : html`<p>Its layout is that of ${manifest.algorithmVersion}, an older version.</p>`}`
 }
 
 function columns({ coverage, feed }: YearEnvelope): Html {
   return html`<p>Coverage: ${coverage.materializedDays} of ${coverage.targetDays} days.</p>
-<div class="columns">
-${column('Popular', feed.popular)}
-${column('Hacker News', feed.hackerNews)}
-${column('Lobsters', feed.lobsters)}
-${column('LessWrong', feed.lessWrong)}
-</div>`
+    <div class="columns">
+      ${column('Popular', feed.popular)} ${column('Hacker News', feed.hackerNews)}
+      ${column('Lobsters', feed.lobsters)} ${column('LessWrong', feed.lessWrong)}
+    </div>`
 }
 
 function column(title: string, items: readonly YearItem[]): Html {
-  return html`<section><h2>${title}</h2><ol>${items.slice(0, SHOWN).map(listItem)}</ol></section>`
+  return html`<section>
+    <h2>${title}</h2>
+    <ol>
+      ${items.slice(0, SHOWN).map(listItem)}
+    </ol>
+  </section>`
 }
 
 function listItem({ title, url, discussionUrl, points, comments }: YearItem): Html {

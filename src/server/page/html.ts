@@ -4,7 +4,10 @@ export interface Html {
 }
 
 /** Template tag: every interpolated string is escaped, pieces of HTML and lists of them are not. */
-export function html(parts: TemplateStringsArray, ...values: (string | number | Html | readonly Html[])[]): Html {
+export function html(
+  parts: TemplateStringsArray,
+  ...values: (string | number | Html | readonly Html[])[]
+): Html {
   return { html: parts.reduce((text, part, index) => text + render(values[index - 1] ?? '') + part) }
 }
 

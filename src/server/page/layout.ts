@@ -21,19 +21,17 @@ export function layout(title: string, demo: boolean, head: Html, content: Html):
   const name = demo ? `DEMO: ${title}` : title
   const notice = demo ? html`<p class="demo" role="note">${DEMO_NOTICE}</p>` : html``
   return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${name}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/assets/page.css">
-${head}
-</head>
-<body>
-${notice}
-${content}
-</body>
-</html>
-`.html
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${name}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href="/assets/page.css" />
+        ${head}
+      </head>
+      <body>
+        ${notice} ${content}
+      </body>
+    </html> `.html
 }

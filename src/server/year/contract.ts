@@ -14,7 +14,10 @@ const STATUS = {
   },
   year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
   method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
-  year_history_storage_unavailable: { status: 503, when: 'the ledger or the object store cannot be opened or reached' },
+  year_history_storage_unavailable: {
+    status: 503,
+    when: 'the ledger or the object store cannot be opened or reached',
+  },
   year_history_archive_corrupt: {
     status: 503,
     when: 'the selected manifest or object fails verification, or the ledger does not match its chain or its head',

@@ -66,7 +66,9 @@ export function provedPublications({ ledger, archive, year, clock }: Publication
     const after = await ledgerWitness(head)
     const { timeline } = proved
     ledgerKept =
-      before !== null && before === after ? { value: { timeline, head }, witness: before, provedAt: clock() } : null
+      before !== null && before === after
+        ? { value: { timeline, head }, witness: before, provedAt: clock() }
+        : null
     return timeline
   })
 
@@ -114,7 +116,9 @@ export function provedPublications({ ledger, archive, year, clock }: Publication
       const kept = objectsKept.get(manifest.sha256)
       const current = kept && isCurrent(kept, await archive.objectWitness(manifest.sha256))
       // The same bytes may stand under two manifests; a proof holds for the manifest it was made for.
-      return current && kept.value.manifest.publicationId === manifest.publicationId ? kept.value : prove(manifest)
+      return current && kept.value.manifest.publicationId === manifest.publicationId
+        ? kept.value
+        : prove(manifest)
     },
   }
 }

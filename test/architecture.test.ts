@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** What each layer may import: other layers, packages, and modules of Node itself (docs/architecture.md). */
+const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' | string[] }> = {
+  domain: { layers: [], packages: ['zod'], node: [] },
+  adapters: {
+    layers: ['domain'],
+    packages: ['@libsql/client', 'drizzle-orm', 'unstorage', 'undici', 'openai', 'zod'],
+    node: 'any',
+  },
+  jobs: { layers: ['domain'], packages: [], node: [] },
+  server: { layers: ['domain'], packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'zod'], node: 'any' },
+  cli: {
+    layers: ['domain', 'adapters', 'jobs', 'server'],
+    packages: ['commander', '@clack/prompts', 'pino', 'zod'],
+    node: 'any',
+  },
+}
+
+/** The one file of the domain that may reach into Node: digests. */
+const DIGEST_FILE = 'src/domain/digest.ts'
+
+interface Import {
+  file: string
+  layer: string
+  target: string
+}
+
+const IMPORT_PATTERN =
+  /(?:^|[\s;(])(?:import|export)\s*(?:type\s)?(?:[\w*\s{},$]*\sfrom\s*)?\(?\s*['"]([^'"]+)['"]/g
+
+function importsOf(file: string): string[] {
+  return [...readFileSync(join(ROOT, file), 'utf8').matchAll(IMPORT_PATTERN)].map(([, target = '']) => target)
+}
+
+function allImports(): Import[] {
+  const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join('src', name))
+  return files.flatMap((file) => {
+    const layer = file.split('/')[1] ?? ''
+    return importsOf(file).map((target) => ({ file, layer, target }))
+  })
+}
+
+/** Why an import breaks the rule, or null. */
+function breach({ file, layer, target }: Import): string | null {
+  const rule = RULES[layer]
+  if (!rule) return `${file} is in no known layer`
+  if (target.startsWith('.')) {
+    const targetLayer = relative(join(ROOT, 'src'), resolve(ROOT, dirname(file), target)).split('/')[0] ?? ''
+    const allowed = targetLayer === layer || rule.layers.includes(targetLayer)
+    return allowed ? null : `${file} (${layer}) imports ${targetLayer}: ${target}`
+  }
+  if (target.startsWith('node:')) {
+    if (file === DIGEST_FILE && target === 'node:crypto') return null
+    const allowed = rule.node === 'any' || rule.node.includes(target)
+    return allowed ? null : `${file} (${layer}) imports ${target}`
+  }
+  const name = target.startsWith('@') ? target.split('/').slice(0, 2).join('/') : (target.split('/')[0] ?? '')
+  return rule.packages.includes(name) ? null : `${file} (${layer}) imports the package ${name}`
+}
+
+describe('the import rule', () => {
+  const imports = allImports()
+
+  test('is read from files that exist', () => {
+    expect(new Set(imports.map(({ layer }) => layer))).toEqual(new Set(Object.keys(RULES)))
+    expect(imports.length).toBeGreaterThan(100)
+  })
+
+  test('holds for every import', () => {
+    expect(imports.flatMap((each) => breach(each) ?? [])).toEqual([])
+  })
+
+  test('lets siblings meet only in the wiring', () => {
+    const introducing = imports.filter(
+      ({ layer, target }) => layer === 'cli' && target.includes('/adapters/'),
+    )
+    const files = [...new Set(introducing.map(({ file }) => file))].sort()
+    expect(files).toEqual(['src/cli/wire.ts'])
+  })
+
+  test('would notice a breach', () => {
+    const wrong = { file: 'src/domain/year/rank.ts', layer: 'domain' }
+    expect(breach({ ...wrong, target: '../../adapters/feed/feed.ts' })).toContain('imports adapters')
+    expect(breach({ ...wrong, target: 'node:fs' })).toContain('node:fs')
+    expect(breach({ ...wrong, target: 'drizzle-orm' })).toContain('the package drizzle-orm')
+    expect(breach({ file: 'src/jobs/publish-year.ts', layer: 'jobs', target: '../server/app.ts' })).toContain(
+      'imports server',
+    )
+  })
+})
+
+describe('the domain', () => {
+  const files = readdirSync(join(ROOT, 'src/domain'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  )
+
+  test('asks nobody for the time or for chance, and waits for nothing', () => {
+    const found = files.flatMap((name) => {
+      const code = readFileSync(join(ROOT, 'src/domain', name), 'utf8')
+      return /new Date\(\)|Date\.now|Math\.random|\basync\b|\bawait\b/.test(code) ? [name] : []
+    })
+    expect(files.length).toBeGreaterThan(10)
+    expect(found).toEqual([])
+  })
+})

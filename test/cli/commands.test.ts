@@ -1,0 +1,294 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { dayOf } from '../../src/domain/time.ts'
+import { lastCompleteDay } from '../../src/domain/year/window.ts'
+import type { PublishReport } from '../../src/jobs/publish-year.ts'
+import { holdExclusively } from '../support/lock.ts'
+import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
+
+/** Rows of the last completed UTC day, as the program itself sees it. */
+function rows(count: number, changes: Record<string, unknown> = {}): string {
+  const day = lastCompleteDay(Date.now())
+  return Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      source: 'hn',
+      sourceId: String(index + 1),
+      day,
+      title: `title ${index + 1}`,
+      url: `https://example.org/${index + 1}`,
+      points: index,
+      comments: 0,
+      publishedAt: `${day}T10:00:00Z`,
+      titleProvenance: 'hn:test',
+      ...changes,
+    }),
+  ).join('\n')
+}
+
+function dataFolder(): string {
+  const data = join(temporaryFolder(), 'data')
+  mkdirSync(data)
+  return data
+}
+
+async function filledFolder(changes: Record<string, unknown> = {}): Promise<string> {
+  const data = dataFolder()
+  const imported = await dash(['import', 'signals', '-', '--data-dir', data], { stdin: rows(5, changes) })
+  expect(imported).toMatchObject({ code: 0, stderr: '' })
+  return data
+}
+
+async function publish(data: string, args: string[] = [], env: Record<string, string> = {}) {
+  const finished = await dash(['publish-year', '--data-dir', data, '--json', '--once', ...args], { env })
+  return { ...finished, report: JSON.parse(finished.stdout) as PublishReport }
+}
+
+describe('import signals', () => {
+  test('creates the folder it is given, takes gzip and standard input, and prints one line', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'day.ndjson')
+    writeFileSync(file, gzipSync(rows(3)))
+    const data = join(folder, 'new', 'data')
+    const first = await dash(['import', 'signals', file, '--data-dir', data])
+    expect(first).toEqual({
+      code: 0,
+      stdout: '3 rows of 1 files: 3 inserted, 0 replaced, 0 unchanged, 0 skipped\n',
+      stderr: '',
+    })
+    const second = await dash(['import', 'signals', '-', '--data-dir', data, '--quiet'], {
+      stdin: gzipSync(rows(3)),
+    })
+    expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('reports bad rows by file and line, and ends with 1 when a file was left out', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'bad.ndjson')
+    writeFileSync(file, `${rows(1)}\n{"source":"hn"\n${rows(1, { title: ' ' })}`)
+    const { code, stdout, stderr } = await dash([
+      'import',
+      'signals',
+      file,
+      '--data-dir',
+      join(folder, 'data'),
+      '--json',
+    ])
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({
+      files: 1,
+      rows: 3,
+      inserted: 0,
+      errorCount: 2,
+      errors: [
+        { file, line: 2 },
+        { file, line: 3, reason: 'title: is empty' },
+      ],
+    })
+    expect(stderr).toContain(`${file}:3: title: is empty`)
+    expect(stderr).toContain('--on-error skip')
+  })
+
+  test.each([
+    ['a missing file', (): null => null],
+    ['a truncated gzip', (): Buffer => gzipSync(rows(2000)).subarray(0, 2000)],
+    ['UTF-16', (): Buffer => Buffer.from(`\ufeff${rows(2)}`, 'utf16le')],
+    ['a gzip that is not one', (): Buffer => Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('no')])],
+  ])('%s ends with 1 and imports nothing', async (_name, content) => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'input')
+    const bytes = content()
+    if (bytes) writeFileSync(file, bytes)
+    const { code, stdout, stderr } = await dash([
+      'import',
+      'signals',
+      file,
+      '--data-dir',
+      join(folder, 'data'),
+      '--json',
+    ])
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({ inserted: 0 })
+    expect(stderr).toContain(file)
+  })
+})
+
+describe('publish-year', () => {
+  test('publishes once and then says that it has', async () => {
+    const data = await filledFolder()
+    const first = await publish(data)
+    expect(first).toMatchObject({
+      code: 0,
+      stderr: '',
+      report: { outcome: 'published', attempt: 1, items: { hackerNews: 5 } },
+    })
+    expect(Object.keys(first.report)).toEqual([
+      ...[
+        'job',
+        'outcome',
+        'asOfDay',
+        'attempt',
+        'publicationId',
+        'sha256',
+        'byteSize',
+        'publishedAt',
+        'items',
+        'coverage',
+      ],
+      ...['durationMs', 'reason'],
+    ])
+    const sha256 = first.report.sha256 ?? ''
+    const object = readFileSync(join(data, 'objects', 'sha256', sha256.slice(0, 2), sha256))
+    expect(createHash('sha256').update(object).digest('hex')).toBe(sha256)
+    expect(await publish(data)).toMatchObject({ code: 0, report: { outcome: 'already-published', sha256 } })
+    const quiet = await dash(['publish-year', '--data-dir', data, '--quiet'])
+    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('asks the sources for titles nobody vouched for', async () => {
+    const asked: string[] = []
+    const source = createServer((request, response) => {
+      asked.push(request.url ?? '')
+      const id = Number(/(\d+)\.json$/.exec(request.url ?? '')?.[1])
+      response.end(JSON.stringify({ id, title: `the source's title ${id}`, type: 'story' }))
+    })
+    source.listen(0, '127.0.0.1')
+    await once(source, 'listening')
+    onTestFinished(() => void source.close())
+    const address = source.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    const data = await filledFolder({ titleProvenance: undefined })
+    const { report } = await publish(data, [], { DASH_HN_URL: `http://127.0.0.1:${port}/v0/` })
+    expect(report.outcome).toBe('published')
+    expect(asked.sort()).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
+  })
+
+  test('ends with 69 while a source is down, and with 3 when the third attempt failed, for ever', async () => {
+    const data = await filledFolder({ titleProvenance: undefined })
+    const down = { DASH_HN_URL: 'http://127.0.0.1:1/v0' }
+    const codes: [number | null, string][] = []
+    for (let run = 0; run < 4; run += 1) {
+      const { code, report } = await publish(data, [], down)
+      codes.push([code, report.outcome])
+    }
+    expect(codes).toEqual([
+      [69, 'failed'],
+      [69, 'failed'],
+      [3, 'gap'],
+      [3, 'gap'],
+    ])
+  })
+
+  test('ends with 75 and the holder while another publisher works', async () => {
+    let hanging: () => void = () => undefined
+    const asked = new Promise<void>((resolve) => (hanging = resolve))
+    const source = createServer(() => hanging())
+    source.listen(0, '127.0.0.1')
+    await once(source, 'listening')
+    onTestFinished(() => {
+      source.closeAllConnections()
+      source.close()
+    })
+    const address = source.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    const data = await filledFolder({ titleProvenance: undefined })
+    const first = publish(data, [], { DASH_HN_URL: `http://127.0.0.1:${port}` })
+    await asked
+    const second = await dash(['publish-year', '--data-dir', data])
+    expect(second.code).toBe(75)
+    expect(second.stderr).toMatch(/\(process \d+\) has been publishing since .* its lease runs until/)
+    source.closeAllConnections()
+    expect((await first).code).toBe(69)
+  })
+})
+
+describe('serve', () => {
+  test('answers with what was published, takes SIGTERM as the order to end, and exits 0', async () => {
+    const data = await filledFolder()
+    const { report } = await publish(data)
+    const { url, child, output } = await serve(['--data-dir', data])
+    const response = await fetch(`${url}/api/feed/history?sort=year`)
+    expect([response.status, response.headers.get('etag')]).toEqual([200, `"${report.sha256}"`])
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).toBe(0)
+    const line = JSON.parse(
+      output.stderr.split('\n').find((text) => text.includes('/api/feed/history')) ?? '{}',
+    ) as object
+    expect(line).toMatchObject({
+      method: 'GET',
+      path: '/api/feed/history',
+      status: 200,
+      requestId: response.headers.get('x-request-id'),
+    })
+    expect(output.stderr).not.toContain('sort=year')
+  })
+
+  test('starts without its ledger, not ready, and refuses history until it is there', async () => {
+    const data = await filledFolder()
+    await publish(data)
+    writeFileSync(join(data, 'ledger.db'), 'not a database at all')
+    const { url } = await serve(['--data-dir', data])
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect((await fetch(`${url}/readyz`)).status).toBe(503)
+    const response = await fetch(`${url}/api/feed/history?sort=year`)
+    expect([response.status, await response.json()]).toEqual([503, { error: 'year_history_archive_corrupt' }])
+  })
+
+  test('says that a port is taken and ends with 69', async () => {
+    const data = await filledFolder()
+    const { url } = await serve(['--data-dir', data])
+    const { port } = new URL(url)
+    const second = await dash(['serve', '--data-dir', data, '--port', port])
+    expect([second.code, second.stdout]).toEqual([69, ''])
+    expect(second.stderr).toContain(`port ${port} on 127.0.0.1 is taken`)
+  })
+
+  test('waits for an open answer after one signal, and for nothing after a second', async () => {
+    const data = await filledFolder()
+    await publish(data)
+    const { url, child, output } = await serve(['--data-dir', data], { env: { DASH_DRAIN_SECONDS: '600' } })
+    // A locked ledger is tried again for two seconds: that long the answer stays open.
+    await holdExclusively(join(data, 'ledger.db'))
+    const answer = fetch(`${url}/api/feed/history?sort=year`).then(
+      (response) => response.status,
+      () => 'cut',
+    )
+    await fetch(`${url}/healthz`)
+    child.kill('SIGTERM')
+    while (!output.stderr.includes('a second signal exits at once')) await once(child.stderr ?? child, 'data')
+    expect(child.exitCode).toBeNull()
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).toBe(143)
+    expect(await answer).toBe('cut')
+  })
+})
+
+test('the demo is ready by itself, says that it is one, and cleans up after itself', async () => {
+  const { url, child, output } = await serve(['--demo'])
+  const folder = /filling (\S+) with/.exec(output.stderr)?.[1] ?? ''
+  expect(output.stdout).toContain('DEMO')
+  const answer = await fetch(`${url}/api/feed/history?sort=year`)
+  const envelope = (await answer.json()) as {
+    asOfDay: string
+    coverage: { complete: boolean }
+    feed: { popular: unknown[] }
+  }
+  expect(answer.headers.get('x-dash-demo')).toBe('true')
+  expect(envelope).toMatchObject({ asOfDay: lastCompleteDay(Date.now()), coverage: { complete: true } })
+  expect(envelope.feed.popular).toHaveLength(100)
+  const asOfDays = new Set<string>()
+  for (let daysAgo = 0; daysAgo < 30; daysAgo += 1) {
+    const at = `${dayOf(Date.now() - daysAgo * 86_400_000)}T00:00:00Z`
+    const past = await fetch(`${url}/api/feed/history?sort=year&at=${at}`)
+    if (past.status === 200) asOfDays.add(((await past.json()) as { asOfDay: string }).asOfDay)
+  }
+  expect(asOfDays.size).toBe(28)
+  child.kill('SIGTERM')
+  expect(await exitOf(child)).toBe(0)
+  expect(() => readFileSync(join(folder, 'ledger.db'))).toThrow()
+}, 60_000)

@@ -1,0 +1,119 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { dash, startDash, temporaryFolder } from '../support/dash.ts'
+
+const COMMANDS = [['serve'], ['import', 'signals', 'x'], ['publish-year']]
+
+describe('a command line', () => {
+  test('asking for help or the version is answered on stdout with exit 0', async () => {
+    for (const args of [
+      ['--help'],
+      ['serve', '--help'],
+      ['import', 'signals', '--help'],
+      ['publish-year', '-h'],
+    ]) {
+      const { code, stdout, stderr } = await dash(args)
+      expect([args, code, stderr]).toEqual([args, 0, ''])
+      expect(stdout).toContain('Usage: dash')
+    }
+    expect(await dash(['--version'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    })
+  })
+
+  test.each([
+    [['serv'], 'Did you mean serve'],
+    [['publish-year', '--onec'], 'Did you mean --once'],
+    [['import', 'signals'], "missing required argument 'file'"],
+    [['import', 'signals', 'x', '--on-error', 'maybe'], 'Allowed choices are abort, skip'],
+    [['publish-year', '--retry-delay', 'soon'], '--retry-delay "soon"'],
+    [['serve', 'extra'], 'too many arguments'],
+    [[], 'Usage: dash'],
+  ])('%j that is wrong ends with 64 and says what', async (args, message) => {
+    const { code, stdout, stderr } = await dash(args)
+    expect([code, stdout]).toEqual([64, ''])
+    expect(stderr).toContain(message)
+  })
+})
+
+describe('the configuration', () => {
+  const bad = {
+    PORT: 'eighty',
+    DASH_LOG_LEVEL: 'loud',
+    DASH_HN_URL: 'ftp://x',
+    DASH_STORE_URL: 's3://bucket',
+  }
+
+  test.each(COMMANDS)(
+    'of %s names every bad variable at once, with its value, and ends with 78',
+    async (...args) => {
+      const { code, stderr, stdout } = await dash(args, { env: bad })
+      expect([code, stdout]).toEqual([78, ''])
+      for (const [name, value] of Object.entries(bad)) expect(stderr).toContain(`${name}="${value}"`)
+      expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    },
+  )
+
+  test('prefers flags to the environment, that to the env file, and that to the default', async () => {
+    const folder = temporaryFolder()
+    const dirs = ['flag', 'env', 'file'].map((name) => join(folder, name))
+    const [flag = '', env = '', file = ''] = dirs
+    writeFileSync(join(folder, '.env'), `DASH_DATA_DIR=${file}\n`)
+    const missing = async (args: string[], variables: Record<string, string>): Promise<string> =>
+      (await dash(['publish-year', ...args], { cwd: folder, env: variables })).stderr
+    expect(await missing(['--data-dir', flag], { DASH_DATA_DIR: env })).toContain(flag)
+    expect(await missing([], { DASH_DATA_DIR: env })).toContain(env)
+    expect(await missing([], {})).toContain(file)
+  })
+
+  test('refuses an env file that was named and is not there', async () => {
+    const { code, stderr } = await dash(['publish-year', '--dotenv', 'nowhere.env'])
+    expect(code).toBe(78)
+    expect(stderr).toContain('nowhere.env')
+  })
+
+  test.each([['serve'], ['publish-year']])(
+    '%s does not create a data folder that was named',
+    async (command) => {
+      const missing = join(temporaryFolder(), 'unmounted')
+      const { code, stderr } = await dash(
+        [command, '--data-dir', missing, '--port', '0'].slice(0, command === 'serve' ? 5 : 3),
+      )
+      expect(code).toBe(78)
+      expect(stderr).toContain(missing)
+    },
+  )
+
+  test('creates the default data folder', async () => {
+    const folder = temporaryFolder()
+    const { code } = await dash(['publish-year', '--dry-run', '--json'], { cwd: folder })
+    expect(code).toBe(0)
+    expect(await dash(['publish-year', '--dry-run', '--data-dir', join(folder, 'dash-data')])).toMatchObject({
+      code: 0,
+    })
+  })
+})
+
+test('a reader that goes away ends the program quietly', async () => {
+  const child = startDash(['--help'])
+  child.stdout?.destroy()
+  let stderr = ''
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  expect([code, stderr]).toEqual([0, ''])
+})
+
+test.runIf(process.getuid?.() === 0)(
+  'an unwritable data folder is a storage error that names the file',
+  async () => {
+    const folder = temporaryFolder()
+    chmodSync(folder, 0o755)
+    const data = join(folder, 'data')
+    mkdirSync(join(data, 'objects'), { recursive: true, mode: 0o755 })
+    const { code, stderr } = await dash(['publish-year', '--data-dir', data], { uid: 65_534 })
+    expect([code, stderr]).toEqual([74, expect.stringContaining('ledger.db')])
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  },
+)

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import type { InputLine, LineSource } from '../../src/domain/ports.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
+import { windowEnding } from '../../src/domain/year/window.ts'
+import { importSignals } from '../../src/jobs/import-signals.ts'
+import type { ImportOptions, ImportReport } from '../../src/jobs/import-signals.ts'
+import { AS_OF, openWorkspace } from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+
+const good = (id: string, changes: Record<string, unknown> = {}): string =>
+  JSON.stringify({
+    source: 'hn',
+    sourceId: id,
+    day: AS_OF,
+    title: `title ${id}`,
+    url: 'https://example.org/',
+    points: 1,
+    comments: null,
+    publishedAt: `${AS_OF}T01:00:00Z`,
+    extra: 'ignored',
+    ...changes,
+  })
+
+function file(name: string, ...texts: string[]): LineSource {
+  return {
+    name,
+    async *lines() {
+      yield texts.map((text, index): InputLine => ({ number: index + 1, text }))
+    },
+  }
+}
+
+function run(
+  { feed }: Workspace,
+  sources: readonly LineSource[],
+  options: Partial<ImportOptions> = {},
+): Promise<ImportReport> {
+  return importSignals({ feed, onProgress: () => undefined }, sources, {
+    onError: 'abort',
+    titleProvenance: null,
+    ...options,
+  })
+}
+
+async function storedIds({ feed }: Workspace): Promise<string[]> {
+  return (await feed.readWindow(windowEnding(AS_OF))).events.map((event) => event.sourceId).sort()
+}
+
+describe('a file with a bad row', () => {
+  const sources = [
+    file('a', good('a1')),
+    file('b', good('b1'), '{"source":"hn"', good('b2')),
+    file('c', good('c1')),
+  ]
+
+  test('is left out whole under abort; the files around it are imported', async () => {
+    const workspace = await openWorkspace()
+    const report = await run(workspace, sources)
+    expect(await storedIds(workspace)).toEqual(['a1', 'c1'])
+    expect(report).toMatchObject({
+      files: 3,
+      rows: 5,
+      inserted: 2,
+      skipped: 0,
+      errorCount: 1,
+      failedFiles: 1,
+    })
+    expect(report.errors).toMatchObject([{ file: 'b', line: 2, reason: expect.stringContaining('not JSON') }])
+  })
+
+  test('gives its good rows under skip', async () => {
+    const workspace = await openWorkspace()
+    const report = await run(workspace, sources, { onError: 'skip' })
+    expect(await storedIds(workspace)).toEqual(['a1', 'b1', 'b2', 'c1'])
+    expect(report).toMatchObject({ rows: 5, inserted: 4, skipped: 1, errorCount: 1, failedFiles: 0 })
+  })
+
+  test('is reported with the first hundred errors and the count of all', async () => {
+    const report = await run(await openWorkspace(), [file('bad', ...Array.from({ length: 250 }, () => '[]'))])
+    expect(report.errors).toHaveLength(100)
+    expect(report).toMatchObject({ errorCount: 250, rows: 250 })
+  })
+})
+
+test('a second import of the same rows changes nothing, a later row of the same triple replaces', async () => {
+  const workspace = await openWorkspace()
+  await run(workspace, [file('a', good('1'), good('2'))])
+  expect(await run(workspace, [file('a', good('1'), good('2'))])).toMatchObject({
+    inserted: 0,
+    replaced: 0,
+    unchanged: 2,
+  })
+  expect(await run(workspace, [file('a', good('1', { points: 7 }))])).toMatchObject({
+    replaced: 1,
+    unchanged: 0,
+  })
+})
+
+test('rows of unknown sources are counted by name, outside the errors and the skipped', async () => {
+  const workspace = await openWorkspace()
+  const odd = ['digg', 'digg', '__proto__'].map((source) => good('x', { source }))
+  const report = await run(workspace, [file('a', good('1'), ...odd)])
+  expect(Object.entries(report.unknownSources)).toEqual([
+    ['digg', 2],
+    ['__proto__', 1],
+  ])
+  expect(report).toMatchObject({ rows: 4, inserted: 1, skipped: 0, errorCount: 0, failedFiles: 0 })
+})
+
+test('a vouched provenance is counted, and refused for rows of another source', async () => {
+  const workspace = await openWorkspace()
+  const own = good('2', { titleProvenance: 'hn:own' })
+  const report = await run(workspace, [file('a', good('1'), own, good('3', { source: 'lobsters' }))], {
+    onError: 'skip',
+    titleProvenance: 'hn:page-archive',
+  })
+  expect(report).toMatchObject({ vouched: 1, inserted: 2, skipped: 1 })
+  const { events } = await workspace.feed.readWindow(windowEnding(AS_OF))
+  expect(events.map((event) => event.titleProvenance).sort()).toEqual(['hn:own', 'hn:page-archive'])
+})
+
+test('a file that cannot be read to its end keeps what skip had imported, and fails', async () => {
+  const workspace = await openWorkspace()
+  const broken = (name: string): LineSource => ({
+    name,
+    async *lines() {
+      yield [{ number: 1, text: good(name) }]
+      throw new Refusal('input_unreadable', 'unexpected end of file')
+    },
+  })
+  const skipped = await run(workspace, [broken('s'), file('b', good('after'))], { onError: 'skip' })
+  const aborted = await run(workspace, [broken('a')])
+  expect(await storedIds(workspace)).toEqual(['after', 's'])
+  expect(skipped).toMatchObject({ failedFiles: 1, errors: [{ file: 's', line: null }] })
+  expect(aborted).toMatchObject({ failedFiles: 1, inserted: 0 })
+})
+
+test('a file that changes between its two readings is not trusted', async () => {
+  const workspace = await openWorkspace()
+  let readings = 0
+  const changing: LineSource = {
+    name: 'changing',
+    async *lines() {
+      readings += 1
+      yield [{ number: 1, text: readings === 1 ? good('1') : 'garbage' }]
+    },
+  }
+  const report = await run(workspace, [changing])
+  expect(report).toMatchObject({
+    inserted: 0,
+    failedFiles: 1,
+    errors: [{ reason: expect.stringContaining('changed') }],
+  })
+})

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest'
+import { addDays } from '../../src/domain/time.ts'
+import { headIsBehind } from '../../src/domain/year/chain.ts'
+import { proveBytes } from '../../src/domain/year/envelope.ts'
+import type { PublishPorts, PublishReport } from '../../src/jobs/publish-year.ts'
+import { FaultPlan, InjectedFault } from '../support/faults.ts'
+import type { Fault, FaultKind } from '../support/faults.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publish,
+  publishDays,
+  publishPortsOf,
+  RUN_AT,
+  sampleSignals,
+  tickingClock,
+} from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+
+const FIRST_DAY = addDays(AS_OF, -2)
+
+/** A published day, a missed one, and today's signals, one title of which must still be asked for. */
+async function preparedWorkspace(): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals(FIRST_DAY))
+  await publishDays(workspace, [FIRST_DAY])
+  const [first, ...others] = sampleSignals()
+  if (first) await workspace.feed.importSignals([{ ...first, titleProvenance: null }, ...others])
+  return workspace
+}
+
+const answering: PublishPorts['titles'] = {
+  title: ({ source }) => Promise.resolve({ title: 'as asked', provenance: `${source}:asked` }),
+}
+
+async function runWith(workspace: Workspace, plan: FaultPlan): Promise<PublishReport | null> {
+  const ports = publishPortsOf(workspace, {
+    ledger: plan.wrap('ledger', workspace.ledger),
+    archive: plan.wrap('archive', workspace.archive),
+    feed: plan.wrap('feed', workspace.feed),
+    year: plan.wrap('year', workspace.year),
+    titles: plan.wrap('titles', answering),
+  })
+  try {
+    return (await publish(ports)).report
+  } catch (error) {
+    if (!(error instanceof InjectedFault)) throw error
+    return null
+  }
+}
+
+/** What must hold at every moment, whatever was cut: the archive proves, and nothing acknowledged is gone. */
+async function expectSound(workspace: Workspace, acknowledged: string | null): Promise<void> {
+  const { proved } = await workspace.year.read()
+  for (const { manifest } of proved.timeline)
+    proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+  const days = proved.timeline.map((item) => item.manifest.asOfDay)
+  expect(new Set(days).size).toBe(days.length)
+  const digests = proved.timeline.map((item) => item.manifest.sha256)
+  if (acknowledged !== null) expect(digests).toContain(acknowledged)
+}
+
+async function effectsOfACleanRun(): Promise<string[]> {
+  const plan = new FaultPlan(null)
+  const report = await runWith(await preparedWorkspace(), plan)
+  expect(report?.outcome).toBe('published')
+  return plan.seen
+}
+
+const ORDERED = new Set([
+  'ledger.takeLease',
+  'ledger.countAttempt',
+  'archive.put',
+  'ledger.append',
+  'archive.putHead',
+  'ledger.releaseLease',
+])
+
+async function expectRecovery(fault: Fault): Promise<void> {
+  const workspace = await preparedWorkspace()
+  const first = await runWith(workspace, new FaultPlan(fault))
+  await expectSound(workspace, first?.outcome === 'published' ? first.sha256 : null)
+  const clock = tickingClock(RUN_AT + 660_000)
+  const { report } = await publish(publishPortsOf(workspace, { titles: answering, clock }))
+  expect(['published', 'already-published']).toContain(report.outcome)
+  await expectSound(workspace, first?.outcome === 'published' ? first.sha256 : report.sha256)
+  const { proved, head } = await workspace.year.read()
+  expect(headIsBehind(proved.entries, head)).toBe(false)
+  expect(proved.entries.map((entry) => entry.kind)).toEqual(['publication', 'gap', 'publication'])
+  expect((await workspace.ledger.attempts(AS_OF)).length).toBeLessThanOrEqual(2)
+}
+
+describe('a run cut at any effect', () => {
+  test('meets its effects in the decided order', async () => {
+    const effects = await effectsOfACleanRun()
+    expect(effects.filter((effect) => ORDERED.has(effect))).toEqual([
+      'ledger.takeLease',
+      'ledger.append',
+      'archive.putHead',
+      'ledger.countAttempt',
+      'archive.put',
+      'ledger.append',
+      'archive.putHead',
+      'ledger.releaseLease',
+    ])
+  })
+
+  test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
+    'leaves a sound archive, and the next run ends published, when the effect is %s',
+    async (kind) => {
+      const effects = await effectsOfACleanRun()
+      expect(effects.length).toBeGreaterThan(15)
+      for (const [effect, name] of effects.entries()) {
+        await expectRecovery({ effect, kind }).catch((error: unknown) => {
+          throw new Error(`effect ${effect}, ${name}, ${kind}`, { cause: error })
+        })
+      }
+    },
+  )
+})

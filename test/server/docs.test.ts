@@ -1,0 +1,119 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect, test } from 'vitest'
+import { HISTORY_REFUSALS } from '../../src/domain/year/refusals.ts'
+import { yearEnvelopeSchema } from '../../src/domain/year/schema.ts'
+import { askHistory, openApp } from '../support/api-client.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
+
+interface OpenApi {
+  openapi: string
+  paths: Record<string, { get: { parameters: { name: string }[]; responses: Record<string, unknown> } }>
+  components: { schemas: Record<string, { required?: string[]; properties?: Record<string, unknown> }> }
+}
+
+async function historyDocument(): Promise<OpenApi> {
+  const response = await openApp(await openWorkspace()).request(
+    'http://dash.test/docs/api/top-year-history/openapi.json',
+  )
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toContain('application/json')
+  return (await response.json()) as OpenApi
+}
+
+test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator', async () => {
+  const document = await historyDocument()
+  const validator = new Validator()
+  const result = await validator.validate(document as unknown as Record<string, unknown>)
+  expect(result.errors ?? []).toEqual([])
+  expect([result.valid, document.openapi, validator.version]).toEqual([true, '3.1.0', '3.1'])
+})
+
+test('the OpenAPI document names every parameter, status and refusal code, and the envelope as it is parsed', async () => {
+  const { paths, components } = await historyDocument()
+  const operation = paths['/api/feed/history']?.get
+  expect(operation?.parameters.map(({ name }) => name)).toEqual(['sort', 'at', 'If-None-Match'])
+  expect(Object.keys(operation?.responses ?? {}).sort()).toEqual(['200', '304', '400', '404', '405', '503'])
+  const text = JSON.stringify(operation?.responses)
+  for (const code of HISTORY_REFUSALS) expect(text).toContain(`"${code}"`)
+  expect(components.schemas['YearPublication']?.required).toEqual(Object.keys(yearEnvelopeSchema.shape))
+  expect(JSON.stringify(paths)).toContain('#/components/schemas/YearPublication')
+})
+
+test('a real answer fits the published schema', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays(workspace, [AS_OF])
+  const { bytes } = await askHistory(openApp(workspace), '?sort=year')
+  expect(yearEnvelopeSchema.safeParse(JSON.parse(bytes.toString())).success).toBe(true)
+})
+
+test('every page and what it loads come from this server, under a policy that allows nothing else', async () => {
+  const app = openApp(await openWorkspace())
+  for (const path of ['/', '/docs', '/docs/api/top-year-history']) {
+    const response = await app.request(`http://dash.test${path}`)
+    const page = await response.text()
+    expect([path, response.status]).toEqual([path, 200])
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(response.headers.get('content-security-policy')).not.toMatch(/https?:/)
+    expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
+    expect(page).not.toMatch(/<script(?![^>]*\ssrc=)/)
+    for (const [, asset = ''] of page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)) {
+      const loaded = await app.request(`http://dash.test${asset}`)
+      expect([asset, loaded.status]).toEqual([asset, 200])
+      expect((await loaded.arrayBuffer()).byteLength).toBeGreaterThan(0)
+    }
+  }
+})
+
+test('the pages of a demo say so, the pages of a real server do not', async () => {
+  const workspace = await openWorkspace()
+  for (const path of [
+    '/',
+    '/docs',
+    '/docs/api/top-year-history',
+    '/docs/api/top-year-history/openapi.json',
+  ]) {
+    const demo = await openApp(workspace, { demo: true }).request(`http://dash.test${path}`)
+    const real = await openApp(workspace).request(`http://dash.test${path}`)
+    expect([path, demo.headers.get('x-dash-demo'), real.headers.get('x-dash-demo')]).toEqual([
+      path,
+      'true',
+      null,
+    ])
+    expect(await demo.text()).toContain('DEMO')
+    expect(await real.text()).not.toContain('DEMO')
+  }
+})
+
+test('the start page shows the newest publication and escapes what sources wrote', async () => {
+  const workspace = await openWorkspace()
+  const [first, ...others] = sampleSignals()
+  if (first)
+    await workspace.feed.importSignals([
+      { ...first, title: '<script>alert(1)</script>', points: 999 },
+      ...others,
+    ])
+  await publishDays(workspace, [AS_OF])
+  const page = await (await openApp(workspace).request('http://dash.test/')).text()
+  expect(page).toContain(`top-year-v3-${AS_OF}`)
+  expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
+  expect(page).not.toContain('<script>alert')
+})
+
+test('the start page of a damaged archive shows the refusal and nothing else', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays(workspace, [AS_OF])
+  const archive = { ...workspace.archive, get: () => Promise.resolve(null) }
+  const page = await (await openApp({ ...workspace, archive }).request('http://dash.test/')).text()
+  expect(page).toContain('storage_damaged')
+  expect(page).not.toContain('title 1')
+})
+
+test('what no route answers has a short body that repeats nothing of the request', async () => {
+  const app = openApp(await openWorkspace())
+  const missing = await app.request('http://dash.test/secret-path?token=1')
+  expect([missing.status, await missing.text()]).toEqual([404, '{"error":"not_found"}'])
+  const malformed = await app.request('http://dash.test/%ZZ')
+  expect([malformed.status, await malformed.text()]).toEqual([400, '{"error":"bad_request"}'])
+})

@@ -1,0 +1,173 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { Socket } from 'node:net'
+import { H3 } from 'h3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { listenOn } from '../../src/server/listen.ts'
+import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
+import { respondText } from '../../src/server/respond.ts'
+import { openApp, silentLog } from '../support/api-client.ts'
+import { openWorkspace } from '../support/workspace.ts'
+
+async function running(app: H3, changes: Partial<ListenOptions> = {}): Promise<RunningServer> {
+  const server = await listenOn(app, {
+    host: '127.0.0.1',
+    port: 0,
+    log: silentLog,
+    isDraining: () => false,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 15_000,
+    ...changes,
+  })
+  onTestFinished(() => server.close(0))
+  return server
+}
+
+/** Everything the server sends until it closes the connection. */
+async function received(socket: Socket): Promise<string> {
+  let text = ''
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  socket.on('error', () => undefined)
+  await once(socket, 'close')
+  return text
+}
+
+function slowApp(): { app: H3; release: () => void; started: Promise<void> } {
+  const app = new H3()
+  let release: () => void = () => undefined
+  let start: () => void = () => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const started = new Promise<void>((resolve) => (start = resolve))
+  app.get('/slow', async (event) => {
+    start()
+    await released
+    return respondText(event, 200, {}, 'text/plain', 'finished')
+  })
+  app.get('/', (event) => respondText(event, 200, {}, 'text/plain', 'here'))
+  return { app, release: () => release(), started }
+}
+
+describe('a port', () => {
+  test('that is taken is refused by its number, and no other port is used', async () => {
+    const taken = createServer()
+    taken.listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    onTestFinished(() => void taken.close())
+    const address = taken.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    const attempt = running(new H3(), { port })
+    await expect(attempt).rejects.toMatchObject({
+      code: 'port_taken',
+      message: expect.stringContaining(String(port)),
+    })
+  })
+
+  test('that browsers call unsafe is not silently exchanged for another', async () => {
+    await expect(running(new H3(), { port: 6000 })).rejects.toMatchObject({ code: 'address_unavailable' })
+  })
+
+  test('of an address this machine does not have is refused', async () => {
+    await expect(running(new H3(), { host: '192.0.2.1' })).rejects.toMatchObject({
+      code: 'address_unavailable',
+    })
+  })
+})
+
+describe('closing', () => {
+  test('lets an open answer finish, refuses new connections, and ends idle ones', async () => {
+    const { app, release, started } = slowApp()
+    const server = await running(app)
+    const idle = connect(server.port, '127.0.0.1')
+    await once(idle, 'connect')
+    idle.resume()
+    const idleClosed = once(idle, 'close')
+    const answer = fetch(`${server.url}/slow`)
+    await started
+    const closed = server.close(5_000)
+    await idleClosed
+    await expect(fetch(server.url)).rejects.toThrow()
+    release()
+    expect(await (await answer).text()).toBe('finished')
+    await closed
+  })
+
+  test('cuts what is still open when its time is over', async () => {
+    const { app, started } = slowApp()
+    const server = await running(app)
+    const answer = fetch(`${server.url}/slow`).then(
+      () => 'answered',
+      () => 'cut',
+    )
+    await started
+    await server.close(20)
+    expect(await answer).toBe('cut')
+  })
+
+  test('asks kept-alive clients to go once it drains', async () => {
+    const { app } = slowApp()
+    const server = await running(app, { isDraining: () => true })
+    const response = await fetch(server.url)
+    expect(response.headers.get('connection')).toBe('close')
+  })
+})
+
+describe('a client that is too slow', () => {
+  test('with its headers is cut off', async () => {
+    const server = await running(slowApp().app, { headersTimeoutMs: 50, requestTimeoutMs: 60_000 })
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n')
+    expect(await received(socket)).toMatch(/^HTTP\/1.1 408 /)
+  })
+
+  test('with its body is cut off', async () => {
+    const app = new H3({ silent: true })
+    app.post('/', async (event) => respondText(event, 200, {}, 'text/plain', await event.req.text()))
+    const server = await running(app, { headersTimeoutMs: 50, requestTimeoutMs: 50 })
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nab')
+    expect(await received(socket)).not.toContain('200 OK')
+  })
+})
+
+describe('a body nobody asked for', () => {
+  test.each([
+    ['chunked', 'Transfer-Encoding: chunked\r\n\r\n' + '40000\r\n' + 'x'.repeat(0x40000) + '\r\n'.repeat(1)],
+    ['announced', 'Content-Length: 10000000\r\n\r\n' + 'x'.repeat(300_000)],
+  ])('%s and oversized is answered, and the server goes on', async (_name, body) => {
+    const server = await running(openApp(await openWorkspace()))
+    for (const path of ['/api/feed/history?sort=year', '/healthz', '/nowhere']) {
+      const socket = connect(server.port, '127.0.0.1')
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${body}`)
+      expect(await received(socket)).toMatch(/^HTTP\/1.1 (404|405|413) /)
+    }
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+  })
+
+  test('read by its handler past the limit is 413, and the server goes on', async () => {
+    const app = new H3({ silent: true })
+    app.post('/read', async (event) => respondText(event, 200, {}, 'text/plain', await event.req.text()))
+    app.get('/', (event) => respondText(event, 200, {}, 'text/plain', 'here'))
+    const server = await running(app)
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write(
+      `POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n${'x'.repeat(0x40000)}\r\n`,
+    )
+    const answered = new Promise<string>((resolve) =>
+      socket.once('data', (chunk: Buffer) => resolve(chunk.toString())),
+    )
+    expect(await answered).toMatch(/^HTTP\/1.1 413 /)
+    socket.destroy()
+    expect(await (await fetch(server.url)).text()).toBe('here')
+  })
+})
+
+test('every answer carries a request id, the caller’s own when it is one', async () => {
+  const ids: unknown[] = []
+  const log = { ...silentLog, info: (fields: Record<string, unknown>) => void ids.push(fields['requestId']) }
+  const server = await running(openApp(await openWorkspace()), { log })
+  const idOf = async (given: string): Promise<string | null> =>
+    (await fetch(`${server.url}/healthz`, { headers: { 'x-request-id': given } })).headers.get('x-request-id')
+  expect(await idOf('abc-1')).toBe('abc-1')
+  expect(await idOf('no "such" id')).toMatch(/^[0-9a-f-]{36}$/)
+  expect(ids[0]).toBe('abc-1')
+})

@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../src/domain/time.ts'
+import { askHistory, openApp } from '../../support/api-client.ts'
+import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const SECOND_DAY = addDays(AS_OF, 1)
+const SECOND_RUN_AT = RUN_AT + DAY_MS
+
+async function publishedWorkspace(): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(SECOND_DAY)])
+  await publishDays(workspace, [AS_OF, SECOND_DAY])
+  return workspace
+}
+
+describe('an answer', () => {
+  test('is the archived object byte for byte, and hashes to its ETag', async () => {
+    const workspace = await publishedWorkspace()
+    const { status, headers, bytes } = await askHistory(openApp(workspace), '?sort=year')
+    const sha256 = createHash('sha256').update(bytes)
+    const hex = sha256.copy().digest('hex')
+    expect(status).toBe(200)
+    expect(headers.get('etag')).toBe(`"${hex}"`)
+    expect(bytes).toEqual(await workspace.archive.get(hex))
+    expect(headers.get('content-length')).toBe(String(bytes.length))
+    const digest = `sha-256=:${sha256.digest('base64')}:`
+    expect([headers.get('content-digest'), headers.get('repr-digest')]).toEqual([digest, digest])
+    expect(headers.get('content-encoding')).toBeNull()
+  })
+
+  test('is the newest publication at or before `at`, to the millisecond', async () => {
+    const workspace = await publishedWorkspace()
+    const app = openApp(workspace)
+    const { proved } = await workspace.year.read()
+    const [first, second] = proved.timeline.map((item) => item.manifest)
+    const etagAt = async (at: number): Promise<string | null> =>
+      (await askHistory(app, `?sort=year&at=${formatInstant(at)}`)).headers.get('etag')
+    expect(first && second && first.publishedAt < second.publishedAt).toBe(true)
+    expect(await etagAt(first?.publishedAt ?? 0)).toBe(`"${first?.sha256}"`)
+    expect(await etagAt((second?.publishedAt ?? 0) - 1)).toBe(`"${first?.sha256}"`)
+    expect(await etagAt(second?.publishedAt ?? 0)).toBe(`"${second?.sha256}"`)
+    expect(
+      (await askHistory(app, `?sort=year&at=${formatInstant((first?.publishedAt ?? 0) - 1)}`)).error,
+    ).toBe('year_history_not_found')
+  })
+
+  test('names the normalized lookup time and the publication time', async () => {
+    const app = openApp(await publishedWorkspace())
+    const { headers } = await askHistory(app, '?sort=year&at=2026-03-02T12:00:00.5Z')
+    expect(headers.get('x-year-history-requested-at')).toBe('2026-03-02T12:00:00.500Z')
+    expect(headers.get('last-modified')).toBe(new Date(Math.floor(RUN_AT / 1000) * 1000).toUTCString())
+  })
+
+  test('defaults to now, and allows exactly five minutes ahead', async () => {
+    const workspace = await publishedWorkspace()
+    const clock = (): number => SECOND_RUN_AT - 300_000
+    const app = openApp(workspace, { clock })
+    const { proved } = await workspace.year.read()
+    const [first, second] = proved.timeline.map((item) => item.manifest.sha256)
+    expect((await askHistory(app, '?sort=year')).headers.get('etag')).toBe(`"${first}"`)
+    const ahead = await askHistory(app, `?sort=year&at=${formatInstant(SECOND_RUN_AT)}`)
+    expect(ahead.status).toBe(200)
+    expect((await askHistory(app, `?sort=year&at=${formatInstant(SECOND_RUN_AT + 1)}`)).error).toBe(
+      'invalid_at',
+    )
+    expect(second).not.toBe(first)
+  })
+})
+
+describe('a conditional request', () => {
+  test('is answered 304 with the validators and without a body, in every form that names the ETag', async () => {
+    const app = openApp(await publishedWorkspace())
+    const etag = (await askHistory(app, '?sort=year')).headers.get('etag') ?? ''
+    for (const field of [etag, `W/${etag}`, '*', `"other", ${etag}`, `"a",W/${etag} , "b"`]) {
+      const { status, headers } = await askHistory(app, '?sort=year', { headers: { 'if-none-match': field } })
+      expect([field, status, headers.get('etag'), headers.get('content-length')]).toEqual([
+        field,
+        304,
+        etag,
+        null,
+      ])
+    }
+  })
+
+  test('is answered 200 when no tag matches, and ignores If-Modified-Since, Range and Accept-Encoding', async () => {
+    const app = openApp(await publishedWorkspace())
+    const full = await askHistory(app, '?sort=year')
+    const ignored = [
+      { 'if-none-match': '"other"' },
+      { 'if-modified-since': new Date().toUTCString() },
+      { range: 'bytes=0-9' },
+      { 'accept-encoding': 'gzip, br' },
+    ]
+    for (const headers of ignored) {
+      const answer = await askHistory(app, '?sort=year', { headers })
+      expect([answer.status, answer.bytes.equals(full.bytes)]).toEqual([200, true])
+    }
+  })
+
+  test('changes nothing on a refusal', async () => {
+    const app = openApp(await publishedWorkspace())
+    const headers = { 'if-none-match': '*' }
+    const errors = await Promise.all(
+      ['', '?sort=year&at=x', '?sort=year&at=2001-01-01T00:00:00Z'].map((query) =>
+        askHistory(app, query, { headers }),
+      ),
+    )
+    expect(errors.map(({ error }) => error)).toEqual(['invalid_sort', 'invalid_at', 'year_history_not_found'])
+  })
+})
+
+describe('a refusal', () => {
+  test('is given in the decided order: method, sort, at, lookup', async () => {
+    const app = openApp(await openWorkspace())
+    expect((await askHistory(app, '?at=x', { method: 'POST' })).error).toBe('method_not_allowed')
+    expect((await askHistory(app, '?at=x')).error).toBe('invalid_sort')
+    expect((await askHistory(app, '?sort=year&at=x')).error).toBe('invalid_at')
+    expect((await askHistory(app, '?sort=year')).error).toBe('year_history_not_found')
+  })
+
+  test.each(['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'PURGE'])(
+    '%s is 405 with Allow: GET',
+    async (method) => {
+      const app = openApp(await openWorkspace())
+      const response = await app.request('http://dash.test/api/feed/history?sort=year', { method })
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+      expect(response.headers.get('cache-control')).toBe('no-store')
+    },
+  )
+
+  test.each(['?sort=year&sort=year', '?sort=Year', '?sort=day', '?sort=', '', '?sort=year%20'])(
+    '%s is invalid_sort',
+    async (query) => {
+      expect((await askHistory(openApp(await openWorkspace()), query)).error).toBe('invalid_sort')
+    },
+  )
+
+  test.each([
+    '&at=',
+    '&at=2026-02-30T00:00:00Z',
+    '&at=2026-01-01T24:00:00Z',
+    '&at=2026-01-01T00:00:60Z',
+    '&at=2026-01-01T00:00:00+00:00',
+    '&at=2026-01-01T00:00:00%2B00:00',
+    '&at=%202026-01-01T00:00:00Z',
+    '&at=2026-01-01T00:00:00Z&at=2026-01-01T00:00:00Z',
+  ])('sort=year%s is invalid_at', async (at) => {
+    expect((await askHistory(openApp(await openWorkspace()), `?sort=year${at}`)).error).toBe('invalid_at')
+  })
+})
+
+test('a preflight works without any storage', async () => {
+  const unusable = (): Promise<never> => Promise.reject(new Error('the storage is down'))
+  const workspace = await openWorkspace()
+  const app = openApp({
+    ...workspace,
+    year: { read: unusable },
+    ledger: { ...workspace.ledger, witness: unusable },
+  })
+  const { status, headers } = await askHistory(app, '', { method: 'OPTIONS' })
+  expect(status).toBe(200)
+  expect(headers.get('access-control-allow-methods')).toBe('GET, OPTIONS')
+  expect(headers.get('access-control-allow-headers')).toBe('If-None-Match')
+  expect(headers.get('cache-control')).toBe('no-store')
+})
+
+test('anything unexpected is year_history_lookup_failed, and logged once with the request id', async () => {
+  const workspace = await openWorkspace()
+  const lines: Record<string, unknown>[] = []
+  const log = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: (fields: Record<string, unknown>) => void lines.push(fields),
+  }
+  const app = openApp(
+    { ...workspace, year: { read: () => Promise.reject(new Error('disk on fire')) } },
+    { log },
+  )
+  const { error, headers } = await askHistory(app, '?sort=year', {
+    headers: { 'x-request-id': 'from-the-client' },
+  })
+  expect(error).toBe('year_history_lookup_failed')
+  expect(headers.get('x-request-id')).toBe('from-the-client')
+  expect(lines).toMatchObject([{ requestId: 'from-the-client', code: 'year_history_lookup_failed' }])
+})
+
+test('a time before the epoch and the year 0000 are times without a publication', async () => {
+  const app = openApp(await publishedWorkspace())
+  for (const at of ['0000-01-01T00:00:00Z', '1969-12-31T23:59:59Z', formatInstant(startOfDay(AS_OF))]) {
+    expect((await askHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_not_found')
+  }
+})

@@ -1,0 +1,43 @@
+/** When a fault strikes: the effect never happens, or it happens and its answer is lost. */
+export type FaultKind = 'lost' | 'done-but-reported-lost'
+
+export interface Fault {
+  /** Which of all effects, counted from 0. */
+  effect: number
+  kind: FaultKind
+}
+
+export class InjectedFault extends Error {
+  override readonly name = 'InjectedFault'
+}
+
+/** Counts the effects of several ports together and strikes one of them. */
+export class FaultPlan {
+  readonly seen: string[] = []
+  readonly #fault: Fault | null
+
+  constructor(fault: Fault | null) {
+    this.#fault = fault
+  }
+
+  /** The same port, whose asynchronous functions count as effects. */
+  wrap<T extends object>(name: string, port: T): T {
+    return new Proxy(port, {
+      get: (target, property, receiver): unknown => {
+        const member: unknown = Reflect.get(target, property, receiver)
+        if (typeof member !== 'function') return member
+        return (...args: unknown[]): Promise<unknown> => {
+          const run = async (): Promise<unknown> => Reflect.apply(member, target, args)
+          return this.#strike(`${name}.${String(property)}`, run)
+        }
+      },
+    })
+  }
+
+  async #strike(effect: string, run: () => Promise<unknown>): Promise<unknown> {
+    const number = this.seen.push(effect) - 1
+    if (number !== this.#fault?.effect) return run()
+    if (this.#fault.kind === 'done-but-reported-lost') await run()
+    throw new InjectedFault(`${effect} ${this.#fault.kind}`)
+  }
+}

@@ -1,0 +1,133 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { mkdirSync } from 'node:fs'
+import { onTestFinished } from 'vitest'
+import { fileArchive } from '../../src/adapters/archive/open.ts'
+import { yearReader } from '../../src/adapters/archive/year-reader.ts'
+import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
+import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
+import { database } from '../../src/adapters/libsql/database.ts'
+import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
+import type { Signal } from '../../src/domain/feed/signal.ts'
+import type { Archive, Clock, FeedStore, Ledger, YearReader } from '../../src/domain/ports.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
+import { addDays, startOfDay } from '../../src/domain/time.ts'
+import type { Day, Instant } from '../../src/domain/time.ts'
+import { publishYear } from '../../src/jobs/publish-year.ts'
+import type { PublishOptions, PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
+
+/** Real stores in a folder of the test's own, removed when it ends. */
+export interface Workspace {
+  folder: string
+  ledgerPath: string
+  feedPath: string
+  objectsPath: string
+  ledger: Ledger
+  feed: FeedStore
+  archive: Archive
+  year: YearReader
+}
+
+/** Ten minutes past the midnight after this day is when the tests publish it. */
+export const AS_OF: Day = '2026-03-01'
+
+export const RUN_AT: Instant = startOfDay(addDays(AS_OF, 1)) + 600_000
+
+export async function openWorkspace(fileClock: Clock = Date.now): Promise<Workspace> {
+  const folder = await mkdtemp(join(tmpdir(), 'dash-test-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  mkdirSync(join(folder, 'objects'))
+  return reopenWorkspace(folder, fileClock)
+}
+
+/**
+ * The same folder through new connections, as another process would see it.
+ *
+ * @param retryMs how long a locked database is tried again
+ */
+export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, retryMs = 5_000): Workspace {
+  const ledgerPath = join(folder, 'ledger.db')
+  const feedPath = join(folder, 'feed.db')
+  const objectsPath = join(folder, 'objects')
+  const busy = { nativeBusyMs: 20, retryMs }
+  const open = (path: string, store: 'ledger' | 'feed') =>
+    database({ url: pathToFileURL(path).href, migrationsFolder: migrationsOf(store), ...busy })
+  const ledgerDatabase = open(ledgerPath, 'ledger')
+  const feedDatabase = open(feedPath, 'feed')
+  onTestFinished(() => {
+    ledgerDatabase.close()
+    feedDatabase.close()
+  })
+  const ledger = libsqlLedger(ledgerDatabase, fileClock)
+  const archive = fileArchive(objectsPath, fileClock)
+  const feed = libsqlFeed(feedDatabase)
+  return {
+    folder,
+    ledgerPath,
+    feedPath,
+    objectsPath,
+    ledger,
+    feed,
+    archive,
+    year: yearReader(ledger, archive),
+  }
+}
+
+/** A few verified events of each news source on the day before {@link AS_OF} and on it. */
+export function sampleSignals(asOfDay: Day = AS_OF): Signal[] {
+  const sources = ['hn', 'lobsters', 'lesswrong']
+  return sources.flatMap((source) =>
+    [1, 2, 3].map((number): Signal => ({
+      source,
+      sourceId: `${source}${number}`,
+      day: number === 1 ? addDays(asOfDay, -1) : asOfDay,
+      title: `${source} title ${number}`,
+      url: `https://example.org/${source}/${number}`,
+      points: 10 * number,
+      comments: number,
+      publishedAt: startOfDay(addDays(asOfDay, -1)) + number,
+      titleProvenance: `${source}:test`,
+    })),
+  )
+}
+
+/** A title source that nobody may ask. */
+export const noTitles: PublishPorts['titles'] = {
+  title: ({ source, sourceId }) =>
+    Promise.reject(new Refusal('source_unavailable', `${source} ${sourceId} was asked`)),
+}
+
+/** A clock that moves on by a millisecond at each look, so that no two times are equal. */
+export function tickingClock(from: Instant): Clock {
+  let now = from
+  return () => (now += 1)
+}
+
+export function publishPortsOf(workspace: Workspace, changes: Partial<PublishPorts> = {}): PublishPorts {
+  return {
+    ...workspace,
+    titles: noTitles,
+    clock: tickingClock(RUN_AT),
+    sleep: () => Promise.resolve(),
+    holder: { name: 'the test', process: null },
+    isDead: () => false,
+    onProgress: () => undefined,
+    ...changes,
+  }
+}
+
+export function publish(ports: PublishPorts, changes: Partial<PublishOptions> = {}): Promise<PublishResult> {
+  const signal = new AbortController().signal
+  return publishYear(ports, { once: true, dryRun: false, retryDelayMs: 1_000, signal, ...changes })
+}
+
+/** Publishes each of the days, in order, over signals already imported. */
+export async function publishDays(workspace: Workspace, days: readonly Day[]): Promise<void> {
+  for (const day of days) {
+    const clock = tickingClock(startOfDay(addDays(day, 1)) + 600_000)
+    const { report } = await publish(publishPortsOf(workspace, { clock }))
+    if (report.outcome !== 'published') throw new Error(`${day} was not published: ${report.reason}`)
+  }
+}
