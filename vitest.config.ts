@@ -1,11 +1,12 @@
 import { defineConfig } from 'vitest/config'
+import { reporting } from './test/support/reporting.ts'
 
 export default defineConfig({
   test: {
+    ...reporting(process.env['DASH_TEST_REPORT']),
     include: ['test/**/*.test.ts'],
-    exclude: ['test/faults/**'],
-    restoreMocks: true,
-    testTimeout: 20_000,
+    exclude: ['test/faults/**', 'test/page/**'],
+    testTimeout: 30_000,
     hookTimeout: 30_000,
   },
 })

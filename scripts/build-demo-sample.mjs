@@ -80,8 +80,8 @@ function main(folder) {
   const target = fileURLToPath(new URL('../assets/demo', import.meta.url))
   mkdirSync(target, { recursive: true })
   for (const { origin, bytes } of samples) writeFileSync(join(target, origin.to), bytes)
-  const titles = Object.fromEntries(samples.map(({ origin, titles }) => [origin.source, titles]))
-  writeFileSync(join(target, 'titles.json'), `${JSON.stringify(titles, null, 2)}\n`)
+  const bySource = Object.fromEntries(samples.map(({ origin, titles }) => [origin.source, titles]))
+  writeFileSync(join(target, 'titles.json'), `${JSON.stringify(bySource, null, 2)}\n`)
 
   console.table(
     samples.map(({ origin, rows, bytes, titles }) => ({

@@ -36,7 +36,7 @@ interface SharedFlags {
 }
 
 /** The release, from the package itself. */
-export function releaseVersion(): string {
+function releaseVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version
 }
@@ -155,7 +155,7 @@ async function runCommand(
 }
 
 /** Prints an error as one line, with its stack under `--verbose`; returns its exit code. */
-export function reportFailure(error: unknown, terminal: Terminal): number {
+function reportFailure(error: unknown, terminal: Terminal): number {
   const exitCode = exitCodeOf(error)
   terminal.error(describeError(error))
   if (terminal.verbose || (exitCode === EXIT.internal && !(error instanceof Refusal))) {

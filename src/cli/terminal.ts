@@ -58,11 +58,8 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
   }
 }
 
-/** Text from files and sources must not steer the terminal. */
+/** Text from files and sources must not steer the terminal: control and format characters become spaces. */
 function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return stripVTControlCharacters(text).replaceAll(
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
-    ' ',
-  )
+  const lines = stripVTControlCharacters(text).split('\n')
+  return lines.map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')).join('\n')
 }

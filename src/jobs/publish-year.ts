@@ -71,7 +71,7 @@ export interface PublishResult {
 }
 
 /** The lease is somebody else's. */
-export type LeaseRefusal = 'lease_held' | 'lease_lost'
+type LeaseRefusal = 'lease_held' | 'lease_lost'
 
 /** Sealing again when a commit came too late is bounded; a machine this slow fails the attempt instead. */
 const SEAL_TRIES = 5

@@ -36,7 +36,7 @@ export interface RunningServer {
 }
 
 /** Refusals of {@link listenOn}. */
-export type ListenRefusal = 'port_taken' | 'address_unavailable'
+type ListenRefusal = 'port_taken' | 'address_unavailable'
 
 /**
  * Serves the app on a socket.

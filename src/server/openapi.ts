@@ -31,6 +31,7 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
   return {
     get: {
       operationId: contract.operationId,
+      tags: [contract.tag],
       summary: contract.summary,
       description: contract.description,
       parameters: [
@@ -47,6 +48,7 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
     },
     options: {
       operationId: `${contract.operationId}Preflight`,
+      tags: [contract.tag],
       summary: 'CORS preflight',
       responses: {
         200: {

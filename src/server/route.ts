@@ -6,7 +6,7 @@ import type { Log } from './log.ts'
 import { requestId, respond, respondJson } from './respond.ts'
 
 /** One query parameter, as the published description shows it. */
-export interface QueryParameter {
+interface QueryParameter {
   name: string
   required: boolean
   description: string
@@ -23,6 +23,8 @@ export interface QueryParameter {
 export interface Contract<Code extends string> {
   path: string
   operationId: string
+  /** Groups operations in the rendered reference. */
+  tag: string
   summary: string
   description: string
   query: readonly QueryParameter[]

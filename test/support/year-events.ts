@@ -67,7 +67,7 @@ export function sampleEvents(): YearEvent[] {
 }
 
 /** Titles for the unverified news events of {@link sampleEvents}. */
-export function sampleTitles(): Map<string, VerifiedTitle> {
+function sampleTitles(): Map<string, VerifiedTitle> {
   return new Map([['hn-4', { title: 'as its source gives it', provenance: 'hn:firebase-item' }]])
 }
 

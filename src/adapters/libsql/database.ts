@@ -25,7 +25,7 @@ export interface DatabaseOptions {
   retryMs: number
 }
 
-export interface OpenDatabase {
+interface OpenDatabase {
   client: Client
   orm: LibSQLDatabase
 }
@@ -106,6 +106,10 @@ function inodeOf(path: string): bigint | null {
 /** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
 function translate(error: unknown, path: string): unknown {
   if (error instanceof Refusal || isBusy(error)) return error
+  if (error instanceof Error && error.message.includes('ConnectionFailed')) {
+    const mend = 'this user must be able to read and write it and its folder'
+    return storageUnavailable(`the database ${path} cannot be opened; ${mend}`, error)
+  }
   const vendor = vendorError(error)
   if (!vendor) return error
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(vendor.code)) {

@@ -9,9 +9,9 @@ import { yearEnvelopeSchema } from './schema.ts'
 import type { Coverage, YearEnvelope, YearFeed, YearItem } from './schema.ts'
 import type { YearWindow } from './window.ts'
 
-export const ALGORITHM_VERSION = 'top-year-v3'
-export const SCHEMA_VERSION = 3
-export const ENVELOPE_KIND = 'top-year-publication'
+const ALGORITHM_VERSION = 'top-year-v3'
+const SCHEMA_VERSION = 3
+const ENVELOPE_KIND = 'top-year-publication'
 
 /** A publication ready to be stored: its exact bytes and the manifest that names them. */
 export interface SealedYear {

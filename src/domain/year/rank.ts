@@ -9,10 +9,10 @@ import { midpointPercentiles } from './percentile.ts'
  */
 
 /** Length of each column and of `popular`. */
-export const COLUMN_LENGTH = 100
+const COLUMN_LENGTH = 100
 
 /** The fewest eligible events that make a hype cohort comparable. */
-export const COHORT_MINIMUM = 5
+const COHORT_MINIMUM = 5
 
 /** An event with the values of its latest signal up to the as-of day; published inside the window, points known. */
 export interface YearEvent {

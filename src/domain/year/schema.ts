@@ -9,7 +9,7 @@ const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with millise
 const day = z.iso.date().describe('UTC day')
 const count = z.int().min(0)
 
-export const yearItemSchema = z
+const yearItemSchema = z
   .object({
     key: z.string().min(1).describe('save key, `<prefix>-<sourceId>`'),
     source: z
@@ -60,7 +60,7 @@ export const coverageSchema = z
   })
   .meta({ id: 'YearCoverage' })
 
-export const yearFeedSchema = z
+const yearFeedSchema = z
   .object({
     hackerNews: column,
     lobsters: column,

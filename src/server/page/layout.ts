@@ -2,7 +2,7 @@ import { html } from './html.ts'
 import type { Html } from './html.ts'
 
 /** Said wherever a person looks while the server runs on the bundled sample. */
-export const DEMO_NOTICE =
+const DEMO_NOTICE =
   'DEMO: a bundled sample of real items from 2020-2021, shifted in time. Nothing here is current, and it is deleted when the server stops.'
 
 /** Same-origin only; the documentation's renderer styles its elements inline. */

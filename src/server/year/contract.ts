@@ -4,7 +4,7 @@ import type { Contract } from '../route.ts'
 
 /** Where the interface is described, as a document and as a page. */
 export const HISTORY_DOCS = '/docs/api/top-year-history'
-export const HISTORY_OPENAPI = `${HISTORY_DOCS}/openapi.json`
+const HISTORY_OPENAPI = `${HISTORY_DOCS}/openapi.json`
 
 const STATUS = {
   invalid_sort: { status: 400, when: '`sort` is missing, given twice, or not `year`' },
@@ -29,6 +29,7 @@ const STATUS = {
 export const historyContract: Contract<HistoryRefusal> = {
   path: '/api/feed/history',
   operationId: 'getYearHistory',
+  tag: 'Year',
   summary: 'Replay the Year publication that was current at a past time',
   description: [
     'Answers with the newest Top Year publication whose publication time is at or before `at`, byte for byte as it',

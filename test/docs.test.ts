@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { EXIT } from '../src/cli/exit-codes.ts'
+import { HISTORY_REFUSALS } from '../src/domain/year/refusals.ts'
+import { dash } from './support/dash.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'bench/README.md',
+  'assets/demo/SOURCES.md',
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
+].filter((name) => name.endsWith('.md'))
+
+const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
+
+const sourceFiles = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name))
+
+describe('the documents', () => {
+  const operating = [
+    'docs/configuration.md',
+    'docs/operations.md',
+    'docs/troubleshooting.md',
+    'docs/history-api.md',
+  ]
+  const all = operating.map(read).join('\n')
+
+  test('name every variable the configuration reads, and no other', () => {
+    const variables = [...read('src/cli/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(
+      ([, name = '']) => name,
+    )
+    expect(variables.length).toBeGreaterThan(10)
+    const documented = [...read('docs/configuration.md').matchAll(/^\| `([A-Z][A-Z_]+)`/gm)].map(
+      ([, name = '']) => name,
+    )
+    expect(documented.sort()).toEqual(variables.sort())
+  })
+
+  test('name every flag of every command', async () => {
+    for (const command of [['serve'], ['import', 'signals'], ['publish-year']]) {
+      const { stdout } = await dash([...command, '--help'])
+      const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
+      expect(flags.length).toBeGreaterThan(5)
+      for (const flag of flags) expect(read('docs/configuration.md'), flag).toContain(`\`${flag}`)
+    }
+  })
+
+  test('name every refusal code and every exit code', () => {
+    for (const code of HISTORY_REFUSALS) expect(all, code).toContain(`\`${code}\``)
+    for (const code of Object.values(EXIT))
+      expect(all).toMatch(new RegExp(`^\\| (?:\\d+, )*${code}(?:, \\d+)* `, 'm'))
+  })
+
+  test('name every path the server answers', () => {
+    const paths = sourceFiles('src/server')
+      .filter((name) => !name.includes('/demo/'))
+      .flatMap((name) => [...read(name).matchAll(/app\.(?:get|all)\(\s*'(\/[^']*)'|path: '(\/[^']+)'/g)])
+      .map(([, mounted, contract]) => mounted ?? contract ?? '')
+      .filter((path) => !path.startsWith('/assets/') && path !== '/')
+    expect(paths.length).toBeGreaterThan(3)
+    for (const path of paths) expect(`${all}${read('README.md')}`, path).toContain(path)
+  })
+
+  test.each(pages)('%s has no link that leads nowhere', (name) => {
+    const targets = [...read(name).matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => target)
+    const broken = targets.filter(
+      (target) => !/^https?:/.test(target) && !existsSync(resolve(ROOT, dirname(name), target)),
+    )
+    expect(broken).toEqual([])
+  })
+
+  test('list every decision', () => {
+    const decisions = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => /^\d{4}-/.test(name))
+    expect(decisions.length).toBeGreaterThan(0)
+    for (const name of decisions) expect(read('docs/decisions/README.md')).toContain(`(${name})`)
+  })
+
+  test('show every folder of the sources on the map', () => {
+    const map = read('docs/architecture.md')
+    const folders = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    )
+    for (const { name } of folders) expect(map, name).toContain(`${name}/`)
+  })
+})

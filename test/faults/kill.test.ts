@@ -1,0 +1,159 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { lastCompleteDay, windowEnding } from '../../src/domain/year/window.ts'
+import type { PublishReport } from '../../src/jobs/publish-year.ts'
+import { audit } from '../support/archive-audit.ts'
+import { dash, exitOf, PROGRAM, startDash, temporaryFolder } from '../support/dash.ts'
+import { reopenWorkspace } from '../support/workspace.ts'
+
+/** The system calls by which a publish changes anything on disk. */
+const CALLS = 'openat,write,pwrite64,fsync,fdatasync,ftruncate,link,unlink,mkdir'
+
+function rows(day: string, count: number): string {
+  return Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      source: 'hn',
+      sourceId: String(index + 1),
+      day,
+      title: `title ${index + 1}`,
+      url: null,
+      points: index,
+      comments: 0,
+      publishedAt: `${day}T10:00:00Z`,
+      titleProvenance: 'hn:test',
+    }),
+  ).join('\n')
+}
+
+async function preparedFolder(): Promise<{ folder: string; day: string }> {
+  const day = lastCompleteDay(Date.now())
+  const folder = join(temporaryFolder(), 'data')
+  const imported = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin: rows(day, 200) })
+  expect(imported.code).toBe(0)
+  return { folder, day }
+}
+
+/** One moment of a publish: the nth call of a kind on the main thread, where all its file writes happen. */
+interface Moment {
+  call: string
+  nth: number
+  line: string
+}
+
+function traced(folder: string, options: string[]) {
+  const args = ['-qq', '-y', '-e', `trace=${CALLS}`, ...options, process.execPath, PROGRAM]
+  return spawnSync('strace', [...args, 'publish-year', '--once', '--json', '--data-dir', folder], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] },
+  })
+}
+
+/** Every call of a whole publish that touches the data folder, from strace's own log. */
+function momentsOf(folder: string): Moment[] {
+  const log = join(temporaryFolder(), 'strace.log')
+  const run = traced(folder, ['-o', log])
+  expect(JSON.parse(run.stdout)).toMatchObject({ outcome: 'published' })
+  const counts = new Map<string, number>()
+  return readFileSync(log, 'utf8')
+    .split('\n')
+    .flatMap((line): Moment[] => {
+      const call = /^(\w+)\(/.exec(line)?.[1]
+      if (call === undefined) return []
+      const nth = (counts.get(call) ?? 0) + 1
+      counts.set(call, nth)
+      return line.includes(folder)
+        ? [{ call, nth, line: line.replaceAll(folder, '<data>').slice(0, 100) }]
+        : []
+    })
+}
+
+test('a publish killed at any of its system calls leaves a sound archive, and the next run publishes', async () => {
+  const { folder, day } = await preparedFolder()
+  const rehearsal = `${folder}-rehearsal`
+  cpSync(folder, rehearsal, { recursive: true })
+  const moments = momentsOf(rehearsal)
+  expect(moments.length).toBeGreaterThan(40)
+  const standing = { before: 0, committed: 0 }
+  for (const [number, { call, nth, line }] of moments.entries()) {
+    const copy = `${folder}-${number}`
+    cpSync(folder, copy, { recursive: true })
+    const killed = traced(copy, ['-o', '/dev/null', '-e', `inject=${call}:signal=KILL:when=${nth}`])
+    const where = `${call} ${nth}: ${line}`
+    expect(killed.signal ?? killed.status, where).toBe('SIGKILL')
+    const after = await audit(copy, day)
+    expect(after, where).toMatchObject({ sound: true, gaps: [] })
+    // Acknowledged is what was printed: a killed run printed nothing, so nothing acknowledged can be missing.
+    expect(killed.stdout, where).toBe('')
+    standing[after.publications.length === 1 ? 'committed' : 'before'] += 1
+    const next = await dash(['publish-year', '--once', '--json', '--data-dir', copy])
+    const { outcome } = JSON.parse(next.stdout) as PublishReport
+    expect([next.code, outcome], where).toEqual([
+      0,
+      after.publications.length === 1 ? 'already-published' : 'published',
+    ])
+    expect(await audit(copy, day), where).toMatchObject({ sound: true, publications: [day], gaps: [] })
+  }
+  process.stdout.write(`kill -9 at ${moments.length} system calls: ${JSON.stringify(standing)}\n`)
+  expect(Math.min(standing.before, standing.committed)).toBeGreaterThan(0)
+})
+
+test('three publishes killed in their work spend the day’s attempts: the fourth run records a gap', async () => {
+  const { folder, day } = await preparedFolder()
+  // The first fsync of an object comes after the attempt was counted and before the commit.
+  const rehearsal = `${folder}-rehearsal`
+  cpSync(folder, rehearsal, { recursive: true })
+  const moment = momentsOf(rehearsal).find(({ call, line }) => call === 'fsync' && line.includes('.writing-'))
+  expect(moment).toBeDefined()
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    // A run that finds a first attempt spent meets the same calls again, so the same moment kills it.
+    traced(folder, ['-o', '/dev/null', '-e', `inject=fsync:signal=KILL:when=${moment?.nth}`])
+    expect(await audit(folder, day)).toMatchObject({ sound: true, publications: [], attempts: attempt })
+  }
+  const fourth = await dash(['publish-year', '--once', '--json', '--data-dir', folder])
+  expect([fourth.code, JSON.parse(fourth.stdout)]).toMatchObject([3, { outcome: 'gap', attempt: 3 }])
+  expect(await audit(folder, day)).toMatchObject({ sound: true, publications: [], gaps: [day] })
+})
+
+test('twenty publishers started together have one winner', async () => {
+  const { folder, day } = await preparedFolder()
+  const runs = await Promise.all(
+    Array.from({ length: 20 }, () => dash(['publish-year', '--once', '--json', '--data-dir', folder])),
+  )
+  const outcomes = runs.map(({ code, stdout }) =>
+    stdout === '' ? `exit ${code}` : (JSON.parse(stdout) as PublishReport).outcome,
+  )
+  expect(outcomes.filter((outcome) => outcome === 'published')).toHaveLength(1)
+  for (const outcome of outcomes) expect(['published', 'already-published', 'exit 75']).toContain(outcome)
+  expect(await audit(folder, day)).toMatchObject({ sound: true, publications: [day], gaps: [], attempts: 1 })
+})
+
+test('an import killed at any moment loses nothing that a second import does not bring', async () => {
+  const day = lastCompleteDay(Date.now())
+  const folder = temporaryFolder()
+  const file = join(folder, 'signals.ndjson')
+  writeFileSync(file, rows(day, 40_000))
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  const args = ['import', 'signals', file, '--data-dir', data, '--json']
+  let sizes = 0
+  for (const [round, delayMs] of [250, 350, 450, 550, 650, 750].entries()) {
+    const child = startDash(args)
+    await new Promise((resolve) => setTimeout(resolve, delayMs))
+    child.kill('SIGKILL')
+    await exitOf(child)
+    const { events } = await reopenWorkspace(data).feed.readWindow(windowEnding(day))
+    expect(events.length % 5_000, `round ${round}`).toBe(0)
+    expect(events.length).toBeGreaterThanOrEqual(sizes)
+    sizes = events.length
+  }
+  const finished = await dash(args)
+  expect(JSON.parse(finished.stdout)).toMatchObject({
+    rows: 40_000,
+    inserted: 40_000 - sizes,
+    unchanged: sizes,
+    replaced: 0,
+  })
+  expect((await reopenWorkspace(data).feed.readWindow(windowEnding(day))).events).toHaveLength(40_000)
+})
