@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
 import type { Clock, Witness } from '../domain/ports.ts'
 
 /**
@@ -9,7 +10,7 @@ const SETTLED_MS = 2_000
 
 /**
  * Witness of a set of paths: device, inode, size and both change times of each, absence included. Null while any of
- * them changed less than two seconds ago by `clock`, or claims to change in the future.
+ * them changed less than two seconds ago by `clock`, claims to change in the future, or cannot be looked at.
  *
  * Reading a file between two equal witnesses proves that it held those bytes all along
  * (docs/decisions/0002-what-may-stay-in-memory.md).
@@ -20,7 +21,8 @@ const SETTLED_MS = 2_000
 export function fileWitness(paths: readonly string[], clock: Clock): Witness {
   const parts: string[] = []
   for (const path of paths) {
-    const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+    const stat = look(path)
+    if (stat === null) return null
     if (!stat) {
       parts.push('-')
       continue
@@ -30,4 +32,13 @@ export function fileWitness(paths: readonly string[], clock: Clock): Witness {
     parts.push(`${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}:${stat.mode}`)
   }
   return parts.join('|')
+}
+
+/** undefined when nothing is there, null when that cannot be told: whoever reads the path then says why. */
+function look(path: string): BigIntStats | undefined | null {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false })
+  } catch {
+    return null
+  }
 }

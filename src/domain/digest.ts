@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** SHA-256 of bytes or of a text's UTF-8 bytes, as 64 lower-case hex digits. */
 export function sha256Hex(bytes: Uint8Array | string): string {
-  return createHash('sha256').update(bytes).digest('hex')
+  return hash('sha256', bytes, 'hex')
 }
 
 /** The raw 32 digest bytes in base64, as RFC 9530 digest fields carry them. */

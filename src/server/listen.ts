@@ -47,9 +47,13 @@ export async function listenOn(app: H3, options: ListenOptions): Promise<Running
   const { host, port } = options
   await requireFreePort(host, port)
   const server = await listenQuietly(host, port)
-  const sockets = serveRequests(server, app, options)
   const address = server.address()
   const actual = typeof address === 'object' && address ? address.port : port
+  if (port !== 0 && actual !== port) {
+    server.close()
+    throw unsafePort(host, port)
+  }
+  const sockets = serveRequests(server, app, options)
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
     port: actual,
@@ -71,10 +75,14 @@ async function listenQuietly(host: string, port: number): Promise<Server> {
     })
     return server
   } catch (cause) {
-    // The port is free, so it is one of those that browsers refuse to open.
-    const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another with --port`
-    throw new Refusal<ListenRefusal>('address_unavailable', detail, { cause })
+    throw unsafePort(host, port, cause)
   }
+}
+
+/** The port is free, so it is one of those that browsers refuse to open, which listhen exchanges for 3000. */
+function unsafePort(host: string, port: number, cause?: unknown): Refusal<ListenRefusal> {
+  const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another with --port`
+  return new Refusal<ListenRefusal>('address_unavailable', detail, { cause })
 }
 
 /**

@@ -1,11 +1,8 @@
-import { existsSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startDash } from '../support/dash.ts'
-import { once } from 'node:events'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { exitOf, serve } from '../support/dash.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 
@@ -52,13 +49,13 @@ async function visit(url: string, javaScriptEnabled = true): Promise<Visit> {
 }
 
 async function demoUrl(): Promise<string> {
-  const child = startDash(['serve', '--demo', '--port', '0'], {
-    cwd: mkdtempSync(join(tmpdir(), 'dash-page-')),
+  const { url, child } = await serve(['--demo'])
+  // Asked to end, the demo removes its folder; killed, it could not.
+  onTestFinished(async () => {
+    child.kill('SIGTERM')
+    await exitOf(child)
   })
-  let stdout = ''
-  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-  while (!stdout.includes('listening on ')) await once(child.stdout ?? child, 'data')
-  return /listening on (\S+)/.exec(stdout)?.[1] ?? ''
+  return url
 }
 
 test('the reference of the history interface is rendered from this server alone, and can be tried there', async () => {

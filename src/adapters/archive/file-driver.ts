@@ -61,8 +61,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
       if (codeOf(error) === 'ELOOP' || codeOf(error) === 'ENOTDIR' || codeOf(error) === 'ENXIO') {
         throw storageDamaged(`${path} is not a regular file`, error)
       }
-      if (codeOf(error) === 'EACCES') throw storageUnavailable(`${path} may not be read`, error)
-      throw error
+      throw notReadable(path, error)
     }
     try {
       const stat = await file.stat()
@@ -105,7 +104,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
             .replaceAll('/', ':'),
         )
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error
+      if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)
       requireRoot(root)
       return []
     }
@@ -185,6 +184,12 @@ function syncFolder(folder: string): void {
   } finally {
     closeSync(handle)
   }
+}
+
+/** A place this user may not enter is unavailable; any other failure to read is a fault. */
+function notReadable(path: string, error: unknown): unknown {
+  const forbidden = codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM'
+  return forbidden ? storageUnavailable(`${path} may not be read by this user`, error) : error
 }
 
 function codeOf(error: unknown): unknown {

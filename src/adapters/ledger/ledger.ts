@@ -6,7 +6,7 @@ import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { fileWitness } from '../file-witness.ts'
 import type { Database } from '../libsql/database.ts'
 import { decodeJsonRows } from '../libsql/json-rows.ts'
-import { selectAllAsJson, toRow } from './rows.ts'
+import { rowReader, selectAllAsJson } from './rows.ts'
 import { attempts, entries, lease, legacyPublications } from './schema.ts'
 
 type Orm = Pick<LibSQLDatabase, 'select' | 'insert' | 'update' | 'delete'>
@@ -27,10 +27,8 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         )
         if (!versioned || !legacy) throw new Error('a batch of two statements gave fewer than two results')
         return {
-          rows: decodeJsonRows(versioned, 'the ledger').map((cells) => toRow(entries, cells)),
-          legacy: decodeJsonRows(legacy, 'the legacy ledger').map((cells) =>
-            toRow(legacyPublications, cells),
-          ),
+          rows: decodeJsonRows(versioned, 'the ledger').map(rowReader(entries)),
+          legacy: decodeJsonRows(legacy, 'the legacy ledger').map(rowReader(legacyPublications)),
         }
       }),
 

@@ -14,23 +14,27 @@ export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
 }
 
 /**
- * One decoded JSON row as the table's own type, each cell checked against its column: a damaged database may hold a
- * text where a number belongs.
+ * Makes what turns a decoded JSON row into the table's own type. Each cell is checked against its column: a damaged
+ * database may hold a text where a number belongs.
  *
- * @throws Refusal `storage_damaged` naming the column
+ * @returns a function that throws Refusal `storage_damaged` naming the column
  */
-export function toRow<T extends SQLiteTable>(table: T, cells: readonly unknown[]): T['$inferSelect'] {
-  const row: Record<string, unknown> = {}
-  for (const [index, [name, column]] of Object.entries(getTableColumns(table)).entries()) {
-    const cell = cells[index]
-    const fits =
-      cell === null
-        ? !column.notNull
-        : column.dataType === 'number'
-          ? Number.isSafeInteger(cell)
-          : typeof cell === 'string' && cell.isWellFormed()
-    if (!fits) throw storageDamaged(`the ledger column ${column.name} holds a value of another type`)
-    row[name] = cell
+export function rowReader<T extends SQLiteTable>(table: T): (cells: readonly unknown[]) => T['$inferSelect'] {
+  const columns = Object.entries(getTableColumns(table))
+  return (cells) => {
+    const row: Record<string, unknown> = {}
+    for (const [index, [name, { name: columnName, notNull, dataType }]] of columns.entries()) {
+      const cell = cells[index]
+      if (!fits(cell, notNull, dataType)) {
+        throw storageDamaged(`the ledger column ${columnName} holds a value of another type`)
+      }
+      row[name] = cell
+    }
+    return row
   }
-  return row
+}
+
+function fits(cell: unknown, notNull: boolean, dataType: string): boolean {
+  if (cell === null) return !notNull
+  return dataType === 'number' ? Number.isSafeInteger(cell) : typeof cell === 'string' && cell.isWellFormed()
 }

@@ -100,7 +100,11 @@ function requireFolder(folder: string): void {
 }
 
 function inodeOf(path: string): bigint | null {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null
+  } catch (cause) {
+    throw storageUnavailable(`the database ${path} cannot be reached`, cause)
+  }
 }
 
 /** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
