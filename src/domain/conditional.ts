@@ -7,6 +7,7 @@
  */
 export function matchesEntityTag(field: string | null, etag: string): boolean {
   if (field === null) return false
-  if (field.trim() === '*') return true
-  return [...field.matchAll(/(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g)].some(([, tag]) => tag === etag)
+  const tags: string[] = field.match(/"[^"]*"/g) ?? []
+  const others = field.replaceAll(/"[^"]*"/g, '').split(',')
+  return tags.includes(etag) || others.some((element) => element.trim() === '*')
 }

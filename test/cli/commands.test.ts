@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-year.ts'
 import { holdExclusively } from '../support/lock.ts'
-import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
+import { dash, exitOf, serve, temporaryFolder, unprivileged } from '../support/dash.ts'
 
 /** Rows of the last completed UTC day, as the program itself sees it. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
@@ -225,6 +225,25 @@ describe('serve', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(503)
     const response = await fetch(`${url}/api/feed/history?sort=year`)
     expect([response.status, await response.json()]).toEqual([503, { error: 'year_history_archive_corrupt' }])
+  })
+
+  test('refuses history while it may not read its stores, and answers again when it may', async () => {
+    const data = await filledFolder()
+    await publish(data)
+    chmodSync(dirname(data), 0o755)
+    const { url } = await serve(['--data-dir', data], unprivileged)
+    const ask = (): Promise<Response> => fetch(`${url}/api/feed/history?sort=year`)
+    expect((await ask()).status).toBe(200)
+    for (const forbidden of [data, join(data, 'objects'), join(data, 'objects', 'heads')]) {
+      chmodSync(forbidden, 0o000)
+      const refused = await ask()
+      chmodSync(forbidden, 0o755)
+      expect([refused.status, await refused.json()]).toEqual([
+        503,
+        { error: 'year_history_storage_unavailable' },
+      ])
+      expect((await ask()).status).toBe(200)
+    }
   })
 
   test('says that a port is taken and ends with 69', async () => {

@@ -24,6 +24,9 @@ export interface RunOptions {
   uid?: number
 }
 
+/** Runs the program as a user whom file modes bind; they do not bind root. */
+export const unprivileged: RunOptions = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+
 /** A folder of the test's own, removed when it ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'dash-cli-'))

@@ -54,13 +54,8 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     try {
       file = await open(path, flags)
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') {
-        requireRoot(root)
-        return null
-      }
-      if (codeOf(error) === 'ELOOP' || codeOf(error) === 'ENOTDIR' || codeOf(error) === 'ENXIO') {
-        throw storageDamaged(`${path} is not a regular file`, error)
-      }
+      requireRoot(root)
+      if (codeOf(error) === 'ENOENT') return null
       throw notReadable(path, error)
     }
     try {
@@ -77,7 +72,11 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
   async setItemRaw(key: string, value: Uint8Array): Promise<void> {
     requireRoot(root)
     const path = pathOf(root, key)
-    makeFolders(root, dirname(path))
+    try {
+      makeFolders(root, dirname(path))
+    } catch (error) {
+      throw notReadable(dirname(path), error)
+    }
     const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
     try {
       writeDurably(temporary, value)
@@ -104,27 +103,31 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
             .replaceAll('/', ':'),
         )
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)
       requireRoot(root)
+      if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)
       return []
     }
   },
 
   /** `witness` of the file or folder itself: see {@link fileWitness}. */
   async getMeta(key: string): Promise<{ witness: string | null }> {
+    if (!isFolder(root)) return { witness: null }
     return { witness: fileWitness([pathOf(root, key)], fileClock) }
   },
 }))
 
 /** @throws Refusal `storage_unavailable` when the store's folder is not there: a disk not mounted is no empty store. */
 export function requireRoot(root: string): void {
-  let isFolder
+  if (!isFolder(root))
+    throw storageUnavailable(`the object store's folder ${root} is not there or may not be entered`)
+}
+
+function isFolder(path: string): boolean {
   try {
-    isFolder = statSync(root, { throwIfNoEntry: false })?.isDirectory() ?? false
-  } catch (cause) {
-    throw storageUnavailable(`the object store's folder ${root} cannot be reached`, cause)
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  } catch {
+    return false
   }
-  if (!isFolder) throw storageUnavailable(`the object store's folder ${root} is not there`)
 }
 
 function pathOf(root: string, key: string): string {
@@ -133,12 +136,12 @@ function pathOf(root: string, key: string): string {
 
 /** Creates the missing folders between the root and `folder`, each durable before the next. */
 function makeFolders(root: string, folder: string): void {
-  if (folder === root || statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
+  if (folder === root || isFolder(folder)) return
   makeFolders(root, dirname(folder))
   try {
     mkdirSync(folder)
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (!isFolder(folder)) throw error
   }
   syncFolder(dirname(folder))
 }
@@ -186,10 +189,20 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** A place this user may not enter is unavailable; any other failure to read is a fault. */
+/** A place this user may not enter is unavailable, something else in its place is damage; the rest are faults. */
 function notReadable(path: string, error: unknown): unknown {
-  const forbidden = codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM'
-  return forbidden ? storageUnavailable(`${path} may not be read by this user`, error) : error
+  switch (codeOf(error)) {
+    case 'EACCES':
+    case 'EPERM':
+      return storageUnavailable(`${path} may not be read or written by this user`, error)
+    case 'ELOOP':
+    case 'ENOTDIR':
+    case 'ENXIO':
+    case 'EEXIST':
+      return storageDamaged(`${path} is not what belongs there`, error)
+    default:
+      return error
+  }
 }
 
 function codeOf(error: unknown): unknown {

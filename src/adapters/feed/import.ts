@@ -48,32 +48,45 @@ const INSERT_DAYS = `
 
 /**
  * Stores a batch in one write transaction. A later row of the same (source, sourceId, day) replaces the values, within
- * the batch as across batches (decisions.md, part 2).
+ * the batch as across batches (decisions.md, part 2); each row counts as if it came alone.
  */
 export async function importSignals(client: Client, batch: readonly Signal[]): Promise<ImportCounts> {
-  const latest = new Map<string, Signal>()
-  let repeatedSame = 0
-  let repeatedOther = 0
+  const runs = withoutRepeats(batch)
+  const statements: InStatement[] = runs.flatMap((run) => {
+    const args = [`[${run.map(rowOf).join(',')}]`]
+    return [COUNT_STORED, UPSERT_SIGNALS, UPSERT_EVENTS, INSERT_DAYS].map((sql) => ({ sql, args }))
+  })
+  const results = await client.batch(statements, 'write')
+  const counts: ImportCounts = { inserted: 0, replaced: 0, unchanged: 0 }
+  for (const [index, run] of runs.entries()) {
+    const [counted] = results[index * STATEMENTS_A_RUN]?.rows ?? []
+    const stored = Number(counted?.['stored'])
+    const changed = Number(counted?.['changed'])
+    counts.inserted += run.length - stored
+    counts.replaced += changed
+    counts.unchanged += stored - changed
+  }
+  return counts
+}
+
+const STATEMENTS_A_RUN = 4
+
+/** The batch cut into runs, in order, none of which names a (source, sourceId, day) twice. */
+function withoutRepeats(batch: readonly Signal[]): Signal[][] {
+  const runs: Signal[][] = []
+  let run: Signal[] = []
+  let seen = new Set<string>()
   for (const signal of batch) {
     const key = JSON.stringify([signal.source, signal.sourceId, signal.day])
-    const before = latest.get(key)
-    if (before && rowOf(before) === rowOf(signal)) repeatedSame += 1
-    else if (before) repeatedOther += 1
-    latest.set(key, signal)
+    if (seen.has(key)) {
+      runs.push(run)
+      run = []
+      seen = new Set()
+    }
+    seen.add(key)
+    run.push(signal)
   }
-  const json = `[${[...latest.values()].map(rowOf).join(',')}]`
-  const statements: InStatement[] = [COUNT_STORED, UPSERT_SIGNALS, UPSERT_EVENTS, INSERT_DAYS].map((sql) => ({
-    sql,
-    args: [json],
-  }))
-  const [counted] = await client.batch(statements, 'write')
-  const stored = Number(counted?.rows[0]?.['stored'])
-  const changed = Number(counted?.rows[0]?.['changed'])
-  return {
-    inserted: latest.size - stored,
-    replaced: changed + repeatedOther,
-    unchanged: stored - changed + repeatedSame,
-  }
+  return run.length > 0 ? [...runs, run] : runs
 }
 
 function rowOf(signal: Signal): string {

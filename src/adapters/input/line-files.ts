@@ -18,7 +18,12 @@ export function lineFile(path: string, name: string = path): LineSource {
     name,
     async *lines() {
       try {
-        yield* splitLines(await openBytes(path))
+        const bytes = await openBytes(path)
+        try {
+          yield* splitLines(bytes.chunks)
+        } finally {
+          bytes.close()
+        }
       } catch (error) {
         throw unreadable(name, error)
       }
@@ -47,7 +52,7 @@ export async function spoolInput(
   }
 }
 
-async function openBytes(path: string): Promise<AsyncIterable<Buffer>> {
+async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>; close: () => void }> {
   const start = Buffer.alloc(2)
   const file = await open(path, 'r')
   try {
@@ -57,10 +62,11 @@ async function openBytes(path: string): Promise<AsyncIterable<Buffer>> {
     await file.close()
   }
   const bytes = createReadStream(path, { highWaterMark: 256 * 1024 })
-  if (start[0] !== 0x1f || start[1] !== 0x8b) return bytes
+  const close = (): void => void bytes.destroy()
+  if (start[0] !== 0x1f || start[1] !== 0x8b) return { chunks: bytes, close }
   const gunzip = createGunzip({ chunkSize: 256 * 1024 })
   bytes.on('error', (error) => gunzip.destroy(error))
-  return bytes.pipe(gunzip)
+  return { chunks: bytes.pipe(gunzip), close }
 }
 
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<InputLine[]> {
@@ -103,12 +109,12 @@ function decodeLines(bytes: Buffer, firstNumber: number): Decoded {
   try {
     texts = new TextDecoder('utf-8', { fatal: true, ignoreBOM: firstNumber > 1 }).decode(bytes).split('\n')
   } catch {
-    texts = splitBuffers(bytes).map(decodeOrNull)
+    texts = splitBuffers(bytes).map((line, index) => decodeOrNull(line, firstNumber + index))
   }
   for (const [index, text] of texts.entries()) {
     const number = firstNumber + index
     if (text === null) kept.push({ number, problem: 'not valid UTF-8' })
-    else if (text.length > LINE_MAX_BYTES) kept.push(tooLong(number))
+    else if (isTooLong(text)) kept.push(tooLong(number))
     else if (text.trim() !== '') kept.push({ number, text })
   }
   return { kept, count: texts.length }
@@ -133,9 +139,14 @@ function splitBuffers(bytes: Buffer): Buffer[] {
   return lines
 }
 
-function decodeOrNull(bytes: Buffer): string | null {
+/** UTF-8 takes at most three bytes for a UTF-16 unit, so most lines need not be measured. */
+function isTooLong(text: string): boolean {
+  return text.length > LINE_MAX_BYTES / 3 && Buffer.byteLength(text) > LINE_MAX_BYTES
+}
+
+function decodeOrNull(bytes: Buffer, number: number): string | null {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: number > 1 }).decode(bytes)
   } catch {
     return null
   }

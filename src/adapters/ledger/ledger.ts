@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { and, asc, eq, gt, isNull, max, min } from 'drizzle-orm'
+import { and, eq, gt, isNull, max, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { Clock, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { fileWitness } from '../file-witness.ts'
 import type { Database } from '../libsql/database.ts'
 import { decodeJsonRows } from '../libsql/json-rows.ts'
-import { rowReader, selectAllAsJson } from './rows.ts'
+import { rowReader, selectAllAsJson, selectRows } from './rows.ts'
 import { attempts, entries, lease, legacyPublications } from './schema.ts'
 
 type Orm = Pick<LibSQLDatabase, 'select' | 'insert' | 'update' | 'delete'>
@@ -27,8 +27,8 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         )
         if (!versioned || !legacy) throw new Error('a batch of two statements gave fewer than two results')
         return {
-          rows: decodeJsonRows(versioned, 'the ledger').map(rowReader(entries)),
-          legacy: decodeJsonRows(legacy, 'the legacy ledger').map(rowReader(legacyPublications)),
+          rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowReader(entries)),
+          legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(rowReader(legacyPublications)),
         }
       }),
 
@@ -39,20 +39,19 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
     },
 
     attempts: (asOfDay) =>
-      database.use(({ orm }) =>
-        orm.select().from(attempts).where(eq(attempts.asOfDay, asOfDay)).orderBy(asc(attempts.attempt)),
-      ),
+      database.use(({ orm }) => selectRows(orm, attempts, 'attempt', eq(attempts.asOfDay, asOfDay))),
 
     firstAttemptDay: () =>
       database.use(async ({ orm }) => {
-        const [row] = await orm.select({ day: min(attempts.asOfDay) }).from(attempts)
-        return row?.day ?? null
+        const first = sql`${attempts.asOfDay} = (SELECT min(as_of_day) FROM attempts)`
+        const [row] = await selectRows(orm, attempts, 'attempt', first)
+        return row?.asOfDay ?? null
       }),
 
     takeLease: (holder, now, forMs, isDead) =>
       database.use(({ orm }) =>
         orm.transaction(async (transaction) => {
-          const [held] = await transaction.select().from(lease)
+          const [held] = await selectRows(transaction, lease, 'id', undefined)
           const free = !held || held.expiresAt <= now || (held.process !== null && isDead(held.process))
           if (!free) {
             return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
@@ -112,12 +111,8 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
     append: (row, { token, clock, withinMs }) =>
       database.use(({ orm }) =>
         orm.transaction(async (transaction) => {
-          const [last] = await transaction
-            .select({ seq: entries.seq, leaf: entries.leaf })
-            .from(entries)
-            .orderBy(asc(entries.seq))
-            .where(eq(entries.seq, row.seq - 1))
           const [newest] = await transaction.select({ seq: max(entries.seq) }).from(entries)
+          const [last] = await selectRows(transaction, entries, 'seq', eq(entries.seq, row.seq - 1))
           const follows =
             (newest?.seq ?? 0) === row.seq - 1 && (last?.leaf ?? GENESIS_LEAF) === row.previousLeaf
           if (!follows) return 'ledger-moved'

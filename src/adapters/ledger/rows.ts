@@ -1,7 +1,11 @@
-import { getTableColumns } from 'drizzle-orm'
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { getTableColumns, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
+import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Value } from '@libsql/client'
 import { storageDamaged } from '../../domain/storage.ts'
+import { decodeJsonRows } from '../libsql/json-rows.ts'
 
 /**
  * The statement that reads every row of a table as JSON in a BLOB, ordered by one of its columns.
@@ -11,6 +15,20 @@ export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
   const { name, columns } = getTableConfig(table)
   const cells = columns.map((column) => column.name).join(', ')
   return `SELECT CAST(json_group_array(json_array(${cells}) ORDER BY ${orderBy}) AS BLOB) FROM ${name}`
+}
+
+/** The rows of a table that fit a condition, every cell checked. */
+export async function selectRows<T extends SQLiteTable>(
+  orm: Pick<LibSQLDatabase, 'values'>,
+  table: T,
+  orderBy: string,
+  where: SQL | undefined,
+): Promise<T['$inferSelect'][]> {
+  const condition = where ?? sql`true`
+  const [cells] = await orm.values<[Value]>(
+    sql`${sql.raw(selectAllAsJson(table, orderBy))} WHERE ${condition}`,
+  )
+  return decodeJsonRows(cells?.[0], 'the ledger').map(rowReader(table))
 }
 
 /**

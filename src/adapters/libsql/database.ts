@@ -119,6 +119,9 @@ function translate(error: unknown, path: string): unknown {
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(vendor.code)) {
     return storageDamaged(`the database ${path} is damaged: ${vendor.message}`, error)
   }
+  if (/JSON cannot hold BLOB/.test(vendor.message)) {
+    return storageDamaged(`the database ${path} holds bytes where a text belongs`, error)
+  }
   if (/no such (table|column)/.test(vendor.message)) {
     return storageDamaged(`the database ${path} lacks a part of its schema: ${vendor.message}`, error)
   }

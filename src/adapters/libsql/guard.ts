@@ -9,13 +9,18 @@ import type {
   Transaction,
   TransactionMode,
 } from '@libsql/client'
+import { collectGarbage } from './garbage.ts'
 
 /**
- * The client every store goes through. It exists because of two faults of the driver:
+ * The client every store goes through. It exists because of three faults of the driver:
  *
- * - after one SQLITE_BUSY the connection acknowledges writes it never commits, until it is reopened; so a busy
- *   connection is always reconnected before anything else runs on it
- * - two open transactions on one client wait for each other; so work is handed out one at a time
+ * - a statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never commits, and
+ *   keeps its lock even when it is closed, until the statement is garbage
+ * - two open transactions on one client wait for each other
+ * - a transaction that reads takes its lock only with its first statement
+ *
+ * So work is handed out one at a time; a busy beginning is tried again on a new connection; every write is an explicit
+ * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
  */
@@ -31,52 +36,82 @@ export function guardClient(client: Client, busyMs: number): Client {
     return release
   }
 
-  const retryBusy = async <T>(work: () => Promise<T>): Promise<T> => {
-    const deadline = performance.now() + busyMs
-    for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-      try {
-        return await work()
-      } catch (error) {
-        if (!isBusy(error)) throw error
-        client.reconnect()
-        if (performance.now() >= deadline) throw error
-        await sleep(pauseMs)
-      }
-    }
-  }
-
   const alone = async <T>(work: () => Promise<T>): Promise<T> => {
     const release = await turn()
     try {
-      return await retryBusy(work)
+      return await work()
     } finally {
       release()
     }
   }
 
-  const transaction = async (mode?: TransactionMode): Promise<Transaction> => {
-    const release = await turn()
+  /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
+  const freshly = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, busyMs, () => client.reconnect())
+
+  const begin = (mode: TransactionMode): Promise<Transaction> =>
+    freshly(async () => {
+      const open = await client.transaction(mode)
+      if (mode !== 'read') return open
+      try {
+        await open.execute('SELECT 1 FROM sqlite_schema LIMIT 1')
+        return open
+      } catch (error) {
+        open.close()
+        throw error
+      }
+    })
+
+  const commit = async (open: Transaction): Promise<void> => {
     try {
-      const open = await retryBusy(() => client.transaction(mode ?? 'write'))
-      return releasing(open, client, release)
+      await retryBusy(
+        () => open.execute('COMMIT'),
+        busyMs,
+        () => undefined,
+      )
     } catch (error) {
-      release()
+      await abandon(client, open, error)
       throw error
     }
+    open.close()
+  }
+
+  const batch = async (statements: InStatement[], mode: TransactionMode): Promise<ResultSet[]> => {
+    const open = await begin(mode)
+    let results
+    try {
+      results = await open.batch(statements)
+    } catch (error) {
+      await abandon(client, open, error)
+      throw error
+    }
+    await commit(open)
+    return results
   }
 
   function execute(statement: InStatement): Promise<ResultSet>
   function execute(sql: string, args?: InArgs): Promise<ResultSet>
   function execute(statement: InStatement | string, args?: InArgs): Promise<ResultSet> {
-    return alone(() =>
-      typeof statement === 'string' ? client.execute(statement, args) : client.execute(statement),
-    )
+    const whole = typeof statement === 'string' ? { sql: statement, args: args ?? [] } : statement
+    return alone(async () => {
+      if (QUERY_PATTERN.test(whole.sql)) return freshly(() => client.execute(whole))
+      const [result] = await batch([whole], 'write')
+      if (!result) throw new Error('a statement gave no result')
+      return result
+    })
   }
 
   return {
     execute,
-    transaction,
-    batch: (statements, mode) => alone(() => client.batch(statements, mode ?? 'write')),
+    batch: (statements, mode) => alone(() => batch(statements.map(toStatement), mode ?? 'write')),
+    transaction: async (mode?: TransactionMode) => {
+      const release = await turn()
+      try {
+        return handOut(await begin(mode ?? 'write'), client, commit, release)
+      } catch (error) {
+        release()
+        throw error
+      }
+    },
     migrate: (statements) => alone(() => client.migrate(statements)),
     executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
     sync: (): Promise<Replicated> => client.sync(),
@@ -91,6 +126,9 @@ export function guardClient(client: Client, busyMs: number): Client {
   }
 }
 
+/** Statements that take no lock they would have to give back by a commit of their own. */
+const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
+
 /** True for a lock held by somebody else, under each code the driver reports it with. */
 export function isBusy(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -99,26 +137,51 @@ export function isBusy(error: unknown): boolean {
   return false
 }
 
-/** A transaction that gives its turn back exactly once, and leaves no poisoned connection behind a busy commit. */
-function releasing(open: Transaction, client: Client, release: () => void): Transaction {
-  let busy = false
+async function retryBusy<T>(work: () => Promise<T>, busyMs: number, beforeRetry: () => void): Promise<T> {
+  const deadline = performance.now() + busyMs
+  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 100)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      beforeRetry()
+      if (performance.now() >= deadline) throw error
+      await sleep(pauseMs)
+    }
+  }
+}
+
+/** Undoes a transaction. After a busy statement its connection is given up, and the lock it left freed. */
+async function abandon(client: Client, open: Transaction, error: unknown): Promise<void> {
+  open.close()
+  if (!isBusy(error)) return
+  client.reconnect()
+  // Until an error's stack is read as text, its frames keep the statement that failed.
+  for (let cause = error; cause instanceof Error; cause = cause.cause) String(cause.stack)
+  await collectGarbage()
+}
+
+function toStatement(statement: InStatement | [string, InArgs?]): InStatement {
+  return Array.isArray(statement) ? { sql: statement[0], args: statement[1] ?? [] } : statement
+}
+
+/** A transaction as the caller gets it: it gives its turn back however it ends. */
+function handOut(
+  open: Transaction,
+  client: Client,
+  commit: (open: Transaction) => Promise<void>,
+  release: () => void,
+): Transaction {
+  let failure: unknown = null
   const noticing = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (error) {
-      busy ||= isBusy(error)
+      failure = error
       throw error
     }
   }
-  const ending = async (work: () => Promise<void>): Promise<void> => {
-    try {
-      await noticing(work())
-    } finally {
-      open.close()
-      if (busy) client.reconnect()
-      release()
-    }
-  }
+  const undo = (): Promise<void> => abandon(client, open, failure).finally(release)
   return {
     execute: (statement: InStatement | string, args?: InArgs) =>
       noticing(
@@ -128,12 +191,9 @@ function releasing(open: Transaction, client: Client, release: () => void): Tran
       ),
     batch: (statements) => noticing(open.batch(statements)),
     executeMultiple: (sql) => noticing(open.executeMultiple(sql)),
-    commit: () => ending(() => open.commit()),
-    rollback: () => ending(() => open.rollback()),
-    close: () => {
-      open.close()
-      release()
-    },
+    commit: () => commit(open).finally(release),
+    rollback: undo,
+    close: () => void undo(),
     get closed() {
       return open.closed
     },

@@ -1,4 +1,4 @@
-import type { Client, InArgs, ResultSet } from '@libsql/client'
+import type { Client, InArgs, Value } from '@libsql/client'
 import { storageDamaged } from '../../domain/storage.ts'
 
 /**
@@ -11,8 +11,7 @@ import { storageDamaged } from '../../domain/storage.ts'
  * @returns one array of columns a row
  * @throws Refusal `storage_damaged` when the text is not valid UTF-8 or not what JSON allows
  */
-export function decodeJsonRows(result: ResultSet, what: string): unknown[][] {
-  const cell = result.rows[0]?.[0]
+export function decodeJsonRows(cell: Value | undefined, what: string): unknown[][] {
   if (!(cell instanceof ArrayBuffer)) throw storageDamaged(`${what} could not be read`)
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(cell)) as unknown[][]
@@ -28,5 +27,6 @@ export async function selectJsonRows(
   args: InArgs,
   what: string,
 ): Promise<unknown[][]> {
-  return decodeJsonRows(await client.execute({ sql, args }), what)
+  const { rows } = await client.execute({ sql, args })
+  return decodeJsonRows(rows[0]?.[0], what)
 }

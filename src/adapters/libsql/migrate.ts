@@ -1,8 +1,10 @@
-import type { Client, ResultSet } from '@libsql/client'
+import type { Client } from '@libsql/client'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { storageUnavailable } from '../../domain/storage.ts'
+import { selectJsonRows } from './json-rows.ts'
 
-const SELECT_HASHES = 'SELECT hash FROM __drizzle_migrations ORDER BY id'
+const SELECT_HASHES =
+  'SELECT CAST(json_group_array(json_array(hash) ORDER BY id) AS BLOB) FROM __drizzle_migrations'
 
 /**
  * Applies a store's numbered migrations that are missing, in one write transaction, so that processes started
@@ -22,7 +24,7 @@ export async function applyMigrations(client: Client, folder: string, path: stri
     await transaction.execute(
       'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)',
     )
-    const applied = hashesOf(await transaction.execute(SELECT_HASHES))
+    const applied = await selectHashes(transaction)
     assertKnown(applied, known, path)
     for (const migration of known.slice(applied.length)) {
       for (const statement of migration.sql) await transaction.execute(statement)
@@ -38,17 +40,18 @@ export async function applyMigrations(client: Client, folder: string, path: stri
   }
 }
 
-async function appliedHashes(client: Client): Promise<string[]> {
+async function appliedHashes(client: Client): Promise<unknown[]> {
   const table = await client.execute("SELECT 1 FROM sqlite_schema WHERE name = '__drizzle_migrations'")
   if (table.rows.length === 0) return []
-  return hashesOf(await client.execute(SELECT_HASHES))
+  return selectHashes(client)
 }
 
-function hashesOf({ rows }: ResultSet): string[] {
-  return rows.map((row) => (typeof row['hash'] === 'string' ? row['hash'] : ''))
+async function selectHashes(client: Pick<Client, 'execute'>): Promise<unknown[]> {
+  const rows = await selectJsonRows(client, SELECT_HASHES, [], 'the list of migrations')
+  return rows.map(([hash]) => hash)
 }
 
-function assertKnown(applied: readonly string[], known: readonly { hash: string }[], path: string): void {
+function assertKnown(applied: readonly unknown[], known: readonly { hash: string }[], path: string): void {
   const foreign = applied.some((hash, index) => known[index]?.hash !== hash)
   if (!foreign) return
   throw storageUnavailable(

@@ -126,7 +126,7 @@ export function countItems(feed: YearFeed): Record<string, number> {
 function parseEnvelope(bytes: Uint8Array, where: string): Record<string, unknown> {
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch (cause) {
     throw storageDamaged(`${where} is not UTF-8 JSON`, cause)
   }

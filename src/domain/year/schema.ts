@@ -21,7 +21,7 @@ const yearItemSchema = z
     provider: z.string().optional().describe('hype items only: the provider cohort'),
     sourceId: z.string().min(1).describe("the source's own id"),
     rank: z.int().min(1).max(100).describe('1 is first in this list'),
-    title: z.string().min(1).describe('title as its owning source gave it'),
+    title: z.string().regex(/\S/).describe('title as its owning source gave it, not white space alone'),
     url: z.string().nullable().describe('link of the item; null for a text post'),
     discussionUrl: z.string().nullable().describe('page of the discussion; null outside the news sources'),
     points: z.int().describe('latest stored points, karma or provider unit'),
@@ -33,7 +33,10 @@ const yearItemSchema = z
       .lt(1)
       .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
     event_title_verified: z.literal(true),
-    title_provenance: z.string().min(1).describe('channel of the owning source that vouched for the title'),
+    title_provenance: z
+      .string()
+      .regex(/\S/)
+      .describe('channel of the owning source that vouched for the title'),
   })
   .meta({ id: 'YearItem' })
 

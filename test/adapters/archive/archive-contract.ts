@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import type { Archive } from '../../../src/domain/ports.ts'
+import type { Head } from '../../../src/domain/year/ledger.ts'
+import { DAMAGED } from '../refusals.ts'
+
+/** An empty archive, and a way past it. */
+export interface ArchiveUnderTest {
+  archive: Archive
+  /** Puts bytes under a key of the engine (`heads:1`), as somebody else would who can write to it. */
+  plant(key: string, bytes: Uint8Array): Promise<void>
+}
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const OBJECTS: Record<string, Uint8Array> = {
+  'a JSON document': utf8('{"a":1.0,"b":[true,null]}'),
+  'no bytes at all': new Uint8Array(),
+  'a byte order mark': utf8('\uFEFF{"a":1}\r\n'),
+  'bytes that are not UTF-8': Uint8Array.of(0x7b, 0xc3, 0x28, 0x00, 0xff, 0xfe, 0x7d),
+  'a number as text': utf8('1e3'),
+  '3 MiB of every byte': Uint8Array.from(
+    { length: 3 * 1024 * 1024 },
+    (_, index) => (index * 31 + (index >> 8)) & 0xff,
+  ),
+}
+
+/** Digests that must never name a path. */
+export const INVALID_DIGESTS: Record<string, string> = {
+  'an empty text': '',
+  'a path': '../'.repeat(21) + 'a',
+  'a path of 64 characters': 'ab/../'.repeat(10) + 'abcd',
+  'a key of the engine': `heads:1${'0'.repeat(57)}`,
+  'a query': `${'a'.repeat(62)}?b`,
+  'upper case': 'A'.repeat(64),
+  '63 digits': 'a'.repeat(63),
+  '65 digits': 'a'.repeat(65),
+  'a line break after 64 digits': `${'a'.repeat(64)}\n`,
+  'a NUL': `${'a'.repeat(63)}\0`,
+}
+
+const leaf = (digit: string): string => digit.repeat(64)
+
+export const headOf = (seq: number, changes: Partial<Head> = {}): Head => ({
+  seq,
+  leaf: leaf('a'),
+  time: Date.UTC(2026, 2, 1, 0, 10, 0, seq),
+  ...changes,
+})
+
+const headText = (fields: Record<string, unknown> = {}): string =>
+  JSON.stringify({ seq: 7, leaf: leaf('a'), time: '2026-03-01T00:10:00.007Z', ...fields })
+
+const DAMAGED_HEADS: Record<string, Uint8Array> = {
+  'no bytes': new Uint8Array(),
+  'text that is not JSON': utf8('seq 7'),
+  'half a document': utf8(headText().slice(0, -10)),
+  'bytes that are not UTF-8': Uint8Array.of(...utf8(headText().slice(0, -1)), 0xff, 0x7d),
+  'another document': utf8('[7]'),
+  'the sequence number of another head': utf8(headText({ seq: 6 })),
+  'a sequence number as text': utf8(headText({ seq: '7' })),
+  'a leaf in upper case': utf8(headText({ leaf: leaf('A') })),
+  'a time that is none': utf8(headText({ time: '2026-02-30T00:00:00.000Z' })),
+  'a field too many': utf8(headText({ note: 'x' })),
+  'a field too few': utf8(JSON.stringify({ seq: 7, leaf: leaf('a') })),
+}
+
+/** What every archive keeps, whatever engine it stands on. */
+export function archiveContract(engine: string, open: () => Promise<ArchiveUnderTest>): void {
+  describe(`an archive on ${engine}`, () => {
+    test.each(Object.entries(OBJECTS))('gives back %s exactly as it was put', async (_what, bytes) => {
+      const { archive } = await open()
+      const before = Uint8Array.from(bytes)
+      await archive.put(sha256Hex(bytes), bytes)
+      const stored = await archive.get(sha256Hex(bytes))
+      expect(stored).toBeInstanceOf(Uint8Array)
+      expect(Buffer.compare(stored ?? new Uint8Array(1), before)).toBe(0)
+    })
+
+    test('keeps every object under its own digest', async () => {
+      const { archive } = await open()
+      const all = Object.values(OBJECTS)
+      for (const bytes of all) await archive.put(sha256Hex(bytes), bytes)
+      for (const bytes of all)
+        expect(sha256Hex((await archive.get(sha256Hex(bytes))) ?? '')).toBe(sha256Hex(bytes))
+    })
+
+    test('takes the same object twice', async () => {
+      const { archive } = await open()
+      const bytes = utf8('the same')
+      await archive.put(sha256Hex(bytes), bytes)
+      await archive.put(sha256Hex(bytes), Uint8Array.from(bytes))
+      expect(new TextDecoder().decode((await archive.get(sha256Hex(bytes))) ?? undefined)).toBe('the same')
+    })
+
+    test('gives null for an object that was never put', async () => {
+      const { archive } = await open()
+      expect(await archive.get(sha256Hex('never'))).toBeNull()
+      await archive.put(sha256Hex('another'), utf8('another'))
+      expect(await archive.get(sha256Hex('never'))).toBeNull()
+    })
+
+    test.each(Object.entries(INVALID_DIGESTS))('refuses %s where a digest belongs', async (_what, digest) => {
+      const { archive } = await open()
+      await expect(async () => archive.get(digest)).rejects.toMatchObject(DAMAGED)
+      await expect(async () => archive.objectWitness(digest)).rejects.toMatchObject(DAMAGED)
+      await expect(async () => archive.put(digest, utf8('x'))).rejects.toThrow()
+    })
+
+    test('throws when the bytes have another digest, and stores nothing', async () => {
+      const { archive } = await open()
+      const digest = sha256Hex('these bytes')
+      await expect(archive.put(digest, utf8('other bytes'))).rejects.toThrow('another digest')
+      expect(await archive.get(digest)).toBeNull()
+      expect(await archive.get(sha256Hex('other bytes'))).toBeNull()
+    })
+
+    test('has no newest head while it is empty', async () => {
+      const { archive } = await open()
+      expect(await archive.newestHead()).toBeNull()
+      await archive.put(sha256Hex('an object'), utf8('an object'))
+      expect(await archive.newestHead()).toBeNull()
+    })
+
+    test('gives back a head with its leaf and its time', async () => {
+      const { archive } = await open()
+      await archive.putHead(headOf(1, { leaf: sha256Hex('leaf') }))
+      expect(await archive.newestHead()).toEqual(headOf(1, { leaf: sha256Hex('leaf') }))
+    })
+
+    test.each([
+      [[1, 2, 3], 3],
+      [[9, 10], 10],
+      [[10, 9], 10],
+      [[999, 1000, 2], 1000],
+    ])('of the heads %j the newest is %i', async (seqs, newest) => {
+      const { archive } = await open()
+      for (const seq of seqs) await archive.putHead(headOf(seq))
+      expect(await archive.newestHead()).toEqual(headOf(newest))
+    })
+
+    test('takes the same head twice, and keeps the time of the first', async () => {
+      const { archive } = await open()
+      await archive.putHead(headOf(4))
+      await archive.putHead(headOf(4, { time: Date.UTC(2027, 0, 1) }))
+      expect(await archive.newestHead()).toEqual(headOf(4))
+    })
+
+    test('refuses another leaf for a head that exists, and keeps the first', async () => {
+      const { archive } = await open()
+      await archive.putHead(headOf(4))
+      await expect(archive.putHead(headOf(4, { leaf: leaf('b') }))).rejects.toMatchObject(DAMAGED)
+      expect(await archive.newestHead()).toEqual(headOf(4))
+    })
+
+    test('reads a head another program wrote with the same fields', async () => {
+      const { archive, plant } = await open()
+      await plant('heads:7', utf8(headText()))
+      expect(await archive.newestHead()).toEqual({
+        seq: 7,
+        leaf: leaf('a'),
+        time: Date.UTC(2026, 2, 1, 0, 10, 0, 7),
+      })
+    })
+
+    test.each(Object.entries(DAMAGED_HEADS))('refuses a head file with %s', async (_what, bytes) => {
+      const { archive, plant } = await open()
+      await archive.putHead(headOf(6))
+      await plant('heads:7', bytes)
+      await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
+      await expect(archive.putHead(headOf(7))).rejects.toMatchObject(DAMAGED)
+    })
+
+    test('takes no other name for a head', async () => {
+      const { archive, plant } = await open()
+      await archive.putHead(headOf(2))
+      for (const name of ['0', '07', '8.json', 'x', '-9', '1e1', '9007199254740993']) {
+        await plant(`heads:${name}`, utf8(headText()))
+      }
+      expect(await archive.newestHead()).toEqual(headOf(2))
+    })
+
+    test('can be reached', async () => {
+      const { archive } = await open()
+      await expect(archive.ping()).resolves.toBeUndefined()
+    })
+  })
+}

@@ -1,0 +1,17 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileArchive } from '../../../src/adapters/archive/open.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { archiveContract } from './archive-contract.ts'
+
+archiveContract('files', async () => {
+  const root = await temporaryFolder()
+  return {
+    archive: fileArchive(root),
+    async plant(key, bytes) {
+      const path = join(root, ...key.split(':'))
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, bytes)
+    },
+  }
+})

@@ -1,0 +1,129 @@
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { fileWitness } from '../../src/adapters/file-witness.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { fileSystemClockMovedOn, laterClock } from './file-clock.ts'
+
+const SETTLED_MS = 2_000
+
+/** A time of access and of modification, in seconds. */
+const SOME_TIME = 1_767_225_600
+
+async function writtenFile(): Promise<{ folder: string; path: string }> {
+  const folder = await temporaryFolder()
+  const path = join(folder, 'file')
+  writeFileSync(path, 'the content')
+  // Whole seconds can be set again exactly.
+  utimesSync(path, SOME_TIME, SOME_TIME)
+  return { folder, path }
+}
+
+/** The newer of a file's two change times, in whole milliseconds. */
+function changedMs(path: string): number {
+  const { mtimeMs, ctimeMs } = statSync(path)
+  return Math.floor(Math.max(mtimeMs, ctimeMs))
+}
+
+/** Changes that keep the length of the content, or restore the times a program can set. */
+const CHANGES: Record<string, (path: string) => void> = {
+  'an edit of the same length with its times set back': (path) => {
+    writeFileSync(path, 'The content')
+    utimesSync(path, SOME_TIME, SOME_TIME)
+  },
+  'an edit to the same content': (path) => writeFileSync(path, readFileSync(path)),
+  'a longer content': (path) => appendFileSync(path, '.'),
+  'a shorter content': (path) => truncateSync(path, 3),
+  'a replacement by a file of the same content and times': (path) => {
+    writeFileSync(`${path}-new`, readFileSync(path))
+    utimesSync(`${path}-new`, SOME_TIME, SOME_TIME)
+    renameSync(`${path}-new`, path)
+  },
+  'its deletion': (path) => rmSync(path),
+  'another mode': (path) => chmodSync(path, 0o400),
+  'times set to the past': (path) => utimesSync(path, 1, 1),
+}
+
+describe('a witness of files', () => {
+  test('is null just after a write', async () => {
+    const { path } = await writtenFile()
+    expect(fileWitness([path], Date.now)).toBeNull()
+  })
+
+  test('is null just after a write whose times were set back, because the change time cannot be', async () => {
+    const { path } = await writtenFile()
+    utimesSync(path, new Date(2020, 1), new Date(2020, 1))
+    expect(fileWitness([path], Date.now)).toBeNull()
+  })
+
+  test('is null until two seconds after the last change, and given from then on', async () => {
+    const { path } = await writtenFile()
+    const changed = changedMs(path)
+    expect(fileWitness([path], () => changed + SETTLED_MS - 1)).toBeNull()
+    expect(fileWitness([path], () => changed + SETTLED_MS)).not.toBeNull()
+  })
+
+  test('is null while a file claims to have changed in the future', async () => {
+    const { path } = await writtenFile()
+    utimesSync(path, new Date(), new Date(Date.now() + 3_600_000))
+    expect(fileWitness([path], laterClock)).toBeNull()
+  })
+
+  test('is equal while nothing changes, reading included', async () => {
+    const { folder, path } = await writtenFile()
+    const before = fileWitness([path, folder], laterClock)
+    readFileSync(path)
+    expect(before).not.toBeNull()
+    expect(fileWitness([path, folder], () => laterClock() + 3_600_000)).toBe(before)
+  })
+
+  test.each(Object.entries(CHANGES))('differs after %s', async (_what, change) => {
+    const { path } = await writtenFile()
+    const before = fileWitness([path], laterClock)
+    await fileSystemClockMovedOn(path)
+    change(path)
+    expect(before).not.toBeNull()
+    expect(fileWitness([path], laterClock)).not.toBe(before)
+  })
+
+  test('differs once an absent file exists', async () => {
+    const { folder, path } = await writtenFile()
+    const absent = fileWitness([join(folder, 'other'), path], laterClock)
+    writeFileSync(join(folder, 'other'), '')
+    expect(absent).not.toBeNull()
+    expect(fileWitness([join(folder, 'other'), path], laterClock)).not.toBe(absent)
+  })
+
+  test('differs for the same files in another order', async () => {
+    const { folder, path } = await writtenFile()
+    expect(fileWitness([path, folder], laterClock)).not.toBe(fileWitness([folder, path], laterClock))
+  })
+
+  test.each([
+    ['comes', (folder: string) => writeFileSync(join(folder, 'b'), '')],
+    ['goes', (folder: string) => rmSync(join(folder, 'file'))],
+    [
+      'is replaced',
+      (folder: string) => {
+        writeFileSync(join(folder, 'file-new'), 'the content')
+        renameSync(join(folder, 'file-new'), join(folder, 'file'))
+      },
+    ],
+    ['of a folder comes', (folder: string) => mkdirSync(join(folder, 'sub'))],
+  ])('of a folder differs after a name in it %s', async (_what, change) => {
+    const { folder } = await writtenFile()
+    const before = fileWitness([folder], laterClock)
+    await fileSystemClockMovedOn(folder)
+    change(folder)
+    expect(fileWitness([folder], laterClock)).not.toBe(before)
+  })
+
+  test('is given for one file only when every file has settled', async () => {
+    const { folder, path } = await writtenFile()
+    await fileSystemClockMovedOn(path)
+    writeFileSync(join(folder, 'newer'), '')
+    const between = (): number => changedMs(join(folder, 'newer')) + SETTLED_MS - 1
+    expect(fileWitness([path, join(folder, 'newer')], between)).toBeNull()
+  })
+})

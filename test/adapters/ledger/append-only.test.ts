@@ -1,0 +1,236 @@
+import type { Client } from '@libsql/client'
+import { describe, expect, test } from 'vitest'
+import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
+import { chainOf, gap, legacyRow, legacySeal, publication } from '../../domain/year/ledger-rows.ts'
+import { anyLease, fill, openLedger } from './open-ledger.ts'
+import type { OpenLedger } from './open-ledger.ts'
+
+/** What the database itself refuses, to whoever has its file and a client. */
+
+const LEGACY = [legacyRow(1, '2026-02-27'), legacyRow(2, '2026-02-28')]
+
+const CONTENTS: LedgerContents = {
+  legacy: LEGACY,
+  rows: chainOf([
+    legacySeal(LEGACY),
+    publication('2026-03-01'),
+    gap('2026-03-02'),
+    publication('2026-03-03'),
+  ]),
+}
+
+/** A copy of a row with some of its columns given as SQL. */
+function copyOf(
+  table: string,
+  columns: readonly string[],
+  where: string,
+  changes: Record<string, string>,
+): string {
+  return `INTO ${table} (${columns.join(', ')}) SELECT ${columns.map((name) => changes[name] ?? name).join(', ')} FROM ${table} WHERE ${where}`
+}
+
+const ENTRY_COLUMNS = [
+  'seq',
+  'kind',
+  'recorded_at',
+  'as_of_day',
+  'publication_id',
+  'algorithm_version',
+  'schema_version',
+  'envelope_kind',
+  'window_start',
+  'window_end',
+  'generated_at',
+  'published_at',
+  'sha256',
+  'byte_size',
+  'reason',
+  'attempts',
+  'legacy_rows',
+  'legacy_digest',
+  'previous_leaf',
+  'leaf',
+]
+
+const LEGACY_COLUMNS = [
+  'position',
+  'publication_id',
+  'algorithm_version',
+  'schema_version',
+  'envelope_kind',
+  'as_of_day',
+  'window_start',
+  'window_end',
+  'generated_at',
+  'published_at',
+  'sha256',
+  'byte_size',
+]
+
+/** Differs from every row in everything that must be unique. */
+const NEW_ENTRY = { seq: '5', leaf: "'new leaf'", publication_id: "'new id'", as_of_day: "'2026-03-04'" }
+
+const entry = (seq: number, changes: Record<string, string>): string =>
+  copyOf('entries', ENTRY_COLUMNS, `seq = ${seq}`, { ...NEW_ENTRY, ...changes })
+
+const legacy = (position: number, changes: Record<string, string>): string =>
+  copyOf('legacy_publications', LEGACY_COLUMNS, `position = ${position}`, changes)
+
+const VERBS = ['INSERT', 'INSERT OR REPLACE', 'INSERT OR IGNORE', 'INSERT OR FAIL', 'REPLACE']
+
+/** Inserts over something that is there; refused whatever the verb. */
+const OVER_ENTRIES: Record<string, string> = {
+  'the same sequence number': entry(2, { seq: '2' }),
+  'the same leaf': entry(2, { leaf: 'leaf' }),
+  'the same publication': entry(2, { publication_id: 'publication_id' }),
+  'a publication of the same day': entry(2, { as_of_day: 'as_of_day' }),
+  'a gap of a published day': entry(3, { as_of_day: "'2026-03-01'", publication_id: 'NULL' }),
+  'a publication of a gap day': entry(2, { as_of_day: "'2026-03-02'" }),
+  'a number left out': entry(2, { seq: '6' }),
+  'a number before the first': entry(2, { seq: '0' }),
+  'a negative number': entry(2, { seq: '-1' }),
+  'no number': entry(2, { seq: 'NULL' }),
+}
+
+const STATEMENTS: Record<string, string> = {
+  'UPDATE entries': 'UPDATE entries SET published_at = published_at + 1 WHERE seq = 2',
+  'UPDATE entries to the same': 'UPDATE entries SET leaf = leaf',
+  'UPDATE OR REPLACE entries': 'UPDATE OR REPLACE entries SET seq = 2 WHERE seq = 3',
+  'UPDATE OR IGNORE entries': "UPDATE OR IGNORE entries SET reason = 'x'",
+  'UPDATE the rowid of an entry': 'UPDATE entries SET rowid = 9 WHERE rowid = 4',
+  'DELETE the last entry': 'DELETE FROM entries WHERE seq = 4',
+  'DELETE all entries': 'DELETE FROM entries',
+  'an upsert of an entry': `INSERT ${entry(2, { seq: '2' })} ON CONFLICT (seq) DO UPDATE SET published_at = 1`,
+  'an upsert of an entry that does nothing': `INSERT ${entry(2, { seq: '2' })} ON CONFLICT DO NOTHING`,
+  'UPDATE the legacy ledger': "UPDATE legacy_publications SET sha256 = 'x' WHERE position = 1",
+  'UPDATE OR REPLACE the legacy ledger':
+    'UPDATE OR REPLACE legacy_publications SET position = 1 WHERE position = 2',
+  'DELETE from the legacy ledger': 'DELETE FROM legacy_publications WHERE position = 2',
+  'UPDATE the number of an attempt': 'UPDATE attempts SET attempt = 3 WHERE failed_at IS NULL',
+  'UPDATE the day of an attempt': "UPDATE attempts SET as_of_day = '2026-03-05' WHERE failed_at IS NULL",
+  'UPDATE the start of an attempt': 'UPDATE attempts SET started_at = 0 WHERE failed_at IS NULL',
+  'end an attempt again': 'UPDATE attempts SET failed_at = 99 WHERE failed_at IS NOT NULL',
+  'give another reason for an ended attempt': "UPDATE attempts SET reason = 'x' WHERE failed_at IS NOT NULL",
+  'begin an ended attempt anew':
+    'UPDATE attempts SET failed_at = NULL, reason = NULL WHERE failed_at IS NOT NULL',
+  'DELETE an attempt': 'DELETE FROM attempts WHERE failed_at IS NULL',
+  'DELETE all attempts': 'DELETE FROM attempts',
+  'a fourth attempt': "INSERT INTO attempts VALUES ('2026-03-04', 4, 1, NULL, NULL)",
+  'a second lease': "INSERT INTO lease VALUES (2, 'token', 'holder', NULL, 1, 2)",
+}
+
+async function filled(): Promise<OpenLedger> {
+  const opened = await openLedger()
+  const token = await fill(opened, CONTENTS)
+  await opened.ledger.countAttempt('2026-03-04', 1, 10, token)
+  await opened.ledger.countAttempt('2026-03-04', 2, 20, token)
+  await opened.ledger.failAttempt('2026-03-04', 1, 15, 'the first reason')
+  return opened
+}
+
+async function everything(client: Client): Promise<unknown[]> {
+  const results = await client.batch(
+    [
+      'SELECT * FROM entries',
+      'SELECT * FROM legacy_publications',
+      'SELECT * FROM attempts',
+      'SELECT * FROM lease',
+    ],
+    'read',
+  )
+  return results.map((result) => result.rows)
+}
+
+/** What a statement does to the database, which must be nothing. */
+async function effectOf({ raw }: OpenLedger, sql: string): Promise<string> {
+  const before = JSON.stringify(await everything(raw))
+  const answer = await raw.execute(sql).then(
+    () => 'accepted',
+    (error: unknown) => (String(error).includes('SQLITE_CONSTRAINT') ? 'refused' : String(error)),
+  )
+  const after = JSON.stringify(await everything(raw))
+  return before === after ? answer : `${answer}, and changed the ledger`
+}
+
+describe('the ledger database refuses', () => {
+  test.each(Object.entries(STATEMENTS))('to %s', async (_what, sql) => {
+    expect(await effectOf(await filled(), sql)).toBe('refused')
+  })
+
+  test.each(Object.entries(OVER_ENTRIES))('an entry with %s, by every verb', async (_what, insertion) => {
+    const opened = await filled()
+    for (const verb of VERBS) expect(await effectOf(opened, `${verb} ${insertion}`)).toBe('refused')
+  })
+
+  test('a legacy row over another, by every verb, while the legacy ledger is still open', async () => {
+    const opened = await openLedger()
+    await opened.addLegacy(LEGACY)
+    for (const verb of VERBS) {
+      expect(await effectOf(opened, `${verb} ${legacy(1, { publication_id: "'new id'" })}`)).toBe('refused')
+      expect(await effectOf(opened, `${verb} ${legacy(1, { position: '3' })}`)).toBe('refused')
+    }
+    await opened.raw.execute(`INSERT ${legacy(1, { position: '3', publication_id: "'new id'" })}`)
+    expect((await opened.ledger.read()).legacy).toHaveLength(3)
+  })
+
+  test('a legacy row once the ledger has an entry of its own, by every verb', async () => {
+    const opened = await filled()
+    for (const verb of VERBS) {
+      expect(
+        await effectOf(opened, `${verb} ${legacy(1, { position: '3', publication_id: "'new id'" })}`),
+      ).toBe('refused')
+    }
+  })
+
+  test('an attempt over another, by every verb', async () => {
+    const opened = await filled()
+    for (const verb of VERBS) {
+      expect(await effectOf(opened, `${verb} INTO attempts VALUES ('2026-03-04', 1, 1, NULL, NULL)`)).toBe(
+        'refused',
+      )
+      expect(await effectOf(opened, `${verb} INTO attempts VALUES ('2026-03-04', 2, 1, NULL, NULL)`)).toBe(
+        'refused',
+      )
+    }
+  })
+
+  test('what is of another type or kind', async () => {
+    const opened = await filled()
+    for (const changes of [
+      { kind: "'note'" },
+      { kind: 'NULL' },
+      { leaf: 'NULL' },
+      { previous_leaf: 'NULL' },
+      { recorded_at: 'NULL' },
+      { recorded_at: "'soon'" },
+      { published_at: "'2026-03-04T00:00:00Z'" },
+      { byte_size: '1.5' },
+      { sha256: "x'00'" },
+    ]) {
+      expect(await effectOf(opened, `INSERT ${entry(2, changes)}`)).toBe('refused')
+    }
+  })
+
+  test('nothing that follows the rules', async () => {
+    const { raw } = await filled()
+    await raw.execute(`INSERT ${entry(2, {})}`)
+    expect((await raw.execute('SELECT count(*) AS n FROM entries')).rows).toEqual([{ n: 5 }])
+  })
+})
+
+describe('imported publications', () => {
+  test('of older versions may share a day with each other and with an own one', async () => {
+    const opened = await openLedger()
+    const old = { algorithmVersion: 'top-year-v2', schemaVersion: 2 }
+    const rows = chainOf([
+      publication('2026-03-01', { ...old, publicationId: 'one' }),
+      publication('2026-03-01', { ...old, publicationId: 'two', publishedAt: Date.UTC(2026, 2, 2, 1) }),
+      publication('2026-03-01', { publishedAt: Date.UTC(2026, 2, 2, 2) }),
+    ])
+    await fill(opened, { legacy: [], rows })
+    expect((await opened.ledger.read()).rows).toEqual(rows)
+    expect(await anyLease(opened.ledger).catch((error: unknown) => String(error))).toContain(
+      'held by the test',
+    )
+  })
+})

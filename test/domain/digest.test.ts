@@ -1,0 +1,51 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { isSha256Hex, sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
+
+const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+const ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
+
+test('hashes the published SHA-256 vectors', () => {
+  expect(sha256Hex('')).toBe(EMPTY)
+  expect(sha256Hex('abc')).toBe(ABC)
+  expect(sha256Hex(new Uint8Array([0x61, 0x62, 0x63]))).toBe(ABC)
+})
+
+test('hashes a text as its UTF-8 bytes', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      expect(sha256Hex(text)).toBe(sha256Hex(new TextEncoder().encode(text)))
+    }),
+  )
+})
+
+test('hashes only the bytes of a view, not the buffer around it', () => {
+  const buffer = new TextEncoder().encode('xabcx')
+  expect(sha256Hex(buffer.subarray(1, 4))).toBe(ABC)
+})
+
+test('gives the raw digest bytes in base64 for RFC 9530', () => {
+  expect(sha256HexToBase64(ABC)).toBe('ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=')
+})
+
+test('recognises every digest it makes', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => {
+      expect(isSha256Hex(sha256Hex(bytes))).toBe(true)
+    }),
+  )
+})
+
+test.each([
+  ['nothing', ''],
+  ['63 digits', ABC.slice(1)],
+  ['65 digits', `${ABC}0`],
+  ['upper case', ABC.toUpperCase()],
+  ['a digit that is not hexadecimal', `g${ABC.slice(1)}`],
+  ['a line break at the end', `${ABC}\n`],
+  ['a space before', ` ${ABC}`],
+  ['full-width digits', `${ABC.slice(1)}\uff10`],
+  ['a path', `../${ABC.slice(3)}`],
+])('does not take %s for a digest', (_, text) => {
+  expect(isSha256Hex(text)).toBe(false)
+})

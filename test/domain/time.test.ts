@@ -1,0 +1,181 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  addDays,
+  DAY_MS,
+  dayOf,
+  daysBetween,
+  formatInstant,
+  parseDay,
+  parseInstant,
+  startOfDay,
+} from '../../src/domain/time.ts'
+
+/** Years 0000 to 9999, the years a day can be written in. */
+const instants = fc.integer({
+  min: Date.parse('0000-01-02T00:00:00Z'),
+  max: Date.parse('9999-12-30T23:59:59.999Z'),
+})
+const days = instants.map((instant) => new Date(instant).toISOString().slice(0, 10))
+
+const pad = (value: number, width = 2): string => String(value).padStart(width, '0')
+
+/** The Gregorian calendar, spelled out. */
+function daysInMonth(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28
+  return [4, 6, 9, 11].includes(month) ? 30 : 31
+}
+
+describe('a day', () => {
+  test('is read exactly when the Gregorian calendar has it', () => {
+    const parts = fc.record({
+      year: fc.oneof(fc.constantFrom(0, 1900, 2000, 2024, 2100, 9999), fc.integer({ min: 0, max: 9999 })),
+      month: fc.integer({ min: 0, max: 14 }),
+      day: fc.oneof(fc.constantFrom(0, 28, 29, 30, 31, 32), fc.integer({ min: 0, max: 99 })),
+    })
+    fc.assert(
+      fc.property(parts, ({ year, month, day }) => {
+        const text = `${pad(year, 4)}-${pad(month)}-${pad(day)}`
+        const real = month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
+        expect(parseDay(text)).toBe(real ? text : null)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test.each([
+    '2026-02-29',
+    '2025-02-30',
+    '2025-04-31',
+    '2025-1-01',
+    '2025-01-1',
+    '25-01-01',
+    '+002025-01-01',
+    '2025/01/01',
+    '20250101',
+    '2025-01-01T00:00:00Z',
+    ' 2025-01-01',
+    '2025-01-01 ',
+    '2025-01-01\n',
+    '\uff12025-01-01',
+    '2025-01',
+    '',
+  ])('is not read from %j', (text) => {
+    expect(parseDay(text)).toBeNull()
+  })
+
+  test('contains every instant from its midnight to the millisecond before the next', () => {
+    fc.assert(
+      fc.property(days, fc.integer({ min: 0, max: DAY_MS - 1 }), (day, offset) => {
+        expect(dayOf(startOfDay(day) + offset)).toBe(day)
+        expect(dayOf(startOfDay(day) + DAY_MS)).not.toBe(day)
+      }),
+    )
+  })
+
+  test('is found again after counting forth and back', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1900, max: 2199 }),
+        fc.integer({ min: -800, max: 800 }),
+        (year, count) => {
+          const day = `${year}-03-01`
+          expect(addDays(addDays(day, count), -count)).toBe(day)
+          expect(startOfDay(addDays(day, count)) - startOfDay(day)).toBe(count * DAY_MS)
+        },
+      ),
+    )
+  })
+
+  test('follows the calendar over month, year and leap day', () => {
+    expect(addDays('2024-02-28', 1)).toBe('2024-02-29')
+    expect(addDays('2024-02-29', 1)).toBe('2024-03-01')
+    expect(addDays('2025-02-28', 1)).toBe('2025-03-01')
+    expect(addDays('2025-12-31', 1)).toBe('2026-01-01')
+    expect(addDays('2026-01-01', -1)).toBe('2025-12-31')
+  })
+})
+
+describe('the days between two', () => {
+  test('include both and are consecutive', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1900, max: 2199 }), fc.integer({ min: 0, max: 800 }), (year, count) => {
+        const first = `${year}-12-30`
+        const between = daysBetween(first, addDays(first, count))
+        expect(between).toEqual(Array.from({ length: count + 1 }, (_, index) => addDays(first, index)))
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('are none when the last comes before the first', () => {
+    expect(daysBetween('2026-01-02', '2026-01-01')).toEqual([])
+  })
+})
+
+describe('an instant', () => {
+  test('is read back from what is written', () => {
+    fc.assert(
+      fc.property(instants, (instant) => {
+        expect(formatInstant(instant)).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+        expect(parseInstant(formatInstant(instant))).toBe(instant)
+      }),
+    )
+  })
+
+  test('may be written in any zone', () => {
+    const zone = fc.record({
+      sign: fc.constantFrom(1, -1),
+      hours: fc.integer({ min: 0, max: 23 }),
+      minutes: fc.integer({ min: 0, max: 59 }),
+    })
+    fc.assert(
+      fc.property(instants, zone, (instant, { sign, hours, minutes }) => {
+        const local = new Date(instant + sign * (hours * 60 + minutes) * 60_000).toISOString()
+        const text = `${local.slice(0, -1)}${sign > 0 ? '+' : '-'}${pad(hours)}:${pad(minutes)}`
+        expect(parseInstant(text)).toBe(instant)
+      }),
+    )
+  })
+
+  test.each([
+    ['2026-01-01T00:00:00Z', 0],
+    ['2026-01-01T00:00:00.5Z', 500],
+    ['2026-01-01T00:00:00.05Z', 50],
+    ['2026-01-01T00:00:00.005Z', 5],
+    ['2026-01-01T00:00:00.0059Z', 5],
+    ['2026-01-01T00:00:00.999999999Z', 999],
+  ])('takes the fraction of %s as %i ms and cuts the rest', (text, millis) => {
+    expect(parseInstant(text)).toBe(Date.UTC(2026, 0, 1) + millis)
+  })
+
+  test.each([
+    '2026-02-30T00:00:00Z',
+    '2025-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-00-01T00:00:00Z',
+    '2026-01-00T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01T23:60:00Z',
+    '2026-01-01T23:59:60Z',
+    '2026-01-01T00:00:00+24:00',
+    '2026-01-01T00:00:00+00:60',
+    '2026-01-01T00:00:00+0000',
+    '2026-01-01T00:00:00+00',
+    '2026-01-01T00:00:00',
+    '2026-01-01T00:00Z',
+    '2026-01-01',
+    '2026-01-01 00:00:00Z',
+    '2026-01-01t00:00:00Z',
+    '2026-01-01T00:00:00z',
+    '2026-01-01T00:00:00.Z',
+    '2026-01-01T00:00:00,5Z',
+    '2026-01-01T00:00:00Z\n',
+    ' 2026-01-01T00:00:00Z',
+    '+002026-01-01T00:00:00Z',
+    '1767225600000',
+    '',
+  ])('is not read from %j', (text) => {
+    expect(parseInstant(text)).toBeNull()
+  })
+})
