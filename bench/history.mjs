@@ -240,7 +240,7 @@ function tableRows(contenders, measured) {
         name,
         status,
         grouped(perSecond),
-        (perSecond / medianOf('nginx', status)).toFixed(2),
+        (perSecond / medianOf('nginx', status)).toFixed(3),
         name.startsWith('dash') ? `at least ${GOALS[status]}` : '',
         rounds.find((result) => result.perSecond === perSecond)?.p99 ?? '',
         rounds.map((result) => grouped(result.perSecond)).join(', '),

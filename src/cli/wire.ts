@@ -1,3 +1,4 @@
+import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileArchive } from '../adapters/archive/open.ts'
@@ -56,14 +57,39 @@ export function openInput(path: string, name: string): LineSource {
   return lineFile(path, name)
 }
 
-/** The files a command line names, `-` being standard input; `close` removes what was kept of it. */
+/**
+ * The files a command line names. Standard input (`-`) and pipes (`<(…)` of a shell) are kept in temporary files, since
+ * an import reads twice; `close` removes them.
+ */
 export async function openInputs(
   files: readonly string[],
   stdin: NodeJS.ReadStream,
 ): Promise<{ sources: LineSource[]; close: () => Promise<void> }> {
-  const spooled = files.includes('-') ? await spoolInput(stdin, tmpdir()) : null
-  const sources = files.map((file) => (file === '-' && spooled ? spooled.source : lineFile(file)))
-  return { sources, close: async () => spooled?.remove() }
+  const sources: LineSource[] = []
+  const removals: (() => Promise<void>)[] = []
+  const close = async (): Promise<void> => {
+    for (const remove of removals) await remove()
+  }
+  try {
+    for (const file of files) {
+      if (file !== '-' && !isPipe(file)) {
+        sources.push(lineFile(file))
+        continue
+      }
+      const spooled = await spoolInput(file === '-' ? stdin : createReadStream(file), tmpdir(), file)
+      sources.push(spooled.source)
+      removals.push(spooled.remove)
+    }
+    return { sources, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function isPipe(file: string): boolean {
+  const stat = statSync(file, { throwIfNoEntry: false })
+  return stat !== undefined && (stat.isFIFO() || stat.isSocket() || stat.isCharacterDevice())
 }
 
 /** What publishing needs besides the stores; `close` ends the connections to the sources. */

@@ -42,7 +42,7 @@ export function unstorageArchive(storage: Storage): Archive {
   }
 
   return {
-    get: (sha256) => read(objectKey(sha256)),
+    get: async (sha256) => read(objectKey(sha256)),
 
     async put(sha256, bytes) {
       if (sha256Hex(bytes) !== sha256)
@@ -70,7 +70,7 @@ export function unstorageArchive(storage: Storage): Archive {
       await storage.setItemRaw(headKey(seq), new TextEncoder().encode(text))
     },
 
-    objectWitness: (sha256) => witnessOf(objectKey(sha256)),
+    objectWitness: async (sha256) => witnessOf(objectKey(sha256)),
 
     async headWitness(newest) {
       const folder = await witnessOf('heads')

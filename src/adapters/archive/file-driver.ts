@@ -91,7 +91,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
   },
 
   /** Keys of the files below a base, `a:b:c`; unfinished temporary files are not keys. */
-  async getKeys(base: string): Promise<string[]> {
+  async getKeys(base = ''): Promise<string[]> {
     const folder = pathOf(root, base.replace(/:+$/, ''))
     try {
       const names = await readdir(folder, { recursive: true, withFileTypes: true })

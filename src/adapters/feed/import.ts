@@ -51,42 +51,43 @@ const INSERT_DAYS = `
  * the batch as across batches (decisions.md, part 2); each row counts as if it came alone.
  */
 export async function importSignals(client: Client, batch: readonly Signal[]): Promise<ImportCounts> {
-  const runs = withoutRepeats(batch)
-  const statements: InStatement[] = runs.flatMap((run) => {
-    const args = [`[${run.map(rowOf).join(',')}]`]
-    return [COUNT_STORED, UPSERT_SIGNALS, UPSERT_EVENTS, INSERT_DAYS].map((sql) => ({ sql, args }))
-  })
-  const results = await client.batch(statements, 'write')
-  const counts: ImportCounts = { inserted: 0, replaced: 0, unchanged: 0 }
-  for (const [index, run] of runs.entries()) {
-    const [counted] = results[index * STATEMENTS_A_RUN]?.rows ?? []
-    const stored = Number(counted?.['stored'])
-    const changed = Number(counted?.['changed'])
-    counts.inserted += run.length - stored
-    counts.replaced += changed
-    counts.unchanged += stored - changed
+  const { first, last, counts } = fold(batch)
+  const statements: InStatement[] = [
+    { sql: COUNT_STORED, args: [toJson(first)] },
+    ...[UPSERT_SIGNALS, UPSERT_EVENTS, INSERT_DAYS].map((sql) => ({ sql, args: [toJson(last)] })),
+  ]
+  const [counted] = await client.batch(statements, 'write')
+  const stored = Number(counted?.rows[0]?.['stored'])
+  const changed = Number(counted?.rows[0]?.['changed'])
+  return {
+    inserted: first.size - stored,
+    replaced: counts.replaced + changed,
+    unchanged: counts.unchanged + stored - changed,
   }
-  return counts
 }
 
-const STATEMENTS_A_RUN = 4
-
-/** The batch cut into runs, in order, none of which names a (source, sourceId, day) twice. */
-function withoutRepeats(batch: readonly Signal[]): Signal[][] {
-  const runs: Signal[][] = []
-  let run: Signal[] = []
-  let seen = new Set<string>()
+/** The first and the last row of each (source, sourceId, day), and what the rows after the first do to the one before. */
+function fold(batch: readonly Signal[]): {
+  first: Map<string, string>
+  last: Map<string, string>
+  counts: { replaced: number; unchanged: number }
+} {
+  const first = new Map<string, string>()
+  const last = new Map<string, string>()
+  const counts = { replaced: 0, unchanged: 0 }
   for (const signal of batch) {
     const key = JSON.stringify([signal.source, signal.sourceId, signal.day])
-    if (seen.has(key)) {
-      runs.push(run)
-      run = []
-      seen = new Set()
-    }
-    seen.add(key)
-    run.push(signal)
+    const row = rowOf(signal)
+    const before = last.get(key)
+    if (before === undefined) first.set(key, row)
+    else counts[before === row ? 'unchanged' : 'replaced'] += 1
+    last.set(key, row)
   }
-  return run.length > 0 ? [...runs, run] : runs
+  return { first, last, counts }
+}
+
+function toJson(rows: ReadonlyMap<string, string>): string {
+  return `[${[...rows.values()].join(',')}]`
 }
 
 function rowOf(signal: Signal): string {

@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, open, rm } from 'node:fs/promises'
+import { mkdtemp, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -32,31 +32,33 @@ export function lineFile(path: string, name: string = path): LineSource {
 }
 
 /**
- * Standard input, kept in a private temporary file so that it can be read twice.
+ * Input that can be read only once, kept in a private temporary file so that it can be read twice.
  *
+ * @param name as it is reported: `-` for standard input
  * @returns the lines, and what removes the file again
  */
 export async function spoolInput(
   input: Readable,
   temporaryFolder: string,
+  name = '-',
 ): Promise<{ source: LineSource; remove: () => Promise<void> }> {
   const folder = await mkdtemp(join(temporaryFolder, 'dash-input-'))
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
   try {
-    const path = join(folder, 'stdin')
+    const path = join(folder, 'input')
     await pipeline(input, createWriteStream(path, { mode: 0o600 }))
-    return { source: lineFile(path, '-'), remove }
+    return { source: lineFile(path, name), remove }
   } catch (error) {
     await remove()
-    throw unreadable('-', error)
+    throw unreadable(name, error)
   }
 }
 
 async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>; close: () => void }> {
   const start = Buffer.alloc(2)
+  if (!(await stat(path)).isFile()) throw new Error('it is not a regular file')
   const file = await open(path, 'r')
   try {
-    if (!(await file.stat()).isFile()) throw new Error('it is not a regular file')
     await file.read(start, 0, 2, 0)
   } finally {
     await file.close()

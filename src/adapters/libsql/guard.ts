@@ -9,13 +9,12 @@ import type {
   Transaction,
   TransactionMode,
 } from '@libsql/client'
-import { collectGarbage } from './garbage.ts'
 
 /**
  * The client every store goes through. It exists because of three faults of the driver:
  *
- * - a statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never commits, and
- *   keeps its lock even when it is closed, until the statement is garbage
+ * - a prepared statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never
+ *   commits, and a lock it had is kept, even when the connection is closed, until the statement is garbage
  * - two open transactions on one client wait for each other
  * - a transaction that reads takes its lock only with its first statement
  *
@@ -63,13 +62,14 @@ export function guardClient(client: Client, busyMs: number): Client {
 
   const commit = async (open: Transaction): Promise<void> => {
     try {
+      // Unlike a prepared statement, a script is reset when it fails, and so keeps no lock.
       await retryBusy(
-        () => open.execute('COMMIT'),
+        () => open.executeMultiple('COMMIT'),
         busyMs,
         () => undefined,
       )
     } catch (error) {
-      await abandon(client, open, error)
+      abandon(client, open, error)
       throw error
     }
     open.close()
@@ -81,7 +81,7 @@ export function guardClient(client: Client, busyMs: number): Client {
     try {
       results = await open.batch(statements)
     } catch (error) {
-      await abandon(client, open, error)
+      abandon(client, open, error)
       throw error
     }
     await commit(open)
@@ -151,14 +151,10 @@ async function retryBusy<T>(work: () => Promise<T>, busyMs: number, beforeRetry:
   }
 }
 
-/** Undoes a transaction. After a busy statement its connection is given up, and the lock it left freed. */
-async function abandon(client: Client, open: Transaction, error: unknown): Promise<void> {
+/** Undoes a transaction. After a busy statement its connection is given up. */
+function abandon(client: Client, open: Transaction, error: unknown): void {
   open.close()
-  if (!isBusy(error)) return
-  client.reconnect()
-  // Until an error's stack is read as text, its frames keep the statement that failed.
-  for (let cause = error; cause instanceof Error; cause = cause.cause) String(cause.stack)
-  await collectGarbage()
+  if (isBusy(error)) client.reconnect()
 }
 
 function toStatement(statement: InStatement | [string, InArgs?]): InStatement {
@@ -181,7 +177,12 @@ function handOut(
       throw error
     }
   }
-  const undo = (): Promise<void> => abandon(client, open, failure).finally(release)
+  let ended = false
+  const undo = (): void => {
+    if (!ended) abandon(client, open, failure)
+    ended = true
+    release()
+  }
   return {
     execute: (statement: InStatement | string, args?: InArgs) =>
       noticing(
@@ -191,9 +192,12 @@ function handOut(
       ),
     batch: (statements) => noticing(open.batch(statements)),
     executeMultiple: (sql) => noticing(open.executeMultiple(sql)),
-    commit: () => commit(open).finally(release),
-    rollback: undo,
-    close: () => void undo(),
+    commit: () => {
+      ended = true
+      return commit(open).finally(release)
+    },
+    rollback: () => Promise.resolve().then(undo),
+    close: undo,
     get closed() {
       return open.closed
     },

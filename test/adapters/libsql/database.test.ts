@@ -149,13 +149,11 @@ describe('a database', () => {
     const store = open(path)
     await save(store, '1')
     const release = await holdLock(pathToFileURL(path).href, 'reading')
-    const writing = ['2', '3', '4'].map(
-      (id) => (): Promise<unknown> =>
-        store.use(({ orm }) =>
-          orm.transaction((transaction) => transaction.insert(verifiedTitles).values(title(id))),
-        ),
-    )
-    const written = await startWaiting(() => Promise.all(writing.map((write) => write())))
+    const insert = (id: string): Promise<unknown> =>
+      store.use(({ orm }) =>
+        orm.transaction((transaction) => transaction.insert(verifiedTitles).values(title(id))),
+      )
+    const written = await startWaiting(() => Promise.all(['2', '3', '4'].map(insert)))
     await release()
     await written()
     expect(await ids(open(path))).toEqual(['1', '2', '3', '4'])
