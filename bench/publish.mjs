@@ -7,7 +7,7 @@
  *
  *     npm run build && node bench/publish.mjs
  *
- * Linux only (peak memory is read from /proc); no package needed. Takes several minutes and about 4 GB of
+ * Linux only (peak memory is read from /proc); no package needed. Takes several minutes and about 2 GB of
  * temporary disk.
  */
 import { execFileSync } from 'node:child_process'

@@ -8,6 +8,9 @@ import type { Clock, Witness } from '../domain/ports.ts'
  */
 const SETTLED_MS = 2_000
 
+/** Witness of a path where nothing is. */
+export const ABSENT = '-'
+
 /**
  * Witness of a set of paths: device, inode, size and both change times of each, absence included. Null while any of
  * them changed less than two seconds ago by `clock`, claims to change in the future, or cannot be looked at.
@@ -24,7 +27,7 @@ export function fileWitness(paths: readonly string[], clock: Clock): Witness {
     const stat = look(path)
     if (stat === null) return null
     if (!stat) {
-      parts.push('-')
+      parts.push(ABSENT)
       continue
     }
     const changedMs = Number((stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs) / 1_000_000n)

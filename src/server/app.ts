@@ -30,9 +30,7 @@ export function createApp(ports: ServerPorts): H3 {
   const { log, demo, clock } = ports
   const app = new H3({
     silent: true,
-    onResponse: (response) => {
-      if (demo) response.headers.set('x-dash-demo', 'true')
-    },
+    ...(demo ? { onResponse: (response) => response.headers.set('x-dash-demo', 'true') } : {}),
     // What no route answers. The library's own error body would repeat the address asked for.
     onError: (error, event) => {
       if (error.status === 404) return respondJson(event, 404, NO_STORE, { error: 'not_found' })

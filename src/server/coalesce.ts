@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
 /**
  * Shares one costly reading among callers that arrive while it may still serve them: a caller never gets a reading
  * that began before it asked. At most one reading runs and one more waits.
@@ -24,4 +26,17 @@ export function coalesce<T>(read: () => Promise<T>): () => Promise<T> {
       })
     return waiting
   }
+}
+
+/**
+ * Shares one piece of work among the callers of one turn of the event loop. It begins when the turn is over, so after
+ * every caller asked.
+ */
+export function together<T>(work: () => T): () => Promise<T> {
+  let pending: Promise<T> | null = null
+  const begin = (): T => {
+    pending = null
+    return work()
+  }
+  return () => (pending ??= nextTurn().then(begin))
 }

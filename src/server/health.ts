@@ -1,4 +1,4 @@
-import type { H3, H3Event, HTTPResponse } from 'h3'
+import type { H3, H3Event } from 'h3'
 import type { Log } from './log.ts'
 import { respondJson } from './respond.ts'
 
@@ -21,7 +21,7 @@ async function readiness(
   checks: ReadinessChecks,
   isDraining: () => boolean,
   log: Log,
-): Promise<HTTPResponse> {
+): Promise<Response> {
   const results = await Promise.all(
     Object.entries(checks).map(async ([name, check]): Promise<[string, 'ok' | 'unavailable']> => {
       try {

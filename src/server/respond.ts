@@ -1,23 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { HTTPResponse } from 'h3'
 import type { H3Event } from 'h3'
+import { FastResponse } from 'srvx'
 
 /** Methods whose requests may carry a body that nobody will read; the connection ends with the answer. */
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
 
-/** The one place a response is made: every answer carries its length and the request's id. */
+/**
+ * The one place a response is made: every answer carries its length and the request's id. The response is srvx's own,
+ * whose headers reach the socket as they are given.
+ */
 export function respond(
   event: H3Event,
   status: number,
   headers: Readonly<Record<string, string>>,
   body: Buffer | null,
-): HTTPResponse {
+): Response {
   const closing = METHODS_WITH_BODY.has(event.req.method) ? { connection: 'close' } : null
   // A 304 has no length of its own; some clients wait for the bytes it would announce.
   const length = status === 304 ? null : { 'content-length': String(body?.byteLength ?? 0) }
-  return new HTTPResponse(body, {
+  return new FastResponse(body, {
     status,
     headers: { ...headers, ...length, ...closing, 'x-request-id': requestId(event.req.headers) },
   })
@@ -28,7 +31,7 @@ export function respondJson(
   status: number,
   headers: Readonly<Record<string, string>>,
   value: unknown,
-): HTTPResponse {
+): Response {
   const body = Buffer.from(JSON.stringify(value))
   return respond(event, status, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
 }
@@ -39,7 +42,7 @@ export function respondText(
   headers: Readonly<Record<string, string>>,
   contentType: string,
   text: string,
-): HTTPResponse {
+): Response {
   return respond(event, status, { ...headers, 'content-type': contentType }, Buffer.from(text))
 }
 

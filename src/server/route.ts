@@ -1,4 +1,4 @@
-import type { H3Event, HTTPResponse } from 'h3'
+import type { H3Event } from 'h3'
 import type { z } from 'zod'
 import { Refusal } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/storage.ts'
@@ -51,15 +51,15 @@ export interface Contract<Code extends string> {
 export interface Route {
   path: string
   contract: Contract<string>
-  handle(event: H3Event, log: Log): Promise<HTTPResponse>
+  handle(event: H3Event, log: Log): Promise<Response>
 }
 
 /** Binds a handler to its contract. The only place where something thrown becomes a response. */
 export function route<Code extends string>(
   contract: Contract<Code>,
-  handler: (event: H3Event) => Promise<HTTPResponse>,
+  handler: (event: H3Event) => Promise<Response>,
 ): Route {
-  const refuse = (event: H3Event, code: Code): HTTPResponse => {
+  const refuse = (event: H3Event, code: Code): Response => {
     const { status } = contract.refusals[code]
     const allow: Record<string, string> = code === contract.methodNotAllowed ? { allow: 'GET' } : {}
     const headers = { ...contract.headers, ...contract.refusalHeaders, ...allow }

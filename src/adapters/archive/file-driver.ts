@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { defineDriver } from 'unstorage'
 import type { Clock } from '../../domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
-import { fileWitness } from '../file-witness.ts'
+import { ABSENT, fileWitness } from '../file-witness.ts'
 
 /** No object is near this size; a damaged or planted one must not fill the memory. */
 const OBJECT_MAX_BYTES = 64 * 1024 * 1024
@@ -111,8 +111,9 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
 
   /** `witness` of the file or folder itself: see {@link fileWitness}. */
   async getMeta(key: string): Promise<{ witness: string | null }> {
-    if (!isFolder(root)) return { witness: null }
-    return { witness: fileWitness([pathOf(root, key)], fileClock) }
+    const witness = fileWitness([pathOf(root, key)], fileClock)
+    // Absence in a store that is not there proves nothing.
+    return { witness: witness === ABSENT && !isFolder(root) ? null : witness }
   },
 }))
 

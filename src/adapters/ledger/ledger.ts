@@ -3,7 +3,7 @@ import { and, eq, gt, isNull, max, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { Clock, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
-import { fileWitness } from '../file-witness.ts'
+import { ABSENT, fileWitness } from '../file-witness.ts'
 import type { Database } from '../libsql/database.ts'
 import { decodeJsonRows } from '../libsql/json-rows.ts'
 import { rowReader, selectAllAsJson, selectRows } from './rows.ts'
@@ -35,7 +35,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
     async witness() {
       // Held open or about to be rolled back, the journal means that the file alone does not tell the state.
       const journals = fileWitness([`${database.path}-journal`, `${database.path}-wal`], fileClock)
-      return journals === '-|-' ? fileWitness([database.path], fileClock) : null
+      return journals === `${ABSENT}|${ABSENT}` ? fileWitness([database.path], fileClock) : null
     },
 
     attempts: (asOfDay) =>

@@ -1,5 +1,5 @@
 import { H3 } from 'h3'
-import type { H3Event, HTTPResponse } from 'h3'
+import type { H3Event } from 'h3'
 import type { NewsSource } from '../../domain/feed/source.ts'
 import { respondJson } from '../respond.ts'
 
@@ -36,7 +36,7 @@ export function demoSourceApp(titles: DemoTitles): H3 {
   return app
 }
 
-function answer(event: H3Event, value: unknown): HTTPResponse {
+function answer(event: H3Event, value: unknown): Response {
   return respondJson(event, 200, HEADERS, value)
 }
 

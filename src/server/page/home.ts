@@ -1,4 +1,4 @@
-import type { H3, H3Event, HTTPResponse } from 'h3'
+import type { H3, H3Event } from 'h3'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { formatInstant } from '../../domain/time.ts'
@@ -34,7 +34,7 @@ async function newest(publications: ProvedPublications, clock: Clock): Promise<N
   }
 }
 
-function page(event: H3Event, latest: Newest, demo: boolean): HTTPResponse {
+function page(event: H3Event, latest: Newest, demo: boolean): Response {
   const content = html`<main>
     <h1>dash</h1>
     <p>

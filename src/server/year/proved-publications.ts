@@ -1,11 +1,11 @@
-import type { Archive, Clock, Ledger, YearReader } from '../../domain/ports.ts'
+import type { Archive, Clock, Ledger, Witness, YearReader } from '../../domain/ports.ts'
 import { sha256HexToBase64 } from '../../domain/digest.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
 import type { Head, Manifest } from '../../domain/year/ledger.ts'
-import { coalesce } from '../coalesce.ts'
+import { coalesce, together } from '../coalesce.ts'
 
 /** Proved bytes kept in memory, all publications together. */
 const MEMORY_MAX_BYTES = 64 * 1024 * 1024
@@ -45,6 +45,12 @@ interface Kept<T> {
   provedAt: number
 }
 
+/** One look at the witnesses, each taken at most once, and only after every request that uses it had arrived. */
+interface Look {
+  ledger: () => Promise<Witness>
+  object: (sha256: string) => Promise<Witness>
+}
+
 /**
  * Proves ledger, head and object for every question. What was proved stays in memory only under witnesses taken
  * before and after the reading, and is used again only while they are still the same: any change of the ledger, the
@@ -52,73 +58,103 @@ interface Kept<T> {
  */
 export function provedPublications({ ledger, archive, year, clock }: PublicationPorts): ProvedPublications {
   let ledgerKept: Kept<{ timeline: TimelineItem[]; head: Head | null }> | null = null
-  const objectsKept = new Map<string, Kept<ProvedPublication>>()
-  let bytesKept = 0
+  const objects = keptObjects(clock)
+  const proofs = new Map<string, () => Promise<ProvedPublication>>()
 
-  const ledgerWitness = async (head: Head | null): Promise<string | null> => {
+  const ledgerWitness = async (head: Head | null): Promise<Witness> => {
     const [own, heads] = await Promise.all([ledger.witness(), archive.headWitness(head)])
     return own === null || heads === null ? null : `${own}/${heads}`
   }
+
+  const look = together((): Look => {
+    const seen = new Map<string, Promise<Witness>>()
+    const once = (key: string, take: () => Promise<Witness>): Promise<Witness> => {
+      const taken = seen.get(key) ?? take()
+      seen.set(key, taken)
+      return taken
+    }
+    return {
+      ledger: () => once('ledger', () => ledgerWitness(ledgerKept?.value.head ?? null)),
+      object: (sha256) => once(sha256, () => archive.objectWitness(sha256)),
+    }
+  })
 
   const readLedger = coalesce(async () => {
     const before = await ledgerWitness(await archive.newestHead())
     const { proved, head } = await year.read()
     const after = await ledgerWitness(head)
     const { timeline } = proved
-    ledgerKept =
-      before !== null && before === after
-        ? { value: { timeline, head }, witness: before, provedAt: clock() }
-        : null
+    const settled = before !== null && before === after
+    ledgerKept = settled ? { value: { timeline, head }, witness: before, provedAt: clock() } : null
     return timeline
   })
 
-  const isCurrent = (kept: Kept<unknown>, witness: string | null): boolean =>
-    witness === kept.witness && Math.abs(clock() - kept.provedAt) < PROOF_MAX_AGE_MS
-
-  const timeline = async (): Promise<readonly TimelineItem[]> => {
+  const timelineSeen = async (seen: Look): Promise<readonly TimelineItem[]> => {
     const kept = ledgerKept
-    if (kept && isCurrent(kept, await ledgerWitness(kept.value.head))) return kept.value.timeline
-    return readLedger()
+    return kept && isCurrent(kept, await seen.ledger(), clock) ? kept.value.timeline : readLedger()
   }
 
-  const forget = (sha256: string): void => {
-    bytesKept -= objectsKept.get(sha256)?.value.bytes.byteLength ?? 0
-    objectsKept.delete(sha256)
-  }
-
-  const keep = (publication: ProvedPublication, witness: string): void => {
-    const { sha256 } = publication.manifest
-    forget(sha256)
-    objectsKept.set(sha256, { value: publication, witness, provedAt: clock() })
-    bytesKept += publication.bytes.byteLength
-    for (const oldest of objectsKept.keys()) {
-      if (bytesKept <= MEMORY_MAX_BYTES) break
-      forget(oldest)
-    }
-  }
-
-  const prove = async (manifest: Manifest): Promise<ProvedPublication> => {
+  const proveNow = async (manifest: Manifest): Promise<ProvedPublication> => {
     const before = await archive.objectWitness(manifest.sha256)
     const bytes = proveBytes(manifest, await archive.get(manifest.sha256))
     const after = await archive.objectWitness(manifest.sha256)
     const publication = describe(manifest, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
-    if (before !== null && before === after) keep(publication, before)
-    else forget(manifest.sha256)
+    if (before !== null && before === after) objects.keep(publication, before)
+    else objects.forget(manifest.publicationId)
     return publication
   }
 
+  const prove = (manifest: Manifest): Promise<ProvedPublication> => {
+    const proof = proofs.get(manifest.publicationId) ?? coalesce(() => proveNow(manifest))
+    proofs.set(manifest.publicationId, proof)
+    return proof()
+  }
+
   return {
-    timeline,
+    timeline: async () => timelineSeen(await look()),
     async latestAt(at) {
-      const selected = latestAt(await timeline(), at)
+      const seen = await look()
+      const selected = latestAt(await timelineSeen(seen), at)
       if (!selected) return null
       const { manifest } = selected
-      const kept = objectsKept.get(manifest.sha256)
-      const current = kept && isCurrent(kept, await archive.objectWitness(manifest.sha256))
-      // The same bytes may stand under two manifests; a proof holds for the manifest it was made for.
-      return current && kept.value.manifest.publicationId === manifest.publicationId
-        ? kept.value
-        : prove(manifest)
+      const kept = objects.get(manifest)
+      return kept && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
+    },
+  }
+}
+
+function isCurrent(kept: Kept<unknown>, witness: Witness, clock: Clock): boolean {
+  return witness === kept.witness && Math.abs(clock() - kept.provedAt) < PROOF_MAX_AGE_MS
+}
+
+/** Proved publications in memory, by id, up to a number of bytes; the one proved longest ago goes first. */
+function keptObjects(clock: Clock): {
+  get: (manifest: Manifest) => Kept<ProvedPublication> | undefined
+  keep: (publication: ProvedPublication, witness: string) => void
+  forget: (publicationId: string) => void
+} {
+  const kept = new Map<string, Kept<ProvedPublication>>()
+  let bytesKept = 0
+  const forget = (publicationId: string): void => {
+    bytesKept -= kept.get(publicationId)?.value.bytes.byteLength ?? 0
+    kept.delete(publicationId)
+  }
+  return {
+    forget,
+    // A proof holds for the very manifest it was made for.
+    get({ publicationId, sha256 }) {
+      const found = kept.get(publicationId)
+      return found?.value.manifest.sha256 === sha256 ? found : undefined
+    },
+    keep(publication, witness) {
+      const { publicationId } = publication.manifest
+      forget(publicationId)
+      kept.set(publicationId, { value: publication, witness, provedAt: clock() })
+      bytesKept += publication.bytes.byteLength
+      for (const oldest of kept.keys()) {
+        if (bytesKept <= MEMORY_MAX_BYTES) break
+        forget(oldest)
+      }
     },
   }
 }

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { coalesce, together } from '../../src/server/coalesce.ts'
+
+/** Work that ends when it is told to, and counts how often it was begun. */
+function controlled(): { work: () => Promise<number>; begun: () => number; finish: () => void } {
+  let begun = 0
+  let finish: () => void = () => undefined
+  const work = async (): Promise<number> => {
+    begun += 1
+    const mine = begun
+    await new Promise<void>((resolve) => (finish = resolve))
+    return mine
+  }
+  return { work, begun: () => begun, finish: () => finish() }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('a coalesced reading', () => {
+  test('is never one that began before its caller asked', async () => {
+    const { work, finish } = controlled()
+    const read = coalesce(work)
+    const first = read()
+    const second = read()
+    const third = read()
+    finish()
+    expect(await first).toBe(1)
+    await turn()
+    finish()
+    expect([await second, await third]).toEqual([2, 2])
+  })
+
+  test('begins anew for who asks after it ended', async () => {
+    const { work, finish } = controlled()
+    const read = coalesce(work)
+    const first = read()
+    finish()
+    await first
+    const second = read()
+    finish()
+    expect(await second).toBe(2)
+  })
+
+  test('that fails fails for its own callers, and not for those who wait for the next', async () => {
+    let calls = 0
+    const read = coalesce(async () => {
+      calls += 1
+      await turn()
+      if (calls === 1) throw new Error('the first fails')
+      return calls
+    })
+    const [first, second] = [read(), read()]
+    await expect(first).rejects.toThrow('the first fails')
+    expect(await second).toBe(2)
+  })
+})
+
+describe('work done together', () => {
+  test('begins only after every caller of the turn has asked, once for all of them', async () => {
+    const events: string[] = []
+    const look = together(() => events.push('looked'))
+    events.push('first asks')
+    const first = look()
+    events.push('second asks')
+    const second = look()
+    await Promise.all([first, second])
+    expect(events).toEqual(['first asks', 'second asks', 'looked'])
+  })
+
+  test('is done again for who asks once it began', async () => {
+    let looks = 0
+    const look = together(() => (looks += 1))
+    const first = await look()
+    const again = look()
+    expect([first, await again]).toEqual([1, 2])
+  })
+
+  test('that fails fails for all its callers, and the next turn starts afresh', async () => {
+    let looks = 0
+    const look = together(() => {
+      looks += 1
+      if (looks === 1) throw new Error('cannot look')
+      return looks
+    })
+    const results = await Promise.allSettled([look(), look()])
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(await look()).toBe(2)
+  })
+})
