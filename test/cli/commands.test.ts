@@ -1,33 +1,21 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-year.ts'
+import { localSource } from '../support/local-source.ts'
 import { holdExclusively } from '../support/lock.ts'
+import { storiesOf } from '../support/ndjson.ts'
 import { dash, exitOf, serve, temporaryFolder, unprivileged } from '../support/dash.ts'
 
 /** Rows of the last completed UTC day, as the program itself sees it. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
-  const day = lastCompleteDay(Date.now())
-  return Array.from({ length: count }, (_, index) =>
-    JSON.stringify({
-      source: 'hn',
-      sourceId: String(index + 1),
-      day,
-      title: `title ${index + 1}`,
-      url: `https://example.org/${index + 1}`,
-      points: index,
-      comments: 0,
-      publishedAt: `${day}T10:00:00Z`,
-      titleProvenance: 'hn:test',
-      ...changes,
-    }),
-  ).join('\n')
+  return storiesOf(lastCompleteDay(Date.now()), count, changes)
 }
 
 function dataFolder(): string {
@@ -138,21 +126,15 @@ describe('publish-year', () => {
   })
 
   test('asks the sources for titles nobody vouched for', async () => {
-    const asked: string[] = []
-    const source = createServer((request, response) => {
-      asked.push(request.url ?? '')
-      const id = Number(/(\d+)\.json$/.exec(request.url ?? '')?.[1])
+    const source = await localSource(({ target }, response) => {
+      const id = Number(/(\d+)\.json$/.exec(target)?.[1])
       response.end(JSON.stringify({ id, title: `the source's title ${id}`, type: 'story' }))
     })
-    source.listen(0, '127.0.0.1')
-    await once(source, 'listening')
-    onTestFinished(() => void source.close())
-    const address = source.address()
-    const port = typeof address === 'object' && address ? address.port : 0
     const data = await filledFolder({ titleProvenance: undefined })
-    const { report } = await publish(data, [], { DASH_HN_URL: `http://127.0.0.1:${port}/v0/` })
+    const { report } = await publish(data, [], { DASH_HN_URL: `${source.url}/v0/` })
     expect(report.outcome).toBe('published')
-    expect(asked.sort()).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
+    const asked = source.questions.map(({ target }) => target).sort()
+    expect(asked).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
   })
 
   test('ends with 69 while a source is down, and with 3 when the third attempt failed, for ever', async () => {
@@ -172,24 +154,16 @@ describe('publish-year', () => {
   })
 
   test('ends with 75 and the holder while another publisher works', async () => {
-    let hanging: () => void = () => undefined
-    const asked = new Promise<void>((resolve) => (hanging = resolve))
-    const source = createServer(() => hanging())
-    source.listen(0, '127.0.0.1')
-    await once(source, 'listening')
-    onTestFinished(() => {
-      source.closeAllConnections()
-      source.close()
-    })
-    const address = source.address()
-    const port = typeof address === 'object' && address ? address.port : 0
+    let ask: (unanswered: ServerResponse) => void = () => undefined
+    const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
+    const source = await localSource((_question, response) => ask(response))
     const data = await filledFolder({ titleProvenance: undefined })
-    const first = publish(data, [], { DASH_HN_URL: `http://127.0.0.1:${port}` })
-    await asked
+    const first = publish(data, [], { DASH_HN_URL: source.url })
+    const unanswered = await asked
     const second = await dash(['publish-year', '--data-dir', data])
     expect(second.code).toBe(75)
     expect(second.stderr).toMatch(/\(process \d+\) has been publishing since .* its lease runs until/)
-    source.closeAllConnections()
+    unanswered.destroy()
     expect((await first).code).toBe(69)
   })
 })

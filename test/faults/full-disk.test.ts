@@ -6,6 +6,7 @@ import { lastCompleteDay, windowEnding } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-year.ts'
 import { audit } from '../support/archive-audit.ts'
 import { dash, temporaryFolder } from '../support/dash.ts'
+import { storiesOf } from '../support/ndjson.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
 /** A disk of its own, small enough to fill; needs root. */
@@ -20,27 +21,11 @@ function smallDisk(kibibytes: number): string {
   return disk
 }
 
-function rows(day: string, count: number): string {
-  return Array.from({ length: count }, (_, index) =>
-    JSON.stringify({
-      source: 'lobsters',
-      sourceId: `s${index}`,
-      day,
-      title: `a title of some length, number ${index}`,
-      url: `https://example.org/a/path/of/some/length/${index}`,
-      points: index,
-      comments: 0,
-      publishedAt: `${day}T10:00:00Z`,
-      titleProvenance: 'lobsters:test',
-    }),
-  ).join('\n')
-}
-
 test('a disk that fills during an import keeps what was stored, and the import goes on when there is room', async () => {
   const disk = smallDisk(4_096)
   const day = lastCompleteDay(Date.now())
   const data = join(disk, 'data')
-  const full = await dash(['import', 'signals', '-', '--data-dir', data], { stdin: rows(day, 20_000) })
+  const full = await dash(['import', 'signals', '-', '--data-dir', data], { stdin: storiesOf(day, 20_000) })
   expect(full.code).toBe(74)
   expect(full.stderr).toContain('the disk is full')
   expect(full.stderr.trimEnd().split('\n')).toHaveLength(1)
@@ -49,7 +34,7 @@ test('a disk that fills during an import keeps what was stored, and the import g
   expect(stored).toBeLessThan(20_000)
   spawnSync('mount', ['-o', 'remount,size=32768k', disk])
   const again = await dash(['import', 'signals', '-', '--data-dir', data, '--json'], {
-    stdin: rows(day, 20_000),
+    stdin: storiesOf(day, 20_000),
   })
   expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 20_000 - stored, unchanged: stored })
 })
@@ -58,7 +43,9 @@ test('a publish on a full disk fails with 74 and leaves nothing half done; with 
   const disk = smallDisk(4_096)
   const day = lastCompleteDay(Date.now())
   const data = join(disk, 'data')
-  expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin: rows(day, 500) })).code).toBe(0)
+  expect(
+    (await dash(['import', 'signals', '-', '--data-dir', data], { stdin: storiesOf(day, 500) })).code,
+  ).toBe(0)
   expect((await dash(['publish-year', '--dry-run', '--data-dir', data])).code).toBe(0)
   const ballast = join(disk, 'ballast')
   const free = Number(

@@ -6,31 +6,18 @@ import { lastCompleteDay, windowEnding } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-year.ts'
 import { audit } from '../support/archive-audit.ts'
 import { dash, exitOf, PROGRAM, startDash, temporaryFolder } from '../support/dash.ts'
+import { storiesOf } from '../support/ndjson.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
 /** The system calls by which a publish changes anything on disk. */
 const CALLS = 'openat,write,pwrite64,fsync,fdatasync,ftruncate,link,unlink,mkdir'
 
-function rows(day: string, count: number): string {
-  return Array.from({ length: count }, (_, index) =>
-    JSON.stringify({
-      source: 'hn',
-      sourceId: String(index + 1),
-      day,
-      title: `title ${index + 1}`,
-      url: null,
-      points: index,
-      comments: 0,
-      publishedAt: `${day}T10:00:00Z`,
-      titleProvenance: 'hn:test',
-    }),
-  ).join('\n')
-}
-
 async function preparedFolder(): Promise<{ folder: string; day: string }> {
   const day = lastCompleteDay(Date.now())
   const folder = join(temporaryFolder(), 'data')
-  const imported = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin: rows(day, 200) })
+  const imported = await dash(['import', 'signals', '-', '--data-dir', folder], {
+    stdin: storiesOf(day, 200),
+  })
   expect(imported.code).toBe(0)
   return { folder, day }
 }
@@ -133,7 +120,7 @@ test('an import killed at any moment loses nothing that a second import does not
   const day = lastCompleteDay(Date.now())
   const folder = temporaryFolder()
   const file = join(folder, 'signals.ndjson')
-  writeFileSync(file, rows(day, 40_000))
+  writeFileSync(file, storiesOf(day, 40_000))
   const data = join(folder, 'data')
   mkdirSync(data)
   const args = ['import', 'signals', file, '--data-dir', data, '--json']
