@@ -11,9 +11,9 @@ import type { Config } from './config.ts'
  */
 export function prepareFolders(config: Config, creates: boolean): void {
   if (creates || !config.dataDirNamed) create(config.dataDir)
-  else require(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  else requireFolder(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
   if (creates || !config.storeNamed) create(config.storePath)
-  else require(config.storePath, 'object store folder', 'DASH_STORE_URL')
+  else requireFolder(config.storePath, 'object store folder', 'DASH_STORE_URL')
 }
 
 function create(folder: string): void {
@@ -27,7 +27,7 @@ function create(folder: string): void {
   }
 }
 
-function require(folder: string, what: string, setting: string): void {
+function requireFolder(folder: string, what: string, setting: string): void {
   const stat = statSync(folder, { throwIfNoEntry: false })
   if (stat?.isDirectory()) return
   throw configurationError(

@@ -2,10 +2,10 @@
 import { EXIT } from './exit-codes.ts'
 import { runProgram } from './program.ts'
 
-// A reader that went away (`dash … | head`) ends the program quietly, as other filters do.
-process.stdout.on('error', (error: NodeJS.ErrnoException) =>
-  process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.storage),
-)
+// A reader that went away (`dash … | head`) is no reason to stop half way, nor to hide how the command ended.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') process.exit(EXIT.storage)
+})
 
 const stopping = new AbortController()
 let stoppedWith: number | null = null

@@ -83,7 +83,12 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
       .option('--port <port>', 'port to listen on (PORT, default 3000; 0 takes a free one)')
       .option('--demo', 'run on a bundled sample in a throw-away folder', false),
   ).action((flags: SharedFlags & { host?: string; port?: string; demo: boolean }) =>
-    within(flags, async (context) => (await import('./commands/serve.ts')).serve(context, flags.demo)),
+    within(flags, async (context) => {
+      if (flags.demo && flags.dataDir !== undefined) {
+        throw new Refusal('usage', '--demo runs in a folder of its own; leave --data-dir out')
+      }
+      return (await import('./commands/serve.ts')).serve(context, flags.demo)
+    }),
   )
   const imports = program.command('import').description('bring data in from files')
   shared(

@@ -64,6 +64,7 @@ export function openInput(path: string, name: string): LineSource {
 export async function openInputs(
   files: readonly string[],
   stdin: NodeJS.ReadStream,
+  signal: AbortSignal,
 ): Promise<{ sources: LineSource[]; close: () => Promise<void> }> {
   const sources: LineSource[] = []
   const removals: (() => Promise<void>)[] = []
@@ -76,7 +77,7 @@ export async function openInputs(
         sources.push(lineFile(file))
         continue
       }
-      const spooled = await spoolInput(file === '-' ? stdin : createReadStream(file), tmpdir(), file)
+      const spooled = await spoolInput(file === '-' ? stdin : createReadStream(file), tmpdir(), file, signal)
       sources.push(spooled.source)
       removals.push(spooled.remove)
     }
@@ -90,6 +91,14 @@ export async function openInputs(
 function isPipe(file: string): boolean {
   const stat = statSync(file, { throwIfNoEntry: false })
   return stat !== undefined && (stat.isFIFO() || stat.isSocket() || stat.isCharacterDevice())
+}
+
+/** Rejects with the signal's own reason, by which a run knows that it was told to stop. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw error
+  })
 }
 
 /** What publishing needs besides the stores; `close` ends the connections to the sources. */
@@ -106,7 +115,7 @@ export function publishPorts(
       ...stores,
       titles: sourceTitles(agent, urls),
       clock,
-      sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+      sleep: pause,
       holder: thisProcess(),
       isDead: isDeadProcess,
       onProgress,

@@ -18,6 +18,7 @@ import { countItems, sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
 import type { EntryContent, Head, Manifest } from '../domain/year/ledger.ts'
 import { COMMIT_WITHIN_MS, LEASE_MS, missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
+import type { PublicationPlan } from '../domain/year/plan.ts'
 import type { Coverage } from '../domain/year/schema.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/window.ts'
 import { rankWithTitles } from './hydrate-titles.ts'
@@ -124,30 +125,24 @@ class PublishRun {
   }
 
   async rehearse(): Promise<PublishResult> {
-    await this.#prove()
+    const proved = await this.#prove()
+    const settled = this.#clockWentBack(proved) ?? this.#alreadySettled(await this.#plan(proved))
+    if (settled) return settled
     const { sealed } = await this.#seal(this.#startedAt, false)
     return this.#report('dry-run', { ...describe(sealed.manifest), publishedAt: null, ...contents(sealed) })
   }
 
   async publish(token: string): Promise<PublishResult> {
-    const { ledger, clock } = this.#ports
     const found = await this.#ports.year.read()
     let proved = found.proved
-    const ahead = timeAhead(clock(), proved.entries, proved.timeline)
-    if (ahead !== null) {
-      const reason = `the clock says ${formatInstant(clock())}, but the ledger already has ${formatInstant(ahead)}: set the clock right`
-      return this.#report('failed', { reason })
-    }
+    const wrongClock = this.#clockWentBack(proved)
+    if (wrongClock) return wrongClock
     // What a crash between commit and head left undone.
     if (headIsBehind(proved.entries, found.head)) await this.#putHead(proved)
     proved = await this.#recordMissedDays(proved, token)
     for (;;) {
-      const plan = planPublication(this.#asOfDay, proved.entries, await ledger.attempts(this.#asOfDay))
-      if (plan.do === 'nothing') {
-        if (plan.because === 'already-published')
-          return this.#report('already-published', describe(plan.manifest))
-        return this.#report('gap', { reason: plan.reason, attempt: plan.attempts })
-      }
+      const plan = await this.#plan(proved)
+      if (plan.do === 'nothing') return this.#alreadySettled(plan)
       if (plan.do === 'record-gap') {
         proved = await this.#recordGap(proved, token, this.#asOfDay, 'attempts_spent', plan.attempts)
         continue
@@ -155,7 +150,7 @@ class PublishRun {
       const result = await this.#attempt(proved, plan.attempt, token)
       if (result.report.outcome !== 'failed') return result
       proved = await this.#prove()
-      const spent = planPublication(this.#asOfDay, proved.entries, await ledger.attempts(this.#asOfDay))
+      const spent = await this.#plan(proved)
       if (spent.do === 'record-gap') {
         await this.#recordGap(proved, token, this.#asOfDay, 'attempts_spent', spent.attempts)
         return { report: { ...result.report, outcome: 'gap' }, cause: result.cause }
@@ -168,6 +163,27 @@ class PublishRun {
       await this.#ports.sleep(this.#options.retryDelayMs, this.#options.signal)
       proved = await this.#prove()
     }
+  }
+
+  async #plan(proved: ProvedLedger): Promise<PublicationPlan> {
+    return planPublication(this.#asOfDay, proved.entries, await this.#ports.ledger.attempts(this.#asOfDay))
+  }
+
+  #clockWentBack(proved: ProvedLedger): PublishResult | null {
+    const now = this.#ports.clock()
+    const ahead = timeAhead(now, proved.entries, proved.timeline)
+    if (ahead === null) return null
+    const reason = `the clock says ${formatInstant(now)}, but the ledger already has ${formatInstant(ahead)}: set the clock right`
+    return this.#report('failed', { reason })
+  }
+
+  #alreadySettled(plan: Extract<PublicationPlan, { do: 'nothing' }>): PublishResult
+  #alreadySettled(plan: PublicationPlan): PublishResult | null
+  #alreadySettled(plan: PublicationPlan): PublishResult | null {
+    if (plan.do !== 'nothing') return null
+    if (plan.because === 'already-published')
+      return this.#report('already-published', describe(plan.manifest))
+    return this.#report('gap', { reason: plan.reason, attempt: plan.attempts })
   }
 
   async #prove(): Promise<ProvedLedger> {
@@ -225,27 +241,30 @@ class PublishRun {
     const { ledger, clock } = this.#ports
     if (!(await ledger.countAttempt(this.#asOfDay, attempt, clock(), token)))
       throw appendFailure('lease-lost')
+    const tried: { sealed: SealedYear | null } = { sealed: null }
     try {
-      const sealed = await this.#commit(proved, token)
-      return await this.#published(attempt, sealed.manifest, contents(sealed))
+      await this.#commit(proved, token, (sealed) => (tried.sealed = sealed))
     } catch (error) {
       const after = await this.#prove().catch(() => null)
       if (after === null) throw error
       const plan = planPublication(this.#asOfDay, after.entries, [])
-      // The commit was done although it was reported lost: the day is published, whatever the report said.
-      if (plan.do === 'nothing' && plan.because === 'already-published')
-        return this.#published(attempt, plan.manifest, {})
-      return this.#failed(attempt, error)
+      const published =
+        plan.do === 'nothing' && plan.because === 'already-published' ? plan.manifest.sha256 : null
+      // A commit that was done although it was reported lost has published the day. Another run's has not.
+      if (published === null || published !== tried.sealed?.manifest.sha256)
+        return this.#failed(attempt, error)
     }
+    if (tried.sealed === null) throw new Error('a publication was committed that was never sealed')
+    return this.#published(attempt, tried.sealed)
   }
 
   /** The head comes after the commit: when it cannot be written the day is published all the same. */
-  async #published(
-    attempt: number,
-    manifest: Manifest,
-    facts: Partial<PublishReport>,
-  ): Promise<PublishResult> {
-    const published = this.#report('published', { attempt, ...describe(manifest), ...facts })
+  async #published(attempt: number, sealed: SealedYear): Promise<PublishResult> {
+    const published = this.#report('published', {
+      attempt,
+      ...describe(sealed.manifest),
+      ...contents(sealed),
+    })
     try {
       await this.#putHead(await this.#prove())
       return published
@@ -263,14 +282,16 @@ class PublishRun {
     return { ...this.#report('failed', { attempt, reason }), cause: error }
   }
 
-  async #commit(proved: ProvedLedger, token: string): Promise<SealedYear> {
+  /** @param onSeal is told each sealing before it is stored, so that a lost answer can be recognised afterwards */
+  async #commit(proved: ProvedLedger, token: string, onSeal: (sealed: SealedYear) => void): Promise<void> {
     const { sealed: first, reseal } = await this.#seal(this.#ports.clock(), true)
     let sealed = first
     for (let tries = 1; ; tries += 1) {
+      onSeal(sealed)
       await this.#ports.archive.put(sealed.manifest.sha256, sealed.bytes)
       const content: EntryContent = { kind: 'publication', manifest: sealed.manifest }
       const refusal = await this.#append(proved, content, sealed.manifest.publishedAt, token)
-      if (refusal === null) return sealed
+      if (refusal === null) return
       if (refusal !== 'too-late' || tries === SEAL_TRIES) throw appendFailure(refusal)
       sealed = reseal(this.#ports.clock())
     }
@@ -319,6 +340,7 @@ function contents({ envelope }: SealedYear): Partial<PublishReport> {
 }
 
 function messageOf(error: unknown): string {
+  if (error instanceof Refusal) return error.detail ?? error.code
   return error instanceof Error ? error.message : String(error)
 }
 

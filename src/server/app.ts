@@ -6,7 +6,7 @@ import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountHome } from './page/home.ts'
-import { requestId, respondJson } from './respond.ts'
+import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { HISTORY_DOCS, historyContract } from './year/contract.ts'
 import { history } from './year/history.ts'
@@ -41,13 +41,11 @@ export function createApp(ports: ServerPorts): H3 {
   })
   const publications = provedPublications(ports)
   mountHealth(app, ports.checks, ports.isDraining, log)
-  mountHome(app, publications, demo, clock)
+  mountHome(app, { publications, demo, clock, log })
   mountDocs(app, [historyDocument(ports.version, demo)], demo)
   mountRoutes(app, [history(publications, clock)], log)
   return app
 }
-
-const NO_STORE = { 'cache-control': 'no-store' }
 
 /** A route answers for its path under every method, so that a wrong one is a 405 and not a 404. */
 function mountRoutes(app: H3, routes: readonly Route[], log: Log): void {

@@ -1,11 +1,9 @@
 import type { H3, H3Event } from 'h3'
 import type { Log } from './log.ts'
-import { respondJson } from './respond.ts'
+import { NO_STORE, respondJson } from './respond.ts'
 
 /** What readiness asks of each store: resolve when it can be used. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
-
-const NO_STORE = { 'cache-control': 'no-store' }
 
 /**
  * Mounts `/healthz`, which does no I/O, and `/readyz`, which is 503 until every store is reachable with its

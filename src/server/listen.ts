@@ -75,6 +75,8 @@ async function listenQuietly(host: string, port: number): Promise<Server> {
     })
     return server
   } catch (cause) {
+    // Taken since it was looked at, or unsafe: the look tells which.
+    await requireFreePort(host, port)
     throw unsafePort(host, port, cause)
   }
 }

@@ -5,6 +5,9 @@ import { FastResponse } from 'srvx'
 /** Methods whose requests may carry a body that nobody will read; the connection ends with the answer. */
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
+/** For answers that nobody may keep. */
+export const NO_STORE = { 'cache-control': 'no-store' }
+
 const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
 
 /**
@@ -26,6 +29,7 @@ export function respond(
   })
 }
 
+/** A value as JSON, with its type and length. */
 export function respondJson(
   event: H3Event,
   status: number,
@@ -36,6 +40,7 @@ export function respondJson(
   return respond(event, status, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
 }
 
+/** A text under the given content type, with its length. */
 export function respondText(
   event: H3Event,
   status: number,

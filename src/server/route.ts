@@ -40,7 +40,7 @@ export interface Contract<Code extends string> {
   /** What anything unexpected becomes. */
   fault: Code
   methodNotAllowed: Code
-  /** Sent with every answer of the route. */
+  /** Sent with every answer of the route but the preflight. */
   headers: Readonly<Record<string, string>>
   /** Sent with every refusal. */
   refusalHeaders: Readonly<Record<string, string>>
@@ -50,7 +50,6 @@ export interface Contract<Code extends string> {
 /** A contract bound to its handler; the app mounts it. */
 export interface Route {
   path: string
-  contract: Contract<string>
   handle(event: H3Event, log: Log): Promise<Response>
 }
 
@@ -67,7 +66,6 @@ export function route<Code extends string>(
   }
   return {
     path: contract.path,
-    contract,
     async handle(event, log) {
       try {
         if (event.req.method === 'OPTIONS') return respond(event, 200, contract.preflight, null)
@@ -85,7 +83,8 @@ export function route<Code extends string>(
   }
 }
 
-function codeOf<Code extends string>(contract: Contract<Code>, error: unknown): Code {
+/** The public code of anything thrown in an area: its own refusal, a store's by the contract's table, or the fault code. */
+export function codeOf<Code extends string>(contract: Contract<Code>, error: unknown): Code {
   if (!(error instanceof Refusal)) return contract.fault
   if (isKeyOf(contract.refusals, error.code)) return error.code
   return isKeyOf(contract.storage, error.code) ? contract.storage[error.code] : contract.fault

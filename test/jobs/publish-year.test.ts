@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
@@ -112,6 +112,16 @@ describe('a day that can be published', () => {
     expect(await digest(workspace)).toBe(await digest(other))
   })
 
+  test('is not rehearsed again once it is settled, nor by a clock that went back', async () => {
+    const workspace = await filledWorkspace()
+    const { report } = await publish(publishPortsOf(workspace))
+    const rehearse = async (at: number): Promise<string> =>
+      (await publish(publishPortsOf(workspace, { clock: tickingClock(at) }), { dryRun: true })).report.outcome
+    expect(report.outcome).toBe('published')
+    expect(await rehearse(RUN_AT + 60_000)).toBe('already-published')
+    expect(await rehearse(RUN_AT - 60_000)).toBe('failed')
+  })
+
   test('is rehearsed by a dry run that writes nothing', async () => {
     const workspace = await filledWorkspace()
     await workspace.feed.importSignals([legacySignal])
@@ -146,6 +156,16 @@ describe('titles nobody vouched for', () => {
       title: 'asked hn legacy',
       title_provenance: 'hn:asked',
     })
+  })
+
+  test('are not asked for any more once one of them could not be had', async () => {
+    const workspace = await filledWorkspace()
+    const many = Array.from({ length: 60 }, (_, index) => ({ ...legacySignal, sourceId: `legacy${index}` }))
+    await workspace.feed.importSignals(many)
+    const source = failingTitles(Number.POSITIVE_INFINITY)
+    const { report } = await publish(publishPortsOf(workspace, { titles: source.titles }))
+    expect(report.outcome).toBe('failed')
+    expect(source.asked()).toBeLessThanOrEqual(4)
   })
 
   test('fail the attempt and publish nothing when their source is down', async () => {
@@ -329,6 +349,55 @@ describe('publishers at once', () => {
       code: 'lease_lost',
     })
     expect((await workspace.ledger.read()).rows).toEqual([])
+  })
+})
+
+describe('a publisher that was overtaken', () => {
+  test('does not report what another run published as its own', async () => {
+    const workspace = await filledWorkspace()
+    const ledger: typeof workspace.ledger = {
+      ...workspace.ledger,
+      append: async (row, guard) => {
+        // The lease runs out, another run publishes, and only then this one comes to its commit.
+        const other = publishPortsOf(reopenWorkspace(workspace.folder), {
+          clock: tickingClock(RUN_AT + 2 * LEASE_MS),
+        })
+        expect((await publish(other)).report).toMatchObject({ outcome: 'published', attempt: 2 })
+        return workspace.ledger.append(row, guard)
+      },
+    }
+    await expect(publish(publishPortsOf(workspace, { ledger }))).rejects.toMatchObject({ code: 'lease_lost' })
+    expect((await workspace.year.read()).proved.timeline).toHaveLength(1)
+  })
+
+  test('keeps its lease while it works, by renewing it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const workspace = await filledWorkspace()
+    const started = tickingClock(RUN_AT)
+    let workedMs = 0
+    const clock = (): number => started() + workedMs
+    const feed: typeof workspace.feed = {
+      ...workspace.feed,
+      readWindow: async (window) => {
+        for (let minute = 0; minute < 25; minute += 1) {
+          workedMs += 60_000
+          await vi.advanceTimersByTimeAsync(60_000)
+          // The renewal is a write of its own, and another run must be refused after it.
+          await workspace.ledger.attempts(AS_OF)
+        }
+        const grant = await workspace.ledger.takeLease(
+          { name: 'another', process: null },
+          clock(),
+          1,
+          () => false,
+        )
+        expect(grant.granted).toBe(false)
+        return workspace.feed.readWindow(window)
+      },
+    }
+    const { report } = await publish(publishPortsOf(workspace, { feed, clock }))
+    expect(report.outcome).toBe('published')
   })
 })
 

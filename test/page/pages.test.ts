@@ -67,6 +67,7 @@ test('the reference of the history interface is rendered from this server alone,
   await page.getByRole('button', { name: 'Try it out' }).first().click()
   await page.getByRole('button', { name: 'Execute' }).click()
   await page.getByText('"publicationId"').first().waitFor()
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth <= html.clientWidth)).toBe(true)
   expect(problems).toEqual([])
   expect([...hosts]).toEqual([new URL(url).host])
 })

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
 import { HISTORY_REFUSALS } from '../../src/domain/year/refusals.ts'
 import { yearEnvelopeSchema } from '../../src/domain/year/schema.ts'
-import { askHistory, openApp } from '../support/api-client.ts'
+import { askHistory, openApp, silentLog } from '../support/api-client.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 
 interface OpenApi {
@@ -100,13 +100,17 @@ test('the start page shows the newest publication and escapes what sources wrote
   expect(page).not.toContain('<script>alert')
 })
 
-test('the start page of a damaged archive shows the refusal and nothing else', async () => {
+test('the start page of a damaged archive is a 503 with the public code, logged, and shows nothing else', async () => {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())
   await publishDays(workspace, [AS_OF])
   const archive = { ...workspace.archive, get: () => Promise.resolve(null) }
-  const page = await (await openApp({ ...workspace, archive }).request('http://dash.test/')).text()
-  expect(page).toContain('storage_damaged')
+  const logged: unknown[] = []
+  const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
+  const response = await openApp({ ...workspace, archive }, { log }).request('http://dash.test/')
+  const page = await response.text()
+  expect([response.status, logged]).toEqual([503, ['year_history_archive_corrupt']])
+  expect(page).toContain('year_history_archive_corrupt')
   expect(page).not.toContain('title 1')
 })
 

@@ -35,21 +35,24 @@ export function lineFile(path: string, name: string = path): LineSource {
  * Input that can be read only once, kept in a private temporary file so that it can be read twice.
  *
  * @param name as it is reported: `-` for standard input
+ * @param signal ends the reading; what was kept of it is removed
  * @returns the lines, and what removes the file again
  */
 export async function spoolInput(
   input: Readable,
   temporaryFolder: string,
   name = '-',
+  signal?: AbortSignal,
 ): Promise<{ source: LineSource; remove: () => Promise<void> }> {
   const folder = await mkdtemp(join(temporaryFolder, 'dash-input-'))
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
   try {
     const path = join(folder, 'input')
-    await pipeline(input, createWriteStream(path, { mode: 0o600 }))
+    await pipeline(input, createWriteStream(path, { mode: 0o600 }), signal ? { signal } : {})
     return { source: lineFile(path, name), remove }
   } catch (error) {
     await remove()
+    signal?.throwIfAborted()
     throw unreadable(name, error)
   }
 }

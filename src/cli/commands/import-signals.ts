@@ -3,19 +3,25 @@ import type { ImportOptions, ImportReport } from '../../jobs/import-signals.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
+import type { Terminal } from '../terminal.ts'
 import { openInputs, openStores } from '../wire.ts'
 
 const ERRORS_SHOWN = 10
 
-/** `dash import signals FILE… | -` */
+/**
+ * `dash import signals FILE… | -`
+ *
+ * @returns 0, or 1 when any file was left out or broke off
+ * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
+ */
 export async function importSignalsCommand(
   { config, terminal, stdin, signal }: CommandContext,
   files: readonly string[],
   options: ImportOptions,
 ): Promise<number> {
   prepareFolders(config, true)
+  const inputs = await openInputs(files, stdin, signal)
   const stores = openStores(config, 'batch')
-  const inputs = await openInputs(files, stdin)
   try {
     const onProgress = (rows: number): void => {
       signal.throwIfAborted()
@@ -26,7 +32,7 @@ export async function importSignalsCommand(
       inputs.sources,
       options,
     )
-    show(report, failedFiles, options, terminal.note)
+    show(report, failedFiles, terminal)
     terminal.result(report, summary(report))
     return failedFiles > 0 ? EXIT.failed : EXIT.done
   } finally {
@@ -35,34 +41,31 @@ export async function importSignalsCommand(
   }
 }
 
+/** What is wrong is an error, said even under `--quiet`, when a file failed for it; else it is a note. */
 function show(
   report: Omit<ImportReport, 'failedFiles'>,
   failedFiles: number,
-  { onError }: ImportOptions,
-  note: (message: string) => void,
+  { note, error }: Terminal,
 ): void {
+  const say = failedFiles > 0 ? error : note
   for (const { file, line, reason } of report.errors.slice(0, ERRORS_SHOWN)) {
-    note(line === null ? `${file}: ${reason.replace(`${file}: `, '')}` : `${file}:${line}: ${reason}`)
+    say(line === null ? reason : `${file}:${line}: ${reason}`)
   }
   const more = report.errorCount - Math.min(report.errors.length, ERRORS_SHOWN)
-  if (more > 0) note(`and ${more} more; --json lists the first hundred`)
+  if (more > 0) say(`and ${more} more; --json lists the first hundred`)
   for (const [name, rows] of Object.entries(report.unknownSources)) {
     note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
   }
-  if (failedFiles > 0 && onError === 'abort') {
-    note(
-      `nothing was imported of ${failedFiles} of ${report.files} files; --on-error skip imports their good rows`,
+  const hasBadRows = report.errors.some(({ line }) => line !== null)
+  if (failedFiles > 0 && hasBadRows && report.skipped === 0) {
+    say(
+      `${failedFiles} of ${report.files} files were left out whole; --on-error skip imports their good rows`,
     )
   }
 }
 
-function summary({
-  files,
-  rows,
-  inserted,
-  replaced,
-  unchanged,
-  skipped,
-}: Omit<ImportReport, 'failedFiles'>): string {
-  return `${rows} rows of ${files} files: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped`
+function summary(report: Omit<ImportReport, 'failedFiles'>): string {
+  const { files, rows, inserted, replaced, unchanged, skipped } = report
+  const read = `${rows} ${rows === 1 ? 'row' : 'rows'} of ${files} ${files === 1 ? 'file' : 'files'}`
+  return `${read}: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped`
 }

@@ -1,10 +1,12 @@
 import type { H3, H3Event } from 'h3'
-import { Refusal } from '../../domain/refusal.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
-import { respondText } from '../respond.ts'
+import type { Log } from '../log.ts'
+import { requestId, respondText } from '../respond.ts'
+import { codeOf } from '../route.ts'
+import { historyContract } from '../year/contract.ts'
 import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'
@@ -14,49 +16,59 @@ import { STYLE } from './style.ts'
 const SHOWN = 20
 
 /** Mounts `/`: what the server holds, the newest Year, and where to go from there. Works without scripts. */
-export function mountHome(app: H3, publications: ProvedPublications, demo: boolean, clock: Clock): void {
+export function mountHome(app: H3, { publications, demo, clock, log }: HomePorts): void {
+  const envelopes = new WeakMap<ProvedPublication, YearEnvelope | null>()
+  const envelopeOf = (publication: ProvedPublication): YearEnvelope | null => {
+    const known = envelopes.get(publication)
+    if (known !== undefined) return known
+    const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.bytes.toString('utf8')))
+    const envelope = parsed.success ? parsed.data : null
+    envelopes.set(publication, envelope)
+    return envelope
+  }
   app.get('/assets/page.css', (event) =>
     respondText(event, 200, { 'cache-control': 'public, max-age=3600' }, 'text/css; charset=utf-8', STYLE),
   )
-  app.get('/', async (event) => page(event, await newest(publications, clock), demo))
+  app.get('/', async (event) => {
+    try {
+      const publication = await publications.latestAt(clock())
+      const content = publication ? newest(publication, envelopeOf(publication)) : NOTHING_YET
+      return page(event, 200, content, demo)
+    } catch (error) {
+      const code = codeOf(historyContract, error)
+      log.error({ requestId: requestId(event.req.headers), code, err: error }, 'page without its publication')
+      const content = html`<p class="gap">
+        The archive cannot be shown: <code>${code}</code>. Nothing else is shown in its place.
+      </p>`
+      return page(event, 503, content, demo)
+    }
+  })
 }
 
-type Newest =
-  { state: 'none' } | { state: 'failed'; code: string } | { state: 'ok'; publication: ProvedPublication }
-
-async function newest(publications: ProvedPublications, clock: Clock): Promise<Newest> {
-  try {
-    const publication = await publications.latestAt(clock())
-    return publication ? { state: 'ok', publication } : { state: 'none' }
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return { state: 'failed', code: error.code }
-  }
+export interface HomePorts {
+  publications: ProvedPublications
+  demo: boolean
+  clock: Clock
+  log: Log
 }
 
-function page(event: H3Event, latest: Newest, demo: boolean): Response {
-  const content = html`<main>
+const NOTHING_YET = html`<p>
+  Nothing has been published yet. Import signals, then run <code>publish-year</code>.
+</p>`
+
+function page(event: H3Event, status: number, content: Html, demo: boolean): Response {
+  const main = html`<main>
     <h1>dash</h1>
     <p>
       The Top Year of Hacker News, Lobsters and LessWrong: published once a day, never changed, and provable.
       <a href="/docs">Documentation</a>
     </p>
-    ${body(latest)}
+    ${content}
   </main>`
-  return respondText(event, 200, PAGE_HEADERS, HTML_TYPE, layout('dash', demo, html``, content))
+  return respondText(event, status, PAGE_HEADERS, HTML_TYPE, layout('dash', demo, html``, main))
 }
 
-function body(latest: Newest): Html {
-  if (latest.state === 'none') {
-    return html`<p>Nothing has been published yet. Import signals, then run <code>publish-year</code>.</p>`
-  }
-  if (latest.state === 'failed') {
-    return html`<p class="gap">
-      The archive cannot be shown: <code>${latest.code}</code>. Nothing else is shown in its place.
-    </p>`
-  }
-  const { manifest, bytes } = latest.publication
-  const envelope = yearEnvelopeSchema.safeParse(JSON.parse(bytes.toString('utf8')))
+function newest({ manifest }: ProvedPublication, envelope: YearEnvelope | null): Html {
   const question = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
   return html`<dl class="facts">
       <dt>As of</dt>
@@ -68,7 +80,7 @@ function body(latest: Newest): Html {
       <dt>SHA-256</dt>
       <dd><code>${manifest.sha256}</code></dd>
     </dl>
-    ${envelope.success ? columns(envelope.data) : html`<p>Its layout is that of ${manifest.algorithmVersion}, an older version.</p>`}`
+    ${envelope ? columns(envelope) : html`<p>Its layout is that of ${manifest.algorithmVersion}, an older version.</p>`}`
 }
 
 function columns({ coverage, feed }: YearEnvelope): Html {

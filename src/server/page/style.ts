@@ -14,6 +14,6 @@ li { overflow-wrap: anywhere; }
 small { color: GrayText; }
 pre { overflow-x: auto; padding: .75rem; border: 1px solid var(--line); border-radius: .25rem; }
 /* The renderer of the reference knows only light colours. */
-#reference { color-scheme: light; background: #fff; border-radius: .25rem; }
+#reference { color-scheme: light; overflow-x: auto; background: #fff; border-radius: .25rem; }
 .gap { color: #b35900; font-weight: 600; }
 `

@@ -32,8 +32,6 @@ export interface PublicationPorts {
 }
 
 export interface ProvedPublications {
-  /** Every publication of both ledgers, proved against the newest head, in the order selection prefers the last of. */
-  timeline(): Promise<readonly TimelineItem[]>
   /** The publication that was current at `at`, proved for this very question; null when there was none. */
   latestAt(at: Instant): Promise<ProvedPublication | null>
 }
@@ -55,10 +53,15 @@ interface Look {
  * Proves ledger, head and object for every question. What was proved stays in memory only under witnesses taken
  * before and after the reading, and is used again only while they are still the same: any change of the ledger, the
  * head or the object is noticed by the next request (docs/decisions/0002-what-may-stay-in-memory.md).
+ *
+ * @param memoryMaxBytes proved bytes kept, all publications together
  */
-export function provedPublications({ ledger, archive, year, clock }: PublicationPorts): ProvedPublications {
+export function provedPublications(
+  { ledger, archive, year, clock }: PublicationPorts,
+  memoryMaxBytes = MEMORY_MAX_BYTES,
+): ProvedPublications {
   let ledgerKept: Kept<{ timeline: TimelineItem[]; head: Head | null }> | null = null
-  const objects = keptObjects(clock)
+  const objects = keptObjects(clock, memoryMaxBytes)
   const proofs = new Map<string, () => Promise<ProvedPublication>>()
 
   const ledgerWitness = async (head: Head | null): Promise<Witness> => {
@@ -111,7 +114,6 @@ export function provedPublications({ ledger, archive, year, clock }: Publication
   }
 
   return {
-    timeline: async () => timelineSeen(await look()),
     async latestAt(at) {
       const seen = await look()
       const selected = latestAt(await timelineSeen(seen), at)
@@ -128,7 +130,10 @@ function isCurrent(kept: Kept<unknown>, witness: Witness, clock: Clock): boolean
 }
 
 /** Proved publications in memory, by id, up to a number of bytes; the one proved longest ago goes first. */
-function keptObjects(clock: Clock): {
+function keptObjects(
+  clock: Clock,
+  maxBytes: number,
+): {
   get: (manifest: Manifest) => Kept<ProvedPublication> | undefined
   keep: (publication: ProvedPublication, witness: string) => void
   forget: (publicationId: string) => void
@@ -152,7 +157,7 @@ function keptObjects(clock: Clock): {
       kept.set(publicationId, { value: publication, witness, provedAt: clock() })
       bytesKept += publication.bytes.byteLength
       for (const oldest of kept.keys()) {
-        if (bytesKept <= MEMORY_MAX_BYTES) break
+        if (bytesKept <= maxBytes) break
         forget(oldest)
       }
     },
