@@ -78,6 +78,12 @@ describe('the documents', () => {
     expect(broken).toEqual([])
   })
 
+  test('exist wherever the sources cite one', () => {
+    const cited = sourceFiles('src').flatMap((name) => read(name).match(/[\w./-]+\.md\b/g) ?? [])
+    expect(cited.length).toBeGreaterThan(20)
+    expect([...new Set(cited)].filter((name) => !existsSync(join(ROOT, name)))).toEqual([])
+  })
+
   test('list every decision', () => {
     const decisions = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => /^\d{4}-/.test(name))
     expect(decisions.length).toBeGreaterThan(0)

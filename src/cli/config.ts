@@ -56,7 +56,7 @@ const wholeNumber = (what: string, least: number, most: number) =>
 
 const notSupported = z.string().refine(() => false, 'is not supported by this release: leave it unset')
 
-/** One schema for every variable (cli.md, Environment): its name, rule and default. */
+/** One schema for every variable (docs/configuration.md): its name, rule and default. */
 const environment = z.object({
   DASH_DATA_DIR: z.string().optional(),
   DASH_DATABASE_URL: notSupported.optional(),

@@ -3,7 +3,7 @@ import { configurationError } from './config.ts'
 import type { Config } from './config.ts'
 
 /**
- * Makes sure that the data folder and the object store's folder are there (decisions.md, part 5).
+ * Makes sure that the data folder and the object store's folder are there (docs/configuration.md).
  *
  * @param creates true for commands that found a data folder; others create only the default one, because a named
  *   folder that is missing is a disk that is not mounted, and must not be taken for an empty archive

@@ -1,6 +1,6 @@
 import { Refusal } from '../domain/refusal.ts'
 
-/** Exit codes (cli.md, Conventions). */
+/** Exit codes (docs/troubleshooting.md). */
 export const EXIT = {
   done: 0,
   failed: 1,

@@ -45,7 +45,7 @@ function releaseVersion(): string {
  * Parses a command line and runs its command. Each command's modules are loaded when it runs, so that help is quick.
  *
  * @param argv arguments after the program's name
- * @returns the exit code (cli.md, Conventions)
+ * @returns the exit code (docs/troubleshooting.md)
  */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   let exitCode: number = EXIT.done

@@ -1,6 +1,6 @@
 import { styleText, stripVTControlCharacters } from 'node:util'
 
-/** How a command talks: results on stdout, everything else on stderr (cli.md, Conventions). */
+/** How a command talks: results on stdout, everything else on stderr (docs/operations.md). */
 export interface Terminal {
   /** The one result of a command: a JSON document under `--json`, else its line; under `--quiet` no line. */
   result: (json: unknown, line: string) => void

@@ -1,6 +1,6 @@
 /**
  * Days and instants. A day is a `YYYY-MM-DD` string in UTC; an instant is integer epoch milliseconds.
- * Instants are never compared as text (decisions.md, part 3).
+ * Instants are never compared as text (docs/ranking.md).
  */
 
 /** A UTC calendar day, `YYYY-MM-DD`. */

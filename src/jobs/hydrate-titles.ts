@@ -14,7 +14,7 @@ export interface TitlePorts {
 
 /**
  * Ranks a window, asking the owning sources for every title the ranking needs and nobody has verified yet
- * (decisions.md, part 3, rule 7). Each answer is kept at once, so that none is asked for twice.
+ * (docs/ranking.md, rule 7). Each answer is kept at once, so that none is asked for twice.
  *
  * @param keep false for a dry run, which writes nothing
  * @throws Refusal `source_unavailable` or `title_not_vouched`: the first that occurs ends the whole ranking

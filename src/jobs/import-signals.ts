@@ -3,7 +3,7 @@ import type { Signal } from '../domain/feed/signal.ts'
 import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 
-/** What happened to a set of files: the JSON result of `import signals` (cli.md). */
+/** What happened to a set of files: the JSON result of `import signals` (docs/importing.md). */
 export interface ImportReport {
   files: number
   /** Every line that is not blank, bad ones too. */
@@ -44,7 +44,7 @@ const UNKNOWN_NAMES_KEPT = 1_000
 const OTHER_UNKNOWN_NAMES = '(other names)'
 
 /**
- * Imports daily signals (decisions.md, part 2). Under `abort` a file with any bad row is read to its end, reported,
+ * Imports daily signals (docs/importing.md). Under `abort` a file with any bad row is read to its end, reported,
  * and left out whole; under `skip` its good rows are imported. Other files are not affected. Idempotent.
  */
 export async function importSignals(

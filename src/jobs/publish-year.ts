@@ -49,7 +49,7 @@ export interface PublishOptions {
   signal: AbortSignal
 }
 
-/** The JSON result of `publish-year` (cli.md). */
+/** The JSON result of `publish-year` (docs/publishing.md). */
 export interface PublishReport {
   job: 'publish-year'
   outcome: 'published' | 'already-published' | 'failed' | 'gap' | 'dry-run'
@@ -78,7 +78,7 @@ type LeaseRefusal = 'lease_held' | 'lease_lost'
 const SEAL_TRIES = 5
 
 /**
- * Publishes the Year of the last completed UTC day (decisions.md, part 4). The order of effects can be cut anywhere:
+ * Publishes the Year of the last completed UTC day (docs/publishing.md). The order of effects can be cut anywhere:
  * count the attempt, object durable, manifest row (the commit point), head, report.
  *
  * @throws Refusal `lease_held` or `lease_lost` when another publisher works, `storage_*` when the archive cannot be

@@ -7,7 +7,7 @@ export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
 /**
  * Mounts `/healthz`, which does no I/O, and `/readyz`, which is 503 until every store is reachable with its
- * migrations applied, and while the server drains (cli.md).
+ * migrations applied, and while the server drains (docs/operations.md).
  */
 export function mountHealth(app: H3, checks: ReadinessChecks, isDraining: () => boolean, log: Log): void {
   app.get('/healthz', (event) => respondJson(event, 200, NO_STORE, { status: 'ok' }))

@@ -21,9 +21,9 @@ export interface ListenOptions {
   port: number
   log: Log
   isDraining: () => boolean
-  /** Time for a request's headers to arrive (cli.md: 10 s). */
+  /** Time for a request's headers to arrive (docs/operations.md: 10 s). */
   headersTimeoutMs: number
-  /** Time for a whole request to arrive, body included (cli.md: 15 s). */
+  /** Time for a whole request to arrive, body included (docs/operations.md: 15 s). */
   requestTimeoutMs: number
 }
 

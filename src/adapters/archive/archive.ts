@@ -14,7 +14,7 @@ const headFile = z.strictObject({
 
 /**
  * The archive on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
- * (decisions.md, part 4). Only raw reads and writes: unstorage's others re-parse JSON and change bytes.
+ * (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes.
  */
 export function unstorageArchive(storage: Storage): Archive {
   const read = async (key: string): Promise<Uint8Array | null> => {

@@ -48,7 +48,7 @@ const INSERT_DAYS = `
 
 /**
  * Stores a batch in one write transaction. A later row of the same (source, sourceId, day) replaces the values, within
- * the batch as across batches (decisions.md, part 2); each row counts as if it came alone.
+ * the batch as across batches (docs/importing.md); each row counts as if it came alone.
  */
 export async function importSignals(client: Client, batch: readonly Signal[]): Promise<ImportCounts> {
   const { first, last, counts } = fold(batch)

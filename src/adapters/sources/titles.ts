@@ -72,7 +72,7 @@ const OWNERS: Record<NewsSource, Owner> = {
   },
 }
 
-/** The owning sources' own APIs, asked for one item's title by its own id (decisions.md, part 3, rule 7). */
+/** The owning sources' own APIs, asked for one item's title by its own id (docs/ranking.md, rule 7). */
 export function sourceTitles(dispatcher: Dispatcher, urls: SourceUrls): TitleSource {
   return {
     async title({ source, sourceId }, signal) {

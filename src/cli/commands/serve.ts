@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { openStores } from '../wire.ts'
 
-/** Times a request may take to arrive (cli.md, Paths of the server). */
+/** Times a request may take to arrive (docs/operations.md). */
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
 

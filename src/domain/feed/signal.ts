@@ -4,7 +4,7 @@ import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { isKnownSource, SAVE_KEY_MAX_LENGTH, saveKey } from './source.ts'
 
-/** One observation of one event on one UTC day (decisions.md, part 2). */
+/** One observation of one event on one UTC day (docs/importing.md). */
 export interface Signal {
   source: string
   sourceId: string
@@ -51,7 +51,7 @@ const signalRow = z.object({
 })
 
 /**
- * One decoded NDJSON row to a signal, or why not (decisions.md, part 2; cli.md, `import signals`).
+ * One decoded NDJSON row to a signal, or why not (docs/importing.md).
  *
  * @param row the value JSON.parse gave for the line
  * @param vouchedProvenance provenance that vouches for rows without their own, `<source>:<channel>`, or null

@@ -1,5 +1,5 @@
 /**
- * Names of sources and of what derives from them (decisions.md, part 1).
+ * Names of sources and of what derives from them (docs/importing.md).
  */
 
 /** The three news sources, whose events compete in `popular`. */

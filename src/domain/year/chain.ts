@@ -13,7 +13,7 @@ import type {
 } from './ledger.ts'
 
 /**
- * The chain (decisions.md, part 4): every entry's leaf covers all of its columns and the leaf before it, one
+ * The chain (docs/publishing.md): every entry's leaf covers all of its columns and the leaf before it, one
  * seal covers the legacy ledger, and a head outside the database pins the end.
  */
 

@@ -17,7 +17,7 @@ export interface SourceObservation {
 }
 
 /**
- * The `coverage` of a publication (decisions.md, part 3). News sources always appear, others when observed.
+ * The `coverage` of a publication (docs/ranking.md). News sources always appear, others when observed.
  */
 export function coverageOf(
   window: YearWindow,

@@ -21,7 +21,7 @@ export interface SealedYear {
 }
 
 /**
- * The publication's bytes (decisions.md, part 3): UTF-8 JSON, keys in the contract's order, no indentation, no
+ * The publication's bytes (docs/ranking.md): UTF-8 JSON, keys in the contract's order, no indentation, no
  * trailing newline. The same arguments give the same bytes.
  *
  * @param generatedAt when the ranking was made
@@ -67,7 +67,7 @@ export function sealYear(
 }
 
 /**
- * Proves stored bytes to be the publication a manifest names (year-feed-history.md, part 4): digest, size, and
+ * Proves stored bytes to be the publication a manifest names (docs/history-api.md): digest, size, and
  * every identity field of the envelope; for version 3 also the whole payload's schema, title evidence included.
  *
  * @param bytes as the object store returned them, or null when the object is absent

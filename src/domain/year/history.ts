@@ -3,13 +3,13 @@ import { parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { HistoryRefusal } from './refusals.ts'
 
-/** How far ahead of now a question may lie; exactly this much is allowed (decisions.md, part 5). */
+/** How far ahead of now a question may lie; exactly this much is allowed (docs/history-api.md). */
 const FUTURE_TOLERANCE_MS = 300_000
 
 const AT_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/
 
 /**
- * The question a history request asks (year-feed-history.md, part 4; decisions.md, part 5).
+ * The question a history request asks (docs/history-api.md).
  *
  * @param params the query as parsed; a name given twice is invalid
  * @param now answers `at` when it is absent

@@ -1,7 +1,7 @@
 import type { Day, Instant } from '../time.ts'
 
 /**
- * The words of the ledger (decisions.md, parts 3 and 4). Rows are what the database holds; entries are what a
+ * The words of the ledger (docs/publishing.md). Rows are what the database holds; entries are what a
  * proved row means.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Midpoint empirical percentiles (decisions.md, part 3, rules 4 and 5): `p = (L + E/2) / n`, where `L` members
+ * Midpoint empirical percentiles (docs/ranking.md, rules 4 and 5): `p = (L + E/2) / n`, where `L` members
  * rank below, `E` rank equal (itself included), of `n`.
  *
  * @param members any order; not changed

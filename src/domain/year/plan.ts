@@ -3,13 +3,13 @@ import type { Day, Instant } from '../time.ts'
 import type { Attempt, GapReason, LedgerEntry, Manifest } from './ledger.ts'
 import type { TimelineItem } from './chain.ts'
 
-/** Attempts an as-of day has, over all runs and machines (year-feed-history.md, part 3). */
+/** Attempts an as-of day has, over all runs and machines (docs/publishing.md). */
 export const ATTEMPTS_PER_DAY = 3
 
-/** A commit this much later than its `publishedAt` is abandoned and sealed anew (decisions.md, part 4). */
+/** A commit this much later than its `publishedAt` is abandoned and sealed anew (docs/publishing.md). */
 export const COMMIT_WITHIN_MS = 10_000
 
-/** How long a publisher's lease lasts without renewal (decisions.md, part 4). */
+/** How long a publisher's lease lasts without renewal (docs/publishing.md). */
 export const LEASE_MS = 600_000
 
 export type PublicationPlan =
@@ -43,7 +43,7 @@ export function planPublication(
 
 /**
  * The finished days before `asOfDay` that have no entry and must become gaps: all since the last entry, or, in a
- * ledger without entries, since the first attempt ever counted (decisions.md, part 4).
+ * ledger without entries, since the first attempt ever counted (docs/publishing.md).
  */
 export function missedDays(
   entries: readonly LedgerEntry[],
@@ -60,7 +60,7 @@ export function missedDays(
 
 /**
  * The time already given to an entry or publication that `now` does not follow, or null when the clock may be
- * trusted. Publishing at an older time would rewrite answers already given (decisions.md, part 4).
+ * trusted. Publishing at an older time would rewrite answers already given (docs/publishing.md).
  */
 export function timeAhead(
   now: Instant,

@@ -4,7 +4,7 @@ import type { Instant } from '../time.ts'
 import { midpointPercentiles } from './percentile.ts'
 
 /**
- * The version-3 ranking (year-feed-history.md, part 2; decisions.md, part 3): a pure function of the window's
+ * The version-3 ranking (docs/ranking.md): a pure function of the window's
  * events and the titles their sources verified.
  */
 

@@ -1,4 +1,4 @@
-/** Refusal codes of `GET /api/feed/history` (year-feed-history.md, part 7): the whole, closed list. */
+/** Refusal codes of `GET /api/feed/history` (docs/history-api.md): the whole, closed list. */
 export const HISTORY_REFUSALS = [
   'invalid_sort',
   'invalid_at',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * Wire schemas of the Year publication, version 3 (year-feed-history.md, part 2; decisions.md, part 3). The job
+ * Wire schemas of the Year publication, version 3 (docs/ranking.md). The job
  * seals what fits them, the server refuses archived bytes that do not, the OpenAPI document is derived from them.
  */
 

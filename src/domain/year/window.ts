@@ -1,10 +1,10 @@
 import { addDays, DAY_MS, dayOf, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
-/** The number of complete UTC days a Year covers (year-feed-history.md, part 8). */
+/** The number of complete UTC days a Year covers (docs/ranking.md). */
 export const TARGET_DAYS = 365
 
-/** The rolling Year that ends with an as-of day (decisions.md, part 3). */
+/** The rolling Year that ends with an as-of day (docs/ranking.md). */
 export interface YearWindow {
   asOfDay: Day
   firstDay: Day

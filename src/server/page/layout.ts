@@ -3,7 +3,7 @@ import type { Html } from './html.ts'
 
 /** Said wherever a person looks while the server runs on the bundled sample. */
 const DEMO_NOTICE =
-  'DEMO: a bundled sample of real items from 2020-2021, shifted in time. Nothing here is current, and it is deleted when the server stops.'
+  'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them placed on the day they were published. Nothing here is current, and it is deleted when the server stops.'
 
 /** Same-origin only; the documentation's renderer styles its elements inline. */
 export const PAGE_HEADERS = {

@@ -25,7 +25,7 @@ const STATUS = {
   year_history_lookup_failed: { status: 503, when: 'any other failure of the lookup' },
 } satisfies Record<HistoryRefusal, { status: number; when: string }>
 
-/** `GET /api/feed/history` (year-feed-history.md, parts 4 to 8; decisions.md, part 5). */
+/** `GET /api/feed/history` (docs/history-api.md). */
 export const historyContract: Contract<HistoryRefusal> = {
   path: '/api/feed/history',
   operationId: 'getYearHistory',
