@@ -8,5 +8,7 @@ export default defineConfig({
     exclude: ['test/faults/**', 'test/page/**'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // Most of the suite waits for other processes, so that a worker a core does not keep the cores busy.
+    maxWorkers: 3,
   },
 })

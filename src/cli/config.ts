@@ -45,7 +45,11 @@ const httpUrl = z
 const fileUrl = z
   .string()
   .refine((value) => value.startsWith('file:'), 'must be a file: URL; this release has no other engine')
-  .transform((value) => toFilePath(value))
+  .transform((value, context) => {
+    const path = toFilePath(value)
+    if (path === null) context.addIssue({ code: 'custom', message: 'names no path of this machine' })
+    return path ?? ''
+  })
 
 const wholeNumber = (what: string, least: number, most: number) =>
   z
@@ -138,8 +142,13 @@ function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string>
   }
 }
 
-/** Both `file:/absolute` and the shorthand `file:relative` that the URL standard has no word for. */
-function toFilePath(value: string): string {
+/** Both `file:/absolute` and the shorthand `file:relative` that the URL standard has no word for; null for neither. */
+function toFilePath(value: string): string | null {
   const rest = value.slice('file:'.length)
-  return rest.startsWith('/') ? fileURLToPath(value) : decodeURIComponent(rest)
+  try {
+    const path = rest.startsWith('/') ? fileURLToPath(value) : decodeURIComponent(rest)
+    return path === '' || path.includes('\0') ? null : path
+  } catch {
+    return null
+  }
 }

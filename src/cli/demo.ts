@@ -99,6 +99,7 @@ async function fill(config: Config, signal: AbortSignal, note: (message: string)
     const imported = await importSignals({ feed: stores.feed, onProgress }, sample, {
       onError: 'abort',
       titleProvenance: null,
+      signal,
     })
     if (imported.errorCount > 0)
       throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
@@ -122,6 +123,7 @@ async function publishAsOf(
   const { ports, close } = publishPorts(stores, config, clockOfRun(asOfDay), () => undefined)
   try {
     const { report } = await publishYear(ports, { once: true, dryRun: false, retryDelayMs: 0, signal })
+    signal.throwIfAborted()
     if (report.outcome !== 'published')
       throw new Error(`the demo could not publish ${asOfDay}: ${report.reason}`)
   } finally {

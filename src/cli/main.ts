@@ -7,6 +7,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') process.exit(EXIT.storage)
 })
 
+// What cannot be said on standard error must not end what is being done.
+process.stderr.on('error', () => undefined)
+
 const stopping = new AbortController()
 let stoppedWith: number | null = null
 for (const [name, code] of [

@@ -151,18 +151,29 @@ async function runCommand(
     const { signal, stdin } = surroundings
     return await run({ config, terminal, signal, stdin, version: releaseVersion() })
   } catch (error) {
-    if (surroundings.signal.aborted && error === surroundings.signal.reason) {
+    if (wasStopped(error, surroundings.signal)) {
       terminal.error('stopped by a signal')
+      terminal.failure('stopped by a signal', EXIT.terminated)
       return EXIT.terminated
     }
     return reportFailure(error, terminal)
   }
 }
 
+/** True for an error that is the signal's own doing, however it was wrapped. */
+function wasStopped(error: unknown, signal: AbortSignal): boolean {
+  if (!signal.aborted) return false
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause === signal.reason || cause.name === 'AbortError') return true
+  }
+  return false
+}
+
 /** Prints an error as one line, with its stack under `--verbose`; returns its exit code. */
 function reportFailure(error: unknown, terminal: Terminal): number {
   const exitCode = exitCodeOf(error)
   terminal.error(describeError(error))
+  terminal.failure(describeError(error), exitCode)
   if (terminal.verbose || (exitCode === EXIT.internal && !(error instanceof Refusal))) {
     terminal.note(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }

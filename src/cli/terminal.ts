@@ -4,6 +4,8 @@ import { styleText, stripVTControlCharacters } from 'node:util'
 export interface Terminal {
   /** The one result of a command: a JSON document under `--json`, else its line; under `--quiet` no line. */
   result: (json: unknown, line: string) => void
+  /** Under `--json`, the one document of a command that came to no result of its own. */
+  failure: (reason: string, exitCode: number) => void
   /** Something a person should know; not under `--quiet`. */
   note: (message: string) => void
   /** An error, always. */
@@ -32,6 +34,7 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
   const interactive = stderr.isTTY && !env['CI'] && env['TERM'] !== 'dumb'
   const colored = interactive && options.color && !env['NO_COLOR']
   let progressShown = false
+  let printed = false
   const say = (message: string): void => {
     if (progressShown) stderr.write('\r\x1b[K')
     progressShown = false
@@ -41,8 +44,12 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
     json: options.json,
     verbose: options.verbose,
     result(json, line) {
+      printed = true
       if (options.json) stdout.write(`${JSON.stringify(json)}\n`)
       else if (!options.quiet) stdout.write(`${printable(line)}\n`)
+    },
+    failure(reason, exitCode) {
+      if (options.json && !printed) stdout.write(`${JSON.stringify({ error: reason, exitCode })}\n`)
     },
     note(message) {
       if (!options.quiet) say(printable(message))

@@ -7,7 +7,9 @@
  */
 export function matchesEntityTag(field: string | null, etag: string): boolean {
   if (field === null) return false
-  const tags: string[] = field.match(/"[^"]*"/g) ?? []
-  const others = field.replaceAll(/"[^"]*"/g, '').split(',')
-  return tags.includes(etag) || others.some((element) => element.trim() === '*')
+  const elements = field.match(/(?:"[^"]*"|[^",])+/g) ?? []
+  return elements.some((element) => {
+    const tag = /^(?:W\/)?("[^"]*")$/.exec(element.trim())?.[1]
+    return tag === etag || element.trim() === '*'
+  })
 }

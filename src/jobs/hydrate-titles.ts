@@ -1,7 +1,11 @@
 import { saveKey } from '../domain/feed/source.ts'
 import type { Clock, FeedStore, TitleSource } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
 import { rankYear } from '../domain/year/rank.ts'
 import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
+
+/** Time all titles of one ranking may take together. */
+const ALL_TITLES_MS = 300_000
 
 /** Questions open at one source at a time. */
 const PER_SOURCE = 4
@@ -26,6 +30,7 @@ export async function rankWithTitles(
   signal: AbortSignal,
 ): Promise<RankedYear> {
   const known = new Map<string, VerifiedTitle>()
+  const deadline = clock() + ALL_TITLES_MS
   for (;;) {
     const outcome = rankYear(events, known)
     if (outcome.do === 'ranked') return outcome.year
@@ -33,6 +38,9 @@ export async function rankWithTitles(
     for (const [key, title] of stored) known.set(key, title)
     const missing = outcome.events.filter(({ source, sourceId }) => !stored.has(saveKey(source, sourceId)))
     await askAll(missing, signal, async (event, until) => {
+      if (clock() > deadline) {
+        throw new Refusal('source_unavailable', `the titles asked for took more than ${ALL_TITLES_MS} ms`)
+      }
       const title = await titles.title(event, until)
       if (keep) await feed.saveVerifiedTitle(event.source, event.sourceId, title, clock())
       known.set(saveKey(event.source, event.sourceId), title)

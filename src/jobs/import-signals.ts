@@ -26,6 +26,8 @@ export interface ImportReport {
 
 export interface ImportOptions {
   onError: 'abort' | 'skip'
+  /** Ends the import between two batches; what was stored stays. */
+  signal: AbortSignal
   /** Vouches for the titles of rows that have no provenance of their own; null vouches for none. */
   titleProvenance: string | null
 }
@@ -94,6 +96,7 @@ async function* signalBatches(
   let batch: Signal[] = []
   try {
     for await (const lines of source.lines()) {
+      options.signal.throwIfAborted()
       for (const line of lines) {
         const parsed = parseLine(line, options.titleProvenance)
         tally?.count(source.name, line.number, parsed)
@@ -152,8 +155,9 @@ class Tally {
     this.report.rows += 1
     if (parsed.kind === 'signal' && parsed.vouched) this.report.vouched += 1
     if (parsed.kind === 'unknown-source') {
-      const known = this.#unknown.has(parsed.source) || this.#unknown.size < UNKNOWN_NAMES_KEPT
-      const name = known ? parsed.source : OTHER_UNKNOWN_NAMES
+      const named = shorten(parsed.source)
+      const known = this.#unknown.has(named) || this.#unknown.size < UNKNOWN_NAMES_KEPT
+      const name = known ? named : OTHER_UNKNOWN_NAMES
       this.#unknown.set(name, (this.#unknown.get(name) ?? 0) + 1)
     }
     if (parsed.kind === 'bad') {
@@ -164,7 +168,8 @@ class Tally {
 
   fail(file: string, line: number | null, reason: string): void {
     this.report.errorCount += 1
-    if (this.report.errors.length < ERRORS_KEPT) this.report.errors.push({ file, line, reason })
+    if (this.report.errors.length < ERRORS_KEPT)
+      this.report.errors.push({ file, line, reason: shorten(reason) })
   }
 
   add(counts: { inserted: number; replaced: number; unchanged: number }): void {
@@ -183,4 +188,12 @@ class Tally {
     this.report.unknownSources = Object.fromEntries(this.#unknown)
     return this.report
   }
+}
+
+/** Longest name or reason kept, in characters: input is not to be repeated at length. */
+const TEXT_MAX_LENGTH = 300
+
+function shorten(text: string): string {
+  const characters = text.length > TEXT_MAX_LENGTH ? Array.from(text.slice(0, 2 * TEXT_MAX_LENGTH)) : []
+  return characters.length > TEXT_MAX_LENGTH ? `${characters.slice(0, TEXT_MAX_LENGTH).join('')}…` : text
 }

@@ -77,6 +77,11 @@ type LeaseRefusal = 'lease_held' | 'lease_lost'
 /** Sealing again when a commit came too late is bounded; a machine this slow fails the attempt instead. */
 const SEAL_TRIES = 5
 
+/** The report of a run that ended before it could make one, for the same as-of day. */
+export function failedReport(now: Instant, startedAt: Instant, reason: string): PublishReport {
+  return { ...emptyReport('failed', lastCompleteDay(startedAt)), durationMs: now - startedAt, reason }
+}
+
 /**
  * Publishes the Year of the last completed UTC day (docs/publishing.md). The order of effects can be cut anywhere:
  * count the attempt, object durable, manifest row (the commit point), head, report.
@@ -160,8 +165,20 @@ class PublishRun {
       this.#ports.onProgress(
         `attempt ${plan.attempt} failed (${result.report.reason}); the next in ${seconds} s`,
       )
-      await this.#ports.sleep(this.#options.retryDelayMs, this.#options.signal)
+      if (!(await this.#pause())) return result
       proved = await this.#prove()
+    }
+  }
+
+  /** False when the run was told to stop. */
+  async #pause(): Promise<boolean> {
+    const { signal, retryDelayMs } = this.#options
+    try {
+      await this.#ports.sleep(retryDelayMs, signal)
+      return true
+    } catch (error) {
+      if (!signal.aborted) throw error
+      return false
     }
   }
 
@@ -311,22 +328,25 @@ class PublishRun {
   }
 
   #report(outcome: PublishReport['outcome'], facts: Partial<PublishReport>): PublishResult {
-    const report: PublishReport = {
-      job: 'publish-year',
-      outcome,
-      asOfDay: this.#asOfDay,
-      attempt: null,
-      publicationId: null,
-      sha256: null,
-      byteSize: null,
-      publishedAt: null,
-      items: null,
-      coverage: null,
-      durationMs: 0,
-      reason: null,
-      ...facts,
-    }
+    const report = { ...emptyReport(outcome, this.#asOfDay), ...facts }
     return { report: { ...report, durationMs: this.#ports.clock() - this.#startedAt }, cause: null }
+  }
+}
+
+function emptyReport(outcome: PublishReport['outcome'], asOfDay: Day): PublishReport {
+  return {
+    job: 'publish-year',
+    outcome,
+    asOfDay,
+    attempt: null,
+    publicationId: null,
+    sha256: null,
+    byteSize: null,
+    publishedAt: null,
+    items: null,
+    coverage: null,
+    durationMs: 0,
+    reason: null,
   }
 }
 
@@ -339,8 +359,10 @@ function contents({ envelope }: SealedYear): Partial<PublishReport> {
   return { items: countItems(envelope.feed), coverage: envelope.coverage }
 }
 
+/** One line: a refusal's detail, or what lies at the bottom of a fault, since wrappers repeat whole statements. */
 function messageOf(error: unknown): string {
   if (error instanceof Refusal) return error.detail ?? error.code
+  if (error instanceof Error && error.cause instanceof Error) return messageOf(error.cause)
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -1,4 +1,5 @@
 import type { H3, H3Event } from 'h3'
+import { coalesce } from './coalesce.ts'
 import type { Log } from './log.ts'
 import { NO_STORE, respondJson } from './respond.ts'
 
@@ -11,17 +12,15 @@ export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
  */
 export function mountHealth(app: H3, checks: ReadinessChecks, isDraining: () => boolean, log: Log): void {
   app.get('/healthz', (event) => respondJson(event, 200, NO_STORE, { status: 'ok' }))
-  app.get('/readyz', (event) => readiness(event, checks, isDraining, log))
+  const look = coalesce(() => runChecks(checks, log))
+  app.get('/readyz', async (event) => answer(event, await look(), isDraining()))
 }
 
-async function readiness(
-  event: H3Event,
-  checks: ReadinessChecks,
-  isDraining: () => boolean,
-  log: Log,
-): Promise<Response> {
-  const results = await Promise.all(
-    Object.entries(checks).map(async ([name, check]): Promise<[string, 'ok' | 'unavailable']> => {
+type CheckResults = [name: string, result: 'ok' | 'unavailable'][]
+
+async function runChecks(checks: ReadinessChecks, log: Log): Promise<CheckResults> {
+  return Promise.all(
+    Object.entries(checks).map(async ([name, check]): Promise<CheckResults[number]> => {
       try {
         await check()
         return [name, 'ok']
@@ -31,10 +30,11 @@ async function readiness(
       }
     }),
   )
+}
+
+function answer(event: H3Event, results: CheckResults, draining: boolean): Response {
   const ready = results.every(([, result]) => result === 'ok')
-  const status = isDraining() ? 'draining' : ready ? 'ready' : 'unavailable'
-  return respondJson(event, status === 'ready' ? 200 : 503, NO_STORE, {
-    status,
-    checks: Object.fromEntries(results),
-  })
+  const status = draining ? 'draining' : ready ? 'ready' : 'unavailable'
+  const body = { status, checks: Object.fromEntries(results) }
+  return respondJson(event, status === 'ready' ? 200 : 503, NO_STORE, body)
 }

@@ -1,4 +1,4 @@
-import { createServer } from 'node:net'
+import { createServer, Server as NetServer } from 'node:net'
 import type { Socket } from 'node:net'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { H3 } from 'h3'
@@ -171,7 +171,8 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSoc
 async function close(server: Server, sockets: OpenSockets, graceMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
-    server.close(() => {
+    // The HTTP server's own close would destroy sockets whose last answer is not yet with the kernel.
+    NetServer.prototype.close.call(server, () => {
       clearTimeout(deadline)
       resolve()
     })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ import type { PublishReport } from '../../src/jobs/publish-year.ts'
 import { localSource } from '../support/local-source.ts'
 import { holdExclusively } from '../support/lock.ts'
 import { storiesOf } from '../support/ndjson.ts'
-import { dash, exitOf, serve, temporaryFolder, unprivileged } from '../support/dash.ts'
+import { dash, exitOf, serve, startDash, temporaryFolder, unprivileged } from '../support/dash.ts'
 
 /** Rows of the last completed UTC day, as the program itself sees it. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
@@ -37,6 +37,19 @@ async function publish(data: string, args: string[] = [], env: Record<string, st
 }
 
 describe('import signals', () => {
+  test('ends at the first signal while it reads standard input, and leaves no copy of it behind', async () => {
+    const folder = temporaryFolder()
+    const child = startDash(['import', 'signals', '-', '--data-dir', join(folder, 'data')], {
+      env: { TMPDIR: folder },
+    })
+    child.stdin?.write(`${rows(1)}\n`)
+    while (!readdirSync(folder).some((name) => name.startsWith('dash-input-')))
+      await new Promise(setImmediate)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).toBe(143)
+    expect(readdirSync(folder).filter((name) => name.startsWith('dash-input-'))).toEqual([])
+  })
+
   test('creates the folder it is given, takes gzip and standard input, and prints one line', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'day.ndjson')
@@ -153,6 +166,19 @@ describe('publish-year', () => {
     ])
   })
 
+  test('ends with 143 and its report when it is told to stop between two attempts', async () => {
+    const data = await filledFolder({ titleProvenance: undefined })
+    const child = startDash(['publish-year', '--data-dir', data, '--json'], {
+      env: { DASH_HN_URL: 'http://127.0.0.1:1/v0' },
+    })
+    const stdout = once(child.stdout ?? child, 'data')
+    while (!String(await once(child.stderr ?? child, 'data')).includes('the next in 60 s')) continue
+    child.kill('SIGTERM')
+    const [report] = (await stdout) as [Buffer]
+    expect(JSON.parse(report.toString())).toMatchObject({ outcome: 'failed', attempt: 1 })
+    expect(await exitOf(child)).toBe(143)
+  })
+
   test('ends with 75 and the holder while another publisher works', async () => {
     let ask: (unanswered: ServerResponse) => void = () => undefined
     const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
@@ -218,6 +244,18 @@ describe('serve', () => {
       ])
       expect((await ask()).status).toBe(200)
     }
+  })
+
+  test('goes on, and ends when it is told to, while its log cannot be written', async () => {
+    const data = await filledFolder()
+    const child = startDash(['serve', '--port', '0', '--data-dir', data, '--json'], {
+      stderrFile: '/dev/full',
+    })
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]
+    const { url } = JSON.parse(line.toString()) as { url: string }
+    for (let request = 0; request < 30; request += 1) expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).toBe(0)
   })
 
   test('says that a port is taken and ends with 69', async () => {

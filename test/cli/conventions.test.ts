@@ -56,6 +56,17 @@ describe('the configuration', () => {
     },
   )
 
+  test.each(['file://nas/x', 'file:%zz', 'file:/a%2Fb', 'file:/tmp/a%00b', 'file:', 's3://bucket'])(
+    'refuses the store URL %s',
+    async (url) => {
+      const { code, stderr } = await dash(['publish-year'], {
+        env: { DASH_STORE_URL: url },
+        cwd: temporaryFolder(),
+      })
+      expect([code, stderr]).toEqual([78, expect.stringContaining(JSON.stringify(url))])
+    },
+  )
+
   test('prefers flags to the environment, that to the env file, and that to the default', async () => {
     const folder = temporaryFolder()
     const dirs = ['flag', 'env', 'file'].map((name) => join(folder, name))
@@ -103,6 +114,24 @@ test('a reader that goes away ends the program quietly', async () => {
   child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   const code = await new Promise((resolve) => child.once('close', resolve))
   expect([code, stderr]).toEqual([0, ''])
+})
+
+test('a command that fails before it has a result still prints one JSON document under --json', async () => {
+  const missing = join(temporaryFolder(), 'unmounted')
+  for (const command of [['publish-year'], ['serve', '--port', '0']]) {
+    const { code, stdout } = await dash([...command, '--json', '--data-dir', missing])
+    expect([code, JSON.parse(stdout)]).toEqual([
+      78,
+      { error: expect.stringContaining(missing) as string, exitCode: 78 },
+    ])
+  }
+})
+
+test('a title provenance that could vouch for nothing is a slip of the command line', async () => {
+  const { code, stderr } = await dash(['import', 'signals', 'x', '--title-provenance', 'foo'], {
+    cwd: temporaryFolder(),
+  })
+  expect([code, stderr]).toEqual([64, expect.stringContaining('--title-provenance "foo"')])
 })
 
 test('an unwritable data folder is a storage error that names the file', async () => {

@@ -9,8 +9,11 @@ import { dash, exitOf, PROGRAM, startDash, temporaryFolder } from '../support/da
 import { storiesOf } from '../support/ndjson.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
-/** The system calls by which a publish changes anything on disk. */
-const CALLS = 'openat,write,pwrite64,fsync,fdatasync,ftruncate,link,unlink,mkdir'
+/**
+ * The system calls by which a publish changes what is on disk, but for `write`, by which the runtime also wakes its own
+ * threads, so that its count is not the same in every run; objects are written between two of these.
+ */
+const CALLS = 'pwrite64,fsync,fdatasync,ftruncate,link,unlink,mkdir'
 
 async function preparedFolder(): Promise<{ folder: string; day: string }> {
   const day = lastCompleteDay(Date.now())
@@ -80,7 +83,7 @@ test('a publish killed at any of its system calls leaves a sound archive, and th
   const rehearsal = `${folder}-rehearsal`
   cpSync(folder, rehearsal, { recursive: true })
   const moments = momentsOf(rehearsal)
-  expect(moments.length).toBeGreaterThan(40)
+  expect(moments.length).toBeGreaterThan(25)
   const table: Step[] = []
   for (const [number, { call, nth, line }] of moments.entries()) {
     const copy = `${folder}-${number}`
@@ -90,8 +93,7 @@ test('a publish killed at any of its system calls leaves a sound archive, and th
     expect(killed.signal ?? killed.status, where).toBe('SIGKILL')
     const after = await audit(copy, day)
     expect(after, where).toMatchObject({ sound: true, gaps: [] })
-    // Acknowledged is what was printed: a killed run printed nothing, so nothing acknowledged can be missing.
-    expect(killed.stdout, where).toBe('')
+    if (killed.stdout !== '') expect(after.publications, `acknowledged: ${where}`).toEqual([day])
     noteStep(table, placeOf(line), after.publications.length === 1 ? 'published' : 'nothing published')
     const next = await dash(['publish-year', '--once', '--json', '--data-dir', copy])
     const { outcome } = JSON.parse(next.stdout) as PublishReport
@@ -129,7 +131,7 @@ test('twenty publishers started together have one winner', async () => {
     Array.from({ length: 20 }, () => dash(['publish-year', '--once', '--json', '--data-dir', folder])),
   )
   const outcomes = runs.map(({ code, stdout }) =>
-    stdout === '' ? `exit ${code}` : (JSON.parse(stdout) as PublishReport).outcome,
+    code !== 0 ? `exit ${code}` : (JSON.parse(stdout) as PublishReport).outcome,
   )
   expect(outcomes.filter((outcome) => outcome === 'published')).toHaveLength(1)
   for (const outcome of outcomes) expect(['published', 'already-published', 'exit 75']).toContain(outcome)
@@ -149,8 +151,9 @@ test('an import killed at any moment loses nothing that a second import does not
     const child = startDash(args)
     const size = (): number => statSync(join(data, 'feed.db'), { throwIfNoEntry: false })?.size ?? 0
     const before = size()
-    // Each run is killed once it has stored something new, wherever it is by then.
-    while (size() === before && child.exitCode === null) await new Promise((resolve) => setImmediate(resolve))
+    // The file grows with each commit, by less than this: each run is killed when it has stored at least one batch.
+    while (size() < before + 1_500_000 && child.exitCode === null)
+      await new Promise((resolve) => setImmediate(resolve))
     child.kill('SIGKILL')
     await exitOf(child)
     const { events } = await reopenWorkspace(data).feed.readWindow(windowEnding(day))

@@ -38,6 +38,7 @@ function run(
   return importSignals({ feed, onProgress: () => undefined }, sources, {
     onError: 'abort',
     titleProvenance: null,
+    signal: new AbortController().signal,
     ...options,
   })
 }
@@ -105,6 +106,14 @@ test('rows of unknown sources are counted by name, outside the errors and the sk
     ['__proto__', 1],
   ])
   expect(report).toMatchObject({ rows: 4, inserted: 1, skipped: 0, errorCount: 0, failedFiles: 0 })
+})
+
+test('long names and reasons are cut before they are kept', async () => {
+  const name = 'x'.repeat(100_000)
+  const lines = [good('1', { source: name }), good('2', { titleProvenance: name })]
+  const report = await run(await openWorkspace(), [file('a', ...lines)])
+  expect(Object.keys(report.unknownSources).map((key) => key.length)).toEqual([301])
+  expect(report.errors[0]?.reason.length).toBe(301)
 })
 
 test('a vouched provenance is counted, and refused for rows of another source', async () => {

@@ -389,7 +389,7 @@ describe('a publisher that was overtaken', () => {
         const grant = await workspace.ledger.takeLease(
           { name: 'another', process: null },
           clock(),
-          1,
+          LEASE_MS,
           () => false,
         )
         expect(grant.granted).toBe(false)

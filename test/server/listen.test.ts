@@ -91,6 +91,25 @@ describe('closing', () => {
     await closed
   })
 
+  test('gives a reader who is slow the whole of an answer that was already made', async () => {
+    const body = 'x'.repeat(8 * 1024 * 1024)
+    const app = new H3()
+    app.get('/', (event) => respondText(event, 200, {}, 'text/plain', body))
+    const server = await running(app)
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    let bytes = 0
+    await once(socket, 'readable')
+    socket.pause()
+    const closed = server.close(20_000)
+    await new Promise((resolve) => setImmediate(resolve))
+    socket.on('data', (chunk: Buffer) => (bytes += chunk.byteLength))
+    socket.resume()
+    await once(socket, 'end')
+    await closed
+    expect(bytes).toBeGreaterThan(body.length)
+  })
+
   test('cuts what is still open when its time is over', async () => {
     const { app, started } = slowApp()
     const server = await running(app)

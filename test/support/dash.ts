@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,6 +22,8 @@ export interface RunOptions {
   stdin?: string | Buffer
   /** Runs as this user; only root may ask for another. */
   uid?: number
+  /** Where standard error goes instead of to the test. */
+  stderrFile?: string
 }
 
 /** Runs the program as a user whom file modes bind; they do not bind root. */
@@ -35,9 +37,13 @@ export function temporaryFolder(): string {
 }
 
 /** Starts the program with nothing of this process's environment but the path. */
-export function startDash(args: readonly string[], { env = {}, cwd, uid }: RunOptions = {}): ChildProcess {
+export function startDash(
+  args: readonly string[],
+  { env = {}, cwd, uid, stderrFile }: RunOptions = {},
+): ChildProcess {
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     cwd: cwd ?? tmpdir(),
+    stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],
     env: { PATH: process.env['PATH'] ?? '', ...env },
     ...(uid === undefined ? {} : { uid, gid: uid }),
   })

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { and, eq, gt, isNull, max, sql } from 'drizzle-orm'
+import type { InValue, Transaction } from '@libsql/client'
+import { and, eq, getTableColumns, gt, isNull, max, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import type { Clock, Ledger } from '../../domain/ports.ts'
+import type { AppendRefusal, Clock, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
+import type { LedgerRow } from '../../domain/year/ledger.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import type { Database } from '../libsql/database.ts'
-import { decodeJsonRows } from '../libsql/json-rows.ts'
+import { isBusy } from '../libsql/guard.ts'
+import { decodeJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
 import { rowReader, selectAllAsJson, selectRows } from './rows.ts'
 import { attempts, entries, lease, legacyPublications } from './schema.ts'
 
@@ -52,7 +55,9 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
       database.use(({ orm }) =>
         orm.transaction(async (transaction) => {
           const [held] = await selectRows(transaction, lease, 'id', undefined)
-          const free = !held || held.expiresAt <= now || (held.process !== null && isDead(held.process))
+          // A lease that ends later than any could was taken by a clock that was ahead; twice its length allows for skew.
+          const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
+          const free = ended || (held.process !== null && isDead(held.process))
           if (!free) {
             return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
           }
@@ -109,24 +114,25 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
       }),
 
     append: (row, { token, clock, withinMs }) =>
-      database.use(({ orm }) =>
-        orm.transaction(async (transaction) => {
-          const [newest] = await transaction.select({ seq: max(entries.seq) }).from(entries)
-          const [last] = await selectRows(transaction, entries, 'seq', eq(entries.seq, row.seq - 1))
-          const follows =
-            (newest?.seq ?? 0) === row.seq - 1 && (last?.leaf ?? GENESIS_LEAF) === row.previousLeaf
-          if (!follows) return 'ledger-moved'
-          if (row.publishedAt !== null && row.publishedAt <= (await lastPublishedAt(transaction))) {
-            return 'clock-went-back'
-          }
+      database.use(async ({ client }) => {
+        const transaction = await client.transaction('write')
+        try {
           const now = clock()
-          if (!(await holdsLease(transaction, token, now))) return 'lease-lost'
-          if (now < row.recordedAt) return 'clock-went-back'
-          if (now - row.recordedAt > withinMs) return 'too-late'
-          await transaction.insert(entries).values(row)
+          const refusal = await appendRefusal(transaction, row, token, now, withinMs)
+          if (refusal !== null) {
+            await transaction.rollback()
+            return refusal
+          }
+          await transaction.execute(insertEntry(row))
+          // A reader can hold the commit up; it must not come later than the row allows.
+          await transaction.commitWithin(withinMs - (now - row.recordedAt))
           return null
-        }),
-      ),
+        } catch (error) {
+          transaction.close()
+          if (isBusy(error)) return 'too-late'
+          throw error
+        }
+      }),
 
     ping: () =>
       database.use(async ({ orm }) => {
@@ -143,8 +149,45 @@ async function holdsLease(orm: Orm, token: string, now: number): Promise<boolean
   return held.length === 1
 }
 
-async function lastPublishedAt(orm: Orm): Promise<number> {
-  const [own] = await orm.select({ at: max(entries.publishedAt) }).from(entries)
-  const [legacy] = await orm.select({ at: max(legacyPublications.publishedAt) }).from(legacyPublications)
-  return Math.max(own?.at ?? Number.NEGATIVE_INFINITY, legacy?.at ?? Number.NEGATIVE_INFINITY)
+/** Why a row may not be appended now, judged inside the transaction that would append it. */
+async function appendRefusal(
+  transaction: Pick<Transaction, 'execute'>,
+  row: LedgerRow,
+  token: string,
+  now: number,
+  withinMs: number,
+): Promise<AppendRefusal | null> {
+  const [newest] = (await transaction.execute('SELECT max(seq) AS seq FROM entries')).rows
+  const last = await selectJsonRows(transaction, SELECT_LEAF, [row.seq - 1], 'the ledger')
+  const lastLeaf = last[0]?.[0] ?? GENESIS_LEAF
+  if (Number(newest?.['seq'] ?? 0) !== row.seq - 1 || lastLeaf !== row.previousLeaf) return 'ledger-moved'
+  const [published] = (await transaction.execute(SELECT_LAST_PUBLISHED)).rows
+  const lastPublishedAt = published?.['at'] ?? null
+  if (row.publishedAt !== null && lastPublishedAt !== null && row.publishedAt <= Number(lastPublishedAt)) {
+    return 'clock-went-back'
+  }
+  const held = await transaction.execute({ sql: SELECT_HELD_LEASE, args: [token, now] })
+  if (held.rows.length !== 1) return 'lease-lost'
+  if (now < row.recordedAt) return 'clock-went-back'
+  return now - row.recordedAt > withinMs ? 'too-late' : null
+}
+
+const SELECT_LEAF = 'SELECT CAST(json_group_array(json_array(leaf)) AS BLOB) FROM entries WHERE seq = ?'
+
+const SELECT_LAST_PUBLISHED = `
+  SELECT max(at) AS at FROM (
+    SELECT max(published_at) AS at FROM entries UNION ALL SELECT max(published_at) FROM legacy_publications
+  )`
+
+const SELECT_HELD_LEASE = 'SELECT id FROM lease WHERE token = ? AND expires_at > ?'
+
+function insertEntry(row: LedgerRow): { sql: string; args: InValue[] } {
+  const columns = Object.entries(getTableColumns(entries))
+  const names = columns.map(([, { name }]) => name).join(', ')
+  const marks = columns.map(() => '?').join(', ')
+  const values = new Map<string, InValue>(Object.entries(row))
+  return {
+    sql: `INSERT INTO entries (${names}) VALUES (${marks})`,
+    args: columns.map(([property]) => values.get(property) ?? null),
+  }
 }

@@ -2,12 +2,12 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
-import type { Client } from '@libsql/client'
 import { drizzle } from 'drizzle-orm/libsql'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import { Refusal } from '../../domain/refusal.ts'
 import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
 import { guardClient, isBusy } from './guard.ts'
+import type { GuardedClient } from './guard.ts'
 import { applyMigrations } from './migrate.ts'
 
 /** How to open one store's database. */
@@ -26,7 +26,7 @@ export interface DatabaseOptions {
 }
 
 interface OpenDatabase {
-  client: Client
+  client: GuardedClient
   orm: LibSQLDatabase
 }
 
@@ -45,7 +45,7 @@ export interface Database {
 export function database(options: DatabaseOptions): Database {
   const path = fileURLToPath(options.url)
   let opening: Promise<OpenDatabase> | null = null
-  let opened: { client: Client; inode: bigint } | null = null
+  let opened: { client: GuardedClient; inode: bigint } | null = null
   let existed = false
 
   const forget = (): void => {

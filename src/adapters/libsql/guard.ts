@@ -23,7 +23,7 @@ import type {
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
  */
-export function guardClient(client: Client, busyMs: number): Client {
+export function guardClient(client: Client, busyMs: number): GuardedClient {
   let last: Promise<unknown> = Promise.resolve()
 
   /** Waits for everything asked before; resolves to the function that lets the next one go. */
@@ -44,10 +44,14 @@ export function guardClient(client: Client, busyMs: number): Client {
     }
   }
 
-  /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
-  const freshly = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, busyMs, () => client.reconnect())
+  /** Until when work asked for now may go on retrying; waiting for its turn counts. */
+  const deadlineFromNow = (): number => performance.now() + busyMs
 
-  const begin = (mode: TransactionMode): Promise<Transaction> =>
+  /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
+  const freshly = <T>(work: () => Promise<T>, deadline: number): Promise<T> =>
+    retryBusy(work, deadline, () => client.reconnect())
+
+  const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     freshly(async () => {
       const open = await client.transaction(mode)
       if (mode !== 'read') return open
@@ -58,14 +62,14 @@ export function guardClient(client: Client, busyMs: number): Client {
         open.close()
         throw error
       }
-    })
+    }, deadline)
 
-  const commit = async (open: Transaction): Promise<void> => {
+  const commit: Commit = async (open, deadline) => {
     try {
       // Unlike a prepared statement, a script is reset when it fails, and so keeps no lock.
       await retryBusy(
         () => open.executeMultiple('COMMIT'),
-        busyMs,
+        deadline,
         () => undefined,
       )
     } catch (error) {
@@ -75,8 +79,12 @@ export function guardClient(client: Client, busyMs: number): Client {
     open.close()
   }
 
-  const batch = async (statements: InStatement[], mode: TransactionMode): Promise<ResultSet[]> => {
-    const open = await begin(mode)
+  const batch = async (
+    statements: InStatement[],
+    mode: TransactionMode,
+    deadline: number,
+  ): Promise<ResultSet[]> => {
+    const open = await begin(mode, deadline)
     let results
     try {
       results = await open.batch(statements)
@@ -84,7 +92,7 @@ export function guardClient(client: Client, busyMs: number): Client {
       abandon(client, open, error)
       throw error
     }
-    await commit(open)
+    await commit(open, deadlineFromNow())
     return results
   }
 
@@ -92,9 +100,10 @@ export function guardClient(client: Client, busyMs: number): Client {
   function execute(sql: string, args?: InArgs): Promise<ResultSet>
   function execute(statement: InStatement | string, args?: InArgs): Promise<ResultSet> {
     const whole = typeof statement === 'string' ? { sql: statement, args: args ?? [] } : statement
+    const deadline = deadlineFromNow()
     return alone(async () => {
-      if (QUERY_PATTERN.test(whole.sql)) return freshly(() => client.execute(whole))
-      const [result] = await batch([whole], 'write')
+      if (QUERY_PATTERN.test(whole.sql)) return freshly(() => client.execute(whole), deadline)
+      const [result] = await batch([whole], 'write', deadline)
       if (!result) throw new Error('a statement gave no result')
       return result
     })
@@ -102,11 +111,15 @@ export function guardClient(client: Client, busyMs: number): Client {
 
   return {
     execute,
-    batch: (statements, mode) => alone(() => batch(statements.map(toStatement), mode ?? 'write')),
+    batch: (statements, mode) => {
+      const deadline = deadlineFromNow()
+      return alone(() => batch(statements.map(toStatement), mode ?? 'write', deadline))
+    },
     transaction: async (mode?: TransactionMode) => {
+      const deadline = deadlineFromNow()
       const release = await turn()
       try {
-        return handOut(await begin(mode ?? 'write'), client, commit, release)
+        return handOut(await begin(mode ?? 'write', deadline), client, commit, busyMs, release)
       } catch (error) {
         release()
         throw error
@@ -129,6 +142,19 @@ export function guardClient(client: Client, busyMs: number): Client {
 /** Statements that take no lock they would have to give back by a commit of their own. */
 const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
 
+/** What the guard gives: a client whose transactions can also be committed within a time. */
+export type GuardedClient = Omit<Client, 'transaction'> & {
+  transaction(mode?: TransactionMode): Promise<GuardedTransaction>
+}
+
+interface GuardedTransaction extends Transaction {
+  /** Commits, or undoes everything and throws the busy error when that was not possible within `ms`. */
+  commitWithin(ms: number): Promise<void>
+}
+
+/** Longest the driver itself waits for a lock while a commit must not come too late. */
+const SHORT_WAIT_MS = 50
+
 /** True for a lock held by somebody else, under each code the driver reports it with. */
 export function isBusy(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -137,8 +163,7 @@ export function isBusy(error: unknown): boolean {
   return false
 }
 
-async function retryBusy<T>(work: () => Promise<T>, busyMs: number, beforeRetry: () => void): Promise<T> {
-  const deadline = performance.now() + busyMs
+async function retryBusy<T>(work: () => Promise<T>, deadline: number, beforeRetry: () => void): Promise<T> {
   for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 100)) {
     try {
       return await work()
@@ -161,13 +186,16 @@ function toStatement(statement: InStatement | [string, InArgs?]): InStatement {
   return Array.isArray(statement) ? { sql: statement[0], args: statement[1] ?? [] } : statement
 }
 
+type Commit = (open: Transaction, deadline: number) => Promise<void>
+
 /** A transaction as the caller gets it: it gives its turn back however it ends. */
 function handOut(
   open: Transaction,
   client: Client,
-  commit: (open: Transaction) => Promise<void>,
+  commit: Commit,
+  busyMs: number,
   release: () => void,
-): Transaction {
+): GuardedTransaction {
   let failure: unknown = null
   const noticing = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -194,7 +222,13 @@ function handOut(
     executeMultiple: (sql) => noticing(open.executeMultiple(sql)),
     commit: () => {
       ended = true
-      return commit(open).finally(release)
+      return commit(open, performance.now() + busyMs).finally(release)
+    },
+    commitWithin: async (ms) => {
+      ended = true
+      const deadline = performance.now() + ms
+      await open.execute(`PRAGMA busy_timeout = ${SHORT_WAIT_MS}`)
+      return commit(open, deadline).finally(release)
     },
     rollback: () => Promise.resolve().then(undo),
     close: undo,

@@ -31,41 +31,54 @@ export function openSourceAgent(): Agent {
 /**
  * One JSON answer of a source, or `null` for a 404 or 410.
  *
+ * @param timeoutMs for the whole answer, however slowly it drips in
  * @throws Refusal `source_unavailable` for everything else: not reachable, another status, too slow, too large, not JSON
  */
 export async function requestJson(
   dispatcher: Dispatcher,
   { url, body }: JsonRequest,
   signal: AbortSignal,
+  timeoutMs = ANSWER_TIMEOUT_MS,
 ): Promise<unknown> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
+  signal.throwIfAborted()
+  // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
+  const limit = new AbortController()
+  const stop = (): void => limit.abort()
+  const timer = setTimeout(stop, timeoutMs)
+  signal.addEventListener('abort', stop, { once: true })
   try {
-    const response = await request(url, {
-      dispatcher,
-      signal: limited,
-      method: body === undefined ? 'GET' : 'POST',
-      headers: {
-        accept: 'application/json',
-        'user-agent': USER_AGENT,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      body: body === undefined ? null : JSON.stringify(body),
-    })
-    if (response.statusCode !== 200) {
-      await response.body.dump()
-      if (response.statusCode === 404 || response.statusCode === 410) return null
-      throw unavailable(url, `it answered ${response.statusCode}`)
-    }
-    return JSON.parse(await readText(response.body, url)) as unknown
+    return await ask(dispatcher, { url, body }, limit.signal)
   } catch (error) {
     if (error instanceof Refusal) throw error
     signal.throwIfAborted()
-    throw unavailable(
-      url,
-      limited.aborted ? `no answer within ${ANSWER_TIMEOUT_MS} ms` : describe(error),
-      error,
-    )
+    const why = limit.signal.aborted ? `no answer within ${timeoutMs} ms` : describe(error)
+    throw unavailable(url, why, error)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
   }
+}
+
+async function ask(
+  dispatcher: Dispatcher,
+  { url, body }: JsonRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const response = await request(url, {
+    dispatcher,
+    signal,
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      accept: 'application/json',
+      'user-agent': USER_AGENT,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+  })
+  if (response.statusCode === 200) return JSON.parse(await readText(response.body, url)) as unknown
+  await response.body.dump({ limit: ANSWER_MAX_BYTES, signal })
+  if (response.statusCode === 404 || response.statusCode === 410) return null
+  throw unavailable(url, `it answered ${response.statusCode}`)
 }
 
 async function readText(body: AsyncIterable<Uint8Array>, url: string): Promise<string> {

@@ -1,3 +1,5 @@
+import { vouchingSource } from '../../domain/feed/source.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import { importSignals } from '../../jobs/import-signals.ts'
 import type { ImportOptions, ImportReport } from '../../jobs/import-signals.ts'
 import { prepareFolders } from '../data-folder.ts'
@@ -17,8 +19,9 @@ const ERRORS_SHOWN = 10
 export async function importSignalsCommand(
   { config, terminal, stdin, signal }: CommandContext,
   files: readonly string[],
-  options: ImportOptions,
+  options: Omit<ImportOptions, 'signal'>,
 ): Promise<number> {
+  requireProvenance(options.titleProvenance)
   prepareFolders(config, true)
   const inputs = await openInputs(files, stdin, signal)
   const stores = openStores(config, 'batch')
@@ -30,7 +33,7 @@ export async function importSignalsCommand(
     const { failedFiles, ...report } = await importSignals(
       { feed: stores.feed, onProgress },
       inputs.sources,
-      options,
+      { ...options, signal },
     )
     show(report, failedFiles, terminal)
     terminal.result(report, summary(report))
@@ -39,6 +42,13 @@ export async function importSignalsCommand(
     stores.close()
     await inputs.close()
   }
+}
+
+/** A value that could vouch for no row is a slip of the command line, not of every row. */
+function requireProvenance(value: string | null): void {
+  if (value === null || vouchingSource(value) !== null) return
+  const what = `--title-provenance ${JSON.stringify(value)} must be <source>:<channel>, as in hn:page-archive`
+  throw new Refusal('usage', what)
 }
 
 /** What is wrong is an error, said even under `--quiet`, when a file failed for it; else it is a note. */

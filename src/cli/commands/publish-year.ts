@@ -1,8 +1,8 @@
 import { Refusal } from '../../domain/refusal.ts'
-import { publishYear } from '../../jobs/publish-year.ts'
+import { failedReport, publishYear } from '../../jobs/publish-year.ts'
 import type { PublishReport, PublishResult } from '../../jobs/publish-year.ts'
 import { prepareFolders } from '../data-folder.ts'
-import { EXIT, exitCodeOf } from '../exit-codes.ts'
+import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { openStores, publishPorts } from '../wire.ts'
 
@@ -11,6 +11,7 @@ export async function publishYearCommand(
   { config, terminal, signal }: CommandContext,
   flags: { retryDelay: string; once: boolean; dryRun: boolean },
 ): Promise<number> {
+  const startedAt = Date.now()
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
   prepareFolders(config, false)
   const stores = openStores(config, 'batch')
@@ -21,6 +22,10 @@ export async function publishYearCommand(
       terminal.error(result.report.reason ?? 'failed')
     terminal.result(result.report, summary(result.report))
     return exitCode(result, signal)
+  } catch (error) {
+    const report = failedReport(Date.now(), startedAt, describeError(error))
+    if (terminal.json) terminal.result(report, '')
+    throw error
   } finally {
     stores.close()
     await close()

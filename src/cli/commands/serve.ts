@@ -4,12 +4,16 @@ import { listenOn, requireFreePort } from '../../server/listen.ts'
 import type { Config } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
+import { logStream } from '../log-stream.ts'
 import type { CommandContext } from '../program.ts'
 import { openStores } from '../wire.ts'
 
 /** Times a request may take to arrive (docs/operations.md). */
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
+
+/** How long the last log lines may take. */
+const LOG_END_MS = 500
 
 /** `dash serve` */
 export async function serve(context: CommandContext, demo: boolean): Promise<number> {
@@ -33,7 +37,8 @@ async function serveConfig(
   config: Config,
   demo: boolean,
 ): Promise<number> {
-  const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: false }))
+  const lines = logStream(process.stderr.fd)
+  const log = pino({ level: config.logLevel }, lines)
   const stores = openStores(config, 'server')
   const { ledger, archive, year, feed } = stores
   const isDraining = (): boolean => signal.aborted
@@ -54,6 +59,6 @@ async function serveConfig(
     return EXIT.done
   } finally {
     stores.close()
-    log.flush()
+    await lines.end(LOG_END_MS)
   }
 }

@@ -54,3 +54,13 @@ export function discussionUrl(source: string, sourceId: string): string | null {
       return null
   }
 }
+
+/** The source a provenance `<source>:<channel>` belongs to, or null when it has not that form. */
+export function vouchingSource(provenance: string): string | null {
+  const parts = provenance.split(':')
+  for (let length = parts.length - 1; length > 0; length -= 1) {
+    const source = parts.slice(0, length).join(':')
+    if (isKnownSource(source) && parts.slice(length).join(':').trim() !== '') return source
+  }
+  return null
+}

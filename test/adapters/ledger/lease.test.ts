@@ -47,6 +47,15 @@ describe("the publisher's lease", () => {
     expect(await take(ledger, ONE, NOW + 1)).toMatchObject({ granted: false })
   })
 
+  test('is free when it ends later than any lease could: the clock that took it was ahead', async () => {
+    const { ledger } = await openLedger()
+    await taken(ledger, ONE, NOW + FOR_MS)
+    expect(await take(ledger, TWO, NOW)).toMatchObject({ granted: false })
+    const other = await openLedger()
+    await taken(other.ledger, ONE, NOW + FOR_MS + 1)
+    expect(await take(other.ledger, TWO, NOW)).toMatchObject({ granted: true })
+  })
+
   test('is free from the moment it has run out', async () => {
     const { ledger } = await openLedger()
     const first = await taken(ledger, ONE)

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
 import type { AppendRefusal } from '../../../src/domain/ports.ts'
@@ -225,6 +226,20 @@ describe('appending to the ledger', () => {
     await expect(opened.ledger.append(next(), { token, clock, withinMs })).rejects.toBe(failure)
     expect((await opened.ledger.read()).rows).toEqual([LAST])
     expect(await appendNow(opened.ledger, next(), token)).toBeNull()
+  })
+
+  test('is given up when a reader holds the commit up for longer than the row allows', async () => {
+    const opened = await openLedger()
+    const token = await fill(opened, { legacy: [], rows: [LAST] })
+    const release = await holdLock(pathToFileURL(opened.path).href, 'reading')
+    const row = next()
+    const startedAt = performance.now()
+    const clock = (): number => row.recordedAt
+    expect(await opened.ledger.append(row, { token, clock, withinMs: 200 })).toBe('too-late')
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    await release()
+    expect((await opened.ledger.read()).rows).toEqual([LAST])
+    expect(await appendNow(opened.ledger, row, token)).toBeNull()
   })
 
   test('takes no second publication or gap for a day that has one', async () => {

@@ -129,6 +129,21 @@ describe('a question to a source', () => {
   })
 })
 
+test('an answer that drips in for ever is given up when its time is over', async () => {
+  const source = await localSource((_question, response) => {
+    response.writeHead(200)
+    const drip = setInterval(() => response.write(' '), 5)
+    response.once('close', () => clearInterval(drip))
+  })
+  const agent = openSourceAgent()
+  onTestFinished(() => agent.destroy())
+  const { signal } = new AbortController()
+  await expect(requestJson(agent, { url: source.url }, signal, 60)).rejects.toMatchObject({
+    ...SOURCE_UNAVAILABLE,
+    detail: expect.stringContaining('no answer within 60 ms') as string,
+  })
+})
+
 describe('an aborted question to a source', () => {
   const reason = new Error('the run was ended')
 
