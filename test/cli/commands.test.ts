@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
@@ -11,7 +11,7 @@ import type { PublishReport } from '../../src/jobs/publish-year.ts'
 import { localSource } from '../support/local-source.ts'
 import { holdExclusively } from '../support/lock.ts'
 import { storiesOf } from '../support/ndjson.ts'
-import { dash, exitOf, serve, startDash, temporaryFolder, unprivileged } from '../support/dash.ts'
+import { dash, exitOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
 
 /** Rows of the last completed UTC day, as the program itself sees it. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
@@ -225,25 +225,6 @@ describe('serve', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(503)
     const response = await fetch(`${url}/api/feed/history?sort=year`)
     expect([response.status, await response.json()]).toEqual([503, { error: 'year_history_archive_corrupt' }])
-  })
-
-  test('refuses history while it may not read its stores, and answers again when it may', async () => {
-    const data = await filledFolder()
-    await publish(data)
-    chmodSync(dirname(data), 0o755)
-    const { url } = await serve(['--data-dir', data], unprivileged)
-    const ask = (): Promise<Response> => fetch(`${url}/api/feed/history?sort=year`)
-    expect((await ask()).status).toBe(200)
-    for (const forbidden of [data, join(data, 'objects'), join(data, 'objects', 'heads')]) {
-      chmodSync(forbidden, 0o000)
-      const refused = await ask()
-      chmodSync(forbidden, 0o755)
-      expect([refused.status, await refused.json()]).toEqual([
-        503,
-        { error: 'year_history_storage_unavailable' },
-      ])
-      expect((await ask()).status).toBe(200)
-    }
   })
 
   test('goes on, and ends when it is told to, while its log cannot be written', async () => {

@@ -1,7 +1,7 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { dash, startDash, temporaryFolder, unprivileged } from '../support/dash.ts'
+import { dash, startDash, temporaryFolder } from '../support/dash.ts'
 
 const COMMANDS = [['serve'], ['import', 'signals', 'x'], ['publish-year']]
 
@@ -132,15 +132,4 @@ test('a title provenance that could vouch for nothing is a slip of the command l
     cwd: temporaryFolder(),
   })
   expect([code, stderr]).toEqual([64, expect.stringContaining('--title-provenance "foo"')])
-})
-
-test('an unwritable data folder is a storage error that names the file', async () => {
-  const folder = temporaryFolder()
-  chmodSync(folder, 0o755)
-  const data = join(folder, 'data')
-  mkdirSync(join(data, 'objects'), { recursive: true })
-  chmodSync(data, 0o555)
-  const { code, stderr } = await dash(['publish-year', '--data-dir', data], unprivileged)
-  expect([code, stderr]).toEqual([74, expect.stringContaining('ledger.db')])
-  expect(stderr.trimEnd().split('\n')).toHaveLength(1)
 })

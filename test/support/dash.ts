@@ -20,14 +20,18 @@ export interface RunOptions {
   env?: Record<string, string>
   cwd?: string
   stdin?: string | Buffer
-  /** Runs as this user; only root may ask for another. */
-  uid?: number
+  /** Runs with file modes binding even root; needs `setpriv` when the tests run as root. */
+  boundByModes?: boolean
   /** Where standard error goes instead of to the test. */
   stderrFile?: string
 }
 
-/** Runs the program as a user whom file modes bind; they do not bind root. */
-export const unprivileged: RunOptions = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+/** What makes a root process one that file modes bind, as they bind everybody else. */
+const BOUND_BY_MODES = [
+  'setpriv',
+  '--bounding-set=-dac_override,-dac_read_search',
+  '--inh-caps=-dac_override,-dac_read_search',
+]
 
 /** A folder of the test's own, removed when it ends. */
 export function temporaryFolder(): string {
@@ -39,13 +43,14 @@ export function temporaryFolder(): string {
 /** Starts the program with nothing of this process's environment but the path. */
 export function startDash(
   args: readonly string[],
-  { env = {}, cwd, uid, stderrFile }: RunOptions = {},
+  { env = {}, cwd, boundByModes = false, stderrFile }: RunOptions = {},
 ): ChildProcess {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+  const prefix = boundByModes && process.getuid?.() === 0 ? BOUND_BY_MODES : []
+  const [command = process.execPath, ...rest] = [...prefix, process.execPath, PROGRAM, ...args]
+  const child = spawn(command, rest, {
     cwd: cwd ?? tmpdir(),
     stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],
     env: { PATH: process.env['PATH'] ?? '', ...env },
-    ...(uid === undefined ? {} : { uid, gid: uid }),
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   return child
