@@ -66,7 +66,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
 type Within = (flags: SharedFlags & ConfigFlags, run: Run) => Promise<void>
 
 function describeProgram(within: Within, { stdout, stderr }: Surroundings): Command {
-  const program = new Command('dash')
+  const program = shared(new Command('dash'))
     .description('Publishes a Top Year of news that anyone can replay and prove.')
     .version(releaseVersion(), '--version')
     .exitOverride()
@@ -82,15 +82,16 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
       .option('--host <host>', 'address to listen on (HOST, default 127.0.0.1)')
       .option('--port <port>', 'port to listen on (PORT, default 3000; 0 takes a free one)')
       .option('--demo', 'run on a bundled sample in a throw-away folder', false),
-  ).action((flags: SharedFlags & { host?: string; port?: string; demo: boolean }) =>
-    within(flags, async (context) => {
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & { host?: string; port?: string; demo: boolean }>()
+    return within(flags, async (context) => {
       if (flags.demo && flags.dataDir !== undefined) {
         throw new Refusal('usage', '--demo runs in a folder of its own; leave --data-dir out')
       }
       return (await import('./commands/serve.ts')).serve(context, flags.demo)
-    }),
-  )
-  const imports = program.command('import').description('bring data in from files')
+    })
+  })
+  const imports = shared(program.command('import').description('bring data in from files'))
   shared(
     imports
       .command('signals')
@@ -105,14 +106,15 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
         '--title-provenance <value>',
         'vouch for the titles of rows without provenance, <source>:<channel>',
       ),
-  ).action((files: string[], flags: SharedFlags & { onError: 'abort' | 'skip'; titleProvenance?: string }) =>
-    within(flags, async (context) =>
+  ).action((files: string[], _flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<ImportFlags>()
+    return within(flags, async (context) =>
       (await import('./commands/import-signals.ts')).importSignalsCommand(context, files, {
         onError: flags.onError,
         titleProvenance: flags.titleProvenance ?? null,
       }),
-    ),
-  )
+    )
+  })
   shared(
     program
       .command('publish-year')
@@ -120,15 +122,20 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
       .option('--retry-delay <seconds>', 'pause between the attempts of one run', '60')
       .option('--once', 'make one attempt instead of all that are left', false)
       .option('--dry-run', 'rank and report; count and write nothing', false),
-  ).action((flags: SharedFlags & { retryDelay: string; once: boolean; dryRun: boolean }) =>
-    within(flags, async (context) =>
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<
+      SharedFlags & { retryDelay: string; once: boolean; dryRun: boolean }
+    >()
+    return within(flags, async (context) =>
       (await import('./commands/publish-year.ts')).publishYearCommand(context, flags),
-    ),
-  )
+    )
+  })
   return program
 }
 
-/** Flags every command has. */
+type ImportFlags = SharedFlags & { onError: 'abort' | 'skip'; titleProvenance?: string }
+
+/** Flags every command has; they may stand before its name as well as after. */
 function shared(command: Command): Command {
   return command
     .option('--data-dir <dir>', 'folder of ledger, feed and objects (DASH_DATA_DIR, default ./dash-data)')

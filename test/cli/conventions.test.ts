@@ -107,6 +107,22 @@ describe('the configuration', () => {
   })
 })
 
+test('the flags of every command may stand before its name or after, `--no-color` too', async () => {
+  const folder = temporaryFolder()
+  for (const args of [
+    ['--data-dir', folder, '--json', '--no-color', 'publish-year', '--dry-run'],
+    ['publish-year', '--dry-run', '--data-dir', folder, '--json', '--no-color'],
+    ['--json', 'publish-year', '--no-color', '--dry-run', '--data-dir', folder],
+  ]) {
+    const { code, stdout, stderr } = await dash(args)
+    expect([args, code, stderr]).toEqual([args, 0, ''])
+    expect(JSON.parse(stdout)).toMatchObject({ outcome: 'dry-run' })
+  }
+  const missing = join(folder, 'missing.ndjson')
+  const imported = await dash(['--json', 'import', '--data-dir', folder, 'signals', missing])
+  expect([imported.code, JSON.parse(imported.stdout)]).toMatchObject([1, { files: 1, errorCount: 1 }])
+})
+
 test('a reader that goes away ends the program quietly', async () => {
   const child = startDash(['--help'])
   child.stdout?.destroy()
