@@ -14,14 +14,15 @@ import type { Day, Instant } from '../domain/time.ts'
 import { headIsBehind, sealEntry } from '../domain/year/chain.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
 import { coverageOf } from '../domain/year/coverage.ts'
-import { countItems, sealYear } from '../domain/year/envelope.ts'
+import { sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
-import type { EntryContent, Head, Manifest } from '../domain/year/ledger.ts'
+import type { EntryContent, Head } from '../domain/year/ledger.ts'
 import { COMMIT_WITHIN_MS, LEASE_MS, missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
 import type { PublicationPlan } from '../domain/year/plan.ts'
-import type { Coverage } from '../domain/year/schema.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/window.ts'
 import { rankWithTitles } from './hydrate-titles.ts'
+import { contents, describe, emptyReport } from './publish-report.ts'
+import type { PublishReport } from './publish-report.ts'
 
 export interface PublishPorts {
   ledger: Ledger
@@ -49,22 +50,6 @@ export interface PublishOptions {
   signal: AbortSignal
 }
 
-/** The JSON result of `publish-year` (docs/publishing.md). */
-export interface PublishReport {
-  job: 'publish-year'
-  outcome: 'published' | 'already-published' | 'failed' | 'gap' | 'dry-run'
-  asOfDay: Day
-  attempt: number | null
-  publicationId: string | null
-  sha256: string | null
-  byteSize: number | null
-  publishedAt: string | null
-  items: Record<string, number> | null
-  coverage: Coverage | null
-  durationMs: number
-  reason: string | null
-}
-
 /** A report, and for a failure what was thrown, so that the caller can tell whose fault it was. */
 export interface PublishResult {
   report: PublishReport
@@ -76,11 +61,6 @@ type LeaseRefusal = 'lease_held' | 'lease_lost'
 
 /** Sealing again when a commit came too late is bounded; a machine this slow fails the attempt instead. */
 const SEAL_TRIES = 5
-
-/** The report of a run that ended before it could make one, for the same as-of day. */
-export function failedReport(now: Instant, startedAt: Instant, reason: string): PublishReport {
-  return { ...emptyReport('failed', lastCompleteDay(startedAt)), durationMs: now - startedAt, reason }
-}
 
 /**
  * Publishes the Year of the last completed UTC day (docs/publishing.md). The order of effects can be cut anywhere:
@@ -331,32 +311,6 @@ class PublishRun {
     const report = { ...emptyReport(outcome, this.#asOfDay), ...facts }
     return { report: { ...report, durationMs: this.#ports.clock() - this.#startedAt }, cause: null }
   }
-}
-
-function emptyReport(outcome: PublishReport['outcome'], asOfDay: Day): PublishReport {
-  return {
-    job: 'publish-year',
-    outcome,
-    asOfDay,
-    attempt: null,
-    publicationId: null,
-    sha256: null,
-    byteSize: null,
-    publishedAt: null,
-    items: null,
-    coverage: null,
-    durationMs: 0,
-    reason: null,
-  }
-}
-
-function describe(manifest: Manifest): Partial<PublishReport> {
-  const { publicationId, sha256, byteSize, publishedAt } = manifest
-  return { publicationId, sha256, byteSize, publishedAt: formatInstant(publishedAt) }
-}
-
-function contents({ envelope }: SealedYear): Partial<PublishReport> {
-  return { items: countItems(envelope.feed), coverage: envelope.coverage }
 }
 
 /** One line: a refusal's detail, or what lies at the bottom of a fault, since wrappers repeat whole statements. */

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { lastCompleteDay, windowEnding } from '../../src/domain/year/window.ts'
-import type { PublishReport } from '../../src/jobs/publish-year.ts'
+import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/archive-audit.ts'
 import { dash, exitOf, PROGRAM, startDash, temporaryFolder } from '../support/dash.ts'
 import { storiesOf } from '../support/ndjson.ts'
