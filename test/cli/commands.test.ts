@@ -12,6 +12,7 @@ import { localSource } from '../support/local-source.ts'
 import { holdExclusively } from '../support/lock.ts'
 import { storiesOf } from '../support/ndjson.ts'
 import { dash, exitOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
+import type { Finished } from '../support/dash.ts'
 
 /** Rows of the last completed UTC day, as the program itself sees it. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
@@ -34,6 +35,11 @@ async function filledFolder(changes: Record<string, unknown> = {}): Promise<stri
 async function publish(data: string, args: string[] = [], env: Record<string, string> = {}) {
   const finished = await dash(['publish-year', '--data-dir', data, '--json', '--once', ...args], { env })
   return { ...finished, report: JSON.parse(finished.stdout) as PublishReport }
+}
+
+/** Imports one file into a data folder below the given one. */
+function importJson(folder: string, file: string): Promise<Finished> {
+  return dash(['import', 'signals', file, '--data-dir', join(folder, 'data'), '--json'])
 }
 
 describe('import signals', () => {
@@ -71,14 +77,7 @@ describe('import signals', () => {
     const folder = temporaryFolder()
     const file = join(folder, 'bad.ndjson')
     writeFileSync(file, `${rows(1)}\n{"source":"hn"\n${rows(1, { title: ' ' })}`)
-    const { code, stdout, stderr } = await dash([
-      'import',
-      'signals',
-      file,
-      '--data-dir',
-      join(folder, 'data'),
-      '--json',
-    ])
+    const { code, stdout, stderr } = await importJson(folder, file)
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toMatchObject({
       files: 1,
@@ -104,14 +103,7 @@ describe('import signals', () => {
     const file = join(folder, 'input')
     const bytes = content()
     if (bytes) writeFileSync(file, bytes)
-    const { code, stdout, stderr } = await dash([
-      'import',
-      'signals',
-      file,
-      '--data-dir',
-      join(folder, 'data'),
-      '--json',
-    ])
+    const { code, stdout, stderr } = await importJson(folder, file)
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toMatchObject({ inserted: 0 })
     expect(stderr).toContain(file)

@@ -168,6 +168,25 @@ describe('titles nobody vouched for', () => {
     expect(source.asked()).toBeLessThanOrEqual(4)
   })
 
+  test('fail the attempt when all of them together take more than five minutes', async () => {
+    const workspace = await filledWorkspace()
+    const many = Array.from({ length: 20 }, (_, index) => ({ ...legacySignal, sourceId: `legacy${index}` }))
+    await workspace.feed.importSignals(many)
+    let slowMs = 0
+    const ticking = tickingClock(RUN_AT)
+    const titles: PublishPorts['titles'] = {
+      title: ({ sourceId }) => {
+        slowMs += 60_000
+        return Promise.resolve({ title: `slow ${sourceId}`, provenance: 'hn:slow' })
+      },
+    }
+    const { report } = await publish(publishPortsOf(workspace, { titles, clock: () => ticking() + slowMs }))
+    expect(report).toMatchObject({
+      outcome: 'failed',
+      reason: expect.stringContaining('took more than 300000 ms'),
+    })
+  })
+
   test('fail the attempt and publish nothing when their source is down', async () => {
     const workspace = await filledWorkspace()
     await workspace.feed.importSignals([legacySignal])
