@@ -1,21 +1,23 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import { isHttpUrl } from '../domain/http-url.ts'
 import { Refusal } from '../domain/refusal.ts'
+import type { DatabaseLocation, StoreLocation } from '../domain/storage.ts'
+import { parseStoreUrl, toFilePath } from './store-url.ts'
 
 /** Everything the commands need to know, read once. */
 export interface Config {
   dataDir: string
   /** True when a flag or a variable named the folder: it is then never created by a command that only uses it. */
   dataDirNamed: boolean
-  /** `file:` URLs. */
-  ledgerUrl: string
-  feedUrl: string
-  /** Folder of the object store. */
-  storePath: string
+  /** False when every store is elsewhere, so that no data folder is needed. */
+  dataDirUsed: boolean
+  ledger: DatabaseLocation
+  feed: DatabaseLocation
+  store: StoreLocation
   storeNamed: boolean
   host: string
   port: number
@@ -42,14 +44,22 @@ const httpUrl = z
   .refine(isHttpUrl, 'must be an absolute http(s) URL')
   .transform((value) => value.replace(/\/+$/, ''))
 
-const fileUrl = z
-  .string()
-  .refine((value) => value.startsWith('file:'), 'must be a file: URL; this release has no other engine')
-  .transform((value, context) => {
-    const path = toFilePath(value)
-    if (path === null) context.addIssue({ code: 'custom', message: 'names no path of this machine' })
-    return path ?? ''
-  })
+const databaseUrl = z.string().refine((value) => {
+  if (value.startsWith('file:')) return toFilePath(value) !== null
+  return /^(https?|libsql):\/\//.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
+}, 'must be a file: URL that names a path of this machine, or the libsql:, https: or http: URL of a libSQL server')
+
+const serverUrl = databaseUrl.refine(
+  (value) => !value.startsWith('file:'),
+  'must be a libSQL server, which holds every database; DASH_LEDGER_URL and DASH_FEED_URL each name a file',
+)
+
+const storeUrl = z.string().transform((value, context) => {
+  const parsed = parseStoreUrl(value)
+  if (typeof parsed !== 'string') return parsed
+  context.addIssue({ code: 'custom', message: parsed })
+  return z.NEVER
+})
 
 const wholeNumber = (what: string, least: number, most: number) =>
   z
@@ -58,15 +68,16 @@ const wholeNumber = (what: string, least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `must be ${what}`)
 
-const notSupported = z.string().refine(() => false, 'is not supported by this release: leave it unset')
-
 /** One schema for every variable (docs/configuration.md): its name, rule and default. */
 const environment = z.object({
   DASH_DATA_DIR: z.string().optional(),
-  DASH_DATABASE_URL: notSupported.optional(),
-  DASH_LEDGER_URL: fileUrl.optional(),
-  DASH_FEED_URL: fileUrl.optional(),
-  DASH_STORE_URL: fileUrl.optional(),
+  DASH_DATABASE_URL: serverUrl.optional(),
+  DASH_DATABASE_AUTH_TOKEN: z.string().optional(),
+  DASH_LEDGER_URL: databaseUrl.optional(),
+  DASH_FEED_URL: databaseUrl.optional(),
+  DASH_STORE_URL: storeUrl.optional(),
+  AWS_ACCESS_KEY_ID: z.string().optional(),
+  AWS_SECRET_ACCESS_KEY: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber('a port from 0 to 65535', 0, 65_535).default(3000),
   DASH_HN_URL: httpUrl.default('https://hacker-news.firebaseio.com/v0'),
@@ -77,6 +88,10 @@ const environment = z.object({
 })
 
 const DEFAULT_DATA_DIR = './dash-data'
+
+/** Secrets, each of which may also stand in a file that `<NAME>_FILE` names. */
+const SECRETS_OF_S3 = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const
+const SECRETS = ['DASH_DATABASE_AUTH_TOKEN', ...SECRETS_OF_S3] as const
 
 /**
  * Reads flags, environment and env file into one configuration.
@@ -95,26 +110,44 @@ export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: stri
     ...(flags.port === undefined ? {} : { PORT: flags.port }),
   }
   // An empty variable is an unset one: `FOO= dash …` is how shells and unit files switch a setting off.
-  const values = Object.fromEntries(
+  const named = Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined && value !== ''),
   )
+  const problems: string[] = []
+  const values = { ...named, ...readSecretFiles(named, cwd, problems) }
   const parsed = environment.safeParse(values)
   if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => {
+    for (const issue of parsed.error.issues) {
       const name = issue.path.join('.')
-      return `${name}=${JSON.stringify(values[name])} ${issue.message}`
-    })
-    throw configurationError(problems.join('; '))
+      problems.push(`${name}=${JSON.stringify(values[name])} ${issue.message}`)
+    }
   }
+  const missing = SECRETS_OF_S3.filter((name) => values[name] === undefined)
+  if (values['DASH_STORE_URL']?.startsWith('s3:') && missing.length > 0) {
+    problems.push(
+      `DASH_STORE_URL names an S3 store, which needs ${missing.join(' and ')} (or each with _FILE)`,
+    )
+  }
+  if (!parsed.success || problems.length > 0) throw configurationError(problems.join('; '))
   const settings = parsed.data
   const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? DEFAULT_DATA_DIR)
-  const inData = (name: string): string => resolve(dataDir, name)
+  const databaseOf = (own: string | undefined, name: string): DatabaseLocation => {
+    const url = own ?? settings.DASH_DATABASE_URL ?? pathToFileURL(resolve(dataDir, name)).href
+    const path = toFilePath(url)
+    if (path !== null) return { url: pathToFileURL(resolve(cwd, path)).href, authToken: null }
+    return { url, authToken: settings.DASH_DATABASE_AUTH_TOKEN ?? null }
+  }
   return {
     dataDir,
     dataDirNamed: settings.DASH_DATA_DIR !== undefined,
-    ledgerUrl: pathToFileURL(resolve(cwd, settings.DASH_LEDGER_URL ?? inData('ledger.db'))).href,
-    feedUrl: pathToFileURL(resolve(cwd, settings.DASH_FEED_URL ?? inData('feed.db'))).href,
-    storePath: resolve(cwd, settings.DASH_STORE_URL ?? inData('objects')),
+    dataDirUsed:
+      settings.DASH_STORE_URL === undefined ||
+      [settings.DASH_LEDGER_URL, settings.DASH_FEED_URL].some(
+        (own) => (own ?? settings.DASH_DATABASE_URL) === undefined,
+      ),
+    ledger: databaseOf(settings.DASH_LEDGER_URL, 'ledger.db'),
+    feed: databaseOf(settings.DASH_FEED_URL, 'feed.db'),
+    store: storeOf(settings, dataDir, cwd),
     storeNamed: settings.DASH_STORE_URL !== undefined,
     host: settings.HOST,
     port: settings.PORT,
@@ -126,8 +159,41 @@ export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: stri
   }
 }
 
+function storeOf(settings: z.infer<typeof environment>, dataDir: string, cwd: string): StoreLocation {
+  const store = settings.DASH_STORE_URL ?? { kind: 'file', path: resolve(dataDir, 'objects') }
+  if (store.kind === 'file') return { kind: 'file', path: resolve(cwd, store.path) }
+  const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = settings
+  return { ...store, accessKeyId, secretAccessKey }
+}
+
 export function configurationError(detail: string): Refusal<'configuration'> {
   return new Refusal('configuration', detail)
+}
+
+/** The secrets that files hold, without the newline at their end. */
+function readSecretFiles(
+  values: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+  problems: string[],
+): Record<string, string> {
+  const secrets: Record<string, string> = {}
+  for (const name of SECRETS) {
+    const path = values[`${name}_FILE`]
+    if (path === undefined) continue
+    if (values[name] !== undefined) {
+      problems.push(`${name} and ${name}_FILE are both set: leave one of them out`)
+      continue
+    }
+    try {
+      const secret = readFileSync(resolve(cwd, path), 'utf8').replace(/\r?\n$/, '')
+      if (secret === '') problems.push(`${name}_FILE=${JSON.stringify(path)} is empty`)
+      else secrets[name] = secret
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      problems.push(`${name}_FILE=${JSON.stringify(path)} cannot be read (${why})`)
+    }
+  }
+  return secrets
 }
 
 function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string> {
@@ -139,16 +205,5 @@ function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string>
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw configurationError(`the env file ${path} cannot be read (${why})`)
-  }
-}
-
-/** Both `file:/absolute` and the shorthand `file:relative` that the URL standard has no word for; null for neither. */
-function toFilePath(value: string): string | null {
-  const rest = value.slice('file:'.length)
-  try {
-    const path = rest.startsWith('/') ? fileURLToPath(value) : decodeURIComponent(rest)
-    return path === '' || path.includes('\0') ? null : path
-  } catch {
-    return null
   }
 }

@@ -10,10 +10,13 @@ import type { Config } from './config.ts'
  * @throws Refusal `configuration`
  */
 export function prepareFolders(config: Config, creates: boolean): void {
-  if (creates || !config.dataDirNamed) create(config.dataDir)
-  else requireFolder(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
-  if (creates || !config.storeNamed) create(config.storePath)
-  else requireFolder(config.storePath, 'object store folder', 'DASH_STORE_URL')
+  if (config.dataDirUsed) {
+    if (creates || !config.dataDirNamed) create(config.dataDir)
+    else requireFolder(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  }
+  if (config.store.kind !== 'file') return
+  if (creates || !config.storeNamed) create(config.store.path)
+  else requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
 }
 
 function create(folder: string): void {

@@ -1,5 +1,28 @@
 import { Refusal } from './refusal.ts'
 
+/** Where a database is: a file of this machine, or a libSQL server (docs/configuration.md). */
+export interface DatabaseLocation {
+  /** `file:` with an absolute path, `http:`, `https:` or `libsql:`. */
+  url: string
+  /** Sent to a server as a bearer token. */
+  authToken: string | null
+}
+
+/** Where the object store is: a folder of this machine, or a bucket (docs/configuration.md). */
+export type StoreLocation =
+  | { kind: 'file'; path: string }
+  | {
+      kind: 's3'
+      bucket: string
+      /** Without slashes at either end; empty for the whole bucket. */
+      prefix: string
+      /** Base URL, without a slash at its end. */
+      endpoint: string
+      region: string
+      accessKeyId: string
+      secretAccessKey: string
+    }
+
 /**
  * What a store may decline with. Anything else an adapter throws is a fault.
  *

@@ -43,7 +43,9 @@ describe('the configuration', () => {
     PORT: 'eighty',
     DASH_LOG_LEVEL: 'loud',
     DASH_HN_URL: 'ftp://x',
-    DASH_STORE_URL: 's3://bucket',
+    DASH_STORE_URL: 'ftp://bucket',
+    DASH_DATABASE_URL: 'file:one.db',
+    DASH_LEDGER_URL: 'postgres://x',
   }
 
   test.each(COMMANDS)(
@@ -56,16 +58,41 @@ describe('the configuration', () => {
     },
   )
 
-  test.each(['file://nas/x', 'file:%zz', 'file:/a%2Fb', 'file:/tmp/a%00b', 'file:', 's3://bucket'])(
-    'refuses the store URL %s',
-    async (url) => {
-      const { code, stderr } = await dash(['publish-year'], {
-        env: { DASH_STORE_URL: url },
-        cwd: temporaryFolder(),
-      })
-      expect([code, stderr]).toEqual([78, expect.stringContaining(JSON.stringify(url))])
-    },
-  )
+  test.each([
+    'file://nas/x',
+    'file:%zz',
+    'file:/a%2Fb',
+    'file:/tmp/a%00b',
+    'file:',
+    's3://B',
+    's3://bucket/../x',
+    's3://bucket/a b',
+    's3://bucket?endpoint=nowhere',
+    's3://bucket?region=a_b',
+    's3://bucket?acl=public',
+  ])('refuses the store URL %s', async (url) => {
+    const { code, stderr } = await dash(['publish-year'], {
+      env: { DASH_STORE_URL: url },
+      cwd: temporaryFolder(),
+    })
+    expect([code, stderr]).toEqual([78, expect.stringContaining(JSON.stringify(url))])
+  })
+
+  test('asks for the keys of an S3 store', async () => {
+    const { code, stderr } = await dash(['publish-year'], { env: { DASH_STORE_URL: 's3://bucket/dash' } })
+    expect(code).toBe(78)
+    expect(stderr).toContain('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY')
+  })
+
+  test('takes a secret from a file, and refuses one that is given twice or cannot be read', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'token'), 'secret\n')
+    const run = (env: Record<string, string>) => dash(['publish-year'], { env, cwd: folder })
+    const twice = await run({ DASH_DATABASE_AUTH_TOKEN: 'x', DASH_DATABASE_AUTH_TOKEN_FILE: 'token' })
+    expect([twice.code, twice.stderr]).toEqual([78, expect.stringContaining('both set')])
+    const missing = await run({ DASH_DATABASE_AUTH_TOKEN_FILE: 'nowhere' })
+    expect([missing.code, missing.stderr]).toEqual([78, expect.stringContaining('nowhere')])
+  })
 
   test('prefers flags to the environment, that to the env file, and that to the default', async () => {
     const folder = temporaryFolder()
