@@ -1,8 +1,9 @@
 import type { Signal } from './feed/signal.ts'
 import type { Day, Instant } from './time.ts'
+import type { AuditedContents, AuditedHead, ObjectOutcome } from './year/audit.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { SourceObservation } from './year/coverage.ts'
-import type { Attempt, Head, LedgerContents, LedgerRow } from './year/ledger.ts'
+import type { Attempt, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
 import type { VerifiedTitle, YearEvent } from './year/rank.ts'
 import type { YearWindow } from './year/window.ts'
 
@@ -97,6 +98,33 @@ export interface Ledger {
 export interface YearReader {
   /** @throws Refusal `storage_damaged` naming the first thing that cannot be right */
   read(): Promise<{ proved: ProvedLedger; head: Head | null }>
+}
+
+/** The ledger as an auditor reads it: strictly read-only, damaged rows told one by one. */
+export interface LedgerAuditor {
+  /** Both ledgers as stored; null when there is no ledger. */
+  read(): Promise<AuditedContents | null>
+}
+
+/** The object store as an auditor reads it: strictly read-only, read errors told apart from damage. */
+export interface ArchiveAuditor {
+  /** Every head, ascending. */
+  heads(): Promise<AuditedHead[]>
+  /** Key of every object below `sha256/`, whatever its name. */
+  objectKeys(): Promise<string[]>
+  /**
+   * Reads the object of every manifest and examines it, several at a time.
+   *
+   * @param examination `identity`: size, digest and identity; `whole`: what a server proves before it serves
+   * @param jobs how many at a time
+   * @returns batches in no particular order; `index` is the manifest's
+   */
+  examine(
+    manifests: readonly Manifest[],
+    examination: 'identity' | 'whole',
+    jobs: number,
+    signal: AbortSignal,
+  ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
 }
 
 /** How many of a batch of signals were new, changed a stored one, or changed nothing. */

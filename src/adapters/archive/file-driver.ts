@@ -20,7 +20,7 @@ import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 
 /** No object is near this size; a damaged or planted one must not fill the memory. */
-const OBJECT_MAX_BYTES = 64 * 1024 * 1024
+export const OBJECT_MAX_BYTES = 64 * 1024 * 1024
 
 const TEMPORARY_PREFIX = '.writing-'
 

@@ -104,7 +104,11 @@ export function proveLedger({ rows, legacy }: LedgerContents, head: Head | null)
   const entries = proveRows(rows)
   proveLegacy(legacy, entries)
   proveHead(entries, head)
-  return { entries, timeline: timelineOf(entries, legacy), lastLeaf: entries.at(-1)?.leaf ?? GENESIS_LEAF }
+  return {
+    entries,
+    timeline: timelineOf(publicationsOf(entries, legacy)),
+    lastLeaf: entries.at(-1)?.leaf ?? GENESIS_LEAF,
+  }
 }
 
 /** The newest publication at or before `at`: the greatest time, then the versioned ledger, then the greatest seq. */
@@ -137,7 +141,8 @@ function columnsOf(content: EntryContent): Partial<LedgerRow> {
   }
 }
 
-function leafOf(row: Omit<LedgerRow, 'leaf'>): string {
+/** The leaf that covers a row: every other column, the leaf before it among them. */
+export function leafOf(row: Omit<LedgerRow, 'leaf'>): string {
   return sha256Hex(
     JSON.stringify([
       LEAF_FORMAT,
@@ -191,7 +196,7 @@ function proveRows(rows: readonly LedgerRow[]): LedgerEntry[] {
 }
 
 /** What a row says, or null when its columns fit no kind. The leaf must have been checked before. */
-function contentOf(row: LedgerRow): EntryContent | null {
+export function contentOf(row: LedgerRow): EntryContent | null {
   const { asOfDay, reason, attempts, legacyRows, legacyDigest } = row
   switch (row.kind) {
     case 'publication': {
@@ -211,7 +216,8 @@ function contentOf(row: LedgerRow): EntryContent | null {
   }
 }
 
-function manifestOf(row: LedgerRow | LegacyRow): Manifest | null {
+/** The manifest in a row of either ledger, or null when its columns are none. */
+export function manifestOf(row: LedgerRow | LegacyRow): Manifest | null {
   const { publicationId, algorithmVersion, schemaVersion, envelopeKind, asOfDay, sha256, byteSize } = row
   const { windowStart, windowEnd, generatedAt, publishedAt } = row
   if (publicationId === null || algorithmVersion === null || envelopeKind === null) return null
@@ -262,19 +268,24 @@ function proveHead(entries: readonly LedgerEntry[], head: Head | null): void {
   }
 }
 
-function timelineOf(entries: readonly LedgerEntry[], legacy: readonly LegacyRow[]): TimelineItem[] {
-  const timeline: TimelineItem[] = []
+function publicationsOf(entries: readonly LedgerEntry[], legacy: readonly LegacyRow[]): TimelineItem[] {
+  const items: TimelineItem[] = []
   for (const row of legacy) {
     const manifest = manifestOf(row)
     if (!manifest) throw storageDamaged(`legacy ledger row ${row.position} is not a manifest`)
-    timeline.push({ manifest, ledger: 'v1', seq: row.position })
+    items.push({ manifest, ledger: 'v1', seq: row.position })
   }
   for (const entry of entries) {
     if (entry.kind === 'publication')
-      timeline.push({ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq })
+      items.push({ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq })
   }
+  return items
+}
+
+/** Publications of both ledgers in the order selection prefers the last of. */
+export function timelineOf(items: readonly TimelineItem[]): TimelineItem[] {
   const preference = { v1: 0, versioned: 1 }
-  return timeline.sort(
+  return items.toSorted(
     (a, b) =>
       a.manifest.publishedAt - b.manifest.publishedAt ||
       preference[a.ledger] - preference[b.ledger] ||

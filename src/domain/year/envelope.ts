@@ -1,8 +1,10 @@
 import { sha256Hex } from '../digest.ts'
 import { discussionUrl } from '../feed/source.ts'
 import { storageDamaged } from '../storage.ts'
-import { formatInstant, parseInstant } from '../time.ts'
+import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
+import { examineDigest, examineIdentity, parseEnvelope } from './identity.ts'
+import type { ObjectProblem } from './identity.ts'
 import type { Manifest } from './ledger.ts'
 import type { RankedEvent, RankedYear } from './rank.ts'
 import { yearEnvelopeSchema } from './schema.ts'
@@ -77,37 +79,31 @@ export function sealYear(
 export function proveBytes(manifest: Manifest, bytes: Uint8Array | null): Uint8Array {
   const where = `object ${manifest.sha256} of ${manifest.publicationId}`
   if (bytes === null) throw storageDamaged(`${where} is absent`)
-  if (bytes.byteLength !== manifest.byteSize) {
-    throw storageDamaged(`${where} has ${bytes.byteLength} bytes instead of ${manifest.byteSize}`)
-  }
-  if (sha256Hex(bytes) !== manifest.sha256) throw storageDamaged(`${where} does not match its digest`)
-  const envelope = parseEnvelope(bytes, where)
-  const expected: Record<string, string | number> = {
-    schemaVersion: manifest.schemaVersion,
-    kind: manifest.kind,
-    publicationId: manifest.publicationId,
-    algorithmVersion: manifest.algorithmVersion,
-    asOfDay: manifest.asOfDay,
-  }
-  for (const [field, value] of Object.entries(expected)) {
-    if (envelope[field] !== value) throw storageDamaged(`${where}: ${field} differs from the manifest`)
-  }
-  const times: Record<string, Instant> = {
-    generatedAt: manifest.generatedAt,
-    windowStart: manifest.windowStart,
-    windowEnd: manifest.windowEnd,
-    archivedAt: manifest.publishedAt,
-  }
-  for (const [field, instant] of Object.entries(times)) {
-    const value = envelope[field]
-    if (typeof value !== 'string' || parseInstant(value) !== instant) {
-      throw storageDamaged(`${where}: ${field} differs from the manifest`)
-    }
-  }
-  if (manifest.algorithmVersion === ALGORITHM_VERSION && !yearEnvelopeSchema.safeParse(envelope).success) {
-    throw storageDamaged(`${where} is not a valid ${ALGORITHM_VERSION} payload`)
-  }
+  const [problem] = examineWhole(manifest, bytes)
+  if (problem) throw storageDamaged(`${where} ${problem.what}`)
   return bytes
+}
+
+/** Everything that {@link proveBytes} proves, as a list of what does not hold. */
+export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
+  const changed = examineDigest(manifest, bytes)
+  if (changed.length > 0) return changed
+  const parsed = parseEnvelope(bytes)
+  if ('problem' in parsed) return [parsed.problem]
+  const problems = examineIdentity(manifest, parsed.members)
+  if (manifest.algorithmVersion !== ALGORITHM_VERSION) return problems
+  const checked = yearEnvelopeSchema.safeParse(parsed.members)
+  if (checked.success) return problems
+  const [issue] = checked.error.issues
+  return [
+    ...problems,
+    {
+      code: 'envelope_invalid',
+      what: `is not a valid ${ALGORITHM_VERSION} payload`,
+      expected: `a valid ${ALGORITHM_VERSION} payload`,
+      actual: issue ? `${issue.path.join('.')}: ${issue.message}` : null,
+    },
+  ]
 }
 
 /** Items in each list of a feed, by feed key: what a publish report shows. */
@@ -121,19 +117,6 @@ export function countItems(feed: YearFeed): Record<string, number> {
     midjourney: feed.midjourney.length,
     github: feed.github.items.length,
   }
-}
-
-function parseEnvelope(bytes: Uint8Array, where: string): Record<string, unknown> {
-  let value: unknown
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
-  } catch (cause) {
-    throw storageDamaged(`${where} is not UTF-8 JSON`, cause)
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw storageDamaged(`${where} is not a JSON object`)
-  }
-  return value as Record<string, unknown>
 }
 
 function feedOf(ranked: RankedYear): YearFeed {

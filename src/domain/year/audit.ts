@@ -1,0 +1,313 @@
+import { isSha256Hex } from '../digest.ts'
+import { formatInstant } from '../time.ts'
+import { contentOf, GENESIS_LEAF, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
+import type { TimelineItem } from './chain.ts'
+import type { ObjectProblem } from './identity.ts'
+import type { Head, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
+
+/**
+ * The rules of the audit (docs/auditing.md). Unlike the proof a server makes, which stops at the first thing that
+ * cannot be right, an audit goes on and names everything.
+ */
+
+/** What an audit reports; the last one is a note and no damage. */
+export type FindingCode =
+  | 'digest_mismatch'
+  | 'size_mismatch'
+  | 'object_missing'
+  | 'object_unreadable'
+  | 'envelope_invalid'
+  | 'identity_mismatch'
+  | 'row_tampered'
+  | 'chain_broken'
+  | 'head_mismatch'
+  | 'orphan_object'
+
+/** One thing that is not as it should be. */
+export interface Finding {
+  code: FindingCode
+  publicationId: string | null
+  /** Where: `entries/<seq>`, `legacy_publications/<position>`, or the object's key in the store. */
+  path: string | null
+  expected: string | number | null
+  actual: string | number | null
+}
+
+/** A row of a ledger table as an audit reads it: whole, or with the reason why it cannot be a row. */
+export type AuditedRow<Row> = { row: Row } | { problem: string; at: number; publicationId: string | null }
+
+/** Both ledgers as an audit reads them. */
+export interface AuditedContents {
+  rows: AuditedRow<LedgerRow>[]
+  legacy: AuditedRow<LegacyRow>[]
+  /** Where an import that founded the archive said its chain would stand; null when none did. */
+  founding: { seq: number; leaf: string } | null
+}
+
+/** A head file as an audit reads it; `head` is null when the file is not a valid one. */
+export interface AuditedHead {
+  path: string
+  seq: number
+  head: Head | null
+}
+
+/** What became of reading one object; `why` begins with {@link READ_ERROR} when the store failed, not the object. */
+export type ObjectOutcome =
+  | { found: 'bytes'; byteSize: number; problems: ObjectProblem[] }
+  | { found: 'nothing' }
+  | { found: 'something else'; why: string }
+
+/** What the ledgers and the heads say, whether or not everything holds. */
+export interface LedgerAudit {
+  findings: Finding[]
+  /** Publications of both ledgers whose rows can be read, in the order selection prefers the last of. */
+  timeline: TimelineItem[]
+  gaps: number
+  /** Sequence number and leaf of the last entry; 0 and the genesis leaf for an empty ledger. */
+  head: { seq: number; leaf: string }
+}
+
+/** Both ledgers, their chain, the seal, and every head. */
+export function auditLedger(
+  contents: AuditedContents,
+  heads: readonly AuditedHead[],
+  expectedHead: (Head & { path: string }) | null,
+): LedgerAudit {
+  const rows = readable(contents.rows)
+  const legacy = readable(contents.legacy)
+  const findings = [
+    ...unreadableRows(contents.rows, 'entries'),
+    ...unreadableRows(contents.legacy, 'legacy_publications'),
+    ...auditChain(rows, contents.rows.length === rows.length),
+    ...auditSeal(rows, legacy, contents.legacy.length === legacy.length),
+    ...auditTimes(rows, legacy),
+    ...auditHeads(rows, heads, contents.founding),
+    ...(expectedHead ? auditExpectedHead(rows, expectedHead) : []),
+  ]
+  const items = [
+    ...rows.flatMap((row) => itemOf(row, 'versioned', row.seq)),
+    ...legacy.flatMap((row) => itemOf(row, 'v1', row.position)),
+  ]
+  const timeline = timelineOf(items)
+  const last = rows.at(-1)
+  return {
+    findings: [...findings, ...auditSelection(timeline)],
+    timeline,
+    gaps: rows.filter(({ kind }) => kind === 'gap').length,
+    head: last ? { seq: last.seq, leaf: last.leaf } : { seq: 0, leaf: GENESIS_LEAF },
+  }
+}
+
+/** True for what makes an archive unsound, as opposed to a note or to bytes that could not be read. */
+export function isDamage({ code, actual }: Finding): boolean {
+  return code !== 'orphan_object' && !(code === 'object_unreadable' && isReadError(actual))
+}
+
+/** How a read error is told in `actual` of an `object_unreadable` finding; anything else there is damage. */
+export const READ_ERROR = 'read error: '
+
+export function isReadError(actual: Finding['actual']): boolean {
+  return typeof actual === 'string' && actual.startsWith(READ_ERROR)
+}
+
+/** Where an object stands in the store. */
+export function objectPath(sha256: string): string {
+  return `sha256/${sha256.slice(0, 2)}/${sha256}`
+}
+
+/** What became of reading the object of a manifest, as findings; none when it is what was sealed. */
+export function objectFindings(manifest: Manifest, outcome: ObjectOutcome): Finding[] {
+  const { publicationId, sha256 } = manifest
+  const at = { publicationId, path: objectPath(sha256) }
+  switch (outcome.found) {
+    case 'bytes':
+      return outcome.problems.map(({ code, expected, actual }) => ({ code, ...at, expected, actual }))
+    case 'nothing':
+      return [{ code: 'object_missing', ...at, expected: sha256, actual: null }]
+    case 'something else':
+      return [{ code: 'object_unreadable', ...at, expected: sha256, actual: outcome.why }]
+  }
+}
+
+function readable<Row>(rows: readonly AuditedRow<Row>[]): Row[] {
+  return rows.flatMap((audited) => ('row' in audited ? [audited.row] : []))
+}
+
+function unreadableRows(rows: readonly AuditedRow<unknown>[], table: string): Finding[] {
+  return rows.flatMap((audited) =>
+    'row' in audited
+      ? []
+      : [
+          {
+            code: 'row_tampered' as const,
+            publicationId: audited.publicationId,
+            path: `${table}/${audited.at}`,
+            expected: null,
+            actual: audited.problem,
+          },
+        ],
+  )
+}
+
+/** @param whole false when rows are left out because they cannot be read: what they leave is no second finding */
+function auditChain(rows: readonly LedgerRow[], whole: boolean): Finding[] {
+  const findings: Finding[] = []
+  let previous: LedgerRow | null = null
+  for (const row of rows) {
+    const at = (code: FindingCode, expected: Finding['expected'], actual: Finding['actual']): void => {
+      findings.push({ code, publicationId: row.publicationId, path: `entries/${row.seq}`, expected, actual })
+    }
+    const seq: number = (previous?.seq ?? 0) + 1
+    if (row.seq !== seq && whole) at('chain_broken', `entry ${seq}`, `entry ${row.seq}`)
+    const previousLeaf: string = previous?.leaf ?? GENESIS_LEAF
+    if (row.previousLeaf !== previousLeaf && row.seq === seq)
+      at('chain_broken', previousLeaf, row.previousLeaf)
+    const leaf = leafOf(row)
+    if (leaf !== row.leaf) at('row_tampered', row.leaf, leaf)
+    else if (contentOf(row) === null) at('row_tampered', 'columns that fit a kind of entry', row.kind)
+    if (previous && row.recordedAt < previous.recordedAt) {
+      at('chain_broken', `recorded after ${timeOf(previous.recordedAt)}`, timeOf(row.recordedAt))
+    }
+    previous = row
+  }
+  return findings
+}
+
+function auditSeal(rows: readonly LedgerRow[], legacy: readonly LegacyRow[], whole: boolean): Finding[] {
+  const at = (expected: Finding['expected'], actual: Finding['actual']): Finding => ({
+    code: 'row_tampered',
+    publicationId: null,
+    path: 'legacy_publications',
+    expected,
+    actual,
+  })
+  const seals = rows.filter(({ kind }) => kind === 'legacy-seal')
+  const [seal, second] = seals
+  if (second) return [{ ...at('one seal', `a second in entry ${second.seq}`), code: 'chain_broken' }]
+  if (!seal) return legacy.length > 0 ? [at('no rows, as no entry seals them', `${legacy.length} rows`)] : []
+  if (!whole) return []
+  const actual = sealLegacy(legacy)
+  if (actual.rows !== seal.legacyRows) return [at(`${seal.legacyRows} rows`, `${actual.rows} rows`)]
+  return actual.digest === seal.legacyDigest ? [] : [at(seal.legacyDigest, actual.digest)]
+}
+
+/** An own publication must be later than every one before it, in both ledgers: an earlier time rewrites answers. */
+function auditTimes(rows: readonly LedgerRow[], legacy: readonly LegacyRow[]): Finding[] {
+  const findings: Finding[] = []
+  const sealed = rows.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 0
+  let newest = legacy.reduce(
+    (latest, { publishedAt }) => Math.max(latest, publishedAt),
+    Number.NEGATIVE_INFINITY,
+  )
+  for (const row of rows) {
+    if (row.publishedAt === null) continue
+    const tooEarly = row.seq > sealed ? row.publishedAt <= newest : false
+    if (tooEarly) {
+      findings.push({
+        code: 'chain_broken',
+        publicationId: row.publicationId,
+        path: `entries/${row.seq}`,
+        expected: `published after ${timeOf(newest)}`,
+        actual: timeOf(row.publishedAt),
+      })
+    }
+    newest = Math.max(newest, row.publishedAt)
+  }
+  return findings
+}
+
+/**
+ * Every head against its entry, and that none is missing: the newest may be one entry behind the ledger, and an import
+ * that founded the archive wrote none before the entry it ends with.
+ */
+function auditHeads(
+  rows: readonly LedgerRow[],
+  heads: readonly AuditedHead[],
+  founding: AuditedContents['founding'],
+): Finding[] {
+  const leaves = new Map(rows.map(({ seq, leaf }) => [seq, leaf]))
+  const last = rows.at(-1)?.seq ?? 0
+  const findings: Finding[] = []
+  const at = (path: string, expected: Finding['expected'], actual: Finding['actual']): void => {
+    findings.push({ code: 'head_mismatch', publicationId: null, path, expected, actual })
+  }
+  for (const { path, seq, head } of heads) {
+    const leaf = leaves.get(seq)
+    if (head === null) at(path, 'a head file', 'something else')
+    else if (leaf === undefined && !isFoundingHead(head, rows, founding)) {
+      at(path, head.leaf, `the ledger ends at entry ${last}`)
+    } else if (leaf !== undefined && leaf !== head.leaf) at(path, head.leaf, leaf)
+  }
+  const present = new Set(heads.map(({ seq }) => seq))
+  const sealed = rows.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 1
+  for (let seq = Math.max(1, sealed - 1); seq < last; seq += 1) {
+    if (!present.has(seq)) at(`heads/${seq}`, leaves.get(seq) ?? null, 'absent')
+  }
+  return findings
+}
+
+/** An import that has begun and not committed: the ledger is empty, and a head says where its chain will stand. */
+function isFoundingHead(
+  head: Head,
+  rows: readonly LedgerRow[],
+  founding: AuditedContents['founding'],
+): boolean {
+  return rows.length === 0 && founding?.seq === head.seq && founding.leaf === head.leaf
+}
+
+function auditExpectedHead(
+  rows: readonly LedgerRow[],
+  { seq, leaf, path }: Head & { path: string },
+): Finding[] {
+  const entry = rows.find((row) => row.seq === seq)
+  if (entry?.leaf === leaf) return []
+  const actual = entry ? entry.leaf : `the ledger ends at entry ${rows.at(-1)?.seq ?? 0}`
+  return [{ code: 'head_mismatch', publicationId: null, path, expected: leaf, actual }]
+}
+
+function itemOf(row: LedgerRow | LegacyRow, ledger: TimelineItem['ledger'], seq: number): TimelineItem[] {
+  if ('kind' in row && row.kind !== 'publication') return []
+  const manifest = manifestOf(row)
+  return manifest === null || !isSha256Hex(manifest.sha256) ? [] : [{ manifest, ledger, seq }]
+}
+
+/**
+ * Replays the selection one millisecond before, at and after every publication time, against the rule applied plainly:
+ * of all publications up to that time, the latest; of equally late ones the versioned, then the greater number.
+ */
+function auditSelection(timeline: readonly TimelineItem[]): Finding[] {
+  const plain = new Map<number, TimelineItem>()
+  for (const item of timeline) {
+    const best = plain.get(item.manifest.publishedAt)
+    if (best === undefined || isPreferred(item, best)) plain.set(item.manifest.publishedAt, item)
+  }
+  const findings: Finding[] = []
+  const expect = (at: number, expected: TimelineItem | null): void => {
+    const selected = latestAt(timeline, at)
+    if (selected === expected) return
+    findings.push({
+      code: 'chain_broken',
+      publicationId: expected?.manifest.publicationId ?? null,
+      path: `selection at ${timeOf(at)}`,
+      expected: expected?.manifest.publicationId ?? null,
+      actual: selected?.manifest.publicationId ?? null,
+    })
+  }
+  let before: TimelineItem | null = null
+  for (const [time, standing] of [...plain].sort(([a], [b]) => a - b)) {
+    expect(time - 1, before)
+    expect(time, standing)
+    if (!plain.has(time + 1)) expect(time + 1, standing)
+    before = standing
+  }
+  return findings
+}
+
+function isPreferred(item: TimelineItem, other: TimelineItem): boolean {
+  return item.ledger === other.ledger ? item.seq > other.seq : item.ledger === 'versioned'
+}
+
+/** A time of the ledger for a person; a damaged number may be no time at all. */
+function timeOf(instant: number): string {
+  return Math.abs(instant) <= 8.64e15 ? formatInstant(instant) : String(instant)
+}

@@ -1,0 +1,152 @@
+import { sha256Hex } from '../digest.ts'
+import { parseInstant } from '../time.ts'
+import type { Manifest } from './ledger.ts'
+
+/** One way in which stored bytes are not the publication that a manifest names. */
+export interface ObjectProblem {
+  code: 'size_mismatch' | 'digest_mismatch' | 'envelope_invalid' | 'identity_mismatch'
+  /** What differs, as the end of a sentence that begins with the object. */
+  what: string
+  expected: string | number | null
+  actual: string | number | null
+}
+
+/** Members of an envelope by name, as parsed. */
+export type EnvelopeMembers = Readonly<Record<string, unknown>>
+
+/** Size and digest of stored bytes against their manifest; none when they are the bytes that were sealed. */
+export function examineDigest(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
+  const problems: ObjectProblem[] = []
+  if (bytes.byteLength !== manifest.byteSize) {
+    problems.push({
+      code: 'size_mismatch',
+      what: `has ${bytes.byteLength} bytes instead of ${manifest.byteSize}`,
+      expected: manifest.byteSize,
+      actual: bytes.byteLength,
+    })
+  }
+  const digest = sha256Hex(bytes)
+  if (digest !== manifest.sha256) {
+    problems.push({
+      code: 'digest_mismatch',
+      what: 'does not match its digest',
+      expected: manifest.sha256,
+      actual: digest,
+    })
+  }
+  return problems
+}
+
+/** Every identity field of an envelope against its manifest (docs/history-api.md). */
+export function examineIdentity(manifest: Manifest, envelope: EnvelopeMembers): ObjectProblem[] {
+  const differing = (field: string, expected: string | number): ObjectProblem => ({
+    code: 'identity_mismatch',
+    what: `names another ${field} than its manifest`,
+    expected: `${field} ${expected}`,
+    actual: `${field} ${describeMember(envelope[field])}`,
+  })
+  const values = {
+    schemaVersion: manifest.schemaVersion,
+    kind: manifest.kind,
+    publicationId: manifest.publicationId,
+    algorithmVersion: manifest.algorithmVersion,
+    asOfDay: manifest.asOfDay,
+  }
+  const instants = {
+    generatedAt: manifest.generatedAt,
+    windowStart: manifest.windowStart,
+    windowEnd: manifest.windowEnd,
+    archivedAt: manifest.publishedAt,
+  }
+  return [
+    ...Object.entries(values).flatMap(([field, value]) =>
+      envelope[field] === value ? [] : [differing(field, value)],
+    ),
+    ...Object.entries(instants).flatMap(([field, instant]) => {
+      const text = envelope[field]
+      const same = typeof text === 'string' && parseInstant(text) === instant
+      return same ? [] : [differing(field, instant)]
+    }),
+  ]
+}
+
+/**
+ * Stored bytes against their manifest: size, digest and identity, at little more than the cost of the digest. What lies
+ * inside `coverage` and `feed` is not looked at: the digest says that it is what was sealed
+ * (docs/decisions/0012-what-an-audit-reads.md).
+ */
+export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
+  const problems = examineDigest(manifest, bytes)
+  if (problems.length > 0) return problems
+  const frame = readFrame(bytes)
+  if (frame !== null) return examineIdentity(manifest, frame)
+  const parsed = parseEnvelope(bytes)
+  return 'problem' in parsed ? [parsed.problem] : examineIdentity(manifest, parsed.members)
+}
+
+/**
+ * The members of an envelope, from the whole text.
+ *
+ * @returns the problem when the bytes are not a JSON object in UTF-8
+ */
+export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } | { problem: ObjectProblem } {
+  const invalid = (what: string): { problem: ObjectProblem } => ({
+    problem: { code: 'envelope_invalid', what, expected: 'a JSON object', actual: null },
+  })
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch {
+    return invalid('is not UTF-8 JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return invalid('is not a JSON object')
+  return { members: value as EnvelopeMembers }
+}
+
+/** Bytes of each end of an envelope that {@link readFrame} looks at. */
+const FRAME_HEAD_BYTES = 1024
+const FRAME_TAIL_BYTES = 128
+
+/** One leading member whose value is a plain text or a number, with the comma that follows it. */
+const SCALAR_MEMBER =
+  /\s*"([A-Za-z]+)"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)\s*,/y
+
+/** The last member of an object, after one whose value is an object. */
+const LAST_MEMBER = /\}\s*,\s*"archivedAt"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*")\s*\}\s*$/
+
+const LEADING_MEMBERS = [
+  'schemaVersion',
+  'kind',
+  'publicationId',
+  'algorithmVersion',
+  'asOfDay',
+  'generatedAt',
+  'windowStart',
+  'windowEnd',
+]
+
+/**
+ * The identity of an envelope from its two ends, when it is laid out as the contract lists its members: the scalar ones
+ * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed.
+ */
+function readFrame(bytes: Uint8Array): EnvelopeMembers | null {
+  const ascii = new TextDecoder('latin1')
+  const head = ascii.decode(bytes.subarray(0, FRAME_HEAD_BYTES))
+  const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-FRAME_TAIL_BYTES)))
+  const open = /^\s*\{/.exec(head)
+  if (!last?.[1] || !open) return null
+  const members = new Map<string, unknown>([['archivedAt', JSON.parse(last[1])]])
+  SCALAR_MEMBER.lastIndex = open[0].length
+  for (let member = SCALAR_MEMBER.exec(head); member; member = SCALAR_MEMBER.exec(head)) {
+    const [, name = '', value = ''] = member
+    if (members.has(name)) return null
+    members.set(name, JSON.parse(value))
+  }
+  if (LEADING_MEMBERS.some((name) => !members.has(name))) return null
+  return Object.fromEntries(members)
+}
+
+function describeMember(value: unknown): string {
+  return value === undefined ? 'absent' : JSON.stringify(value).slice(0, 200)
+}
