@@ -116,6 +116,16 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
     )
   })
   shared(
+    imports
+      .command('archive')
+      .description('found an archive with older publications, verbatim, before anything is published')
+      .argument('<dir>', 'folder with manifests.ndjson and the files it names'),
+  ).action((dir: string, _flags: unknown, command: Command) =>
+    within(command.optsWithGlobals<SharedFlags>(), async (context) =>
+      (await import('./commands/import-archive.ts')).importArchiveCommand(context, dir),
+    ),
+  )
+  shared(
     program
       .command('publish-year')
       .description('publish the Year of the last completed UTC day')

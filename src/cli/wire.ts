@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileArchive } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
+import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
@@ -11,6 +12,7 @@ import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openSourceAgent } from '../adapters/sources/json-request.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
 import type { Archive, Clock, FeedStore, Ledger, LineSource, YearReader } from '../domain/ports.ts'
+import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
@@ -122,5 +124,22 @@ export function publishPorts(
       onProgress,
     },
     close: () => agent.destroy(),
+  }
+}
+
+/** What founding an archive needs besides the command's own ways to watch and to stop it. */
+export function archiveImportPorts(
+  stores: Stores,
+  folder: string,
+  clock: Clock,
+  onProgress: (message: string) => void,
+): Omit<ArchiveImportPorts, 'onPublication' | 'signal'> {
+  return {
+    ...stores,
+    folder: archiveFolder(folder),
+    clock,
+    holder: thisProcess(),
+    isDead: isDeadProcess,
+    onProgress,
   }
 }

@@ -3,7 +3,8 @@ import type { Day, Instant } from './time.ts'
 import type { AuditedContents, AuditedHead, ObjectOutcome } from './year/audit.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { SourceObservation } from './year/coverage.ts'
-import type { Attempt, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
+import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
+import type { Founding } from './year/legacy-import.ts'
 import type { VerifiedTitle, YearEvent } from './year/rank.ts'
 import type { YearWindow } from './year/window.ts'
 
@@ -56,6 +57,9 @@ export type LeaseGrant =
 /** Why an entry was not appended although the ledger works. */
 export type AppendRefusal = 'lease-lost' | 'ledger-moved' | 'clock-went-back' | 'too-late'
 
+/** Why an archive was not founded although the ledger works. */
+export type FoundingRefusal = Extract<AppendRefusal, 'lease-lost' | 'ledger-moved'>
+
 /** Publications, gaps, attempts and the lease. Append-only, and the database says so. */
 export interface Ledger {
   /** Both ledgers in one consistent reading. Damaged text refuses; it never ends the process. */
@@ -90,6 +94,20 @@ export interface Ledger {
     row: LedgerRow,
     guard: { token: string; clock: Clock; withinMs: number },
   ): Promise<AppendRefusal | null>
+  /**
+   * Marks a founding as begun, durable on return; the same mark again is a no-op that keeps the first time. Refused when
+   * the lease is lost, or when the ledger has an entry or another mark.
+   */
+  beginFounding(mark: FoundingMark, guard: { token: string; now: Instant }): Promise<FoundingRefusal | null>
+  /**
+   * Writes the legacy rows, the entries and the seal after them in one transaction, durable on return. Inside it the
+   * lease must still be held, both ledgers must be empty, and the mark, when there is one, must be of these entries.
+   */
+  found(
+    founding: Founding,
+    seal: LedgerRow,
+    guard: { token: string; now: Instant },
+  ): Promise<FoundingRefusal | null>
   /** Resolves when the ledger can be opened and its migrations are applied. */
   ping(): Promise<void>
 }
@@ -176,4 +194,18 @@ export interface LineSource {
    * @throws Refusal `input_unreadable` when the file is missing, unreadable, or a broken or truncated gzip
    */
   lines(): AsyncIterable<InputLine[]>
+}
+
+/** The folder of an older archive: the list of its publications, and their bytes. */
+export interface ArchiveFolder {
+  /** One manifest a line. */
+  manifests: LineSource
+  /**
+   * The bytes of one file, read only when it has `byteSize` of them.
+   *
+   * @param file relative path, as a manifest gives it
+   * @throws Refusal `input_unreadable` when it is missing, unreadable, outside the folder, no regular file, or of
+   *   another size
+   */
+  read(file: string, byteSize: number): Promise<Uint8Array>
 }

@@ -1,13 +1,4 @@
-import type {
-  AppendRefusal,
-  Archive,
-  Clock,
-  FeedStore,
-  LeaseHolder,
-  Ledger,
-  TitleSource,
-  YearReader,
-} from '../domain/ports.ts'
+import type { AppendRefusal, Archive, FeedStore, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -16,28 +7,24 @@ import type { ProvedLedger } from '../domain/year/chain.ts'
 import { coverageOf } from '../domain/year/coverage.ts'
 import { sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
-import type { EntryContent, Head } from '../domain/year/ledger.ts'
-import { COMMIT_WITHIN_MS, LEASE_MS, missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
+import type { EntryContent, Head, LedgerRow } from '../domain/year/ledger.ts'
+import { COMMIT_WITHIN_MS, missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
 import type { PublicationPlan } from '../domain/year/plan.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/window.ts'
 import { rankWithTitles } from './hydrate-titles.ts'
 import { contents, describe, emptyReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
+import { leaseLost, messageOf, withPublisherLease } from './publisher-lease.ts'
+import type { LeasePorts } from './publisher-lease.ts'
 
-export interface PublishPorts {
+export interface PublishPorts extends LeasePorts {
   ledger: Ledger
   year: YearReader
   archive: Archive
   feed: FeedStore
   titles: TitleSource
-  clock: Clock
   /** Waits between attempts; rejects when the signal is aborted. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  holder: LeaseHolder
-  /** True when a lease holder's process is known to have died. */
-  isDead: (process: string) => boolean
-  /** One line for an operator who watches. */
-  onProgress: (message: string) => void
 }
 
 export interface PublishOptions {
@@ -56,11 +43,11 @@ export interface PublishResult {
   cause: unknown
 }
 
-/** The lease is somebody else's. */
-type LeaseRefusal = 'lease_held' | 'lease_lost'
-
 /** Sealing again when a commit came too late is bounded; a machine this slow fails the attempt instead. */
 const SEAL_TRIES = 5
+
+const UNFINISHED_IMPORT =
+  'an import of an archive was begun and has not ended: run `dash import archive` with the same folder again'
 
 /**
  * Publishes the Year of the last completed UTC day (docs/publishing.md). The order of effects can be cut anywhere:
@@ -73,27 +60,14 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
   const startedAt = ports.clock()
   const run = new PublishRun(ports, options, lastCompleteDay(startedAt), startedAt)
   if (options.dryRun) return run.rehearse()
-  const grant = await ports.ledger.takeLease(ports.holder, startedAt, LEASE_MS, ports.isDead)
-  if (!grant.granted) {
-    const { heldBy, since, until } = grant
-    throw new Refusal<LeaseRefusal>(
-      'lease_held',
-      `${heldBy} has been publishing since ${formatInstant(since)}; its lease runs until ${formatInstant(until)}`,
-    )
-  }
-  const renewal = setInterval(() => {
-    // A lease that cannot be renewed is noticed by the commit, which checks it.
-    ports.ledger.renewLease(grant.token, ports.clock(), LEASE_MS).catch(() => undefined)
-  }, LEASE_MS / 4)
-  try {
-    return await run.publish(grant.token)
-  } finally {
-    clearInterval(renewal)
-    // The outcome stands whether or not the lease can be given back: it runs out by itself.
-    await ports.ledger.releaseLease(grant.token).catch((error: unknown) => {
-      ports.onProgress(`the lease could not be given back and runs out by itself: ${messageOf(error)}`)
-    })
-  }
+  return withPublisherLease(ports, (token) => run.publish(token))
+}
+
+/** Where a chain stands: the sequence number and the leaf that the next entry continues. */
+type ChainEnd = Pick<Head, 'seq' | 'leaf'>
+
+function endOf({ entries, lastLeaf }: ProvedLedger): ChainEnd {
+  return { seq: entries.length, leaf: lastLeaf }
 }
 
 class PublishRun {
@@ -111,7 +85,7 @@ class PublishRun {
 
   async rehearse(): Promise<PublishResult> {
     const proved = await this.#prove()
-    const settled = this.#clockWentBack(proved) ?? this.#alreadySettled(await this.#plan(proved))
+    const settled = this.#mayNotPublish(proved) ?? this.#alreadySettled(await this.#plan(proved))
     if (settled) return settled
     const { sealed } = await this.#seal(this.#startedAt, false)
     return this.#report('dry-run', { ...describe(sealed.manifest), publishedAt: null, ...contents(sealed) })
@@ -120,16 +94,17 @@ class PublishRun {
   async publish(token: string): Promise<PublishResult> {
     const found = await this.#ports.year.read()
     let proved = found.proved
-    const wrongClock = this.#clockWentBack(proved)
-    if (wrongClock) return wrongClock
+    const refused = this.#mayNotPublish(proved)
+    if (refused) return refused
     // What a crash between commit and head left undone.
-    if (headIsBehind(proved.entries, found.head)) await this.#putHead(proved)
+    if (headIsBehind(proved.entries, found.head)) await this.#putHead(endOf(proved))
     proved = await this.#recordMissedDays(proved, token)
     for (;;) {
       const plan = await this.#plan(proved)
       if (plan.do === 'nothing') return this.#alreadySettled(plan)
       if (plan.do === 'record-gap') {
-        proved = await this.#recordGap(proved, token, this.#asOfDay, 'attempts_spent', plan.attempts)
+        await this.#recordGap(endOf(proved), token, this.#asOfDay, 'attempts_spent', plan.attempts)
+        proved = await this.#prove()
         continue
       }
       const result = await this.#attempt(proved, plan.attempt, token)
@@ -137,7 +112,7 @@ class PublishRun {
       proved = await this.#prove()
       const spent = await this.#plan(proved)
       if (spent.do === 'record-gap') {
-        await this.#recordGap(proved, token, this.#asOfDay, 'attempts_spent', spent.attempts)
+        await this.#recordGap(endOf(proved), token, this.#asOfDay, 'attempts_spent', spent.attempts)
         return { report: { ...result.report, outcome: 'gap' }, cause: result.cause }
       }
       if (this.#options.once || this.#options.signal.aborted) return result
@@ -166,7 +141,9 @@ class PublishRun {
     return planPublication(this.#asOfDay, proved.entries, await this.#ports.ledger.attempts(this.#asOfDay))
   }
 
-  #clockWentBack(proved: ProvedLedger): PublishResult | null {
+  /** What forbids to publish at all, found before an attempt is counted. */
+  #mayNotPublish(proved: ProvedLedger): PublishResult | null {
+    if (proved.unfinished) return this.#report('failed', { reason: UNFINISHED_IMPORT })
     const now = this.#ports.clock()
     const ahead = timeAhead(now, proved.entries, proved.timeline)
     if (ahead === null) return null
@@ -187,51 +164,47 @@ class PublishRun {
     return (await this.#ports.year.read()).proved
   }
 
-  async #putHead(proved: ProvedLedger): Promise<void> {
-    const last = proved.entries.at(-1)
-    if (!last) return
-    const head: Head = { seq: last.seq, leaf: last.leaf, time: this.#ports.clock() }
-    await this.#ports.archive.putHead(head)
+  async #putHead({ seq, leaf }: ChainEnd): Promise<void> {
+    await this.#ports.archive.putHead({ seq, leaf, time: this.#ports.clock() })
   }
 
+  /** Years of gaps can follow an imported archive, so the ledger is proved again only after the last of them. */
   async #recordMissedDays(proved: ProvedLedger, token: string): Promise<ProvedLedger> {
-    let current = proved
     const firstAttemptDay = await this.#ports.ledger.firstAttemptDay()
-    for (const day of missedDays(proved.entries, firstAttemptDay, this.#asOfDay)) {
+    const days = missedDays(proved, firstAttemptDay, this.#asOfDay)
+    let end: ChainEnd = endOf(proved)
+    for (const day of days) {
+      this.#options.signal.throwIfAborted()
       const attempts = await this.#ports.ledger.attempts(day)
-      current = await this.#recordGap(current, token, day, 'missed', attempts.length)
+      end = await this.#recordGap(end, token, day, 'missed', attempts.length)
     }
-    return current
+    return days.length === 0 ? proved : this.#prove()
   }
 
+  /** The append itself checks that the chain still ends where it is continued. */
   async #recordGap(
-    proved: ProvedLedger,
+    end: ChainEnd,
     token: string,
     asOfDay: Day,
     reason: 'attempts_spent' | 'missed',
     attempts: number,
-  ): Promise<ProvedLedger> {
-    const refusal = await this.#append(
-      proved,
-      { kind: 'gap', asOfDay, reason, attempts },
-      this.#ports.clock(),
-      token,
-    )
+  ): Promise<ChainEnd> {
+    const content: EntryContent = { kind: 'gap', asOfDay, reason, attempts }
+    const { refusal, row } = await this.#append(end, content, this.#ports.clock(), token)
     if (refusal !== null) throw appendFailure(refusal)
-    const after = await this.#prove()
-    await this.#putHead(after)
-    return after
+    await this.#putHead(row)
+    return row
   }
 
   async #append(
-    proved: ProvedLedger,
+    end: ChainEnd,
     content: EntryContent,
     recordedAt: Instant,
     token: string,
-  ): Promise<AppendRefusal | null> {
-    const row = sealEntry(content, proved.entries.length + 1, recordedAt, proved.lastLeaf)
+  ): Promise<{ refusal: AppendRefusal | null; row: LedgerRow }> {
+    const row = sealEntry(content, end.seq + 1, recordedAt, end.leaf)
     const { ledger, clock } = this.#ports
-    return ledger.append(row, { token, clock, withinMs: COMMIT_WITHIN_MS })
+    return { refusal: await ledger.append(row, { token, clock, withinMs: COMMIT_WITHIN_MS }), row }
   }
 
   async #attempt(proved: ProvedLedger, attempt: number, token: string): Promise<PublishResult> {
@@ -263,7 +236,7 @@ class PublishRun {
       ...contents(sealed),
     })
     try {
-      await this.#putHead(await this.#prove())
+      await this.#putHead(endOf(await this.#prove()))
       return published
     } catch (cause) {
       const reason = `published, but its head could not be written (${messageOf(cause)}); the next run writes it`
@@ -287,7 +260,7 @@ class PublishRun {
       onSeal(sealed)
       await this.#ports.archive.put(sealed.manifest.sha256, sealed.bytes)
       const content: EntryContent = { kind: 'publication', manifest: sealed.manifest }
-      const refusal = await this.#append(proved, content, sealed.manifest.publishedAt, token)
+      const { refusal } = await this.#append(endOf(proved), content, sealed.manifest.publishedAt, token)
       if (refusal === null) return
       if (refusal !== 'too-late' || tries === SEAL_TRIES) throw appendFailure(refusal)
       sealed = reseal(this.#ports.clock())
@@ -313,18 +286,11 @@ class PublishRun {
   }
 }
 
-/** One line: a refusal's detail, or what lies at the bottom of a fault, since wrappers repeat whole statements. */
-function messageOf(error: unknown): string {
-  if (error instanceof Refusal) return error.detail ?? error.code
-  if (error instanceof Error && error.cause instanceof Error) return messageOf(error.cause)
-  return error instanceof Error ? error.message : String(error)
-}
-
 function appendFailure(refusal: AppendRefusal): Error {
   switch (refusal) {
     case 'lease-lost':
     case 'ledger-moved':
-      return new Refusal<LeaseRefusal>('lease_lost', 'another publisher took over while this one worked')
+      return leaseLost()
     case 'clock-went-back':
       return new Error('the clock went back while the publication was made')
     case 'too-late':

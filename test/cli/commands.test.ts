@@ -180,7 +180,9 @@ describe('publish-year', () => {
     const unanswered = await asked
     const second = await dash(['publish-year', '--data-dir', data])
     expect(second.code).toBe(75)
-    expect(second.stderr).toMatch(/\(process \d+\) has been publishing since .* its lease runs until/)
+    expect(second.stderr).toMatch(
+      /\(process \d+\) has been writing to the ledger since .* its lease runs until/,
+    )
     unanswered.destroy()
     expect((await first).code).toBe(69)
   })

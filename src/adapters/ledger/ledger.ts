@@ -4,13 +4,14 @@ import { and, eq, getTableColumns, gt, isNull, max, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { AppendRefusal, Clock, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
-import type { LedgerRow } from '../../domain/year/ledger.ts'
+import type { FoundingMark, LedgerRow } from '../../domain/year/ledger.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import type { Database } from '../libsql/database.ts'
 import { isBusy } from '../libsql/guard.ts'
 import { decodeJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
+import { beginFounding, found } from './founding.ts'
 import { rowReader, selectAllAsJson, selectRows } from './rows.ts'
-import { attempts, entries, lease, legacyPublications } from './schema.ts'
+import { attempts, entries, founding, lease, legacyPublications } from './schema.ts'
 
 type Orm = Pick<LibSQLDatabase, 'select' | 'insert' | 'update' | 'delete'>
 
@@ -24,14 +25,20 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
   return {
     read: () =>
       database.use(async ({ client }) => {
-        const [versioned, legacy] = await client.batch(
-          [selectAllAsJson(entries, 'seq'), selectAllAsJson(legacyPublications, 'position')],
+        const [versioned, legacy, begun] = await client.batch(
+          [
+            selectAllAsJson(entries, 'seq'),
+            selectAllAsJson(legacyPublications, 'position'),
+            selectAllAsJson(founding, 'id'),
+          ],
           'read',
         )
-        if (!versioned || !legacy) throw new Error('a batch of two statements gave fewer than two results')
+        if (!versioned || !legacy || !begun)
+          throw new Error('a batch of three statements gave fewer than three results')
         return {
           rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowReader(entries)),
           legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(rowReader(legacyPublications)),
+          founding: markOf(decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowReader(founding))),
         }
       }),
 
@@ -134,11 +141,19 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         }
       }),
 
+    beginFounding: (mark, guard) => database.use(({ client }) => beginFounding(client, mark, guard)),
+
+    found: (beginning, seal, guard) => database.use(({ client }) => found(client, beginning, seal, guard)),
+
     ping: () =>
       database.use(async ({ orm }) => {
         await orm.select({ seq: max(entries.seq) }).from(entries)
       }),
   }
+}
+
+function markOf([row]: readonly (typeof founding.$inferSelect)[]): FoundingMark | null {
+  return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
 }
 
 async function holdsLease(orm: Orm, token: string, now: number): Promise<boolean> {

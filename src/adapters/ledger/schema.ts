@@ -60,3 +60,10 @@ export const lease = sqliteTable('lease', {
   takenAt: integer('taken_at').notNull(),
   expiresAt: integer('expires_at').notNull(),
 })
+
+export const founding = sqliteTable('founding', {
+  id: integer('id').primaryKey(),
+  seq: integer('seq').notNull(),
+  leaf: text('leaf').notNull(),
+  beganAt: integer('began_at').notNull(),
+})

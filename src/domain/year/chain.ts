@@ -4,6 +4,7 @@ import { parseDay } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type {
   EntryContent,
+  FoundingMark,
   Head,
   LedgerContents,
   LedgerEntry,
@@ -56,6 +57,8 @@ export interface ProvedLedger {
   timeline: TimelineItem[]
   /** The last leaf, or {@link GENESIS_LEAF} for an empty ledger. */
   lastLeaf: string
+  /** The founding that was begun and not committed: nothing but that very founding may be written. Else null. */
+  unfinished: FoundingMark | null
 }
 
 /**
@@ -100,15 +103,17 @@ export function sealLegacy(legacy: readonly LegacyRow[]): { rows: number; digest
  *
  * @throws Refusal `storage_damaged` naming the first thing that cannot be right
  */
-export function proveLedger({ rows, legacy }: LedgerContents, head: Head | null): ProvedLedger {
+export function proveLedger({ rows, legacy, founding }: LedgerContents, head: Head | null): ProvedLedger {
   const entries = proveRows(rows)
   proveLegacy(legacy, entries)
-  proveHead(entries, head)
-  return {
-    entries,
-    timeline: timelineOf(publicationsOf(entries, legacy)),
-    lastLeaf: entries.at(-1)?.leaf ?? GENESIS_LEAF,
+  const unfinished = entries.length === 0 ? founding : null
+  if (unfinished) proveUnfinished(unfinished, head)
+  else {
+    proveFounding(entries, founding)
+    proveHead(entries, head)
   }
+  const timeline = timelineOf(publicationsOf(entries, legacy))
+  return { entries, timeline, lastLeaf: entries.at(-1)?.leaf ?? GENESIS_LEAF, unfinished }
 }
 
 /** The newest publication at or before `at`: the greatest time, then the versioned ledger, then the greatest seq. */
@@ -250,6 +255,21 @@ function proveLegacy(legacy: readonly LegacyRow[], entries: readonly LedgerEntry
   const actual = sealLegacy(legacy)
   if (actual.rows !== seal.rows || actual.digest !== seal.digest) {
     throw storageDamaged('the legacy ledger does not match its seal')
+  }
+}
+
+/** Before a founding is committed its head may be there, and no other. */
+function proveUnfinished(founding: FoundingMark, head: Head | null): void {
+  if (head === null || (head.seq === founding.seq && head.leaf === founding.leaf)) return
+  throw storageDamaged(`the ledger is empty, but its newest head is ${head.seq}`)
+}
+
+function proveFounding(entries: readonly LedgerEntry[], founding: FoundingMark | null): void {
+  if (founding === null) return
+  if (entries[founding.seq - 1]?.leaf !== founding.leaf || entries[founding.seq]?.kind !== 'legacy-seal') {
+    throw storageDamaged(
+      `the first ${founding.seq} ledger entries are not the ones the archive was founded with`,
+    )
   }
 }
 

@@ -79,10 +79,24 @@ export interface LegacyRow {
   byteSize: number
 }
 
+/**
+ * Where the chain of a founding stands before its seal: written before the founding is committed, so that a head that
+ * is already there can be told from one whose ledger was lost (docs/decisions/0010-founding-an-archive.md).
+ */
+export interface FoundingMark {
+  /** Entries the founding has before the seal. */
+  seq: number
+  /** Leaf of the last of them. */
+  leaf: string
+  beganAt: Instant
+}
+
 /** Both ledgers as one reading found them. */
 export interface LedgerContents {
   rows: LedgerRow[]
   legacy: LegacyRow[]
+  /** Of the founding that was begun, ended or not; null when there was none, or one without versioned entries. */
+  founding: FoundingMark | null
 }
 
 /** The newest `heads/<seq>` of the object store: where the ledger stood when it was last known. */

@@ -1,7 +1,7 @@
 import { addDays, daysBetween } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { Attempt, GapReason, LedgerEntry, Manifest } from './ledger.ts'
-import type { TimelineItem } from './chain.ts'
+import type { ProvedLedger, TimelineItem } from './chain.ts'
 
 /** Attempts an as-of day has, over all runs and machines (docs/publishing.md). */
 export const ATTEMPTS_PER_DAY = 3
@@ -42,18 +42,20 @@ export function planPublication(
 }
 
 /**
- * The finished days before `asOfDay` that have no entry and must become gaps: all since the last entry, or, in a
- * ledger without entries, since the first attempt ever counted (docs/publishing.md).
+ * The finished days before `asOfDay` that have no entry and must become gaps: all since the last day that has an entry
+ * or an imported publication, or, where there is none, since the first attempt ever counted
+ * (docs/decisions/0006-which-days-become-gaps.md).
  */
 export function missedDays(
-  entries: readonly LedgerEntry[],
+  { entries, timeline }: Pick<ProvedLedger, 'entries' | 'timeline'>,
   firstAttemptDay: Day | null,
   asOfDay: Day,
 ): Day[] {
-  const lastDay = entries.reduce<Day | null>((last, entry) => {
-    const day = dayOfEntry(entry)
-    return day !== null && (last === null || day > last) ? day : last
-  }, null)
+  const days = [...entries.map(dayOfEntry), ...timeline.map(({ manifest }) => manifest.asOfDay)]
+  const lastDay = days.reduce(
+    (last, day) => (last === null || (day !== null && day > last) ? day : last),
+    null,
+  )
   const first = lastDay === null ? firstAttemptDay : addDays(lastDay, 1)
   return first === null ? [] : daysBetween(first, addDays(asOfDay, -1))
 }

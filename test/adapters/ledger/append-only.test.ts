@@ -10,6 +10,7 @@ import type { OpenLedger } from './open-ledger.ts'
 const LEGACY = [legacyRow(1, '2026-02-27'), legacyRow(2, '2026-02-28')]
 
 const CONTENTS: LedgerContents = {
+  founding: null,
   legacy: LEGACY,
   rows: chainOf([
     legacySeal(LEGACY),

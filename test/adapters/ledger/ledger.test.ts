@@ -29,7 +29,7 @@ function next(overrides: Parameters<typeof manifest>[1] = {}): LedgerRow {
 describe('reading the ledger', () => {
   test('finds a new one empty', async () => {
     const { ledger } = await openLedger()
-    expect(await ledger.read()).toEqual({ rows: [], legacy: [] })
+    expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
     await expect(ledger.ping()).resolves.toBeUndefined()
   })
 
@@ -62,7 +62,7 @@ describe('reading the ledger', () => {
       windowStart: Number.MIN_SAFE_INTEGER,
       publishedAt: -1,
     })
-    const contents = { legacy: [odd], rows: chainOf([legacySeal([odd])]) }
+    const contents = { founding: null, legacy: [odd], rows: chainOf([legacySeal([odd])]) }
     await fill(opened, contents)
     expect(await opened.ledger.read()).toEqual(contents)
     expect(proveLedger(await opened.ledger.read(), null).timeline).toHaveLength(1)
@@ -74,7 +74,7 @@ describe('reading the ledger', () => {
       legacyRow(index + 1, `2025-01-${String(index + 1).padStart(2, '0')}`),
     )
     const days = Array.from({ length: 12 }, (_, index) => `2026-02-${String(index + 1).padStart(2, '0')}`)
-    const contents = { legacy, rows: chainOf([legacySeal(legacy), ...days.map(gap)]) }
+    const contents = { founding: null, legacy, rows: chainOf([legacySeal(legacy), ...days.map(gap)]) }
     await fill(opened, contents)
     expect(await opened.ledger.read()).toEqual(contents)
   })

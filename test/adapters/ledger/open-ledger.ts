@@ -63,7 +63,10 @@ export function appendNow(ledger: Ledger, row: LedgerRow, token: string): Promis
 }
 
 /** Fills both ledgers; throws when an entry is refused. */
-export async function fill({ ledger, addLegacy }: OpenLedger, contents: LedgerContents): Promise<string> {
+export async function fill(
+  { ledger, addLegacy }: OpenLedger,
+  contents: Pick<LedgerContents, 'rows' | 'legacy'>,
+): Promise<string> {
   await addLegacy(contents.legacy)
   const token = await anyLease(ledger)
   for (const row of contents.rows) {

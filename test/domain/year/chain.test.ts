@@ -111,14 +111,14 @@ const ONE_BEHIND = headAt(SAMPLE.rows, LENGTH - 1)
 
 describe('a sound ledger', () => {
   test('is empty', () => {
-    const proved = proveLedger({ rows: [], legacy: [] }, null)
-    expect(proved).toEqual({ entries: [], timeline: [], lastLeaf: GENESIS_LEAF })
+    const proved = proveLedger({ rows: [], legacy: [], founding: null }, null)
+    expect(proved).toEqual({ entries: [], timeline: [], lastLeaf: GENESIS_LEAF, unfinished: null })
     expect(headIsBehind(proved.entries, null)).toBe(false)
   })
 
   test('has one entry and no head yet', () => {
     for (const content of [publication('2026-01-01'), gap('2026-01-01'), legacySeal([])]) {
-      const { entries } = proveLedger({ rows: chainOf([content]), legacy: [] }, null)
+      const { entries } = proveLedger({ rows: chainOf([content]), legacy: [], founding: null }, null)
       expect(entries).toHaveLength(1)
       expect(headIsBehind(entries, null)).toBe(true)
     }
@@ -152,7 +152,7 @@ describe('a sound ledger', () => {
       { kind: 'gap', asOfDay: '2026-01-03', reason: 'missed', attempts: 1 },
     ]
     const rows = chainOf(contents)
-    const { entries } = proveLedger({ rows, legacy: [] }, headAt(rows, 3))
+    const { entries } = proveLedger({ rows, legacy: [], founding: null }, headAt(rows, 3))
     expect(entries).toEqual(
       contents.map((content, index) => {
         const { seq, recordedAt, previousLeaf, leaf } = rows[index] ?? { seq: 0 }
@@ -181,7 +181,7 @@ describe('a sound ledger', () => {
       publication('2026-01-07', { publishedAt }),
       publication('2026-01-08', { publishedAt }),
     ])
-    expect(proveLedger({ rows, legacy: [] }, headAt(rows, 2)).entries).toHaveLength(2)
+    expect(proveLedger({ rows, legacy: [], founding: null }, headAt(rows, 2)).entries).toHaveLength(2)
   })
 
   test('is any chain of any entries with a head at its end or one before', () => {
@@ -193,7 +193,9 @@ describe('a sound ledger', () => {
             kinds.map((kind, index) => (kind === 'gap' ? gap : publication)(`2026-02-${String(index + 10)}`)),
           )
           for (const seq of [rows.length, rows.length - 1]) {
-            expect(proveLedger({ rows, legacy: [] }, headAt(rows, seq)).entries).toHaveLength(rows.length)
+            expect(proveLedger({ rows, legacy: [], founding: null }, headAt(rows, seq)).entries).toHaveLength(
+              rows.length,
+            )
           }
         },
       ),
@@ -217,7 +219,7 @@ describe('an edited ledger is damaged', () => {
   test('by a change of any one cell of a lone entry without a head', () => {
     for (const content of [publication('2026-01-01'), gap('2026-01-01'), legacySeal([])]) {
       for (const { change, rows } of tampered(chainOf([content]))) {
-        expect(isDamaged({ rows, legacy: [] }, null), change).toBe(true)
+        expect(isDamaged({ rows, legacy: [], founding: null }, null), change).toBe(true)
       }
     }
   })
@@ -258,7 +260,7 @@ describe('an edited ledger is damaged', () => {
   test('when text moves from one column to the next', () => {
     const rows = chainOf([publication('2026-01-01', { publicationId: 'ab', algorithmVersion: 'c' })])
     const moved = rows.map((row): LedgerRow => ({ ...row, publicationId: 'a', algorithmVersion: 'bc' }))
-    expect(isDamaged({ rows: moved, legacy: [] }, null)).toBe(true)
+    expect(isDamaged({ rows: moved, legacy: [], founding: null }, null)).toBe(true)
   })
 
   test('by the deletion of any entry, renumbered or not', () => {
@@ -284,7 +286,7 @@ describe('an edited ledger is damaged', () => {
         `legacy row ${index + 1}`,
       ).toBe(true)
     }
-    expect(isDamaged({ ...SAMPLE, legacy: [] }, NEWEST)).toBe(true)
+    expect(isDamaged({ ...SAMPLE, legacy: [], founding: null }, NEWEST)).toBe(true)
   })
 
   test('by an exchange of any two entries, renumbered or not', () => {
@@ -357,7 +359,7 @@ describe('an edited ledger is damaged', () => {
         `only ${kept} entries left`,
       ).toBe(true)
     }
-    expect(isDamaged({ rows: [], legacy: [] }, NEWEST), 'nothing left').toBe(true)
+    expect(isDamaged({ rows: [], legacy: [], founding: null }, NEWEST), 'nothing left').toBe(true)
   })
 
   test('when its history is rewritten and chained anew from any point up to the head', () => {
@@ -368,8 +370,10 @@ describe('an edited ledger is damaged', () => {
         rows.push(sealEntry(gap(day), seq, Date.UTC(2026, 2, seq), rows.at(-1)?.leaf ?? GENESIS_LEAF))
       }
       const legacy = index > 1 ? SAMPLE.legacy : []
-      expect(proveLedger({ rows, legacy }, headAt(rows, LENGTH)).entries).toHaveLength(LENGTH)
-      expect(isDamaged({ rows, legacy }, NEWEST), `rewritten from entry ${index + 1}`).toBe(true)
+      expect(proveLedger({ rows, legacy, founding: null }, headAt(rows, LENGTH)).entries).toHaveLength(LENGTH)
+      expect(isDamaged({ rows, legacy, founding: null }, NEWEST), `rewritten from entry ${index + 1}`).toBe(
+        true,
+      )
     }
   })
 })
@@ -383,7 +387,7 @@ describe('a ledger and its head disagree', () => {
 
   test('when there is no head and more than one entry', () => {
     const rows = chainOf([gap('2026-01-01'), gap('2026-01-02')])
-    expect(isDamaged({ rows, legacy: [] }, null)).toBe(true)
+    expect(isDamaged({ rows, legacy: [], founding: null }, null)).toBe(true)
     expect(isDamaged(SAMPLE, null)).toBe(true)
   })
 
@@ -405,7 +409,9 @@ describe('a ledger and its head disagree', () => {
     for (const seq of [LENGTH + 1, LENGTH + 100, 0, -1, 0.5, Number.NaN]) {
       expect(isDamaged(SAMPLE, { ...NEWEST, seq }), `head ${seq}`).toBe(true)
     }
-    expect(isDamaged({ rows: [], legacy: [] }, { seq: 1, leaf: GENESIS_LEAF, time: 0 })).toBe(true)
+    expect(isDamaged({ rows: [], legacy: [], founding: null }, { seq: 1, leaf: GENESIS_LEAF, time: 0 })).toBe(
+      true,
+    )
   })
 })
 
@@ -416,7 +422,7 @@ describe('a chained entry is damage all the same', () => {
     ['a publication of a digest that is a path', publication('2026-01-01', { sha256: '../../etc/passwd' })],
     ['a gap of no real day', gap('2026-13-01')],
   ])('when it is %s', (_, content) => {
-    expect(isDamaged({ rows: chainOf([content]), legacy: [] }, null)).toBe(true)
+    expect(isDamaged({ rows: chainOf([content]), legacy: [], founding: null }, null)).toBe(true)
   })
 
   test('when its sequence number is not the next', () => {
@@ -429,30 +435,32 @@ describe('a chained entry is damage all the same', () => {
   test('when it is back-dated', () => {
     const rows = chainOf([publication('2026-01-02'), gap('2026-01-03')])
     const early = sealEntry(gap('2026-01-03'), 2, (rows[0]?.recordedAt ?? 0) - 1, rows[0]?.leaf ?? '')
-    expect(isDamaged({ rows: rows.with(1, early), legacy: [] }, headAt(rows, 1))).toBe(true)
+    expect(isDamaged({ rows: rows.with(1, early), legacy: [], founding: null }, headAt(rows, 1))).toBe(true)
   })
 
   test('when it is published before the publication before it', () => {
     const first = sealEntry(publication('2026-01-02'), 1, Date.UTC(2026, 0, 9), GENESIS_LEAF)
     const second = sealEntry(publication('2026-01-01'), 2, Date.UTC(2026, 0, 9), first.leaf)
-    expect(isDamaged({ rows: [first, second], legacy: [] }, headAt([first, second], 2))).toBe(true)
+    expect(isDamaged({ rows: [first, second], legacy: [], founding: null }, headAt([first, second], 2))).toBe(
+      true,
+    )
   })
 
   test('when it seals the legacy ledger a second time', () => {
     const rows = chainOf([legacySeal([]), legacySeal([])])
-    expect(isDamaged({ rows, legacy: [] }, headAt(rows, 2))).toBe(true)
+    expect(isDamaged({ rows, legacy: [], founding: null }, headAt(rows, 2))).toBe(true)
   })
 
   test('when legacy rows have no seal', () => {
     const legacy = [legacyRow(1, '2025-12-30')]
-    expect(isDamaged({ rows: [], legacy }, null)).toBe(true)
-    expect(isDamaged({ rows: chainOf([gap('2026-01-01')]), legacy }, null)).toBe(true)
+    expect(isDamaged({ rows: [], legacy, founding: null }, null)).toBe(true)
+    expect(isDamaged({ rows: chainOf([gap('2026-01-01')]), legacy, founding: null }, null)).toBe(true)
   })
 
   test('when a sealed legacy row names no real day or digest', () => {
     for (const overrides of [{ asOfDay: '2025-02-29' }, { sha256: 'x' }]) {
       const legacy = [legacyRow(1, '2025-12-30', overrides)]
-      expect(isDamaged({ rows: chainOf([legacySeal(legacy)]), legacy }, null)).toBe(true)
+      expect(isDamaged({ rows: chainOf([legacySeal(legacy)]), legacy, founding: null }, null)).toBe(true)
     }
   })
 })
@@ -510,7 +518,7 @@ describe('the newest publication at a time', () => {
       ...versioned.toSorted((a, b) => a - b).map((publishedAt) => publication('2026-01-01', { publishedAt })),
       legacySeal(legacyRows),
     ])
-    return proveLedger({ rows, legacy: legacyRows }, headAt(rows, rows.length)).timeline
+    return proveLedger({ rows, legacy: legacyRows, founding: null }, headAt(rows, rows.length)).timeline
   }
 
   /** decisions.md, part 5: the greatest time; the versioned ledger; the greater sequence number. */
@@ -548,5 +556,54 @@ describe('the newest publication at a time', () => {
     expect(latestAt(timeline, 8)?.ledger).toBe('v1')
     expect(latestAt(timeline, 9)?.ledger).toBe('versioned')
     expect(latestAt([], 9)).toBeNull()
+  })
+})
+
+describe('a ledger that is being founded', () => {
+  const legacy = [legacyRow(1, '2025-12-30')]
+  const imported = chainOf([publication('2026-01-01'), publication('2026-01-02')])
+  const { seq, leaf } = headAt(imported, 2)
+  const founding = { seq, leaf, beganAt: 7 }
+  const EMPTY: LedgerContents = { rows: [], legacy: [], founding }
+  const whole = chainOf([publication('2026-01-01'), publication('2026-01-02'), legacySeal(legacy)])
+
+  test('is sound and empty before the commit, with its head or without, and is known as unfinished', () => {
+    for (const head of [null, headAt(imported, 2)]) {
+      const proved = proveLedger(EMPTY, head)
+      expect(proved).toEqual({ entries: [], timeline: [], lastLeaf: GENESIS_LEAF, unfinished: founding })
+    }
+  })
+
+  test('is damaged before the commit under any other head', () => {
+    const others = [
+      headAt(imported, 1),
+      headAt(whole, 3),
+      { ...headAt(imported, 2), leaf: GENESIS_LEAF },
+      { ...headAt(imported, 2), seq: 3 },
+    ]
+    for (const head of others) expect(isDamaged(EMPTY, head)).toBe(true)
+    expect(isDamaged({ ...EMPTY, founding: null }, headAt(imported, 2)), 'without the mark').toBe(true)
+    expect(isDamaged({ ...EMPTY, legacy }, headAt(imported, 2)), 'legacy rows without a seal').toBe(true)
+  })
+
+  test('is sound after the commit with the head before the seal and with the one after, and is finished', () => {
+    for (const head of [headAt(whole, 2), headAt(whole, 3)]) {
+      const proved = proveLedger({ rows: whole, legacy, founding }, head)
+      expect([proved.entries.length, proved.timeline.length, proved.unfinished]).toEqual([3, 3, null])
+    }
+  })
+
+  test('is damaged after the commit without a head, and when it does not begin as the mark says', () => {
+    expect(isDamaged({ rows: whole, legacy, founding }, null)).toBe(true)
+    const head = headAt(whole, 3)
+    for (const wrong of [
+      { ...founding, leaf: GENESIS_LEAF },
+      { ...founding, seq: 1 },
+      { ...headAt(whole, 3), beganAt: 7 },
+    ]) {
+      expect(isDamaged({ rows: whole, legacy, founding: wrong }, head)).toBe(true)
+    }
+    const other = chainOf([gap('2026-01-01')])
+    expect(isDamaged({ rows: other, legacy: [], founding }, null), 'an entry of its own').toBe(true)
   })
 })

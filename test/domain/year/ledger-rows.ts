@@ -92,5 +92,5 @@ export function sampleLedger(): LedgerContents {
     publication('2026-01-06'),
     publication('2026-01-07'),
   ])
-  return { rows, legacy }
+  return { rows, legacy, founding: null }
 }

@@ -15,9 +15,11 @@ import { chainOf, gap, headAt, legacyRow, legacySeal, manifest, publication } fr
 
 const DAY = '2026-03-14'
 
+const NOTHING = { entries: [], timeline: [] }
+
 function ledgerOf(contents: readonly EntryContent[], legacy: LegacyRow[] = []): ProvedLedger {
   const rows = chainOf(contents)
-  return proveLedger({ rows, legacy }, rows.length === 0 ? null : headAt(rows, rows.length))
+  return proveLedger({ rows, legacy, founding: null }, rows.length === 0 ? null : headAt(rows, rows.length))
 }
 
 /** Attempts 1…count; how each ended plays no part in the plan. */
@@ -87,23 +89,23 @@ describe('the plan for a day', () => {
 
 describe('the missed days', () => {
   test('are none when yesterday has an entry', () => {
-    expect(missedDays(ledgerOf([publication('2026-03-13')]).entries, '2026-03-13', DAY)).toEqual([])
-    expect(missedDays(ledgerOf([gap('2026-03-13')]).entries, null, DAY)).toEqual([])
+    expect(missedDays(ledgerOf([publication('2026-03-13')]), '2026-03-13', DAY)).toEqual([])
+    expect(missedDays(ledgerOf([gap('2026-03-13')]), null, DAY)).toEqual([])
   })
 
   test('are none when the day itself has an entry', () => {
-    expect(missedDays(ledgerOf([publication(DAY)]).entries, DAY, DAY)).toEqual([])
+    expect(missedDays(ledgerOf([publication(DAY)]), DAY, DAY)).toEqual([])
   })
 
   test('are none when the clock stands before the last entry', () => {
-    expect(missedDays(ledgerOf([publication('2026-03-20')]).entries, '2026-03-01', DAY)).toEqual([])
+    expect(missedDays(ledgerOf([publication('2026-03-20')]), '2026-03-01', DAY)).toEqual([])
   })
 
   test('are all days since the last entry after a pause of a month', () => {
     const february = Array.from({ length: 28 }, (_, index) => `2026-02-${String(index + 1).padStart(2, '0')}`)
     const march = Array.from({ length: 13 }, (_, index) => `2026-03-${String(index + 1).padStart(2, '0')}`)
     for (const last of [publication('2026-01-31'), gap('2026-01-31')]) {
-      expect(missedDays(ledgerOf([publication('2026-01-30'), last]).entries, null, DAY)).toEqual([
+      expect(missedDays(ledgerOf([publication('2026-01-30'), last]), null, DAY)).toEqual([
         ...february,
         ...march,
       ])
@@ -111,27 +113,35 @@ describe('the missed days', () => {
   })
 
   test('go over a leap day and a new year', () => {
-    const { entries } = ledgerOf([publication('2024-02-27')])
-    expect(missedDays(entries, null, '2024-03-02')).toEqual(['2024-02-28', '2024-02-29', '2024-03-01'])
-    expect(missedDays(ledgerOf([gap('2025-12-30')]).entries, null, '2026-01-02')).toEqual([
+    const ledger = ledgerOf([publication('2024-02-27')])
+    expect(missedDays(ledger, null, '2024-03-02')).toEqual(['2024-02-28', '2024-02-29', '2024-03-01'])
+    expect(missedDays(ledgerOf([gap('2025-12-30')]), null, '2026-01-02')).toEqual([
       '2025-12-31',
       '2026-01-01',
     ])
   })
 
   test('are none in a new archive, which owes nothing', () => {
-    expect(missedDays([], null, DAY)).toEqual([])
+    expect(missedDays(NOTHING, null, DAY)).toEqual([])
   })
 
   test('begin with the first attempted day when there are attempts and no entry', () => {
-    expect(missedDays([], '2026-03-11', DAY)).toEqual(['2026-03-11', '2026-03-12', '2026-03-13'])
-    expect(missedDays([], DAY, DAY)).toEqual([])
+    expect(missedDays(NOTHING, '2026-03-11', DAY)).toEqual(['2026-03-11', '2026-03-12', '2026-03-13'])
+    expect(missedDays(NOTHING, DAY, DAY)).toEqual([])
   })
 
   test('are counted from the last entry, not from the first attempt, when there is one', () => {
-    expect(missedDays(ledgerOf([publication('2026-03-12')]).entries, '2026-01-01', DAY)).toEqual([
+    expect(missedDays(ledgerOf([publication('2026-03-12')]), '2026-01-01', DAY)).toEqual(['2026-03-13'])
+  })
+
+  test('are counted from the newest day of either ledger, and fill no hole of an imported past', () => {
+    const legacy = [legacyRow(1, '2026-03-11'), legacyRow(2, '2026-03-05')]
+    expect(missedDays(ledgerOf([legacySeal(legacy)], legacy), '2026-01-01', DAY)).toEqual([
+      '2026-03-12',
       '2026-03-13',
     ])
+    const both = ledgerOf([publication('2026-03-02'), publication('2026-03-12'), legacySeal(legacy)], legacy)
+    expect(missedDays(both, null, DAY)).toEqual(['2026-03-13'])
   })
 
   test('leave no day without an entry once they are recorded', () => {
@@ -143,7 +153,7 @@ describe('the missed days', () => {
         let passed = 0
         for (const pause of pauses) {
           passed += pause
-          const missed = missedDays(ledgerOf(contents).entries, null, dayAfter(passed))
+          const missed = missedDays(ledgerOf(contents), null, dayAfter(passed))
           contents.push(...missed.map(gap), publication(dayAfter(passed)))
         }
         const days = contents.map((content) => {
@@ -187,7 +197,7 @@ describe('the time ahead of the clock', () => {
     const [first] = chainOf([publication(DAY, { publishedAt: at })])
     if (!first) throw new Error('no entry')
     const rows = [first, sealEntry(gap('2026-03-15'), 2, at + 900, first.leaf)]
-    const { entries, timeline } = proveLedger({ rows, legacy: [] }, headAt(rows, 2))
+    const { entries, timeline } = proveLedger({ rows, legacy: [], founding: null }, headAt(rows, 2))
     expect(timeAhead(at + 899, entries, timeline)).toBe(at + 900)
     expect(timeAhead(at + 900, entries, timeline)).toBeNull()
   })

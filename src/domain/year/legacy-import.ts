@@ -1,0 +1,184 @@
+import { z } from 'zod'
+import { isSha256Hex } from '../digest.ts'
+import { dayOf, formatInstant, parseDay, parseInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
+import { GENESIS_LEAF, sealEntry, sealLegacy } from './chain.ts'
+import type { LedgerEntry, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
+
+/**
+ * The import of an older archive (docs/importing.md): its manifests, and the beginning of the ledger they make
+ * (docs/decisions/0010-founding-an-archive.md).
+ */
+
+/** The file of an archive's folder that lists its publications. */
+export const MANIFESTS_FILE = 'manifests.ndjson'
+
+/** Longest publication taken; the object store reads nothing longer back. */
+export const PUBLICATION_MAX_BYTES = 64 * 1024 * 1024
+
+/** Each ledger keeps one version: version 3 enters only by being published, and none is ever relabeled. */
+const ALGORITHM_OF = { v1: 'top-year-v1', versioned: 'top-year-v2' } as const
+
+/** Ids the publisher gives. A publication that came from elsewhere must not stand in the way of a day to come. */
+const OWN_ID_PREFIX = 'top-year-v3-'
+
+/** One manifest as its line gives it. */
+export interface ListedPublication {
+  /** Line number in the list, from 1. */
+  line: number
+  ledger: 'v1' | 'versioned'
+  manifest: Manifest
+  /** Path of the publication's bytes below the folder. */
+  file: string
+}
+
+/** A publication that cannot be imported; without a line, the import as a whole. */
+export interface ImportRefusal {
+  publicationId: string | null
+  line: number | null
+  reason: string
+}
+
+/** The beginning of a ledger: everything but the seal, whose time is that of the commit. */
+export interface Founding {
+  /** Rows of the legacy ledger, positions 1…n. */
+  legacy: LegacyRow[]
+  /** Rows of the versioned ledger, entries 1…k. */
+  rows: LedgerRow[]
+}
+
+const storedText = z
+  .string('must be a string')
+  .refine((value) => value !== '', 'is empty')
+  .refine(
+    (value) => value.isWellFormed() && !value.includes('\0'),
+    'has a NUL or half a surrogate pair, which the ledger cannot keep',
+  )
+
+const instant = z.string('must be a string').transform((value, context) => {
+  const parsed = parseInstant(value)
+  if (parsed === null) context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant' })
+  return parsed ?? 0
+})
+
+const manifestRow = z.object({
+  ledger: z.enum(['v1', 'versioned'], 'must be "v1" or "versioned"'),
+  publicationId: storedText.refine(
+    (value) => !value.startsWith(OWN_ID_PREFIX),
+    `begins with ${OWN_ID_PREFIX}, as only publications made here do`,
+  ),
+  algorithmVersion: storedText,
+  schemaVersion: z.int('must be an integer'),
+  kind: storedText,
+  asOfDay: z
+    .string('must be a string')
+    .refine((value) => parseDay(value) !== null, 'must be a real YYYY-MM-DD day'),
+  windowStart: instant,
+  windowEnd: instant,
+  generatedAt: instant,
+  publishedAt: instant,
+  sha256: z.string('must be a string').refine(isSha256Hex, 'must be 64 lower-case hex digits'),
+  byteSize: z
+    .int('must be an integer')
+    .min(0, 'is negative')
+    .max(PUBLICATION_MAX_BYTES, `is more than ${PUBLICATION_MAX_BYTES}, the most a publication may have`),
+  file: z
+    .string('must be a string')
+    .refine(isPathBelow, 'must be a relative path that stays inside the folder'),
+})
+
+/**
+ * One decoded line of the list to a publication, or why not (docs/importing.md). Fields it does not know are ignored.
+ *
+ * @param row the value JSON.parse gave for the line
+ * @param line its number
+ * @param now nothing can have been published after it
+ */
+export function parseListed(row: unknown, line: number, now: Instant): ListedPublication | ImportRefusal {
+  const publicationId = idOf(row)
+  const refused = (reason: string): ImportRefusal => ({ publicationId, line, reason })
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) return refused('not a JSON object')
+  const parsed = manifestRow.safeParse(row)
+  if (!parsed.success) return refused(describe(parsed.error))
+  const { ledger, file, ...manifest } = parsed.data
+  const { algorithmVersion, asOfDay, publishedAt } = manifest
+  if (algorithmVersion !== ALGORITHM_OF[ledger]) {
+    const what = `algorithmVersion: the ledger ${ledger} takes ${ALGORITHM_OF[ledger]}`
+    return refused(`${what}, not ${JSON.stringify(algorithmVersion)}`)
+  }
+  if (publishedAt > now) {
+    return refused(
+      `publishedAt: ${formatInstant(publishedAt)} lies in the future; now is ${formatInstant(now)}`,
+    )
+  }
+  if (asOfDay > dayOf(publishedAt)) return refused(`asOfDay: ${asOfDay} had not begun when it was published`)
+  return { line, ledger, manifest, file }
+}
+
+/** The refusals of publications whose id an earlier line, of either ledger, already has. */
+export function repeatedIds(listed: readonly ListedPublication[]): ImportRefusal[] {
+  const lines = new Map<string, number>()
+  const refusals: ImportRefusal[] = []
+  for (const { line, manifest } of listed) {
+    const { publicationId } = manifest
+    const earlier = lines.get(publicationId)
+    if (earlier === undefined) lines.set(publicationId, line)
+    else refusals.push({ publicationId, line, reason: `publicationId: line ${earlier} has the same one` })
+  }
+  return refusals
+}
+
+/**
+ * The beginning of a ledger that the publications make: both ledgers in order of `publishedAt`, equal times in the
+ * order of the list. The same list always makes the same rows.
+ */
+export function planFounding(listed: readonly ListedPublication[]): Founding {
+  const inOrder = listed.toSorted((a, b) => a.manifest.publishedAt - b.manifest.publishedAt)
+  const legacy: LegacyRow[] = []
+  const rows: LedgerRow[] = []
+  for (const { ledger, manifest } of inOrder) {
+    if (ledger === 'v1') {
+      const { kind, ...columns } = manifest
+      legacy.push({ ...columns, position: legacy.length + 1, envelopeKind: kind })
+    } else {
+      const previousLeaf = rows.at(-1)?.leaf ?? GENESIS_LEAF
+      const content = { kind: 'publication', manifest } as const
+      rows.push(sealEntry(content, rows.length + 1, manifest.publishedAt, previousLeaf))
+    }
+  }
+  return { legacy, rows }
+}
+
+/** The entry that closes a founding: the seal over its legacy rows, never dated before the entry it follows. */
+export function sealFounding({ legacy, rows }: Founding, now: Instant): LedgerRow {
+  const last = rows.at(-1)
+  const recordedAt = Math.max(now, last?.recordedAt ?? now)
+  const content = { kind: 'legacy-seal', ...sealLegacy(legacy) } as const
+  return sealEntry(content, rows.length + 1, recordedAt, last?.leaf ?? GENESIS_LEAF)
+}
+
+/**
+ * True when a proved ledger began with this very founding, whatever followed: the leaf of its last imported entry
+ * covers those entries, the seal after it the legacy rows.
+ */
+export function beganWith(entries: readonly LedgerEntry[], { legacy, rows }: Founding): boolean {
+  const seal = entries[rows.length]
+  if (seal?.kind !== 'legacy-seal' || seal.previousLeaf !== (rows.at(-1)?.leaf ?? GENESIS_LEAF)) return false
+  const { rows: count, digest } = sealLegacy(legacy)
+  return seal.rows === count && seal.digest === digest
+}
+
+function isPathBelow(path: string): boolean {
+  if (path === '' || path.startsWith('/') || path.includes('\0') || !path.isWellFormed()) return false
+  return !path.split('/').includes('..')
+}
+
+/** The id a line names, however wrong the rest of it is. */
+function idOf(row: unknown): string | null {
+  if (typeof row !== 'object' || row === null || !('publicationId' in row)) return null
+  return typeof row.publicationId === 'string' ? row.publicationId : null
+}
+
+function describe(error: z.ZodError): string {
+  return error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
+}
