@@ -39,6 +39,13 @@ export interface Archive {
   objectWitness(sha256: string): Promise<Witness>
   /** Witness of `newestHead()`, given the head it returned last. */
   headWitness(newest: Head | null): Promise<Witness>
+  /**
+   * Every key below `sha256` or `heads` as the store names it, with `/` and from the store's root on, in no order; what
+   * was not put there by this port too. Files a killed writer left unfinished are not among them.
+   */
+  keys(area: 'sha256' | 'heads'): Promise<string[]>
+  /** Resolves when the store can be trusted with writes. A command that writes asks first; a write asks anyway. */
+  prepare(): Promise<void>
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Storage } from 'unstorage'
+import { createStorage } from 'unstorage'
+import type { Driver } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
 import type { Archive, Witness } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/storage.ts'
@@ -12,11 +13,19 @@ const headFile = z.strictObject({
   time: z.string(),
 })
 
+/** An archive that holds connections; whoever opens it closes it. */
+export type OpenArchive = Archive & { close(): Promise<void> }
+
 /**
  * The archive on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
- * (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes.
+ * (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes. Keys are asked of
+ * the driver itself, as the store names them: unstorage would take `heads/7?x` for `heads/7`.
+ *
+ * @param driver must refuse to overwrite an object with other bytes
+ * @param prepare resolves when the engine can be trusted with writes
  */
-export function unstorageArchive(storage: Storage): Archive {
+export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): OpenArchive {
+  const storage = createStorage({ driver })
   const read = async (key: string): Promise<Uint8Array | null> => {
     const value: unknown = await storage.getItemRaw(key)
     if (value === null || value === undefined) return null
@@ -41,12 +50,19 @@ export function unstorageArchive(storage: Storage): Archive {
     return typeof meta.witness === 'string' ? meta.witness : null
   }
 
+  const keys = async (area: 'sha256' | 'heads'): Promise<string[]> => driver.getKeys(area, {})
+
   return {
+    prepare,
+    keys,
+    close: async () => storage.dispose(),
+
     get: async (sha256) => read(objectKey(sha256)),
 
     async put(sha256, bytes) {
       if (sha256Hex(bytes) !== sha256)
         throw new Error(`the bytes given for object ${sha256} have another digest`)
+      await prepare()
       await storage.setItemRaw(objectKey(sha256), bytes)
       const stored = await read(objectKey(sha256))
       if (stored === null || sha256Hex(stored) !== sha256) {
@@ -55,8 +71,8 @@ export function unstorageArchive(storage: Storage): Archive {
     },
 
     async newestHead() {
-      const keys = await storage.getKeys('heads')
-      const seqs = keys.flatMap((key) => /^heads:([1-9]\d{0,14})$/.exec(key)?.[1] ?? []).map(Number)
+      const names = await keys('heads')
+      const seqs = names.flatMap((name) => /^heads\/([1-9]\d{0,14})$/.exec(name)?.[1] ?? []).map(Number)
       if (seqs.length === 0) return null
       return readHead(Math.max(...seqs))
     },
@@ -67,7 +83,13 @@ export function unstorageArchive(storage: Storage): Archive {
       if (present) throw storageDamaged(`head ${head.seq} exists with another leaf`)
       const { seq, leaf, time } = head
       const text = `${JSON.stringify({ seq, leaf, time: formatInstant(time) })}\n`
-      await storage.setItemRaw(headKey(seq), new TextEncoder().encode(text))
+      await prepare()
+      try {
+        await storage.setItemRaw(headKey(seq), new TextEncoder().encode(text))
+      } catch (error) {
+        // Another run may have written the head of the same entry in between, at its own time.
+        if ((await readHead(seq))?.leaf !== leaf) throw error
+      }
     },
 
     objectWitness: async (sha256) => witnessOf(objectKey(sha256)),

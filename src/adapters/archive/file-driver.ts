@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
+  accessSync,
   closeSync,
   constants,
   fsyncSync,
@@ -13,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { defineDriver } from 'unstorage'
 import type { Clock } from '../../domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
@@ -90,18 +91,14 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     }
   },
 
-  /** Keys of the files below a base, `a:b:c`; unfinished temporary files are not keys. */
+  /** Paths of the files below a base, `a/b/c` from the root on; unfinished temporary files are none. */
   async getKeys(base = ''): Promise<string[]> {
     const folder = pathOf(root, base.replace(/:+$/, ''))
     try {
       const names = await readdir(folder, { recursive: true, withFileTypes: true })
       return names
         .filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
-        .map((entry) =>
-          join(entry.parentPath, entry.name)
-            .slice(root.length + 1)
-            .replaceAll('/', ':'),
-        )
+        .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     } catch (error) {
       requireRoot(root)
       if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)
@@ -121,6 +118,16 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
 export function requireRoot(root: string): void {
   if (!isFolder(root))
     throw storageUnavailable(`the object store's folder ${root} is not there or may not be entered`)
+}
+
+/** @throws Refusal `storage_unavailable` when the store's folder is not there or may not be written to */
+export function requireWritableRoot(root: string): void {
+  requireRoot(root)
+  try {
+    accessSync(root, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw storageUnavailable(`the object store's folder ${root} may not be written to by this user`, error)
+  }
 }
 
 function isFolder(path: string): boolean {

@@ -1,7 +1,20 @@
-import { createStorage } from 'unstorage'
-import type { Archive, Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { StoreLocation } from '../../domain/storage.ts'
 import { unstorageArchive } from './archive.ts'
-import { immutableFiles, requireRoot } from './file-driver.ts'
+import type { OpenArchive } from './archive.ts'
+import { immutableFiles, requireRoot, requireWritableRoot } from './file-driver.ts'
+import { s3Objects } from './s3-driver.ts'
+
+/**
+ * The archive at a location. Nothing is asked of the store before its first use.
+ *
+ * @param fileClock the clock the file system stamps with
+ */
+export function openArchive(location: StoreLocation, fileClock: Clock = Date.now): OpenArchive {
+  if (location.kind === 'file') return fileArchive(location.path, fileClock)
+  const { driver, prepare } = s3Objects(location)
+  return unstorageArchive(driver, prepare)
+}
 
 /**
  * The archive in a folder, which must exist whenever it is used: an unmounted disk is refused, not taken as empty.
@@ -9,8 +22,9 @@ import { immutableFiles, requireRoot } from './file-driver.ts'
  * @param root absolute path
  * @param fileClock the clock the file system stamps with
  */
-export function fileArchive(root: string, fileClock: Clock = Date.now): Archive {
-  const archive = unstorageArchive(createStorage({ driver: immutableFiles({ root, fileClock }) }))
+export function fileArchive(root: string, fileClock: Clock = Date.now): OpenArchive {
+  const prepare = async (): Promise<void> => requireWritableRoot(root)
+  const archive = unstorageArchive(immutableFiles({ root, fileClock }), prepare)
   return {
     ...archive,
     async ping() {

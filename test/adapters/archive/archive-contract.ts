@@ -7,8 +7,8 @@ import { DAMAGED } from '../refusals.ts'
 /** An empty archive, and a way past it. */
 export interface ArchiveUnderTest {
   archive: Archive
-  /** Puts bytes under a key of the engine (`heads:1`), as somebody else would who can write to it. */
-  plant(key: string, bytes: Uint8Array): Promise<void>
+  /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
+  plant(path: string, bytes: Uint8Array): Promise<void>
 }
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -50,6 +50,8 @@ export const headOf = (seq: number, changes: Partial<Head> = {}): Head => ({
 
 const headText = (fields: Record<string, unknown> = {}): string =>
   JSON.stringify({ seq: 7, leaf: leaf('a'), time: '2026-03-01T00:10:00.007Z', ...fields })
+
+const pathOf = (digest: string): string => `sha256/${digest.slice(0, 2)}/${digest}`
 
 const DAMAGED_HEADS: Record<string, Uint8Array> = {
   'no bytes': new Uint8Array(),
@@ -155,7 +157,7 @@ export function archiveContract(engine: string, open: () => Promise<ArchiveUnder
 
     test('reads a head another program wrote with the same fields', async () => {
       const { archive, plant } = await open()
-      await plant('heads:7', utf8(headText()))
+      await plant('heads/7', utf8(headText()))
       expect(await archive.newestHead()).toEqual({
         seq: 7,
         leaf: leaf('a'),
@@ -166,7 +168,7 @@ export function archiveContract(engine: string, open: () => Promise<ArchiveUnder
     test.each(Object.entries(DAMAGED_HEADS))('refuses a head file with %s', async (_what, bytes) => {
       const { archive, plant } = await open()
       await archive.putHead(headOf(6))
-      await plant('heads:7', bytes)
+      await plant('heads/7', bytes)
       await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
       await expect(archive.putHead(headOf(7))).rejects.toMatchObject(DAMAGED)
     })
@@ -174,10 +176,71 @@ export function archiveContract(engine: string, open: () => Promise<ArchiveUnder
     test('takes no other name for a head', async () => {
       const { archive, plant } = await open()
       await archive.putHead(headOf(2))
-      for (const name of ['0', '07', '8.json', 'x', '-9', '1e1', '9007199254740993']) {
-        await plant(`heads:${name}`, utf8(headText()))
+      for (const name of ['0', '07', '8.json', 'x', '-9', '1e1', '9007199254740993', '7?x', '7:1']) {
+        await plant(`heads/${name}`, utf8(headText()))
       }
       expect(await archive.newestHead()).toEqual(headOf(2))
+    })
+
+    test('refuses to put an object in the place of other bytes, and leaves them as evidence', async () => {
+      const { archive, plant } = await open()
+      const digest = sha256Hex('an object')
+      await plant(pathOf(digest), utf8('other bytes'))
+      await expect(archive.put(digest, utf8('an object'))).rejects.toMatchObject(DAMAGED)
+      expect(new TextDecoder().decode((await archive.get(digest)) ?? undefined)).toBe('other bytes')
+    })
+
+    test('stores one object when it is put several times at once', async () => {
+      const { archive } = await open()
+      const digest = sha256Hex('an object')
+      await Promise.all([1, 2, 3, 4].map(() => archive.put(digest, utf8('an object'))))
+      expect(new TextDecoder().decode((await archive.get(digest)) ?? undefined)).toBe('an object')
+      expect(await archive.keys('sha256')).toEqual([pathOf(digest)])
+    })
+
+    test('lets one of two different heads written at once win', async () => {
+      const { archive } = await open()
+      const heads = ['a', 'b', 'c'].map((digit) => headOf(3, { leaf: leaf(digit) }))
+      const written = await Promise.allSettled(heads.map((head) => archive.putHead(head)))
+      const winners = heads.filter((_head, index) => written[index]?.status === 'fulfilled')
+      expect(winners).toHaveLength(1)
+      expect(await archive.newestHead()).toEqual(winners[0])
+      for (const loser of written.filter(({ status }) => status === 'rejected'))
+        expect(loser).toMatchObject({ reason: DAMAGED })
+    })
+
+    test('lists what it holds, with everything somebody else put there', async () => {
+      const { archive, plant } = await open()
+      expect(await archive.keys('sha256')).toEqual([])
+      expect(await archive.keys('heads')).toEqual([])
+      await archive.put(sha256Hex('an object'), utf8('an object'))
+      await archive.putHead(headOf(1))
+      const strays = ['sha256/readme.txt', 'sha256/ab/deep/er', 'sha256/ab/a b?c%41+é', 'heads/1.bak']
+      for (const path of [...strays, 'elsewhere/1']) await plant(path, utf8('x'))
+      expect((await archive.keys('sha256')).sort()).toEqual(
+        [...strays.slice(0, 3), pathOf(sha256Hex('an object'))].sort(),
+      )
+      expect((await archive.keys('heads')).sort()).toEqual(['heads/1', 'heads/1.bak'])
+    })
+
+    test('finds the newest of more heads than one answer of a server lists', async () => {
+      const { archive, plant } = await open()
+      const seqs = Array.from({ length: 1_005 }, (_, index) => index + 1)
+      for (let first = 0; first < seqs.length; first += 50) {
+        await Promise.all(
+          seqs.slice(first, first + 50).map((seq) => plant(`heads/${seq}`, utf8(headText({ seq })))),
+        )
+      }
+      expect(await archive.keys('heads')).toHaveLength(1_005)
+      expect(await archive.newestHead()).toMatchObject({ seq: 1_005 })
+    })
+
+    test('can be trusted with writes, however often it is asked', async () => {
+      const { archive } = await open()
+      await archive.prepare()
+      await archive.prepare()
+      expect(await archive.keys('sha256')).toEqual([])
+      expect(await archive.newestHead()).toBeNull()
     })
 
     test('can be reached', async () => {

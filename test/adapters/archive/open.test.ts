@@ -1,15 +1,15 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { fileArchive } from '../../../src/adapters/archive/open.ts'
+import { openArchive } from '../../../src/adapters/archive/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { archiveContract } from './archive-contract.ts'
 
 archiveContract('files', async () => {
   const root = await temporaryFolder()
   return {
-    archive: fileArchive(root),
+    archive: openArchive({ kind: 'file', path: root }),
     async plant(key, bytes) {
-      const path = join(root, ...key.split(':'))
+      const path = join(root, key)
       await mkdir(dirname(path), { recursive: true })
       await writeFile(path, bytes)
     },

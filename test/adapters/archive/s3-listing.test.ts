@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { errorCodeOf, parseListing } from '../../../src/adapters/archive/s3-listing.ts'
+
+const page = (inner: string): Uint8Array =>
+  new TextEncoder().encode(
+    `<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${inner}</ListBucketResult>\n`,
+  )
+
+const entry = (key: string): string =>
+  `<Contents><Key>${key}</Key><ETag>&quot;9b2c&quot;</ETag><Size>3</Size><Owner><ID>1</ID></Owner></Contents>`
+
+const LAST = '<IsTruncated>false</IsTruncated>'
+const ENCODED = '<EncodingType>url</EncodingType>'
+
+describe('a page of a listing', () => {
+  test('gives its keys and the token of the next page', () => {
+    const rest = '<IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b+/=</NextContinuationToken>'
+    expect(parseListing(page(`<KeyCount>2</KeyCount>${rest}${entry('a/1')}\n${entry('a/2')}`))).toEqual({
+      keys: ['a/1', 'a/2'],
+      next: 'a&b+/=',
+    })
+  })
+
+  test('may be empty', () => {
+    expect(parseListing(page(`<Prefix/><KeyCount>0</KeyCount>${LAST}`))).toEqual({ keys: [], next: null })
+  })
+
+  test.each([
+    ['encoded', ENCODED, 'a%2Fb+c%2Bd%3Fe%26%C3%A9%0A', 'a/b c+d?e&é\n'],
+    ['with references of XML', '', 'a&amp;b&lt;c&gt;&quot;&apos;&#10;&#xe9;%41+', 'a&b<c>"\'\né%41+'],
+    ['encoded and with references', ENCODED, 'a%26&amp;', 'a&&'],
+  ])('gives keys that are %s as the bucket names them', (_what, rest, key, name) => {
+    expect(parseListing(page(`${rest}${LAST}${entry(key)}`)).keys).toEqual([name])
+  })
+
+  test.each([
+    ['half a page', page(LAST + entry('a')).subarray(0, -12)],
+    ['no listing', new TextEncoder().encode('<html>maintenance</html>')],
+    ['nothing', new Uint8Array()],
+    ['a listing of version 1 that says nothing of its end', page(entry('a'))],
+    ['a truncated page without a token', page(`<IsTruncated>true</IsTruncated>${entry('a')}`)],
+    [
+      'an empty token',
+      page(`<IsTruncated>true</IsTruncated><NextContinuationToken></NextContinuationToken>`),
+    ],
+    ['fewer keys than it counts', page(`<KeyCount>2</KeyCount>${LAST}${entry('a')}`)],
+    ['an entry without a key', page(`${LAST}<Contents><Size>3</Size></Contents>`)],
+    ['an entry with two keys', page(`${LAST}<Contents><Key>a</Key><Key>b</Key></Contents>`)],
+    ['an entry that does not end', page(`${LAST}<Contents><Key>a</Key>`)],
+    ['a key outside of its entries', page(`${LAST}<Key>a</Key>`)],
+    ['two ends', page(LAST + LAST)],
+    ['a comment', page(`${LAST}<!-- ${entry('a')} -->`)],
+    ['CDATA', page(`${LAST}<Contents><Key><![CDATA[a]]></Key></Contents>`)],
+    ['an unknown reference', page(LAST + entry('a&nbsp;b'))],
+    ['a bare ampersand', page(LAST + entry('a&b'))],
+    ['a character that is none', page(LAST + entry('a&#x110000;'))],
+    ['an encoding that cannot be undone', page(ENCODED + LAST + entry('a%zz'))],
+    ['bytes that are not UTF-8', Uint8Array.of(...page(LAST), 0xff)],
+  ])('is refused when it is %s', (_what, bytes) => {
+    expect(() => parseListing(bytes)).toThrow()
+  })
+})
+
+describe('the code of an error', () => {
+  const of = (text: string): string | null => errorCodeOf(new TextEncoder().encode(text))
+
+  test('is read from an error document of S3', () => {
+    expect(
+      of('<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>no &lt;Code&gt;</Message></Error>'),
+    ).toBe('NoSuchKey')
+  })
+
+  test.each([
+    ['', 'nothing'],
+    ['<html><body>404 <Code>NoSuchKey</Code></body></html>', 'a web page'],
+    ['{"Code":"NoSuchKey"}', 'JSON'],
+    ['<Error><Code></Code></Error>', 'an empty code'],
+  ])('is not read from %j, which is %s', (text) => {
+    expect(of(text)).toBeNull()
+  })
+})

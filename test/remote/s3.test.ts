@@ -1,0 +1,407 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { unstorageArchive } from '../../src/adapters/archive/archive.ts'
+import type { OpenArchive } from '../../src/adapters/archive/archive.ts'
+import { openArchive } from '../../src/adapters/archive/open.ts'
+import { s3Objects } from '../../src/adapters/archive/s3-driver.ts'
+import type { S3Location } from '../../src/adapters/archive/s3-answer.ts'
+import type { S3Patience } from '../../src/adapters/archive/s3-request.ts'
+import { sha256Hex } from '../../src/domain/digest.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
+import { headOf } from '../adapters/archive/archive-contract.ts'
+import { DAMAGED, UNAVAILABLE } from '../adapters/refusals.ts'
+import { unreachableUrl } from '../support/local-source.ts'
+import { s3Error, startS3Server } from '../support/s3-server.ts'
+import type { S3Fault, S3Server } from '../support/s3-server.ts'
+
+const BYTES = new TextEncoder().encode('{"an":"object"}')
+const DIGEST = sha256Hex(BYTES)
+const KEY = `sha256/${DIGEST.slice(0, 2)}/${DIGEST}`
+
+/** As patient as in production, but for the time it takes. */
+const PATIENCE: S3Patience = { connectMs: 5_000, answerMs: 10_000, attempts: 3, backoffMs: 1 }
+const IMPATIENCE: S3Patience = { ...PATIENCE, answerMs: 100 }
+
+let server: S3Server
+let prefixes = 0
+
+beforeAll(async () => {
+  server = await startS3Server()
+})
+
+afterAll(() => server.close())
+
+beforeEach(() => {
+  server.reset()
+  prefixes += 1
+})
+
+const prefix = (): string => `of-test-${prefixes}`
+
+function open(changes: Partial<S3Location> = {}, patience = PATIENCE): OpenArchive {
+  const { driver, prepare } = s3Objects(server.location({ prefix: prefix(), ...changes }), patience)
+  const archive = unstorageArchive(driver, prepare)
+  onTestFinished(() => archive.close())
+  return archive
+}
+
+/** An archive that holds the object, with no questions asked of the server so far. */
+async function openWithObject(patience = PATIENCE): Promise<OpenArchive> {
+  await server.plant(`${prefix()}/${KEY}`, BYTES)
+  const archive = open({}, patience)
+  await archive.prepare()
+  server.reset()
+  return archive
+}
+
+async function openPrepared(patience = PATIENCE): Promise<OpenArchive> {
+  const archive = open({}, patience)
+  await archive.prepare()
+  server.reset()
+  return archive
+}
+
+const asked = (method: string, target: RegExp): number =>
+  server.questions.filter((question) => question.method === method && target.test(question.target)).length
+
+/** Everything an archive is asked for. */
+const QUESTIONS: Record<string, (archive: OpenArchive) => Promise<unknown>> = {
+  get: (archive) => archive.get(DIGEST),
+  put: (archive) => archive.put(DIGEST, BYTES),
+  newestHead: (archive) => archive.newestHead(),
+  putHead: (archive) => archive.putHead(headOf(1)),
+  keys: (archive) => archive.keys('sha256'),
+  prepare: (archive) => archive.prepare(),
+  ping: (archive) => archive.ping(),
+}
+
+const each = Object.entries(QUESTIONS)
+
+async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error('it did not fail')
+}
+
+/** The message of what is neither a refusal nor an answer: what server and commands report as unexpected. */
+async function faultOf(promise: Promise<unknown>): Promise<string> {
+  const failure = await failureOf(promise)
+  if (failure instanceof Refusal || !(failure instanceof Error)) throw failure
+  return failure.message
+}
+
+describe('an S3 store that cannot be used', () => {
+  test.each(each)('is unavailable to %s when nothing listens at its endpoint', async (_name, ask) => {
+    const endpoint = await unreachableUrl()
+    await expect(ask(open({ endpoint }))).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      detail: expect.stringContaining(endpoint) as string,
+    })
+  })
+
+  test.each(each)('is unavailable to %s when its endpoint speaks no TLS', async (_name, ask) => {
+    const endpoint = server.url.replace('http:', 'https:')
+    await expect(ask(open({ endpoint }))).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test.each(each)('is unavailable to %s when the bucket is missing', async (_name, ask) => {
+    await expect(ask(open({ bucket: 'no-such-bucket' }))).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      detail: expect.stringMatching(/^the bucket no-such-bucket is not there .*DASH_STORE_URL/) as string,
+    })
+  })
+
+  test.each(each)('is unavailable to %s when the secret is another', async (_name, ask) => {
+    await expect(ask(open({ secretAccessKey: 'another' }))).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      detail: expect.stringMatching(/AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY/) as string,
+    })
+  })
+
+  test.each(each)('is unavailable to %s when the access key is unknown', async (_name, ask) => {
+    await expect(ask(open({ accessKeyId: 'another' }))).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test('never shows the secret in what it says', async () => {
+    const failure = await failureOf(open({ secretAccessKey: 'very-secret' }).ping())
+    expect(`${String(failure)} ${JSON.stringify(failure)}`).not.toContain('very-secret')
+  })
+
+  test.each<[string, S3Fault, RegExp]>([
+    ['a clock that is wrong', s3Error(403, 'RequestTimeTooSkewed'), /clock/],
+    ['another region', s3Error(400, 'AuthorizationHeaderMalformed'), /region \(us-east-1\)/],
+    ['another endpoint', s3Error(301, 'PermanentRedirect'), /endpoint/],
+    ['no right to read', s3Error(403, 'AccessDenied'), /permit/],
+  ])('says what to do about %s', async (_what, fault, detail) => {
+    server.fail('GET', /sha256/, fault)
+    await expect(open().get(DIGEST)).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      detail: expect.stringMatching(detail) as string,
+    })
+  })
+})
+
+describe('an S3 store that ignores If-None-Match', () => {
+  test.each(['prepare', 'put', 'putHead'])('is refused by %s, before anything is written', async (name) => {
+    const archive = open({ endpoint: server.bareUrl })
+    await expect(QUESTIONS[name]?.(archive)).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      detail: `the object store ${server.bareUrl} ignores If-None-Match: *, by which objects are kept from being overwritten; use a store that honours conditional writes`,
+    })
+    expect(await archive.keys('sha256')).toEqual([])
+    expect(await archive.keys('heads')).toEqual([])
+  })
+
+  test('is refused when it says that it does not know conditional writes', async () => {
+    server.fail('PUT', /probe/, s3Error(501, 'NotImplemented'))
+    await expect(open().prepare()).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test('can be read', async () => {
+    await server.plant(`${prefix()}/${KEY}`, BYTES)
+    const archive = open({ endpoint: server.bareUrl })
+    await archive.ping()
+    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+  })
+})
+
+describe('an S3 store that honours If-None-Match', () => {
+  test('is asked to prove it once, and by the next process with one write', async () => {
+    const first = open()
+    await Promise.all([first.prepare(), first.prepare(), first.put(DIGEST, BYTES)])
+    await first.putHead(headOf(1))
+    expect(asked('PUT', /probe\/conditional-write/)).toBe(2)
+    server.reset()
+    await open().prepare()
+    expect(asked('PUT', /probe\/conditional-write/)).toBe(1)
+  })
+
+  test('is asked again after it could not be reached', async () => {
+    const archive = open()
+    server.fail('GET', /list-type/, s3Error(403, 'AccessDenied'))
+    await expect(archive.prepare()).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.prepare()).resolves.toBeUndefined()
+  })
+
+  test('is sent the digest of the body and the condition with every write, signed', async () => {
+    const archive = open()
+    await archive.put(DIGEST, BYTES)
+    await archive.putHead(headOf(1))
+    const writes = server.questions.filter(({ method }) => method === 'PUT')
+    expect(writes).toHaveLength(4)
+    for (const { headers, body } of writes) {
+      const digest = sha256Hex(body)
+      expect(headers).toMatchObject({
+        'if-none-match': '*',
+        'x-amz-content-sha256': digest,
+        'x-amz-checksum-sha256': Buffer.from(digest, 'hex').toString('base64'),
+        authorization: expect.stringMatching(
+          /SignedHeaders=host;if-none-match;x-amz-checksum-sha256;x-amz-content-sha256;x-amz-date/,
+        ) as string,
+      })
+    }
+  })
+
+  test('keeps objects below the prefix, and does not see those of another that begins the same', async () => {
+    const archive = open()
+    await archive.put(DIGEST, BYTES)
+    await server.plant(`${prefix()}-2/heads/1`, BYTES)
+    await server.plant(`${prefix()}/heads-2/1`, BYTES)
+    expect(server.questions.at(-1)?.target).toBe(`/dash-archive/${prefix()}/${KEY}`)
+    expect(await archive.keys('heads')).toEqual([])
+  })
+
+  test('may be a whole bucket', async () => {
+    const archive = openArchive(server.location({ prefix: '' }))
+    onTestFinished(() => archive.close())
+    await archive.put(DIGEST, BYTES)
+    expect(await archive.keys('sha256')).toContain(KEY)
+    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+  })
+
+  test('lets one of two processes win that write different heads at once', async () => {
+    const heads = [headOf(1, { leaf: 'a'.repeat(64) }), headOf(1, { leaf: 'b'.repeat(64) })]
+    const written = await Promise.allSettled(heads.map((head) => open().putHead(head)))
+    expect(written.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    const winner = heads[written.findIndex(({ status }) => status === 'fulfilled')]
+    expect(await open().newestHead()).toEqual(winner)
+  })
+
+  test('has no witness: every use is proved anew', async () => {
+    const archive = await openWithObject()
+    expect(await archive.objectWitness(DIGEST)).toBeNull()
+    expect(await archive.headWitness(null)).toBeNull()
+  })
+})
+
+const TRANSIENT: [string, S3Fault][] = [
+  ['503', s3Error(503, 'SlowDown')],
+  ['500', s3Error(500, 'InternalError')],
+  ['a connection that is reset', 'reset'],
+  ['an answer that is lost', 'lost-answer'],
+]
+
+describe('a read from an S3 store', () => {
+  const readFaults: [string, S3Fault][] = [
+    ...TRANSIENT,
+    ['a body that is cut', 'cut'],
+    ['an answer that does not say how long it is', 'unmeasured'],
+  ]
+
+  test.each(readFaults)('is repeated after %s', async (_what, fault) => {
+    const archive = await openWithObject()
+    server.fail('GET', /sha256/, fault, fault)
+    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+  })
+
+  test.each(readFaults)('is a fault after three times %s', async (_what, fault) => {
+    const archive = await openWithObject()
+    server.fail('GET', /sha256/, fault, fault, fault)
+    expect(await faultOf(archive.get(DIGEST))).toMatch(/3 times over/)
+    expect(asked('GET', /sha256/)).toBe(3)
+  })
+
+  test.each<[string, S3Fault]>([
+    ['is never answered', 'silence'],
+    ['stands still in the middle of its body', 'drip'],
+  ])('is a fault when it %s', async (_what, fault) => {
+    const archive = await openWithObject(IMPATIENCE)
+    server.fail('GET', /sha256/, fault, fault, fault)
+    expect(await faultOf(archive.get(DIGEST))).toMatch(/3 times over: no whole answer within 100 ms/)
+  })
+
+  test.each<[string, S3Fault]>([
+    ['a page of a proxy', { status: 404, body: '<html>not found</html>' }],
+    ['no body', { status: 404 }],
+    ['another code', s3Error(404, 'NoSuchVersion')],
+    ['a missing bucket', s3Error(404, 'NoSuchBucket')],
+  ])('proves nothing absent by a 404 with %s', async (_what, fault) => {
+    const archive = await openWithObject()
+    server.fail('GET', /sha256/, fault)
+    await expect(archive.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test.each<[string, S3Fault]>([
+    ['a part', { status: 206, body: '{"an"' }],
+    ['no content', { status: 204 }],
+    ['not modified to a question without a condition', s3Error(412, 'PreconditionFailed')],
+    ['a bad request', s3Error(400, 'InvalidRequest')],
+  ])('is a fault when the answer is %s', async (_what, fault) => {
+    const archive = await openWithObject()
+    server.fail('GET', /sha256/, fault)
+    expect(await faultOf(archive.get(DIGEST))).toMatch(/answered (?:206|204|412|400) /)
+  })
+
+  test('is damage when the object is larger than any', async () => {
+    const archive = await openWithObject()
+    const length = { 'content-length': String(64 * 1024 * 1024 + 1) }
+    server.fail('GET', /sha256/, { status: 200, headers: length, body: 'x' })
+    await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+  })
+})
+
+describe('a write to an S3 store', () => {
+  test.each([...TRANSIENT, ['a conflict', s3Error(409, 'ConditionalRequestConflict')] as [string, S3Fault]])(
+    'is repeated after %s',
+    async (_what, fault) => {
+      const archive = await openPrepared()
+      server.fail('PUT', /sha256/, fault, fault)
+      await archive.put(DIGEST, BYTES)
+      expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+      expect(await archive.keys('sha256')).toEqual([KEY])
+    },
+  )
+
+  test.each([...TRANSIENT, ['a conflict', s3Error(409, 'ConditionalRequestConflict')] as [string, S3Fault]])(
+    'is a fault after three times %s',
+    async (_what, fault) => {
+      const archive = await openPrepared()
+      server.fail('PUT', /sha256/, fault, fault, fault)
+      expect(await faultOf(archive.put(DIGEST, BYTES))).toMatch(/3 times over/)
+      expect(asked('PUT', /sha256/)).toBe(3)
+    },
+  )
+
+  test('that is done although its answer was lost is found done by the next', async () => {
+    const archive = await openPrepared()
+    server.fail('PUT', /sha256/, 'lost-answer', 'lost-answer', 'lost-answer')
+    expect(await faultOf(archive.put(DIGEST, BYTES))).toMatch(/3 times over/)
+    await archive.put(DIGEST, BYTES)
+    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+  })
+
+  test('of a head that is done although its answer was lost is done', async () => {
+    const archive = await openPrepared()
+    server.fail('PUT', /heads/, 'lost-answer')
+    await archive.putHead(headOf(1))
+    expect(await archive.newestHead()).toEqual(headOf(1))
+  })
+
+  test('is damage when the store says it is done and has nothing', async () => {
+    const archive = await openPrepared()
+    server.fail('PUT', /sha256/, { status: 200 })
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is damage when it reads back as other bytes', async () => {
+    const archive = await openPrepared()
+    server.fail('GET', /sha256/, { status: 200, body: '{"an":"Object"}' })
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+  })
+
+  test.each([
+    ['a bucket that went missing', s3Error(404, 'NoSuchBucket')],
+    ['a 404 of any kind', { status: 404 }],
+    ['a right that is missing', s3Error(403, 'AccessDenied')],
+  ])('is unavailable after %s', async (_what, fault) => {
+    const archive = await openPrepared()
+    server.fail('PUT', /sha256/, fault)
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
+    expect(await archive.get(DIGEST)).toBeNull()
+  })
+})
+
+describe('a listing of an S3 store', () => {
+  const listing = (keys: string[], token: string | null): S3Fault => ({
+    status: 200,
+    body: `<ListBucketResult>${keys.map((key) => `<Contents><Key>${prefix()}/${key}</Key></Contents>`).join('')}${
+      token === null
+        ? '<IsTruncated>false</IsTruncated>'
+        : `<IsTruncated>true</IsTruncated><NextContinuationToken>${token}</NextContinuationToken>`
+    }</ListBucketResult>`,
+  })
+
+  test('asks for page after page, an empty one too, with the token of the last', async () => {
+    server.fail(
+      'GET',
+      /list-type/,
+      listing(['heads/1'], 'first+/='),
+      listing([], 'second'),
+      listing(['heads/2'], null),
+    )
+    expect(await open().keys('heads')).toEqual(['heads/1', 'heads/2'])
+    const tokens = server.questions.map(({ target }) =>
+      new URL(target, server.url).searchParams.get('continuation-token'),
+    )
+    expect(tokens).toEqual([null, 'first+/=', 'second'])
+  })
+
+  test.each<[string, () => S3Fault[]]>([
+    ['gives a token again', () => [listing(['heads/1'], 'a'), listing([], 'b'), listing([], 'a')]],
+    ['gives a key again', () => [listing(['heads/1'], 'a'), listing(['heads/1'], 'b')]],
+    ['strays from the prefix', () => [listing(['sha256/1'], null)]],
+    ['is cut off', () => [{ status: 200, body: '<ListBucketResult><IsTruncated>false</IsTruncated>' }]],
+    ['says that there is no such key', () => [s3Error(404, 'NoSuchKey')]],
+  ])('is a fault when it %s', async (_what, faults) => {
+    server.fail('GET', /list-type/, ...faults())
+    expect(await faultOf(open().newestHead())).toMatch(/object store (?:gave|listed|answered)/)
+  })
+
+  test('is repeated, page by page, when an answer is lost', async () => {
+    await server.plant(`${prefix()}/heads/1`, BYTES)
+    server.fail('GET', /list-type/, 'cut', s3Error(503, 'SlowDown'))
+    expect(await open().keys('heads')).toEqual(['heads/1'])
+  })
+})

@@ -1,0 +1,246 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { request } from 'undici'
+import type { S3Location } from '../../src/adapters/archive/s3-answer.ts'
+
+const BUCKET = 'dash-archive'
+
+const require = createRequire(import.meta.url)
+
+/** What the server was asked. */
+interface S3Question {
+  method: string
+  /** Path and query, as they stood in the request line. */
+  target: string
+  headers: IncomingHttpHeaders
+  body: Buffer
+}
+
+interface S3Reply {
+  status: number
+  headers?: Record<string, string>
+  body?: string | Buffer
+}
+
+/**
+ * How a request goes wrong: a reply of somebody else's making, or
+ *
+ * - `reset`: the connection is cut before anything is done
+ * - `lost-answer`: what was asked is done, and the connection cut before the answer
+ * - `silence`: nothing is done and nothing is ever answered
+ * - `cut`, `drip`: the connection is cut, or stands still, in the middle of the answer's body
+ * - `unmeasured`: half of the body, with no word of its length, then the end of the connection
+ */
+export type S3Fault = S3Reply | 'reset' | 'lost-answer' | 'silence' | 'cut' | 'drip' | 'unmeasured'
+
+export interface S3Server {
+  /** Base URL of an S3 server that honours `If-None-Match: *`, checks what it is sent and can be made to fail. */
+  url: string
+  /** Base URL of the same store without all that. */
+  bareUrl: string
+  questions: S3Question[]
+  /** Makes the next requests of a kind fail, the first of the given faults first. */
+  fail(method: 'GET' | 'PUT', target: RegExp, ...faults: S3Fault[]): void
+  /** Forgets questions and faults that nobody met. */
+  reset(): void
+  /** Where an archive of this server is; `prefix` keeps the tests apart. */
+  location(changes?: Partial<S3Location>): S3Location
+  /** Puts an object past every check, by its key in the bucket. */
+  plant(key: string, bytes: Uint8Array): Promise<void>
+  close(): Promise<void>
+}
+
+/** An error as S3 words it. */
+export function s3Error(status: number, code: string): S3Reply {
+  const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>x</Message></Error>`
+  return { status, headers: { 'content-type': 'application/xml' }, body }
+}
+
+/**
+ * Starts the S3 server of npm, which verifies signatures but neither digests nor `If-None-Match`, and in front of it a
+ * server that does. Whoever starts it must close it.
+ */
+export async function startS3Server(): Promise<S3Server> {
+  const bare = await startBareServer()
+  const questions: S3Question[] = []
+  const faults: { method: string; target: RegExp; fault: S3Fault }[] = []
+  const conditionally = oneAtATime()
+
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => {
+      const { method = '', url: target = '', headers } = incoming
+      const question = { method, target, headers, body: Buffer.concat(chunks) }
+      questions.push(question)
+      const met = faults.findIndex((fault) => fault.method === method && fault.target.test(target))
+      const fault = met === -1 ? undefined : faults.splice(met, 1)[0]?.fault
+      void answer(question, response, fault, () =>
+        conditionally(target, () => replyTo(question, bare.url)),
+      ).catch(() => response.destroy())
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  return {
+    url,
+    bareUrl: bare.url,
+    questions,
+    fail(method, target, ...list) {
+      for (const fault of list) faults.push({ method, target, fault })
+    },
+    reset() {
+      questions.length = 0
+      faults.length = 0
+    },
+    location: (changes = {}) => ({
+      kind: 's3',
+      bucket: BUCKET,
+      prefix: 'archive',
+      endpoint: url,
+      region: 'us-east-1',
+      accessKeyId: 'S3RVER',
+      secretAccessKey: 'S3RVER',
+      ...changes,
+    }),
+    async plant(key, bytes) {
+      const path = key.split('/').map(encodeURIComponent).join('/')
+      const { statusCode, body } = await request(`${bare.url}/${BUCKET}/${path}`, {
+        method: 'PUT',
+        body: bytes,
+      })
+      await body.dump()
+      if (statusCode !== 200) throw new Error(`the S3 server answered ${statusCode}`)
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await bare.close()
+    },
+  }
+}
+
+/** Runs in a process of its own, since the server makes the tokens of its pages with a cipher Node has locked away. */
+const BARE_SERVER = `
+  const S3rver = require(process.argv[1])
+  const server = new S3rver({
+    address: '127.0.0.1', port: 0, silent: true, directory: process.argv[2],
+    vhostBuckets: false, configureBuckets: [{ name: process.argv[3] }],
+  })
+  server.run().then(({ port }) => console.log(port))
+  process.stdin.resume().on('end', () => process.exit())`
+
+async function startBareServer(): Promise<{ url: string; close(): Promise<void> }> {
+  const folder = await mkdtemp(join(await realpath(tmpdir()), 'dash-test-s3-'))
+  const program = require.resolve('@20minutes/s3rver')
+  const flags = ['--openssl-legacy-provider', '--no-deprecation', '--eval', BARE_SERVER]
+  const child = spawn(process.execPath, [...flags, program, folder, BUCKET], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  const first = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next()
+  if (first.done === true) throw new Error('the S3 server did not start')
+  return {
+    url: `http://127.0.0.1:${first.value}`,
+    async close() {
+      child.stdin.end()
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function answer(
+  question: S3Question,
+  response: ServerResponse,
+  fault: S3Fault | undefined,
+  reply: () => Promise<S3Reply>,
+): Promise<void> {
+  if (fault === 'silence') return
+  if (fault === 'reset') {
+    response.destroy()
+    return
+  }
+  const { status, headers = {}, body = '' } = typeof fault === 'object' ? fault : await reply()
+  if (fault === 'lost-answer') {
+    response.destroy()
+    return
+  }
+  if (fault === 'unmeasured') {
+    const half = Buffer.from(body).subarray(0, Buffer.byteLength(body) / 2)
+    response.socket?.end(
+      `HTTP/1.1 ${status} OK\r\nconnection: close\r\n\r\n${half.toString('latin1')}`,
+      'latin1',
+    )
+    return
+  }
+  response.writeHead(status, { 'content-length': String(Buffer.byteLength(body)), ...headers })
+  if (fault === 'cut' || fault === 'drip') {
+    response.write(Buffer.from(body).subarray(0, -1), () => {
+      if (fault === 'cut') response.destroy()
+    })
+    return
+  }
+  response.end(question.method === 'HEAD' ? undefined : body)
+}
+
+/** What a strict S3 server replies: it takes nothing on trust that the signature and the digests can prove. */
+async function replyTo(question: S3Question, bareUrl: string): Promise<S3Reply> {
+  const { method, headers, body } = question
+  const signed = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1]?.split(';') ?? []
+  const mustBeSigned = ['host', 'x-amz-date', 'x-amz-content-sha256']
+  if (method === 'PUT') mustBeSigned.push('x-amz-checksum-sha256', 'if-none-match')
+  if (!mustBeSigned.every((name) => signed.includes(name))) return s3Error(403, 'AccessDenied')
+  const digest = createHash('sha256').update(body).digest()
+  if (headers['x-amz-content-sha256'] !== digest.toString('hex'))
+    return s3Error(400, 'XAmzContentSHA256Mismatch')
+  if (method === 'PUT' && headers['x-amz-checksum-sha256'] !== digest.toString('base64'))
+    return s3Error(400, 'BadDigest')
+  if (method === 'PUT' && headers['if-none-match'] === '*') {
+    const present = await forward(
+      { ...question, method: 'HEAD', headers: {}, body: Buffer.alloc(0) },
+      bareUrl,
+    )
+    if (present.status === 200) return s3Error(412, 'PreconditionFailed')
+  }
+  return forward(question, bareUrl)
+}
+
+async function forward({ method, target, headers, body }: S3Question, bareUrl: string): Promise<S3Reply> {
+  const sent = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === 'string' && !/^(?:connection|content-length)$/.test(name) ? [[name, value]] : [],
+  )
+  const response = await request(`${bareUrl}${target}`, {
+    method: method,
+    headers: Object.fromEntries(sent) as Record<string, string>,
+    body: method === 'PUT' ? body : null,
+  })
+  const bytes = Buffer.from(await response.body.arrayBuffer())
+  const type = response.headers['content-type']
+  return {
+    status: response.statusCode,
+    headers: typeof type === 'string' ? { 'content-type': type } : {},
+    body: bytes,
+  }
+}
+
+/** One task after the other for each name, as a conditional write must see what the one before it left. */
+function oneAtATime(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>()
+  return (name, task) => {
+    const running = (last.get(name) ?? Promise.resolve()).then(task, task)
+    last.set(name, running)
+    return running
+  }
+}
