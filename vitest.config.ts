@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     ...reporting(process.env['DASH_TEST_REPORT']),
     include: ['test/**/*.test.ts'],
-    exclude: ['test/faults/**', 'test/page/**'],
+    exclude: ['test/faults/**', 'test/page/**', 'test/remote/**'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // Most of the suite waits for other processes, so that a worker a core does not keep the cores busy.
