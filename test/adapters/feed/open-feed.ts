@@ -20,7 +20,7 @@ export interface OpenFeed {
 }
 
 /** Gives one empty store after the other, for properties with many runs; each must be closed. */
-export type FeedFactory = () => Promise<{ feed: FeedStore; close: () => void }>
+type FeedFactory = () => Promise<{ feed: FeedStore; close: () => void }>
 
 /** How a contract is run against an engine. */
 export interface FeedOpener {

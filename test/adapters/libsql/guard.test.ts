@@ -274,7 +274,7 @@ describe('what a guarded client writes', () => {
       const { client } = await notes(1_000)
       await write(client, 'one')
       expect(await levelOf(client)).toBe(3)
-      await client.reconnect()
+      client.reconnect()
       expect(await levelOf(client)).not.toBe(3)
       await write(client, 'two')
       expect(await levelOf(client)).toBe(3)
