@@ -134,7 +134,8 @@ function placedDay({ publishedAt }) {
 /** The product's own reading and ranking of the window, without publishing. */
 async function rank(dataDir, asOfDay) {
   const store = database({
-    url: pathToFileURL(join(dataDir, 'feed.db')).href,
+    location: { url: pathToFileURL(join(dataDir, 'feed.db')).href, authToken: null },
+    store: 'feed',
     migrationsFolder: migrationsOf('feed'),
     nativeBusyMs: 0,
     retryMs: 0,

@@ -29,7 +29,13 @@ const REQUESTS = 200
 function openArchive(folder) {
   mkdirSync(join(folder, 'objects'))
   const url = pathToFileURL(join(folder, 'ledger.db')).href
-  const opened = database({ url, migrationsFolder: migrationsOf('ledger'), nativeBusyMs: 10, retryMs: 2_000 })
+  const opened = database({
+    location: { url, authToken: null },
+    store: 'ledger',
+    migrationsFolder: migrationsOf('ledger'),
+    nativeBusyMs: 10,
+    retryMs: 2_000,
+  })
   const ledger = libsqlLedger(opened)
   const archive = fileArchive(join(folder, 'objects'))
   return { opened, ledger, archive, year: yearReader(ledger, archive) }

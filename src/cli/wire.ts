@@ -35,11 +35,17 @@ const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
 export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const busy = kind === 'server' ? SERVER_BUSY : BATCH_BUSY
   const ledgerDatabase = database({
-    url: config.ledger.url,
+    location: config.ledger,
+    store: 'ledger',
     migrationsFolder: migrationsOf('ledger'),
     ...busy,
   })
-  const feedDatabase = database({ url: config.feed.url, migrationsFolder: migrationsOf('feed'), ...busy })
+  const feedDatabase = database({
+    location: config.feed,
+    store: 'feed',
+    migrationsFolder: migrationsOf('feed'),
+    ...busy,
+  })
   const ledger = libsqlLedger(ledgerDatabase)
   if (config.store.kind !== 'file') throw new Error('the S3 engine is not there yet')
   const archive = fileArchive(config.store.path)

@@ -53,7 +53,12 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const objectsPath = join(folder, 'objects')
   const busy = { nativeBusyMs: 20, retryMs }
   const open = (path: string, store: 'ledger' | 'feed') =>
-    database({ url: pathToFileURL(path).href, migrationsFolder: migrationsOf(store), ...busy })
+    database({
+      location: { url: pathToFileURL(path).href, authToken: null },
+      store,
+      migrationsFolder: migrationsOf(store),
+      ...busy,
+    })
   const ledgerDatabase = open(ledgerPath, 'ledger')
   const feedDatabase = open(feedPath, 'feed')
   onTestFinished(() => {

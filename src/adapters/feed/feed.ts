@@ -21,8 +21,8 @@ export function libsqlFeed(database: Database): FeedStore {
           })
       }),
     ping: () =>
-      database.use(async ({ orm }) => {
-        await orm.select({ source: verifiedTitlesTable.source }).from(verifiedTitlesTable).limit(1)
+      database.use(async ({ client }) => {
+        await client.execute('SELECT 1 FROM verified_titles LIMIT 1')
       }),
   }
 }

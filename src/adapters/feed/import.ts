@@ -1,6 +1,7 @@
-import type { Client, InStatement } from '@libsql/client'
+import type { InStatement } from '@libsql/client'
 import type { Signal } from '../../domain/feed/signal.ts'
 import type { ImportCounts } from '../../domain/ports.ts'
+import type { StoreClient } from '../libsql/store-client.ts'
 
 /**
  * A batch travels as one JSON parameter: with `json_each` that is the fastest insert this driver has. Columns of a
@@ -46,19 +47,29 @@ const UPSERT_EVENTS = `
 const INSERT_DAYS = `
   INSERT OR IGNORE INTO source_days (day, source) SELECT DISTINCT day, source FROM (${JSON_ROWS})`
 
+/** Counts only when the upsert just before it changed a row: days and reaches of events follow from those. */
+const COUNT_REVISION = 'UPDATE revision SET number = number + 1 WHERE changes() > 0'
+
+/** Longest parameter, in characters of at most three bytes each: a server takes none larger than 5 MiB. */
+const PARAMETER_MAX_LENGTH = 1_000_000
+
 /**
  * Stores a batch in one write transaction. A later row of the same (source, sourceId, day) replaces the values, within
  * the batch as across batches (docs/importing.md); each row counts as if it came alone.
  */
-export async function importSignals(client: Client, batch: readonly Signal[]): Promise<ImportCounts> {
+export async function importSignals(client: StoreClient, batch: readonly Signal[]): Promise<ImportCounts> {
   const { first, last, counts } = fold(batch)
-  const statements: InStatement[] = [
-    { sql: COUNT_STORED, args: [toJson(first)] },
-    ...[UPSERT_SIGNALS, UPSERT_EVENTS, INSERT_DAYS].map((sql) => ({ sql, args: [toJson(last)] })),
-  ]
-  const [counted] = await client.batch(statements, 'write')
-  const stored = Number(counted?.rows[0]?.['stored'])
-  const changed = Number(counted?.rows[0]?.['changed'])
+  const lookups = toJson(first).map((json): InStatement => ({ sql: COUNT_STORED, args: [json] }))
+  const writes = toJson(last).flatMap((json): InStatement[] => [
+    { sql: UPSERT_SIGNALS, args: [json] },
+    COUNT_REVISION,
+    { sql: UPSERT_EVENTS, args: [json] },
+    { sql: INSERT_DAYS, args: [json] },
+  ])
+  const results = await client.batch([...lookups, ...writes], 'write')
+  const found = results.slice(0, lookups.length).flatMap(({ rows }) => rows)
+  const stored = found.reduce((sum, row) => sum + Number(row['stored']), 0)
+  const changed = found.reduce((sum, row) => sum + Number(row['changed']), 0)
   return {
     inserted: first.size - stored,
     replaced: counts.replaced + changed,
@@ -86,8 +97,21 @@ function fold(batch: readonly Signal[]): {
   return { first, last, counts }
 }
 
-function toJson(rows: ReadonlyMap<string, string>): string {
-  return `[${[...rows.values()].join(',')}]`
+/** The rows as JSON arrays that are each short enough for a parameter; at least one. */
+function toJson(rows: ReadonlyMap<string, string>): string[] {
+  const arrays: string[] = []
+  let part: string[] = []
+  let length = 0
+  for (const row of rows.values()) {
+    if (part.length > 0 && length + row.length > PARAMETER_MAX_LENGTH) {
+      arrays.push(`[${part.join(',')}]`)
+      part = []
+      length = 0
+    }
+    part.push(row)
+    length += row.length + 1
+  }
+  return [...arrays, `[${part.join(',')}]`]
 }
 
 function rowOf(signal: Signal): string {

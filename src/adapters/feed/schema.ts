@@ -48,3 +48,9 @@ export const verifiedTitles = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
 )
+
+/** One row: a number that grows with every import that changed something. */
+export const revision = sqliteTable('revision', {
+  id: integer('id').primaryKey(),
+  number: integer('number').notNull(),
+})

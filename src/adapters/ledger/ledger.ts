@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto'
-import type { InValue, Transaction } from '@libsql/client'
+import type { InStatement, InValue, Value } from '@libsql/client'
 import { and, eq, getTableColumns, gt, isNull, max, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import type { AppendRefusal, Clock, Ledger } from '../../domain/ports.ts'
+import type { AppendRefusal, Clock, LeaseGrant, LeaseHolder, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import type { FoundingMark, LedgerRow } from '../../domain/year/ledger.ts'
-import { ABSENT, fileWitness } from '../file-witness.ts'
 import type { Database } from '../libsql/database.ts'
-import { isBusy } from '../libsql/guard.ts'
-import { decodeJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
+import { decodeJsonRows } from '../libsql/json-rows.ts'
+import { TooLate } from '../libsql/store-client.ts'
 import { beginFounding, found } from './founding.ts'
 import { rowReader, selectAllAsJson, selectRows } from './rows.ts'
 import { attempts, entries, founding, lease, legacyPublications } from './schema.ts'
 
-type Orm = Pick<LibSQLDatabase, 'select' | 'insert' | 'update' | 'delete'>
+/** How often a lease is looked at again because another took, renewed or gave it back meanwhile. */
+const LEASE_TRIES = 10
 
 /**
- * The ledger on libSQL. Every write is one transaction on a rollback journal with `synchronous=FULL`, the driver's
- * default, so that what was acknowledged survives a crash.
+ * The ledger on libSQL. Every write is one statement or one batch, so that it happens whole or not at all on every
+ * engine, and each carries the conditions it depends on, so that nothing can come between a look and a write.
  *
- * @param fileClock the clock the file system stamps with; see {@link fileWitness}
+ * @param fileClock the clock the file system stamps with; see {@link Database.witness}
  */
 export function libsqlLedger(database: Database, fileClock: Clock = Date.now): Ledger {
   return {
@@ -42,11 +42,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         }
       }),
 
-    async witness() {
-      // Held open or about to be rolled back, the journal means that the file alone does not tell the state.
-      const journals = fileWitness([`${database.path}-journal`, `${database.path}-wal`], fileClock)
-      return journals === `${ABSENT}|${ABSENT}` ? fileWitness([database.path], fileClock) : null
-    },
+    witness: () => Promise.resolve(database.witness(fileClock)),
 
     attempts: (asOfDay) =>
       database.use(({ orm }) => selectRows(orm, attempts, 'attempt', eq(attempts.asOfDay, asOfDay))),
@@ -59,30 +55,13 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
       }),
 
     takeLease: (holder, now, forMs, isDead) =>
-      database.use(({ orm }) =>
-        orm.transaction(async (transaction) => {
-          const [held] = await selectRows(transaction, lease, 'id', undefined)
-          // A lease that ends later than any could was taken by a clock that was ahead; twice its length allows for skew.
-          const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
-          const free = ended || (held.process !== null && isDead(held.process))
-          if (!free) {
-            return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
-          }
-          const token = randomUUID()
-          const row = {
-            token,
-            holder: holder.name,
-            process: holder.process,
-            takenAt: now,
-            expiresAt: now + forMs,
-          }
-          await transaction
-            .insert(lease)
-            .values({ id: 1, ...row })
-            .onConflictDoUpdate({ target: lease.id, set: row })
-          return { granted: true, token }
-        }),
-      ),
+      database.use(async ({ orm }) => {
+        for (let tries = 1; tries <= LEASE_TRIES; tries += 1) {
+          const grant = await tryLease(orm, holder, now, forMs, isDead)
+          if (grant !== null) return grant
+        }
+        throw new Error(`the lease changed hands ${LEASE_TRIES} times while it was asked for`)
+      }),
 
     renewLease: (token, now, forMs) =>
       database.use(async ({ orm }) => {
@@ -99,18 +78,11 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
       }),
 
     countAttempt: (asOfDay, attempt, startedAt, token) =>
-      database.use(({ orm }) =>
-        orm.transaction(async (transaction) => {
-          if (!(await holdsLease(transaction, token, startedAt))) return false
-          const [last] = await transaction
-            .select({ attempt: max(attempts.attempt) })
-            .from(attempts)
-            .where(eq(attempts.asOfDay, asOfDay))
-          if ((last?.attempt ?? 0) !== attempt - 1) return false
-          await transaction.insert(attempts).values({ asOfDay, attempt, startedAt })
-          return true
-        }),
-      ),
+      database.use(async ({ client }) => {
+        const args = [asOfDay, attempt, startedAt, token]
+        const counted = await client.execute({ sql: COUNT_ATTEMPT, args })
+        return counted.rowsAffected === 1
+      }),
 
     failAttempt: (asOfDay, attempt, failedAt, reason) =>
       database.use(async ({ orm }) => {
@@ -122,21 +94,17 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
 
     append: (row, { token, clock, withinMs }) =>
       database.use(async ({ client }) => {
-        const transaction = await client.transaction('write')
+        const now = clock()
+        if (now < row.recordedAt) return 'clock-went-back'
+        const leftMs = withinMs - (now - row.recordedAt)
+        if (leftMs < 0) return 'too-late'
         try {
-          const now = clock()
-          const refusal = await appendRefusal(transaction, row, token, now, withinMs)
-          if (refusal !== null) {
-            await transaction.rollback()
-            return refusal
-          }
-          await transaction.execute(insertEntry(row))
-          // A reader can hold the commit up; it must not come later than the row allows.
-          await transaction.commitWithin(withinMs - (now - row.recordedAt))
-          return null
+          const batch = [appendConditions(row, token, now), insertEntry(row, token, now)]
+          const [told, inserted] = await client.batchWithin(batch, leftMs)
+          if (inserted?.rowsAffected === 1) return null
+          return appendRefusal(row, told?.rows[0]?.[0])
         } catch (error) {
-          transaction.close()
-          if (isBusy(error)) return 'too-late'
+          if (error instanceof TooLate) return 'too-late'
           throw error
         }
       }),
@@ -156,53 +124,94 @@ function markOf([row]: readonly (typeof founding.$inferSelect)[]): FoundingMark 
   return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
 }
 
-async function holdsLease(orm: Orm, token: string, now: number): Promise<boolean> {
-  const held = await orm
-    .select({ id: lease.id })
-    .from(lease)
-    .where(and(eq(lease.token, token), gt(lease.expiresAt, now)))
-  return held.length === 1
+/** One try to take the lease; null when it changed between the look at it and the taking. */
+async function tryLease(
+  orm: LibSQLDatabase,
+  holder: LeaseHolder,
+  now: number,
+  forMs: number,
+  isDead: (process: string) => boolean,
+): Promise<LeaseGrant | null> {
+  const [held] = await selectRows(orm, lease, 'id', undefined)
+  // A lease that ends later than any could was taken by a clock that was ahead; twice its length allows for skew.
+  const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
+  if (!ended && (held.process === null || !isDead(held.process))) {
+    return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
+  }
+  const token = randomUUID()
+  const row = { token, holder: holder.name, process: holder.process, takenAt: now, expiresAt: now + forMs }
+  const taken = held
+    ? await orm
+        .update(lease)
+        .set(row)
+        .where(and(eq(lease.token, held.token), eq(lease.expiresAt, held.expiresAt)))
+    : await orm
+        .insert(lease)
+        .values({ id: 1, ...row })
+        .onConflictDoNothing()
+  return taken.rowsAffected === 1 ? { granted: true, token } : null
 }
 
-/** Why a row may not be appended now, judged inside the transaction that would append it. */
-async function appendRefusal(
-  transaction: Pick<Transaction, 'execute'>,
-  row: LedgerRow,
-  token: string,
-  now: number,
-  withinMs: number,
-): Promise<AppendRefusal | null> {
-  const [newest] = (await transaction.execute('SELECT max(seq) AS seq FROM entries')).rows
-  const last = await selectJsonRows(transaction, SELECT_LEAF, [row.seq - 1], 'the ledger')
-  const lastLeaf = last[0]?.[0] ?? GENESIS_LEAF
-  if (Number(newest?.['seq'] ?? 0) !== row.seq - 1 || lastLeaf !== row.previousLeaf) return 'ledger-moved'
-  const [published] = (await transaction.execute(SELECT_LAST_PUBLISHED)).rows
-  const lastPublishedAt = published?.['at'] ?? null
+const COUNT_ATTEMPT = `
+  INSERT INTO attempts (as_of_day, attempt, started_at) SELECT ?1, ?2, ?3
+  WHERE EXISTS (SELECT 1 FROM lease WHERE token = ?4 AND expires_at > ?3)
+    AND coalesce((SELECT max(attempt) FROM attempts WHERE as_of_day = ?1), 0) = ?2 - 1`
+
+const LAST_SEQ = 'coalesce((SELECT max(seq) FROM entries), 0)'
+
+const LAST_PUBLISHED = `(SELECT max(at) FROM (
+  SELECT max(published_at) AS at FROM entries UNION ALL SELECT max(published_at) FROM legacy_publications
+))`
+
+/** What decides about an append, read in the transaction of the append itself; {@link appendRefusal} judges it. */
+function appendConditions(row: LedgerRow, token: string, now: number): InStatement {
+  return {
+    sql: `
+      SELECT CAST(json_array(json_array(
+        ${LAST_SEQ}, (SELECT leaf FROM entries WHERE seq = ?1), ${LAST_PUBLISHED},
+        EXISTS (SELECT 1 FROM lease WHERE token = ?2 AND expires_at > ?3)
+      )) AS BLOB)`,
+    args: [row.seq - 1, token, now],
+  }
+}
+
+/** Why a row was not appended. */
+function appendRefusal(row: LedgerRow, told: Value | undefined): AppendRefusal {
+  const [conditions = []] = decodeJsonRows(told, 'the ledger')
+  const [lastSeq, leaf, lastPublishedAt, held] = conditions
+  if (lastSeq !== row.seq - 1 || (leaf ?? GENESIS_LEAF) !== row.previousLeaf) return 'ledger-moved'
   if (row.publishedAt !== null && lastPublishedAt !== null && row.publishedAt <= Number(lastPublishedAt)) {
     return 'clock-went-back'
   }
-  const held = await transaction.execute({ sql: SELECT_HELD_LEASE, args: [token, now] })
-  if (held.rows.length !== 1) return 'lease-lost'
-  if (now < row.recordedAt) return 'clock-went-back'
-  return now - row.recordedAt > withinMs ? 'too-late' : null
+  if (held !== 1) return 'lease-lost'
+  throw new Error(`entry ${row.seq} was not appended although nothing spoke against it`)
 }
 
-const SELECT_LEAF = 'SELECT CAST(json_group_array(json_array(leaf)) AS BLOB) FROM entries WHERE seq = ?'
-
-const SELECT_LAST_PUBLISHED = `
-  SELECT max(at) AS at FROM (
-    SELECT max(published_at) AS at FROM entries UNION ALL SELECT max(published_at) FROM legacy_publications
-  )`
-
-const SELECT_HELD_LEASE = 'SELECT id FROM lease WHERE token = ? AND expires_at > ?'
-
-function insertEntry(row: LedgerRow): { sql: string; args: InValue[] } {
+/** Inserts a row if everything it depends on still holds. */
+function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   const columns = Object.entries(getTableColumns(entries))
   const names = columns.map(([, { name }]) => name).join(', ')
-  const marks = columns.map(() => '?').join(', ')
+  const marks = columns.map((_, index) => `?${index + 1}`).join(', ')
   const values = new Map<string, InValue>(Object.entries(row))
+  const next = columns.length + 1
+  const [seq, previousLeaf, publishedAt, genesis, heldToken, heldAt] = [0, 1, 2, 3, 4, 5].map(
+    (index) => `?${next + index}`,
+  )
   return {
-    sql: `INSERT INTO entries (${names}) VALUES (${marks})`,
-    args: columns.map(([property]) => values.get(property) ?? null),
+    sql: `
+      INSERT INTO entries (${names}) SELECT ${marks}
+      WHERE ${LAST_SEQ} = ${seq} - 1
+        AND coalesce((SELECT leaf FROM entries WHERE seq = ${seq} - 1), ${genesis}) = ${previousLeaf}
+        AND coalesce(${publishedAt} > ${LAST_PUBLISHED}, true)
+        AND EXISTS (SELECT 1 FROM lease WHERE token = ${heldToken} AND expires_at > ${heldAt})`,
+    args: [
+      ...columns.map(([property]) => values.get(property) ?? null),
+      row.seq,
+      row.previousLeaf,
+      row.publishedAt,
+      GENESIS_LEAF,
+      token,
+      now,
+    ],
   }
 }

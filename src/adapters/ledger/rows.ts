@@ -1,20 +1,20 @@
-import { getTableColumns, sql } from 'drizzle-orm'
+import { getTableColumns, getTableName, sql } from 'drizzle-orm'
 import type { SQL } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Value } from '@libsql/client'
 import { storageDamaged } from '../../domain/storage.ts'
-import { decodeJsonRows } from '../libsql/json-rows.ts'
+import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
 
-/**
- * The statement that reads every row of a table as JSON in a BLOB, ordered by one of its columns.
- * See {@link decodeJsonRows} for why.
- */
+/** The statement that reads every row of a table as JSON in a BLOB, ordered by one of its columns. */
 export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
-  const { name, columns } = getTableConfig(table)
-  const cells = columns.map((column) => column.name).join(', ')
-  return `SELECT CAST(json_group_array(json_array(${cells}) ORDER BY ${orderBy}) AS BLOB) FROM ${name}`
+  return asJsonRows(columnsOf(table), `SELECT * FROM ${getTableName(table)} ORDER BY ${orderBy}`)
+}
+
+function columnsOf(table: SQLiteTable): string {
+  const { columns } = getTableConfig(table)
+  return columns.map(({ name }) => name).join(', ')
 }
 
 /** The rows of a table that fit a condition, every cell checked. */
@@ -24,9 +24,9 @@ export async function selectRows<T extends SQLiteTable>(
   orderBy: string,
   where: SQL | undefined,
 ): Promise<T['$inferSelect'][]> {
-  const condition = where ?? sql`true`
+  const query = sql`SELECT * FROM ${table} WHERE ${where ?? sql`true`} ORDER BY ${sql.identifier(orderBy)}`
   const [cells] = await orm.values<[Value]>(
-    sql`${sql.raw(selectAllAsJson(table, orderBy))} WHERE ${condition}`,
+    sql`SELECT CAST(json_group_array(json_array(${sql.raw(columnsOf(table))})) AS BLOB) FROM (${query})`,
   )
   return decodeJsonRows(cells?.[0], 'the ledger').map(rowReader(table))
 }

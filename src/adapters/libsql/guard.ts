@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { LibsqlError } from '@libsql/client'
 import type {
   Client,
   InArgs,
@@ -9,9 +7,12 @@ import type {
   Transaction,
   TransactionMode,
 } from '@libsql/client'
+import { isBusy, retryBusy } from './busy.ts'
+import { TooLate } from './store-client.ts'
+import type { StoreClient } from './store-client.ts'
 
 /**
- * The client every store goes through. It exists because of three faults of the driver:
+ * The client of a store in a file or in memory. It exists because of three faults of the driver:
  *
  * - a prepared statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never
  *   commits, and a lock it had is kept, even when the connection is closed, until the statement is garbage
@@ -19,11 +20,13 @@ import type {
  * - a transaction that reads takes its lock only with its first statement
  *
  * So work is handed out one at a time; a busy beginning is tried again on a new connection; every write is an explicit
- * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
+ * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed. It is made durable by
+ * `synchronous=EXTRA`: FULL does not sync the folder the journal is deleted from, so that a power cut could bring the
+ * journal back and undo what was acknowledged.
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
  */
-export function guardClient(client: Client, busyMs: number): GuardedClient {
+export function guardClient(client: Client, busyMs: number): StoreClient {
   let last: Promise<unknown> = Promise.resolve()
 
   /** Waits for everything asked before; resolves to the function that lets the next one go. */
@@ -53,6 +56,8 @@ export function guardClient(client: Client, busyMs: number): GuardedClient {
 
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     freshly(async () => {
+      // Each time anew: the driver may have opened another connection. Inside a transaction it cannot be set.
+      if (mode !== 'read') await client.executeMultiple('PRAGMA synchronous = EXTRA')
       const open = await client.transaction(mode)
       if (mode !== 'read') return open
       try {
@@ -67,16 +72,21 @@ export function guardClient(client: Client, busyMs: number): GuardedClient {
   const commit: Commit = async (open, deadline) => {
     try {
       // Unlike a prepared statement, a script is reset when it fails, and so keeps no lock.
-      await retryBusy(
-        () => open.executeMultiple('COMMIT'),
-        deadline,
-        () => undefined,
-      )
+      await retryBusy(() => open.executeMultiple('COMMIT'), deadline)
     } catch (error) {
       abandon(client, open, error)
       throw error
     }
     open.close()
+  }
+
+  const run = async (open: Transaction, statements: InStatement[]): Promise<ResultSet[]> => {
+    try {
+      return await open.batch(statements)
+    } catch (error) {
+      abandon(client, open, error)
+      throw error
+    }
   }
 
   const batch = async (
@@ -85,15 +95,35 @@ export function guardClient(client: Client, busyMs: number): GuardedClient {
     deadline: number,
   ): Promise<ResultSet[]> => {
     const open = await begin(mode, deadline)
-    let results
-    try {
-      results = await open.batch(statements)
-    } catch (error) {
-      abandon(client, open, error)
-      throw error
-    }
+    const results = await run(open, statements)
     await commit(open, deadlineFromNow())
     return results
+  }
+
+  const batchUntil = async (statements: InStatement[], deadline: number): Promise<ResultSet[]> => {
+    try {
+      const open = await begin('write', deadline)
+      const results = await run(open, [SHORT_WAIT, ...statements])
+      if (performance.now() > deadline) {
+        open.close()
+        throw new TooLate('the time to commit was over')
+      }
+      await commit(open, deadline)
+      return results.slice(1)
+    } catch (error) {
+      throw isBusy(error) ? new TooLate('the database was locked', { cause: error }) : error
+    }
+  }
+
+  const transaction = async (mode: TransactionMode = 'write'): Promise<Transaction> => {
+    const deadline = deadlineFromNow()
+    const release = await turn()
+    try {
+      return handOut(await begin(mode, deadline), client, commit, busyMs, release)
+    } catch (error) {
+      release()
+      throw error
+    }
   }
 
   function execute(statement: InStatement): Promise<ResultSet>
@@ -115,16 +145,19 @@ export function guardClient(client: Client, busyMs: number): GuardedClient {
       const deadline = deadlineFromNow()
       return alone(() => batch(statements.map(toStatement), mode ?? 'write', deadline))
     },
-    transaction: async (mode?: TransactionMode) => {
-      const deadline = deadlineFromNow()
-      const release = await turn()
+    batchWithin: (statements, ms) => {
+      const deadline = performance.now() + ms
+      return alone(() => batchUntil([...statements], deadline))
+    },
+    snapshot: async (_revision, read) => {
+      const open = await transaction('read')
       try {
-        return handOut(await begin(mode ?? 'write', deadline), client, commit, busyMs, release)
-      } catch (error) {
-        release()
-        throw error
+        return await read(open)
+      } finally {
+        open.close()
       }
     },
+    transaction,
     migrate: (statements) => alone(() => client.migrate(statements)),
     executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
     sync: (): Promise<Replicated> => client.sync(),
@@ -142,39 +175,8 @@ export function guardClient(client: Client, busyMs: number): GuardedClient {
 /** Statements that take no lock they would have to give back by a commit of their own. */
 const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
 
-/** What the guard gives: a client whose transactions can also be committed within a time. */
-export type GuardedClient = Omit<Client, 'transaction'> & {
-  transaction(mode?: TransactionMode): Promise<GuardedTransaction>
-}
-
-interface GuardedTransaction extends Transaction {
-  /** Commits, or undoes everything and throws the busy error when that was not possible within `ms`. */
-  commitWithin(ms: number): Promise<void>
-}
-
-/** Longest the driver itself waits for a lock while a commit must not come too late. */
-const SHORT_WAIT_MS = 50
-
-/** True for a lock held by somebody else, under each code the driver reports it with. */
-export function isBusy(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof LibsqlError && /^SQLITE_(BUSY|LOCKED)/.test(cause.code)) return true
-  }
-  return false
-}
-
-async function retryBusy<T>(work: () => Promise<T>, deadline: number, beforeRetry: () => void): Promise<T> {
-  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isBusy(error)) throw error
-      beforeRetry()
-      if (performance.now() >= deadline) throw error
-      await sleep(pauseMs)
-    }
-  }
-}
+/** Longest the driver itself waits for a lock while a commit must not come too late, in milliseconds. */
+const SHORT_WAIT = 'PRAGMA busy_timeout = 50'
 
 /** Undoes a transaction. After a busy statement its connection is given up. */
 function abandon(client: Client, open: Transaction, error: unknown): void {
@@ -195,7 +197,7 @@ function handOut(
   commit: Commit,
   busyMs: number,
   release: () => void,
-): GuardedTransaction {
+): Transaction {
   let failure: unknown = null
   const noticing = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -223,12 +225,6 @@ function handOut(
     commit: () => {
       ended = true
       return commit(open, performance.now() + busyMs).finally(release)
-    },
-    commitWithin: async (ms) => {
-      ended = true
-      const deadline = performance.now() + ms
-      await open.execute(`PRAGMA busy_timeout = ${SHORT_WAIT_MS}`)
-      return commit(open, deadline).finally(release)
     },
     rollback: () => Promise.resolve().then(undo),
     close: undo,

@@ -2,7 +2,17 @@ import type { Client, InArgs, Value } from '@libsql/client'
 import { storageDamaged } from '../../domain/storage.ts'
 
 /**
- * Decodes the one cell of a `SELECT CAST(json_group_array(json_array(…)) AS BLOB)`.
+ * The statement that gives the rows of a query as one cell for {@link decodeJsonRows}, in the query's order. The order
+ * is that of a subquery, which SQLite keeps for an aggregate: a server's parser knows no ORDER BY inside one.
+ *
+ * @param cells what each row holds, of the query's columns
+ */
+export function asJsonRows(cells: string, query: string): string {
+  return `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) FROM (${query})`
+}
+
+/**
+ * Decodes the one cell of an {@link asJsonRows}.
  *
  * Rows travel this way for two reasons: the driver ends the process on a TEXT cell that is not valid UTF-8 and
  * cuts one at a NUL, while a BLOB arrives as it is and is decoded strictly here; and one cell is several times

@@ -1,60 +1,88 @@
-import type { Client } from '@libsql/client'
+import type { Client, InStatement } from '@libsql/client'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
+import { Refusal } from '../../domain/refusal.ts'
 import { storageUnavailable } from '../../domain/storage.ts'
-import { selectJsonRows } from './json-rows.ts'
+import { isBusy } from './busy.ts'
+import { asJsonRows, selectJsonRows } from './json-rows.ts'
+import type { StoreName } from './migrations.ts'
 
-const SELECT_HASHES =
-  'SELECT CAST(json_group_array(json_array(hash) ORDER BY id) AS BLOB) FROM __drizzle_migrations'
+/** Another process can be first only once; a migration that cannot be applied fails each time. */
+const TRIES = 3
+
+/** Bookkeeping of earlier releases, when every store had a database of its own. */
+const FORMER_TABLE = '__drizzle_migrations'
+
+type MigrationClient = Pick<Client, 'execute' | 'batch'>
 
 /**
- * Applies a store's numbered migrations that are missing, in one write transaction, so that processes started
- * together cannot apply one twice. The bookkeeping table is drizzle's own.
+ * Applies a store's numbered migrations that are missing, in one batch whose first rows say which: of processes
+ * started together all but one find those rows taken, apply nothing, and look again. Each store keeps its own list,
+ * since one server holds them all.
  *
  * @param folder holds the SQL files and `meta/_journal.json`
- * @param path names the database in errors
+ * @param name names the database in errors
  * @throws Refusal `storage_unavailable` when the database was migrated by a newer release
  */
-export async function applyMigrations(client: Client, folder: string, path: string): Promise<void> {
+export async function applyMigrations(
+  client: MigrationClient,
+  store: StoreName,
+  folder: string,
+  name: string,
+): Promise<void> {
   const known = readMigrationFiles({ migrationsFolder: folder })
-  const before = await appliedHashes(client)
-  assertKnown(before, known, path)
-  if (before.length === known.length) return
-  const transaction = await client.transaction('write')
-  try {
-    await transaction.execute(
-      'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)',
-    )
-    const applied = await selectHashes(transaction)
-    assertKnown(applied, known, path)
-    for (const migration of known.slice(applied.length)) {
-      for (const statement of migration.sql) await transaction.execute(statement)
-      await transaction.execute({
-        sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)',
-        args: [migration.hash, migration.folderMillis],
-      })
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const statements = await missingSteps(client, `migrations_${store}`, known, name)
+      if (statements.length > 0) await client.batch(statements, 'write')
+      return
+    } catch (error) {
+      if (error instanceof Refusal || isBusy(error) || tries === TRIES) throw error
     }
-    await transaction.commit()
-  } catch (error) {
-    await transaction.rollback().catch(() => undefined)
-    throw error
   }
 }
 
-async function appliedHashes(client: Client): Promise<unknown[]> {
-  const table = await client.execute("SELECT 1 FROM sqlite_schema WHERE name = '__drizzle_migrations'")
-  if (table.rows.length === 0) return []
-  return selectHashes(client)
+type Migration = ReturnType<typeof readMigrationFiles>[number]
+
+async function missingSteps(
+  client: MigrationClient,
+  table: string,
+  known: readonly Migration[],
+  name: string,
+): Promise<InStatement[]> {
+  const own = await selectHashes(client, table)
+  const former = own === null ? await selectHashes(client, FORMER_TABLE) : null
+  // On a server that table may be somebody else's.
+  const takenOver =
+    former !== null && former.some((hash) => known.some((migration) => migration.hash === hash))
+  const applied = own ?? (takenOver ? former : [])
+  if (applied.some((hash, index) => known[index]?.hash !== hash)) {
+    throw storageUnavailable(
+      `${name} has migrations this release does not know: it was written by a newer release, which must be used`,
+    )
+  }
+  const missing = known.slice(applied.length)
+  const steps: InStatement[] = []
+  if (own === null) {
+    steps.push(
+      takenOver
+        ? `ALTER TABLE ${FORMER_TABLE} RENAME TO ${table}`
+        : `CREATE TABLE IF NOT EXISTS ${table} (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`,
+    )
+  }
+  for (const [index, { hash, folderMillis }] of missing.entries()) {
+    steps.push({
+      sql: `INSERT INTO ${table} (id, hash, created_at) VALUES (?, ?, ?)`,
+      args: [applied.length + index + 1, hash, folderMillis],
+    })
+  }
+  return [...steps, ...missing.flatMap(({ sql }) => sql)]
 }
 
-async function selectHashes(client: Pick<Client, 'execute'>): Promise<unknown[]> {
-  const rows = await selectJsonRows(client, SELECT_HASHES, [], 'the list of migrations')
+/** The hashes of a list of migrations, in order; null when there is no such table. */
+async function selectHashes(client: MigrationClient, table: string): Promise<unknown[] | null> {
+  const found = await client.execute({ sql: 'SELECT 1 FROM sqlite_schema WHERE name = ?', args: [table] })
+  if (found.rows.length === 0) return null
+  const sql = asJsonRows('hash', `SELECT hash FROM ${table} ORDER BY id`)
+  const rows = await selectJsonRows(client, sql, [], 'the list of migrations')
   return rows.map(([hash]) => hash)
-}
-
-function assertKnown(applied: readonly unknown[], known: readonly { hash: string }[], path: string): void {
-  const foreign = applied.some((hash, index) => known[index]?.hash !== hash)
-  if (!foreign) return
-  throw storageUnavailable(
-    `the database ${path} has migrations this release does not know: it was written by a newer release, which must be used`,
-  )
 }

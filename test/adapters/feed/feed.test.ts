@@ -1,85 +1,21 @@
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { yearEvent, yearEvents } from '../../support/year-events.ts'
-import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
-import { openFeed, reopenFeed } from './open-feed.ts'
+import { windowEnding } from '../../../src/domain/year/window.ts'
+import { signal } from '../../support/signals.ts'
+import { holdLock } from '../libsql/lock-holder.ts'
+import { UNAVAILABLE } from '../refusals.ts'
+import { importContract } from './import-contract.ts'
+import { feedInFile, feedInMemory, openFeed } from './open-feed.ts'
+import { titlesContract } from './titles-contract.ts'
+import { windowContract } from './window-contract.ts'
 
-const ODD = 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF'
+for (const contract of [titlesContract, importContract, windowContract]) {
+  contract('a file', feedInFile)
+  contract('memory', feedInMemory)
+}
 
-describe('verified titles', () => {
-  test('are none before one is kept', async () => {
-    const { feed } = await openFeed()
-    expect(await feed.verifiedTitles(yearEvents('hn', 3))).toEqual(new Map())
-    expect(await feed.verifiedTitles([])).toEqual(new Map())
-  })
-
-  test('come back by save key, among the events asked for alone', async () => {
-    const { feed, path } = await openFeed()
-    await feed.saveVerifiedTitle('hn', '1', { title: ODD, provenance: 'hn:firebase-item' }, 1)
-    await feed.saveVerifiedTitle('hn', '2', { title: 'two', provenance: 'hn:firebase-item' }, 2)
-    await feed.saveVerifiedTitle(
-      'lobsters',
-      '1',
-      { title: 'lobsters one', provenance: 'lobsters:story-json' },
-      3,
-    )
-    await feed.saveVerifiedTitle(
-      'hype:github',
-      'owner/name',
-      { title: 'repo', provenance: 'hype:github:search' },
-      4,
-    )
-    const asked = [
-      yearEvent({ source: 'hn', sourceId: '1' }),
-      yearEvent({ source: 'hn', sourceId: '3' }),
-      yearEvent({ source: 'lobsters', sourceId: '1' }),
-      yearEvent({ source: 'hype:github', sourceId: 'owner/name' }),
-    ]
-    expect(await reopenFeed(path).feed.verifiedTitles(asked)).toEqual(
-      new Map([
-        ['hn-1', { title: ODD, provenance: 'hn:firebase-item' }],
-        ['lobsters-1', { title: 'lobsters one', provenance: 'lobsters:story-json' }],
-        ['hype-github-owner/name', { title: 'repo', provenance: 'hype:github:search' }],
-      ]),
-    )
-  })
-
-  test('are replaced when one is verified again', async () => {
-    const { feed } = await openFeed()
-    await feed.saveVerifiedTitle('hn', '1', { title: 'old', provenance: 'hn:old' }, 1)
-    await feed.saveVerifiedTitle('hn', '1', { title: 'new', provenance: 'hn:new' }, 2)
-    expect(await feed.verifiedTitles(yearEvents('hn', 1))).toEqual(
-      new Map([['hn-1', { title: 'new', provenance: 'hn:new' }]]),
-    )
-  })
-
-  test('can be asked for by the thousand and kept from several sides at once', async () => {
-    const { feed, path } = await openFeed()
-    const other = reopenFeed(path).feed
-    const events = yearEvents('hn', 60)
-    await Promise.all(
-      events.map(({ sourceId }, index) =>
-        (index % 2 === 0 ? feed : other).saveVerifiedTitle(
-          'hn',
-          sourceId,
-          { title: `t${sourceId}`, provenance: 'hn:x' },
-          index,
-        ),
-      ),
-    )
-    expect((await feed.verifiedTitles(yearEvents('hn', 5_000))).size).toBe(60)
-  })
-
-  test('are refused when one is not valid UTF-8', async () => {
-    const { feed, raw } = await openFeed()
-    await feed.saveVerifiedTitle('hn', '1', { title: 'x', provenance: 'hn:x' }, 1)
-    await raw().execute("UPDATE verified_titles SET title = CAST(x'ff' AS TEXT)")
-    await expect(feed.verifiedTitles(yearEvents('hn', 1))).rejects.toMatchObject(DAMAGED)
-  })
-})
-
-describe('the feed store', () => {
+describe('a feed file', () => {
   test('can be reached once its folder is there, and not after it went away', async () => {
     const { feed, path } = await openFeed()
     await expect(feed.ping()).resolves.toBeUndefined()
@@ -88,11 +24,13 @@ describe('the feed store', () => {
     await expect(feed.verifiedTitles([])).rejects.toMatchObject(UNAVAILABLE)
   })
 
-  test('is damaged when one of its tables is gone', async () => {
-    const { feed, raw } = await openFeed()
+  test('waits for another process that writes', async () => {
+    const { feed, path, another } = await openFeed()
     await feed.ping()
-    await raw().execute('DROP TABLE verified_titles')
-    await expect(feed.ping()).rejects.toMatchObject(DAMAGED)
-    await expect(feed.verifiedTitles([])).rejects.toMatchObject(DAMAGED)
+    const release = await holdLock(`file:${path}`, 'writing')
+    const importing = feed.importSignals([signal()])
+    await release()
+    expect(await importing).toEqual({ inserted: 1, replaced: 0, unchanged: 0 })
+    expect((await another().feed.readWindow(windowEnding('2026-03-01'))).events).toHaveLength(1)
   })
 })

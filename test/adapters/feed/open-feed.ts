@@ -1,55 +1,85 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Client } from '@libsql/client'
 import { onTestFinished } from 'vitest'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
+import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
 import type { FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
+import type { RawClient } from '../ledger/open-ledger.ts'
 
 export interface OpenFeed {
   feed: FeedStore
+  /** A client past the store, for what somebody else may do to its database. */
+  raw: () => RawClient
+  /** The same feed as another process sees it; in memory there is but one. */
+  another(): OpenFeed
+}
+
+/** Gives one empty store after the other, for properties with many runs; each must be closed. */
+type FeedFactory = () => Promise<{ feed: FeedStore; close: () => void }>
+
+/** How a contract is run against an engine. */
+export interface FeedOpener {
+  /** An empty store of the test's own. */
+  open: () => Promise<OpenFeed>
+  factory: () => Promise<FeedFactory>
+}
+
+interface FeedFile extends OpenFeed {
   path: string
-  /** A client past the store, for what somebody else may do to its file. */
-  raw: () => Client
+}
+
+export const feedInFile: FeedOpener = { open: openFeed, factory: fileFactory }
+
+export const feedInMemory: FeedOpener = {
+  async open() {
+    const store = openDatabase(':memory:')
+    onTestFinished(() => store.close())
+    const client = await store.use((open) => Promise.resolve(open.client))
+    const same: OpenFeed = { feed: libsqlFeed(store), raw: () => client, another: () => same }
+    return same
+  },
+  factory: () => Promise.resolve(() => Promise.resolve(storeAt(':memory:'))),
 }
 
 /** A feed store in a folder of the test's own, closed and removed when it ends. */
-export async function openFeed(): Promise<OpenFeed> {
-  return reopenFeed(join(await temporaryFolder(), 'feed.db'))
+export async function openFeed(): Promise<FeedFile> {
+  const path = join(await temporaryFolder(), 'feed.db')
+  return { ...connectFeed(pathToFileURL(path).href), path }
 }
 
-export function reopenFeed(path: string): OpenFeed {
-  const { feed, close } = storeAt(path)
+/** The feed at a URL through a connection of its own. */
+export function connectFeed(url: string): OpenFeed {
+  const { feed, close } = storeAt(url)
   onTestFinished(close)
-  return { feed, path, raw: () => rawClient(pathToFileURL(path).href) }
+  return { feed, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
-/** What gives one empty store after the other, for properties with many runs; each must be closed. */
-export async function feedFactory(): Promise<() => Promise<{ feed: FeedStore; close: () => void }>> {
+async function fileFactory(): Promise<FeedFactory> {
   const folder = await temporaryFolder()
   const empty = join(folder, 'empty.db')
-  const { feed, close } = storeAt(empty)
+  const { feed, close } = storeAt(pathToFileURL(empty).href)
   await feed.ping()
   close()
   let copies = 0
   return async () => {
     const path = join(folder, `copy-${(copies += 1)}.db`)
     await copyFile(empty, path)
-    return storeAt(path)
+    return storeAt(pathToFileURL(path).href)
   }
 }
 
-function storeAt(path: string): { feed: FeedStore; close: () => void } {
-  const migrationsFolder = migrationsOf('feed')
-  const store = database({
-    url: pathToFileURL(path).href,
-    migrationsFolder,
-    nativeBusyMs: 10,
-    retryMs: 5_000,
-  })
+export function storeAt(url: string): { feed: FeedStore; close: () => void } {
+  const store = openDatabase(url)
   return { feed: libsqlFeed(store), close: () => store.close() }
+}
+
+function openDatabase(url: string): Database {
+  const location = { url, authToken: null }
+  const migrationsFolder = migrationsOf('feed')
+  return database({ location, store: 'feed', migrationsFolder, nativeBusyMs: 10, retryMs: 5_000 })
 }

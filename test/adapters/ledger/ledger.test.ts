@@ -1,84 +1,30 @@
 import { writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
-import type { AppendRefusal } from '../../../src/domain/ports.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
-import {
-  chainOf,
-  gap,
-  headAt,
-  legacyRow,
-  legacySeal,
-  manifest,
-  publication,
-  sampleLedger,
-} from '../../domain/year/ledger-rows.ts'
+import { sealEntry } from '../../../src/domain/year/chain.ts'
+import { chainOf, manifest, publication, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { fileSystemClockMovedOn, laterClock } from '../file-clock.ts'
 import { holdLock } from '../libsql/lock-holder.ts'
-import { anyLease, appendNow, fill, openLedger, reopenLedger } from './open-ledger.ts'
+import { appendOnlyContract } from './append-only-contract.ts'
+import { damageContract } from './damage-contract.ts'
+import { leaseContract } from './lease-contract.ts'
+import { ledgerContract } from './ledger-contract.ts'
+import { anyLease, appendNow, fill, openLedger, openMemoryLedger } from './open-ledger.ts'
+
+for (const contract of [ledgerContract, leaseContract, damageContract, appendOnlyContract]) {
+  contract('a file', openLedger)
+  contract('memory', openMemoryLedger)
+}
 
 const LAST = chainOf([publication('2026-03-01')])[0] as LedgerRow
 
 /** The row a publisher would append after {@link LAST}. */
-function next(overrides: Parameters<typeof manifest>[1] = {}): LedgerRow {
-  const following = manifest('2026-03-02', overrides)
+function next(): LedgerRow {
+  const following = manifest('2026-03-02')
   return sealEntry({ kind: 'publication', manifest: following }, 2, following.publishedAt, LAST.leaf)
 }
 
-describe('reading the ledger', () => {
-  test('finds a new one empty', async () => {
-    const { ledger } = await openLedger()
-    expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
-    await expect(ledger.ping()).resolves.toBeUndefined()
-  })
-
-  test('gives back every column of every entry, so that the chain still holds', async () => {
-    const opened = await openLedger()
-    const contents = sampleLedger()
-    await fill(opened, contents)
-    const read = await opened.ledger.read()
-    expect(read).toEqual(contents)
-    const proved = proveLedger(read, headAt(read.rows, read.rows.length))
-    expect(proved.entries).toHaveLength(7)
-    expect(proved.timeline).toHaveLength(7)
-  })
-
-  test('gives the same through another connection and after a new start', async () => {
-    const opened = await openLedger()
-    await fill(opened, sampleLedger())
-    const other = reopenLedger(opened.path)
-    expect(await other.ledger.read()).toEqual(sampleLedger())
-    opened.close()
-    other.close()
-    expect(await reopenLedger(opened.path).ledger.read()).toEqual(sampleLedger())
-  })
-
-  test('keeps text of any script and numbers of any safe size', async () => {
-    const opened = await openLedger()
-    const odd = legacyRow(1, '2026-01-01', {
-      publicationId: 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF',
-      byteSize: Number.MAX_SAFE_INTEGER,
-      windowStart: Number.MIN_SAFE_INTEGER,
-      publishedAt: -1,
-    })
-    const contents = { founding: null, legacy: [odd], rows: chainOf([legacySeal([odd])]) }
-    await fill(opened, contents)
-    expect(await opened.ledger.read()).toEqual(contents)
-    expect(proveLedger(await opened.ledger.read(), null).timeline).toHaveLength(1)
-  })
-
-  test('orders entries and legacy rows by number, not as text', async () => {
-    const opened = await openLedger()
-    const legacy = Array.from({ length: 12 }, (_, index) =>
-      legacyRow(index + 1, `2025-01-${String(index + 1).padStart(2, '0')}`),
-    )
-    const days = Array.from({ length: 12 }, (_, index) => `2026-02-${String(index + 1).padStart(2, '0')}`)
-    const contents = { founding: null, legacy, rows: chainOf([legacySeal(legacy), ...days.map(gap)]) }
-    await fill(opened, contents)
-    expect(await opened.ledger.read()).toEqual(contents)
-  })
-
+describe('a ledger file that another process holds', () => {
   test('sees no entry of a commit that is not done', async () => {
     const opened = await openLedger()
     await fill(opened, { legacy: [], rows: [LAST] })
@@ -89,149 +35,11 @@ describe('reading the ledger', () => {
     await release()
     expect((await opened.ledger.read()).rows).toHaveLength(2)
   })
-})
-
-describe('appending to the ledger', () => {
-  const withinMs = 10_000
-
-  test.each<{ what: string; row: () => LedgerRow; lateMs: number; refusal: AppendRefusal | null }>([
-    { what: 'the row that follows, at once', row: next, lateMs: 0, refusal: null },
-    { what: 'the row that follows, at the last moment', row: next, lateMs: withinMs, refusal: null },
-    { what: 'the row that follows, a moment too late', row: next, lateMs: withinMs + 1, refusal: 'too-late' },
-    { what: 'a row of the future', row: next, lateMs: -1, refusal: 'clock-went-back' },
-    {
-      what: 'a row published a millisecond after the last',
-      row: () => next({ publishedAt: (LAST.publishedAt ?? 0) + 1 }),
-      lateMs: 0,
-      refusal: null,
-    },
-    {
-      what: 'a row published at the time of the last',
-      row: () => next({ publishedAt: LAST.publishedAt ?? 0 }),
-      lateMs: 0,
-      refusal: 'clock-went-back',
-    },
-    {
-      what: 'a row published before the last',
-      row: () => next({ publishedAt: (LAST.publishedAt ?? 0) - 1 }),
-      lateMs: 0,
-      refusal: 'clock-went-back',
-    },
-    { what: 'the last row again', row: () => LAST, lateMs: 0, refusal: 'ledger-moved' },
-    {
-      what: 'a row one too far',
-      row: () => sealEntry(gap('2026-03-02'), 3, LAST.recordedAt, LAST.leaf),
-      lateMs: 0,
-      refusal: 'ledger-moved',
-    },
-    {
-      what: 'a row that continues another',
-      row: () => sealEntry(gap('2026-03-02'), 2, LAST.recordedAt, 'e'.repeat(64)),
-      lateMs: 0,
-      refusal: 'ledger-moved',
-    },
-    {
-      what: 'a first row, where there is one',
-      row: () => sealEntry(gap('2026-03-02'), 1, LAST.recordedAt, '0'.repeat(64)),
-      lateMs: 0,
-      refusal: 'ledger-moved',
-    },
-    {
-      what: 'a gap, recorded when the last entry was',
-      row: () => sealEntry(gap('2026-03-02'), 2, LAST.recordedAt, LAST.leaf),
-      lateMs: 0,
-      refusal: null,
-    },
-    {
-      what: 'a gap, too late',
-      row: () => sealEntry(gap('2026-03-02'), 2, LAST.recordedAt, LAST.leaf),
-      lateMs: withinMs + 1,
-      refusal: 'too-late',
-    },
-  ])('answers $refusal to $what', async ({ row, lateMs, refusal }) => {
-    const opened = await openLedger()
-    const token = await fill(opened, { legacy: [], rows: [LAST] })
-    const clock = (): number => row().recordedAt + lateMs
-    expect(await opened.ledger.append(row(), { token, clock, withinMs })).toBe(refusal)
-    expect((await reopenLedger(opened.path).ledger.read()).rows).toEqual(
-      refusal === null ? [LAST, row()] : [LAST],
-    )
-  })
-
-  test.each([
-    ['before', -1, 'clock-went-back'],
-    ['at', 0, 'clock-went-back'],
-    ['after', 1, null],
-  ] as const)(
-    'compares a publication with the legacy ledger too: published %s its last time',
-    async (_what, laterMs, refusal) => {
-      const { ledger, addLegacy } = await openLedger()
-      const legacy = [legacyRow(1, '2026-03-05'), legacyRow(2, '2026-03-01')]
-      await addLegacy(legacy)
-      const token = await anyLease(ledger)
-      const publishedAt = manifest('2026-03-05').publishedAt + laterMs
-      const [row] = chainOf([publication('2026-03-02', { publishedAt })])
-      expect(await appendNow(ledger, row as LedgerRow, token)).toBe(refusal)
-    },
-  )
-
-  test('is refused to a publisher whose lease another has taken', async () => {
-    const { ledger } = await openLedger()
-    const holder = { name: 'first', process: null }
-    const first = await ledger.takeLease(holder, LAST.recordedAt - 2, 1, () => false)
-    const second = await ledger.takeLease({ ...holder, name: 'second' }, LAST.recordedAt, 1_000, () => false)
-    if (!first.granted || !second.granted) throw new Error('no lease')
-    expect(await appendNow(ledger, LAST, first.token)).toBe('lease-lost')
-    expect(await appendNow(ledger, LAST, 'never a token')).toBe('lease-lost')
-    expect((await ledger.read()).rows).toEqual([])
-    expect(await appendNow(ledger, LAST, second.token)).toBeNull()
-  })
-
-  test.each([
-    ['a millisecond before its lease ends', -1, null],
-    ['when its lease ends', 0, 'lease-lost'],
-    ['after its lease has ended', 1, 'lease-lost'],
-  ] as const)('%s is answered by the clock inside the transaction', async (_what, afterEndMs, refusal) => {
-    const { ledger } = await openLedger()
-    const grant = await ledger.takeLease({ name: 'x', process: null }, LAST.recordedAt, 5_000, () => false)
-    if (!grant.granted) throw new Error('no lease')
-    const clock = (): number => LAST.recordedAt + 5_000 + afterEndMs
-    expect(await ledger.append(LAST, { token: grant.token, clock, withinMs })).toBe(refusal)
-    expect((await ledger.read()).rows).toHaveLength(refusal === null ? 1 : 0)
-  })
-
-  test('is refused once the lease was given back', async () => {
-    const { ledger } = await openLedger()
-    const token = await anyLease(ledger)
-    await ledger.releaseLease(token)
-    expect(await appendNow(ledger, LAST, token)).toBe('lease-lost')
-  })
-
-  test('lets one of two publishers win who append the same entry at once', async () => {
-    const opened = await openLedger()
-    const token = await fill(opened, { legacy: [], rows: [LAST] })
-    const others = [opened, reopenLedger(opened.path), reopenLedger(opened.path)]
-    const answers = await Promise.all(others.map(({ ledger }) => appendNow(ledger, next(), token)))
-    expect(answers.sort()).toEqual(['ledger-moved', 'ledger-moved', null])
-    expect((await opened.ledger.read()).rows).toEqual([LAST, next()])
-  })
-
-  test('throws, and appends nothing, when the clock throws', async () => {
-    const opened = await openLedger()
-    const token = await fill(opened, { legacy: [], rows: [LAST] })
-    const failure = new Error('no time')
-    const clock = (): number => {
-      throw failure
-    }
-    await expect(opened.ledger.append(next(), { token, clock, withinMs })).rejects.toBe(failure)
-    expect((await opened.ledger.read()).rows).toEqual([LAST])
-    expect(await appendNow(opened.ledger, next(), token)).toBeNull()
-  })
 
   test('is given up when a reader holds the commit up for longer than the row allows', async () => {
     const opened = await openLedger()
     const token = await fill(opened, { legacy: [], rows: [LAST] })
-    const release = await holdLock(pathToFileURL(opened.path).href, 'reading')
+    const release = await holdLock(opened.url, 'reading')
     const row = next()
     const startedAt = performance.now()
     const clock = (): number => row.recordedAt
@@ -240,21 +48,6 @@ describe('appending to the ledger', () => {
     await release()
     expect((await opened.ledger.read()).rows).toEqual([LAST])
     expect(await appendNow(opened.ledger, row, token)).toBeNull()
-  })
-
-  test('takes no second publication or gap for a day that has one', async () => {
-    const opened = await openLedger()
-    const token = await fill(opened, { legacy: [], rows: [LAST] })
-    await expect(
-      appendNow(opened.ledger, sealEntry(gap('2026-03-01'), 2, LAST.recordedAt, LAST.leaf), token),
-    ).rejects.toThrow()
-    await expect(
-      appendNow(opened.ledger, next({ asOfDay: '2026-03-01', publicationId: 'another id' }), token),
-    ).rejects.toThrow()
-    await expect(
-      appendNow(opened.ledger, next({ publicationId: LAST.publicationId ?? '' }), token),
-    ).rejects.toThrow()
-    expect((await opened.ledger.read()).rows).toEqual([LAST])
   })
 })
 
@@ -266,7 +59,7 @@ describe('a witness of the ledger', () => {
     await opened.ledger.read()
     await opened.ledger.ping()
     await opened.ledger.attempts('2026-03-01')
-    await reopenLedger(opened.path).ledger.read()
+    await opened.another().ledger.read()
     expect(before).not.toBeNull()
     expect(await opened.ledger.witness()).toBe(before)
   })
@@ -275,7 +68,7 @@ describe('a witness of the ledger', () => {
     const opened = await openLedger(laterClock)
     const { ledger, path } = opened
     let token = await fill(opened, { legacy: [], rows: [LAST] })
-    const other = reopenLedger(path).ledger
+    const other = opened.another().ledger
     const writes: [string, () => Promise<unknown>][] = [
       ['a lease given back', () => ledger.releaseLease(token)],
       ['a lease taken', async () => (token = await anyLease(other))],

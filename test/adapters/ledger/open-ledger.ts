@@ -5,44 +5,82 @@ import { onTestFinished } from 'vitest'
 import { libsqlLedger } from '../../../src/adapters/ledger/ledger.ts'
 import { legacyPublications } from '../../../src/adapters/ledger/schema.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
+import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
 import type { AppendRefusal, Clock, Ledger } from '../../../src/domain/ports.ts'
 import type { LedgerContents, LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 
+/** What tests ask past the ledger. */
+export type RawClient = Pick<Client, 'execute' | 'batch' | 'executeMultiple'>
+
 export interface OpenLedger {
   ledger: Ledger
-  path: string
-  url: string
-  /** A client past the ledger, for what somebody else may do to its file. */
-  raw: Client
+  /** A client past the ledger, for what somebody else may do to its database. */
+  raw: RawClient
   /** Fills the legacy ledger, as `import archive` does before the first entry. */
   addLegacy(rows: readonly LegacyRow[]): Promise<void>
+  /** The same ledger as another process sees it; in memory there is but one. */
+  another(): OpenLedger
   close(): void
 }
 
-/** A ledger in a folder of the test's own, closed and removed when it ends. */
-export async function openLedger(fileClock?: Clock): Promise<OpenLedger> {
-  return reopenLedger(join(await temporaryFolder(), 'ledger.db'), fileClock)
+/** An empty ledger of the test's own; how a contract is run against an engine. */
+export type LedgerOpener = () => Promise<OpenLedger>
+
+interface LedgerFile extends OpenLedger {
+  path: string
+  url: string
 }
 
-/** The ledger of a file through a connection of its own. */
-export function reopenLedger(path: string, fileClock?: Clock): OpenLedger {
+/** A ledger in a folder of the test's own, closed and removed when it ends. */
+export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
+  const path = join(await temporaryFolder(), 'ledger.db')
   const url = pathToFileURL(path).href
-  const store = database({ url, migrationsFolder: migrationsOf('ledger'), nativeBusyMs: 10, retryMs: 5_000 })
+  return { ...connectLedger(url, fileClock), path, url }
+}
+
+export async function openMemoryLedger(): Promise<OpenLedger> {
+  const store = openDatabase(':memory:')
+  const raw = await store.use(({ client }) => Promise.resolve(client))
+  const same: OpenLedger = { ...ledgerOn(store), raw, another: () => same, close: () => undefined }
+  return same
+}
+
+/** The ledger at a URL through a connection of its own. */
+export function connectLedger(url: string, fileClock?: Clock): OpenLedger {
+  const store = openDatabase(url)
+  return {
+    ...ledgerOn(store, fileClock),
+    raw: rawClient(url),
+    another: () => connectLedger(url, fileClock),
+    close: () => store.close(),
+  }
+}
+
+function openDatabase(url: string): Database {
+  const location = { url, authToken: null }
+  const migrationsFolder = migrationsOf('ledger')
+  const store = database({ location, store: 'ledger', migrationsFolder, nativeBusyMs: 10, retryMs: 5_000 })
   onTestFinished(() => store.close())
+  return store
+}
+
+function ledgerOn(store: Database, fileClock?: Clock): Pick<OpenLedger, 'ledger' | 'addLegacy'> {
   return {
     ledger: libsqlLedger(store, fileClock),
-    path,
-    url,
-    raw: rawClient(url),
     addLegacy: (rows) =>
       store.use(async ({ orm }) => {
         for (const row of rows) await orm.insert(legacyPublications).values(row)
       }),
-    close: () => store.close(),
   }
+}
+
+/** Takes the triggers away that keep the ledger append-only. */
+export async function dropTriggers(client: RawClient): Promise<void> {
+  const { rows } = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+  for (const { name } of rows) if (typeof name === 'string') await client.execute(`DROP TRIGGER ${name}`)
 }
 
 /** A lease that holds whatever the time. */

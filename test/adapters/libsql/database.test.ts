@@ -15,7 +15,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { verifiedTitles } from '../../../src/adapters/feed/schema.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
-import { isBusy } from '../../../src/adapters/libsql/guard.ts'
+import { isBusy } from '../../../src/adapters/libsql/busy.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
 import { storageUnavailable } from '../../../src/domain/storage.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -27,7 +27,8 @@ import { startWaiting } from './waiting.ts'
 
 function open(path: string, retryMs = 5_000): Database {
   const migrationsFolder = migrationsOf('feed')
-  const opened = database({ url: pathToFileURL(path).href, migrationsFolder, nativeBusyMs: 10, retryMs })
+  const location = { url: pathToFileURL(path).href, authToken: null }
+  const opened = database({ location, store: 'feed', migrationsFolder, nativeBusyMs: 10, retryMs })
   onTestFinished(() => opened.close())
   return opened
 }
@@ -55,8 +56,7 @@ const ids = (store: Database): Promise<string[]> =>
   )
 
 async function migrationsIn(path: string): Promise<number> {
-  return (await rawClient(pathToFileURL(path).href).execute('SELECT hash FROM __drizzle_migrations')).rows
-    .length
+  return (await rawClient(pathToFileURL(path).href).execute('SELECT hash FROM migrations_feed')).rows.length
 }
 
 describe('a database', () => {
@@ -166,7 +166,7 @@ describe('migrations of a new database', () => {
     const stores = Array.from({ length: 4 }, () => open(path))
     await Promise.all(stores.map((store, index) => save(store, String(index))))
     for (const store of stores) expect(await ids(store)).toEqual(['0', '1', '2', '3'])
-    expect(await migrationsIn(path)).toBe(1)
+    expect(await migrationsIn(path)).toBe(2)
   })
 
   test('are applied once when four processes open it at once', async () => {
@@ -176,7 +176,7 @@ describe('migrations of a new database', () => {
       const [, databaseModule, migrationsModule, url] = process.argv
       const { database } = await import(databaseModule)
       const { migrationsOf } = await import(migrationsModule)
-      const store = database({ url, migrationsFolder: migrationsOf('feed'), nativeBusyMs: 10, retryMs: 15000 })
+      const store = database({ location: { url, authToken: null }, store: 'feed', migrationsFolder: migrationsOf('feed'), nativeBusyMs: 10, retryMs: 15000 })
       console.log('ready')
       await once(process.stdin, 'data')
       const result = await store.use(({ client }) => client.execute('SELECT count(*) AS n FROM signals'))
@@ -191,7 +191,7 @@ describe('migrations of a new database', () => {
       expect(await opener.line()).toBe('0')
       expect(await opener.ended).toMatchObject({ code: 0, errors: '' })
     }
-    expect(await migrationsIn(path)).toBe(1)
+    expect(await migrationsIn(path)).toBe(2)
   })
 
   test('refuse a database with a migration this release does not know', async () => {
@@ -200,9 +200,9 @@ describe('migrations of a new database', () => {
     await save(store, '1')
     store.close()
     const raw = rawClient(pathToFileURL(path).href)
-    await raw.execute("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('of a newer release', 1)")
+    await raw.execute("INSERT INTO migrations_feed (hash, created_at) VALUES ('of a newer release', 1)")
     await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
-    await raw.execute("DELETE FROM __drizzle_migrations WHERE hash = 'of a newer release'")
+    await raw.execute("DELETE FROM migrations_feed WHERE hash = 'of a newer release'")
     expect(await ids(store)).toEqual(['1'])
   })
 })
@@ -312,7 +312,7 @@ describe('a database that is not what it was', () => {
     await save(store, '1')
     store.close()
     const raw = rawClient(pathToFileURL(path).href)
-    for (const table of ['signals', 'events', 'source_days', 'verified_titles'])
+    for (const table of ['signals', 'events', 'source_days', 'verified_titles', 'revision'])
       await raw.execute(`DROP TABLE ${table}`)
     await expect(ids(store)).rejects.toMatchObject(DAMAGED)
   })

@@ -3,7 +3,10 @@ import { pathToFileURL } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
 import type { Client } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { guardClient, isBusy } from '../../../src/adapters/libsql/guard.ts'
+import { isBusy } from '../../../src/adapters/libsql/busy.ts'
+import { guardClient } from '../../../src/adapters/libsql/guard.ts'
+import { TooLate } from '../../../src/adapters/libsql/store-client.ts'
+import type { StoreClient } from '../../../src/adapters/libsql/store-client.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../built-modules.ts'
 import { holdLock, rawClient } from './lock-holder.ts'
@@ -13,7 +16,7 @@ import { countTicks, startWaiting } from './waiting.ts'
 /** As a server opens a database: hardly any waiting inside the native call. */
 const NATIVE_BUSY_MS = 10
 
-async function notes(retryMs: number): Promise<{ url: string; client: Client }> {
+async function notes(retryMs: number): Promise<{ url: string; client: StoreClient }> {
   const url = pathToFileURL(join(await temporaryFolder(), 'notes.db')).href
   await rawClient(url).execute('CREATE TABLE notes (text TEXT NOT NULL)')
   const client = guardClient(createClient({ url, timeout: NATIVE_BUSY_MS, concurrency: 1 }), retryMs)
@@ -227,6 +230,54 @@ describe('a guarded client', () => {
       expect(acknowledged.filter((text) => text.startsWith('own'))).toHaveLength(100)
       // The killed process may have written one more than it could tell.
       expect(stored.size - acknowledged.length).toBeLessThanOrEqual(1)
+    },
+  )
+})
+
+describe('a batch that must be in time', () => {
+  test('is committed, and gives the results of its own statements', async () => {
+    const { url, client } = await notes(1_000)
+    const results = await client.batchWithin([insert('one'), 'SELECT count(*) AS n FROM notes'], 1_000)
+    expect(results.map(({ rowsAffected, rows }) => [rowsAffected, rows[0]?.['n']])).toEqual([
+      [1, undefined],
+      [0, 1],
+    ])
+    expect(await textsIn(url)).toEqual(['one'])
+  })
+
+  test.each(LOCKS)('has not happened when its time ends while another process is %s', async (lock) => {
+    const { url, client } = await notes(60_000)
+    const release = await holdLock(url, lock)
+    await expect(client.batchWithin([insert('late')], 100)).rejects.toBeInstanceOf(TooLate)
+    await release()
+    expect(await textsIn(url)).toEqual([])
+    await client.batchWithin([insert('in time')], 1_000)
+    expect(await textsIn(url)).toEqual(['in time'])
+  })
+
+  test('has not happened when one of its statements fails', async () => {
+    const { url, client } = await notes(1_000)
+    await expect(client.batchWithin([insert('undone'), 'SELECT * FROM nowhere'], 1_000)).rejects.toThrow(
+      'no such table',
+    )
+    expect(await textsIn(url)).toEqual([])
+  })
+})
+
+describe('what a guarded client writes', () => {
+  const levelOf = async (client: StoreClient): Promise<unknown> =>
+    (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
+
+  test.each(Object.entries(WRITES))(
+    'by %s is synced with its folder, after a reconnection too',
+    async (_what, write) => {
+      const { client } = await notes(1_000)
+      await write(client, 'one')
+      expect(await levelOf(client)).toBe(3)
+      client.reconnect()
+      expect(await levelOf(client)).not.toBe(3)
+      await write(client, 'two')
+      expect(await levelOf(client)).toBe(3)
     },
   )
 })

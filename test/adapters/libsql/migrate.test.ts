@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
-import type { Client } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { guardClient } from '../../../src/adapters/libsql/guard.ts'
-import { applyMigrations } from '../../../src/adapters/libsql/migrate.ts'
+import { applyMigrations as applyTo } from '../../../src/adapters/libsql/migrate.ts'
+import type { StoreClient } from '../../../src/adapters/libsql/store-client.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { UNAVAILABLE } from '../refusals.ts'
 
@@ -26,7 +26,7 @@ function writeMigrations(folder: string, sqls: readonly string[]): string {
 const FIRST = "CREATE TABLE one (a TEXT);\n--> statement-breakpoint\nINSERT INTO one VALUES ('first');"
 const SECOND = 'ALTER TABLE one ADD COLUMN b TEXT;'
 
-async function open(): Promise<{ client: Client; path: string; folder: (...sqls: string[]) => string }> {
+async function open(): Promise<{ client: StoreClient; path: string; folder: (...sqls: string[]) => string }> {
   const root = await temporaryFolder()
   const path = join(root, 'some.db')
   const client = guardClient(
@@ -42,14 +42,17 @@ async function open(): Promise<{ client: Client; path: string; folder: (...sqls:
   }
 }
 
-async function applied(client: Client): Promise<number> {
-  return (await client.execute('SELECT hash FROM __drizzle_migrations')).rows.length
+async function applied(client: StoreClient): Promise<number> {
+  return (await client.execute('SELECT hash FROM migrations_feed')).rows.length
 }
 
-async function tables(client: Client): Promise<unknown[]> {
+async function tables(client: StoreClient): Promise<unknown[]> {
   const result = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
   return result.rows.map((row) => row['name'])
 }
+
+const applyMigrations = (client: StoreClient, folder: string, path: string): Promise<void> =>
+  applyTo(client, 'feed', folder, path)
 
 describe('migrations', () => {
   test('are applied in order, each once', async () => {
@@ -96,7 +99,7 @@ describe('migrations', () => {
     await applyMigrations(client, folder('CREATE TABLE foreign_one (a TEXT);'), path)
     await expect(applyMigrations(client, folder(FIRST), path)).rejects.toMatchObject(UNAVAILABLE)
     await expect(applyMigrations(client, folder(FIRST, SECOND), path)).rejects.toMatchObject(UNAVAILABLE)
-    expect(await tables(client)).toEqual(['__drizzle_migrations', 'foreign_one'])
+    expect(await tables(client)).toEqual(['foreign_one', 'migrations_feed'])
   })
 
   test('leave a client that others can go on using after a refusal', async () => {
@@ -105,5 +108,56 @@ describe('migrations', () => {
     await expect(applyMigrations(client, folder(FIRST), path)).rejects.toMatchObject(UNAVAILABLE)
     await client.execute("INSERT INTO one VALUES ('later', NULL)")
     expect((await client.execute('SELECT count(*) AS n FROM one')).rows).toEqual([{ n: 2 }])
+  })
+
+  test('of each store are kept for themselves, in one database', async () => {
+    const { client, path, folder } = await open()
+    await applyTo(client, 'feed', folder(FIRST), path)
+    await applyTo(client, 'ledger', folder('CREATE TABLE two (a TEXT);'), path)
+    await applyTo(client, 'feed', folder(FIRST, SECOND), path)
+    expect(await tables(client)).toEqual(['migrations_feed', 'migrations_ledger', 'one', 'two'])
+  })
+
+  describe('of a database an earlier release made', () => {
+    const FORMER = `CREATE TABLE "__drizzle_migrations"
+      (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`
+
+    /** As that release left it: the first migration applied, and listed in drizzle's own table. */
+    const formerly = async (client: StoreClient, migrations: string, path: string): Promise<void> => {
+      await applyMigrations(client, migrations, path)
+      await client.batch(
+        [
+          FORMER,
+          'INSERT INTO __drizzle_migrations SELECT * FROM migrations_feed',
+          'DROP TABLE migrations_feed',
+        ],
+        'write',
+      )
+    }
+
+    test('go on where its own list ended', async () => {
+      const { client, path, folder } = await open()
+      await formerly(client, folder(FIRST), path)
+      await applyMigrations(client, folder(FIRST), path)
+      expect(await tables(client)).toEqual(['migrations_feed', 'one'])
+      await applyMigrations(client, folder(FIRST, SECOND), path)
+      expect((await client.execute('SELECT a, b FROM one')).rows).toEqual([{ a: 'first', b: null }])
+      expect(await applied(client)).toBe(2)
+    })
+
+    test('take the list over and go on at once', async () => {
+      const { client, path, folder } = await open()
+      await formerly(client, folder(FIRST), path)
+      await applyMigrations(client, folder(FIRST, SECOND), path)
+      expect(await tables(client)).toEqual(['migrations_feed', 'one'])
+      expect(await applied(client)).toBe(2)
+    })
+
+    test("leave a list alone that is somebody else's", async () => {
+      const { client, path, folder } = await open()
+      await client.batch([FORMER, "INSERT INTO __drizzle_migrations VALUES (1, 'foreign', 1)"], 'write')
+      await applyMigrations(client, folder(FIRST), path)
+      expect(await tables(client)).toEqual(['__drizzle_migrations', 'migrations_feed', 'one'])
+    })
   })
 })

@@ -20,7 +20,13 @@ const TABLES = Object.entries(STORES).flatMap(([store, schema]) =>
 
 async function queryMigrated(store: keyof typeof STORES, sql: string): Promise<Row[]> {
   const url = pathToFileURL(join(await temporaryFolder(), 'migrated.db')).href
-  const migrated = database({ url, migrationsFolder: migrationsOf(store), nativeBusyMs: 10, retryMs: 1_000 })
+  const migrated = database({
+    location: { url, authToken: null },
+    store,
+    migrationsFolder: migrationsOf(store),
+    nativeBusyMs: 10,
+    retryMs: 1_000,
+  })
   onTestFinished(() => migrated.close())
   return migrated.use(async ({ client }) => (await client.execute(sql)).rows)
 }
@@ -59,7 +65,7 @@ describe('the schema the queries are built from', () => {
       store,
       "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
     )
-    const names = rows.map((row) => row['name']).filter((name) => name !== '__drizzle_migrations')
+    const names = rows.map((row) => row['name']).filter((name) => name !== `migrations_${store}`)
     expect(names).toEqual(TABLES.flatMap((table) => (table.store === store ? [table.name] : [])).sort())
   })
 
@@ -70,4 +76,9 @@ describe('the schema the queries are built from', () => {
       expect(rows).toEqual([{ strict: 1 }])
     },
   )
+
+  test('has no table of one name in two stores: one server holds them all', () => {
+    const names = TABLES.map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
+  })
 })

@@ -1,9 +1,8 @@
-import type { Client } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { chainOf, gap, legacyRow, legacySeal, publication } from '../../domain/year/ledger-rows.ts'
-import { anyLease, fill, openLedger } from './open-ledger.ts'
-import type { OpenLedger } from './open-ledger.ts'
+import { anyLease, fill } from './open-ledger.ts'
+import type { LedgerOpener, OpenLedger, RawClient } from './open-ledger.ts'
 
 /** What the database itself refuses, to whoever has its file and a client. */
 
@@ -120,8 +119,8 @@ const STATEMENTS: Record<string, string> = {
   'a second lease': "INSERT INTO lease VALUES (2, 'token', 'holder', NULL, 1, 2)",
 }
 
-async function filled(): Promise<OpenLedger> {
-  const opened = await openLedger()
+async function fillNew(open: LedgerOpener): Promise<OpenLedger> {
+  const opened = await open()
   const token = await fill(opened, CONTENTS)
   await opened.ledger.countAttempt('2026-03-04', 1, 10, token)
   await opened.ledger.countAttempt('2026-03-04', 2, 20, token)
@@ -129,7 +128,7 @@ async function filled(): Promise<OpenLedger> {
   return opened
 }
 
-async function everything(client: Client): Promise<unknown[]> {
+async function everything(client: RawClient): Promise<unknown[]> {
   const results = await client.batch(
     [
       'SELECT * FROM entries',
@@ -153,85 +152,90 @@ async function effectOf({ raw }: OpenLedger, sql: string): Promise<string> {
   return before === after ? answer : `${answer}, and changed the ledger`
 }
 
-describe('the ledger database refuses', () => {
-  test.each(Object.entries(STATEMENTS))('to %s', async (_what, sql) => {
-    expect(await effectOf(await filled(), sql)).toBe('refused')
+/** What every engine of the ledger refuses, although it was asked past the adapter. */
+export function appendOnlyContract(engine: string, open: LedgerOpener): void {
+  const filled = (): Promise<OpenLedger> => fillNew(open)
+
+  describe(`the ledger database in ${engine} refuses`, () => {
+    test.each(Object.entries(STATEMENTS))('to %s', async (_what, sql) => {
+      expect(await effectOf(await filled(), sql)).toBe('refused')
+    })
+
+    test.each(Object.entries(OVER_ENTRIES))('an entry with %s, by every verb', async (_what, insertion) => {
+      const opened = await filled()
+      for (const verb of VERBS) expect(await effectOf(opened, `${verb} ${insertion}`)).toBe('refused')
+    })
+
+    test('a legacy row over another, by every verb, while the legacy ledger is still open', async () => {
+      const opened = await open()
+      await opened.addLegacy(LEGACY)
+      for (const verb of VERBS) {
+        expect(await effectOf(opened, `${verb} ${legacy(1, { publication_id: "'new id'" })}`)).toBe('refused')
+        expect(await effectOf(opened, `${verb} ${legacy(1, { position: '3' })}`)).toBe('refused')
+      }
+      await opened.raw.execute(`INSERT ${legacy(1, { position: '3', publication_id: "'new id'" })}`)
+      expect((await opened.ledger.read()).legacy).toHaveLength(3)
+    })
+
+    test('a legacy row once the ledger has an entry of its own, by every verb', async () => {
+      const opened = await filled()
+      for (const verb of VERBS) {
+        expect(
+          await effectOf(opened, `${verb} ${legacy(1, { position: '3', publication_id: "'new id'" })}`),
+        ).toBe('refused')
+      }
+    })
+
+    test('an attempt over another, by every verb', async () => {
+      const opened = await filled()
+      for (const verb of VERBS) {
+        expect(await effectOf(opened, `${verb} INTO attempts VALUES ('2026-03-04', 1, 1, NULL, NULL)`)).toBe(
+          'refused',
+        )
+        expect(await effectOf(opened, `${verb} INTO attempts VALUES ('2026-03-04', 2, 1, NULL, NULL)`)).toBe(
+          'refused',
+        )
+      }
+    })
+
+    test('what is of another type or kind', async () => {
+      const opened = await filled()
+      for (const changes of [
+        { kind: "'note'" },
+        { kind: 'NULL' },
+        { leaf: 'NULL' },
+        { previous_leaf: 'NULL' },
+        { recorded_at: 'NULL' },
+        { recorded_at: "'soon'" },
+        { published_at: "'2026-03-04T00:00:00Z'" },
+        { byte_size: '1.5' },
+        { sha256: "x'00'" },
+      ]) {
+        expect(await effectOf(opened, `INSERT ${entry(2, changes)}`)).toBe('refused')
+      }
+    })
+
+    test('nothing that follows the rules', async () => {
+      const { raw } = await filled()
+      await raw.execute(`INSERT ${entry(2, {})}`)
+      expect((await raw.execute('SELECT count(*) AS n FROM entries')).rows).toEqual([{ n: 5 }])
+    })
   })
 
-  test.each(Object.entries(OVER_ENTRIES))('an entry with %s, by every verb', async (_what, insertion) => {
-    const opened = await filled()
-    for (const verb of VERBS) expect(await effectOf(opened, `${verb} ${insertion}`)).toBe('refused')
-  })
-
-  test('a legacy row over another, by every verb, while the legacy ledger is still open', async () => {
-    const opened = await openLedger()
-    await opened.addLegacy(LEGACY)
-    for (const verb of VERBS) {
-      expect(await effectOf(opened, `${verb} ${legacy(1, { publication_id: "'new id'" })}`)).toBe('refused')
-      expect(await effectOf(opened, `${verb} ${legacy(1, { position: '3' })}`)).toBe('refused')
-    }
-    await opened.raw.execute(`INSERT ${legacy(1, { position: '3', publication_id: "'new id'" })}`)
-    expect((await opened.ledger.read()).legacy).toHaveLength(3)
-  })
-
-  test('a legacy row once the ledger has an entry of its own, by every verb', async () => {
-    const opened = await filled()
-    for (const verb of VERBS) {
-      expect(
-        await effectOf(opened, `${verb} ${legacy(1, { position: '3', publication_id: "'new id'" })}`),
-      ).toBe('refused')
-    }
-  })
-
-  test('an attempt over another, by every verb', async () => {
-    const opened = await filled()
-    for (const verb of VERBS) {
-      expect(await effectOf(opened, `${verb} INTO attempts VALUES ('2026-03-04', 1, 1, NULL, NULL)`)).toBe(
-        'refused',
+  describe(`imported publications in ${engine}`, () => {
+    test('of older versions may share a day with each other and with an own one', async () => {
+      const opened = await open()
+      const old = { algorithmVersion: 'top-year-v2', schemaVersion: 2 }
+      const rows = chainOf([
+        publication('2026-03-01', { ...old, publicationId: 'one' }),
+        publication('2026-03-01', { ...old, publicationId: 'two', publishedAt: Date.UTC(2026, 2, 2, 1) }),
+        publication('2026-03-01', { publishedAt: Date.UTC(2026, 2, 2, 2) }),
+      ])
+      await fill(opened, { legacy: [], rows })
+      expect((await opened.ledger.read()).rows).toEqual(rows)
+      expect(await anyLease(opened.ledger).catch((error: unknown) => String(error))).toContain(
+        'held by the test',
       )
-      expect(await effectOf(opened, `${verb} INTO attempts VALUES ('2026-03-04', 2, 1, NULL, NULL)`)).toBe(
-        'refused',
-      )
-    }
+    })
   })
-
-  test('what is of another type or kind', async () => {
-    const opened = await filled()
-    for (const changes of [
-      { kind: "'note'" },
-      { kind: 'NULL' },
-      { leaf: 'NULL' },
-      { previous_leaf: 'NULL' },
-      { recorded_at: 'NULL' },
-      { recorded_at: "'soon'" },
-      { published_at: "'2026-03-04T00:00:00Z'" },
-      { byte_size: '1.5' },
-      { sha256: "x'00'" },
-    ]) {
-      expect(await effectOf(opened, `INSERT ${entry(2, changes)}`)).toBe('refused')
-    }
-  })
-
-  test('nothing that follows the rules', async () => {
-    const { raw } = await filled()
-    await raw.execute(`INSERT ${entry(2, {})}`)
-    expect((await raw.execute('SELECT count(*) AS n FROM entries')).rows).toEqual([{ n: 5 }])
-  })
-})
-
-describe('imported publications', () => {
-  test('of older versions may share a day with each other and with an own one', async () => {
-    const opened = await openLedger()
-    const old = { algorithmVersion: 'top-year-v2', schemaVersion: 2 }
-    const rows = chainOf([
-      publication('2026-03-01', { ...old, publicationId: 'one' }),
-      publication('2026-03-01', { ...old, publicationId: 'two', publishedAt: Date.UTC(2026, 2, 2, 1) }),
-      publication('2026-03-01', { publishedAt: Date.UTC(2026, 2, 2, 2) }),
-    ])
-    await fill(opened, { legacy: [], rows })
-    expect((await opened.ledger.read()).rows).toEqual(rows)
-    expect(await anyLease(opened.ledger).catch((error: unknown) => String(error))).toContain(
-      'held by the test',
-    )
-  })
-})
+}

@@ -1,0 +1,105 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createClient } from '@libsql/client'
+import type { Clock, Witness } from '../../domain/ports.ts'
+import { storageUnavailable } from '../../domain/storage.ts'
+import type { DatabaseLocation } from '../../domain/storage.ts'
+import { ABSENT, fileWitness } from '../file-witness.ts'
+import { guardClient } from './guard.ts'
+import { serverClient } from './server-client.ts'
+import type { StoreClient } from './store-client.ts'
+
+/** Where a database is held: in a file, on a server, or in memory for tests. */
+export interface Engine {
+  /** As errors name the database. */
+  name: string
+  /** @throws Refusal `storage_unavailable` */
+  open(): StoreClient
+  /** Told once what was opened is migrated. */
+  ready(): void
+  /** False when what was opened is no longer what its place holds. */
+  isCurrent(): boolean
+  /** @throws Refusal `storage_unavailable` when a database that was there is no more */
+  requireThere(): void
+  /** Witness of everything the database holds. */
+  witness(fileClock: Clock): Witness
+}
+
+interface Waiting {
+  nativeBusyMs: number
+  retryMs: number
+}
+
+export function engineOf(location: DatabaseLocation, waiting: Waiting): Engine {
+  if (location.url === ':memory:') return memoryEngine(waiting)
+  if (location.url.startsWith('file:')) return fileEngine(location.url, waiting)
+  return serverEngine(location, waiting)
+}
+
+function fileEngine(url: string, { nativeBusyMs, retryMs }: Waiting): Engine {
+  const path = fileURLToPath(url)
+  const name = `the database ${path}`
+  let existed = false
+  let openedInode: bigint | null = null
+
+  const inode = (): bigint | null => {
+    try {
+      return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null
+    } catch (cause) {
+      throw storageUnavailable(`${name} cannot be reached`, cause)
+    }
+  }
+
+  return {
+    name,
+    open() {
+      requireFolder(dirname(path))
+      return guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs)
+    },
+    ready() {
+      existed = true
+      openedInode = inode()
+    },
+    // A file replaced or removed under an open connection would go on being read through the old descriptor.
+    isCurrent: () => inode() === openedInode,
+    requireThere() {
+      // Opening creates a missing file: right for the first start, but an empty stand-in for one that was there.
+      if (existed && inode() === null) throw storageUnavailable(`${name} has disappeared`)
+    },
+    witness(fileClock) {
+      // Held open or about to be rolled back, the journal means that the file alone does not tell the state.
+      const journals = fileWitness([`${path}-journal`, `${path}-wal`], fileClock)
+      return journals === `${ABSENT}|${ABSENT}` ? fileWitness([path], fileClock) : null
+    },
+  }
+}
+
+function requireFolder(folder: string): void {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK)
+  } catch (cause) {
+    throw storageUnavailable(`the folder ${folder} is not there or may not be entered`, cause)
+  }
+}
+
+/** No witness: a server says nothing by which an unchanged ledger could be told without reading it. */
+function serverEngine(location: DatabaseLocation, { retryMs }: Waiting): Engine {
+  const { protocol, host, pathname } = new URL(location.url)
+  // Without user, password or query, which may hold secrets.
+  const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
+  return { ...UNWATCHED, name, open: () => serverClient(location, name, retryMs) }
+}
+
+function memoryEngine({ nativeBusyMs, retryMs }: Waiting): Engine {
+  const open = (): StoreClient =>
+    guardClient(createClient({ url: ':memory:', timeout: nativeBusyMs, concurrency: 1 }), retryMs)
+  return { ...UNWATCHED, name: 'the database in memory', open }
+}
+
+const UNWATCHED = {
+  ready: (): void => undefined,
+  isCurrent: (): boolean => true,
+  requireThere: (): void => undefined,
+  witness: (): Witness => null,
+}

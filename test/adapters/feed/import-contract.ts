@@ -1,0 +1,251 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { ImportCounts } from '../../../src/domain/ports.ts'
+import { windowEnding } from '../../../src/domain/year/window.ts'
+import { signal, tripleOf } from '../../support/signals.ts'
+import type { FeedOpener, OpenFeed } from './open-feed.ts'
+
+const WINDOW = windowEnding('2026-03-01')
+
+const A = signal({ title: 'A' })
+const B = signal({ title: 'B' })
+
+const counts = (inserted: number, replaced: number, unchanged: number): ImportCounts => ({
+  inserted,
+  replaced,
+  unchanged,
+})
+
+/** Every value but the key, changed one at a time. */
+const OTHER_VALUES: Record<string, Partial<Signal>> = {
+  title: { title: 'another title' },
+  'letter case of the title': { title: 'A TITLE' },
+  url: { url: 'https://example.org/2' },
+  'url to null': { url: null },
+  points: { points: 11 },
+  'points to null': { points: null },
+  'points to 0': { points: 0 },
+  comments: { comments: 4 },
+  'comments to null': { comments: null },
+  publishedAt: { publishedAt: 1 },
+  'publishedAt to null': { publishedAt: null },
+  titleProvenance: { titleProvenance: 'hn:other' },
+  'titleProvenance to null': { titleProvenance: null },
+}
+
+/** Stores row by row what a file holds, as the sentences of decisions.md part 2 say. */
+function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): ImportCounts {
+  const result = counts(0, 0, 0)
+  for (const row of rows) {
+    const before = stored.get(tripleOf(row))
+    if (!before) result.inserted += 1
+    else if (JSON.stringify(before) === JSON.stringify(row)) result.unchanged += 1
+    else result.replaced += 1
+    stored.set(tripleOf(row), row)
+  }
+  return result
+}
+
+/** What every engine of the feed promises about importing. */
+export function importContract(name: string, engine: FeedOpener): void {
+  describe(`importing daily signals into ${name}`, () => {
+    test('counts new rows, and the same ones again as unchanged', async () => {
+      const { feed } = await engine.open()
+      const rows = [
+        signal(),
+        signal({ sourceId: '2' }),
+        signal({ day: '2026-03-02' }),
+        signal({ source: 'lobsters' }),
+      ]
+      expect(await feed.importSignals(rows)).toEqual(counts(4, 0, 0))
+      expect(await feed.importSignals(rows)).toEqual(counts(0, 0, 4))
+      expect(await feed.importSignals([])).toEqual(counts(0, 0, 0))
+    })
+
+    test.each(Object.entries(OTHER_VALUES))(
+      'counts another value of a stored row as replaced: %s',
+      async (_what, change) => {
+        const { feed } = await engine.open()
+        await feed.importSignals([signal()])
+        expect(await feed.importSignals([signal(change)])).toEqual(counts(0, 1, 0))
+        expect(await feed.importSignals([signal(change)])).toEqual(counts(0, 0, 1))
+        expect(await feed.importSignals([signal()])).toEqual(counts(0, 1, 0))
+      },
+    )
+
+    test.each([
+      ['the same twice', [A, A], counts(1, 0, 1), 'A'],
+      ['another after it', [A, B], counts(1, 1, 0), 'B'],
+      ['another and itself again', [A, B, A], counts(1, 2, 0), 'A'],
+      ['another twice', [A, B, B], counts(1, 1, 1), 'B'],
+    ])('lets the later of equal keys in one batch win: %s', async (_what, batch, expected, title) => {
+      const { feed } = await engine.open()
+      expect(await feed.importSignals(batch)).toEqual(expected)
+      expect((await feed.readWindow(WINDOW)).events.map((event) => event.title)).toEqual([title])
+    })
+
+    test.each([
+      ['the stored row, then another', [A, B], counts(0, 1, 1)],
+      ['another, then the stored row', [B, A], counts(0, 2, 0)],
+      ['the stored row twice', [A, A], counts(0, 0, 2)],
+    ])('counts rows over a stored one as if each came alone: %s', async (_what, batch, expected) => {
+      const { feed } = await engine.open()
+      await feed.importSignals([A])
+      expect(await feed.importSignals(batch)).toEqual(expected)
+    })
+
+    test('counts the same however the rows are cut into batches', async () => {
+      const next = await engine.factory()
+      const row = fc
+        .record({
+          source: fc.constantFrom('hn', 'lobsters'),
+          sourceId: fc.constantFrom('1', '2'),
+          day: fc.constantFrom('2026-03-01', '2026-03-02'),
+          points: fc.constantFrom(null, 0, 1),
+          publishedAt: fc.constantFrom(null, 5),
+        })
+        .map((values) => signal(values))
+      const batches = fc.array(fc.array(row, { maxLength: 5 }), { maxLength: 4 })
+      await fc.assert(
+        fc.asyncProperty(batches, async (imports) => {
+          const { feed, close } = await next()
+          const stored = new Map<string, Signal>()
+          try {
+            for (const batch of imports)
+              expect(await feed.importSignals(batch)).toEqual(naiveCounts(stored, batch))
+          } finally {
+            close()
+          }
+        }),
+        { numRuns: 60 },
+      )
+    })
+
+    test('keeps text of any script and integers of any safe size', async () => {
+      const next = await engine.factory()
+      const text = fc.string({ unit: 'binary', minLength: 1 }).filter((value) => !value.includes('\0'))
+      const count = fc.option(fc.maxSafeInteger())
+      const event = fc.record({
+        sourceId: text,
+        title: text,
+        url: fc.option(text),
+        points: fc.maxSafeInteger(),
+        comments: count,
+      })
+      await fc.assert(
+        fc.asyncProperty(event, async (values) => {
+          const { feed, close } = await next()
+          try {
+            await feed.importSignals([signal(values)])
+            const { events } = await feed.readWindow(WINDOW)
+            expect(events).toEqual([expect.objectContaining(values)])
+            expect(await feed.importSignals([signal(values)])).toEqual(counts(0, 0, 1))
+          } finally {
+            close()
+          }
+        }),
+        {
+          numRuns: 60,
+          examples: [
+            [
+              {
+                sourceId: '007',
+                title: '1e3',
+                url: 'null',
+                points: Number.MAX_SAFE_INTEGER,
+                comments: Number.MIN_SAFE_INTEGER,
+              },
+            ],
+            [{ sourceId: '\uFEFF', title: '\uFEFFx\u2028\u0001"\\', url: '😀', points: 0, comments: 0 }],
+          ],
+        },
+      )
+    })
+
+    test('tells apart keys that differ in case, in width or in a trailing space', async () => {
+      const { feed } = await engine.open()
+      const idsOfOneLook = ['a', 'A', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
+      const rows = idsOfOneLook.map((sourceId) => signal({ sourceId }))
+      expect(await feed.importSignals(rows)).toEqual(counts(idsOfOneLook.length, 0, 0))
+      expect((await feed.readWindow(WINDOW)).events).toHaveLength(idsOfOneLook.length)
+    })
+
+    test('stores a batch whole or not at all', async () => {
+      const { feed, raw } = await engine.open()
+      await feed.ping()
+      await raw().execute(`CREATE TRIGGER refuse BEFORE INSERT ON signals WHEN NEW.source_id = 'bad'
+      BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`)
+      await expect(feed.importSignals([signal(), signal({ sourceId: 'bad' })])).rejects.toThrow(
+        'refused by the test',
+      )
+      expect(await feed.readWindow(WINDOW)).toEqual({ events: [], observed: [] })
+      expect(await feed.importSignals([signal()])).toEqual(counts(1, 0, 0))
+    })
+
+    test('is seen by another connection once it is acknowledged', async () => {
+      const { feed, another } = await engine.open()
+      await feed.importSignals([signal()])
+      expect((await another().feed.readWindow(WINDOW)).events).toHaveLength(1)
+    })
+  })
+
+  describe(`the revision of the feed in ${name}`, () => {
+    const revisionOf = async ({ raw }: OpenFeed): Promise<number> =>
+      Number((await raw().execute('SELECT number FROM revision')).rows[0]?.['number'])
+
+    test('grows with every import that changes something, and with no other', async () => {
+      const opened = await engine.open()
+      await opened.feed.ping()
+      const rows = [signal(), signal({ sourceId: '2' })]
+      const changes: [string, Signal[], boolean][] = [
+        ['new rows', rows, true],
+        ['the same rows', rows, false],
+        ['a changed row', [signal({ points: 99 })], true],
+        ['a change that is taken back at once', [signal({ points: 1 }), signal({ points: 99 })], false],
+        ['nothing', [], false],
+        ['another day', [signal({ day: '2026-02-28' })], true],
+      ]
+      for (const [what, batch, grows] of changes) {
+        const before = await revisionOf(opened)
+        await opened.feed.importSignals(batch)
+        expect((await revisionOf(opened)) > before, what).toBe(grows)
+      }
+    })
+
+    test('does not grow when the import is undone', async () => {
+      const opened = await engine.open()
+      await opened.feed.ping()
+      await opened.raw().execute(`CREATE TRIGGER refuse BEFORE INSERT ON source_days
+      BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`)
+      await expect(opened.feed.importSignals([signal()])).rejects.toThrow('refused by the test')
+      expect(await revisionOf(opened)).toBe(0)
+    })
+  })
+
+  describe(`a large batch into ${name}`, () => {
+    test('is stored and read whole, however long its texts', { timeout: 60_000 }, async () => {
+      const { feed } = await engine.open()
+      // 6 MB in all: more than a server takes in one parameter or gives in one cell.
+      const rows = Array.from({ length: 400 }, (_, index) =>
+        signal({ sourceId: String(index), title: `${index} ${'é'.repeat(7_500)}` }),
+      )
+      expect(await feed.importSignals(rows)).toEqual(counts(400, 0, 0))
+      expect(await feed.importSignals([...rows, signal({ sourceId: 'x' })])).toEqual(counts(1, 0, 400))
+      const { events } = await feed.readWindow(WINDOW)
+      expect(new Set(events.map(({ title }) => title)).size).toBe(401)
+    })
+  })
+
+  describe(`stored signals in ${name}`, () => {
+    test.each(['DELETE FROM signals', "DELETE FROM signals WHERE day = '2026-03-01'"])(
+      'are kept for ever: the database refuses %s',
+      async (sql) => {
+        const { feed, raw } = await engine.open()
+        await feed.importSignals([signal(), signal({ day: '2026-03-02' })])
+        await expect(raw().execute(sql)).rejects.toThrow('daily signals are kept for ever')
+        expect((await raw().execute('SELECT count(*) AS n FROM signals')).rows).toEqual([{ n: 2 }])
+      },
+    )
+  })
+}

@@ -1,0 +1,203 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
+import { addDays, DAY_MS } from '../../../src/domain/time.ts'
+import type { YearEvent } from '../../../src/domain/year/rank.ts'
+import { windowEnding } from '../../../src/domain/year/window.ts'
+import { signal } from '../../support/signals.ts'
+import { DAMAGED } from '../refusals.ts'
+import { naiveEvents, naiveObserved, naiveStore } from './naive-window.ts'
+import type { FeedOpener, OpenFeed } from './open-feed.ts'
+
+const AS_OF = '2026-03-01'
+const WINDOW = windowEnding(AS_OF)
+const BEFORE = addDays(WINDOW.firstDay, -1)
+const AFTER = addDays(AS_OF, 1)
+
+const inOrder = (events: readonly YearEvent[]): YearEvent[] =>
+  [...events].sort((a, b) => (a.source + a.sourceId < b.source + b.sourceId ? -1 : 1))
+
+/** What every engine of the feed promises about reading a window. */
+export function windowContract(name: string, engine: FeedOpener): void {
+  const reading = async (
+    signals: readonly Signal[],
+  ): Promise<Awaited<ReturnType<OpenFeed['feed']['readWindow']>>> => {
+    const { feed } = await engine.open()
+    await feed.importSignals(signals)
+    return feed.readWindow(WINDOW)
+  }
+
+  describe(`the window of a Year in ${name}`, () => {
+    test('is empty for an empty store', async () => {
+      expect(await reading([])).toEqual({ events: [], observed: [] })
+    })
+
+    test('agrees with a plain reading of all signals, whatever they are and however they arrived', async () => {
+      const next = await engine.factory()
+      const row = fc
+        .record({
+          source: fc.constantFrom('hn', 'lobsters', 'hype:github'),
+          sourceId: fc.constantFrom('1', '2', '10'),
+          day: fc.constantFrom(
+            addDays(BEFORE, -400),
+            BEFORE,
+            WINDOW.firstDay,
+            addDays(WINDOW.firstDay, 1),
+            addDays(AS_OF, -1),
+            AS_OF,
+            AFTER,
+            addDays(AFTER, 400),
+          ),
+          title: fc.constantFrom('a title', 'another title'),
+          points: fc.constantFrom(null, 0, 7),
+          comments: fc.constantFrom(null, 3),
+          publishedAt: fc.constantFrom(
+            null,
+            0,
+            WINDOW.windowStart - 1,
+            WINDOW.windowStart,
+            WINDOW.windowStart + DAY_MS,
+            WINDOW.windowEnd - 1,
+            WINDOW.windowEnd,
+            WINDOW.windowEnd + DAY_MS,
+          ),
+          titleProvenance: fc.constantFrom(null, 'x:y'),
+        })
+        .map((values) => signal(values))
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.array(row, { maxLength: 6 }), { maxLength: 4 }), async (batches) => {
+          const { feed, close } = await next()
+          try {
+            for (const batch of batches) await feed.importSignals(batch)
+            const { events, observed } = await feed.readWindow(WINDOW)
+            const stored = naiveStore(batches.flat())
+            expect(inOrder(events)).toEqual(inOrder(naiveEvents(stored, WINDOW)))
+            expect(observed).toEqual(naiveObserved(stored, WINDOW))
+          } finally {
+            close()
+          }
+        }),
+        { numRuns: 200 },
+      )
+    }, 60_000)
+
+    test('takes the values of the latest signal up to the as-of day, null ones too', async () => {
+      const { events } = await reading([
+        signal({ day: '2026-02-20', points: 1, comments: 5, url: 'https://example.org/old', title: 'old' }),
+        signal({
+          day: '2026-02-28',
+          points: 2,
+          comments: null,
+          url: null,
+          title: 'new',
+          titleProvenance: null,
+        }),
+        signal({ day: AFTER, points: 3, title: 'not yet known' }),
+      ])
+      expect(events).toEqual([
+        expect.objectContaining({
+          title: 'new',
+          points: 2,
+          comments: null,
+          url: null,
+          titleProvenance: null,
+        }),
+      ])
+    })
+
+    test('has an event whose publication time is only known by its latest signal, and none whose time got lost', async () => {
+      const { events } = await reading([
+        signal({ sourceId: 'found', day: '2026-02-20', publishedAt: null }),
+        signal({ sourceId: 'found', day: '2026-02-21' }),
+        signal({ sourceId: 'lost', day: '2026-02-20' }),
+        signal({ sourceId: 'lost', day: '2026-02-21', publishedAt: null }),
+        signal({ sourceId: 'points lost', day: '2026-02-20' }),
+        signal({ sourceId: 'points lost', day: '2026-02-21', points: null }),
+      ])
+      expect(events.map(({ sourceId }) => sourceId)).toEqual(['found'])
+    })
+
+    test('has an event published at its start, and none published at its end', async () => {
+      const { events } = await reading([
+        signal({ sourceId: 'before', publishedAt: WINDOW.windowStart - 1 }),
+        signal({ sourceId: 'start', publishedAt: WINDOW.windowStart }),
+        signal({ sourceId: 'last', publishedAt: WINDOW.windowEnd - 1 }),
+        signal({ sourceId: 'end', publishedAt: WINDOW.windowEnd }),
+      ])
+      expect(events.map(({ sourceId }) => sourceId).sort()).toEqual(['last', 'start'])
+    })
+
+    test('has an event published in it that was last seen before it', async () => {
+      const { events, observed } = await reading([signal({ day: BEFORE, publishedAt: WINDOW.windowStart })])
+      expect(events).toHaveLength(1)
+      expect(observed).toEqual([])
+    })
+
+    test('does not observe an event seen before and after it alone', async () => {
+      const { observed } = await reading([
+        signal({ sourceId: 'around', day: BEFORE }),
+        signal({ sourceId: 'around', day: AFTER }),
+        signal({ sourceId: 'through', day: BEFORE }),
+        signal({ sourceId: 'through', day: '2025-12-24' }),
+        signal({ sourceId: 'through', day: AFTER }),
+        signal({ source: 'lobsters', day: WINDOW.firstDay }),
+        signal({ source: 'lobsters', day: AS_OF }),
+        signal({ source: 'lesswrong', day: AFTER }),
+      ])
+      expect(observed).toEqual([
+        { source: 'hn', days: ['2025-12-24'], events: 1 },
+        { source: 'lobsters', days: [WINDOW.firstDay, AS_OF], events: 1 },
+      ])
+    })
+
+    test('follows values that are imported again for a day', async () => {
+      const { feed } = await engine.open()
+      await feed.importSignals([signal({ publishedAt: WINDOW.windowStart })])
+      await feed.importSignals([signal({ publishedAt: WINDOW.windowStart - 1 })])
+      expect((await feed.readWindow(WINDOW)).events).toEqual([])
+      await feed.importSignals([signal({ publishedAt: WINDOW.windowEnd - 1, points: 99 })])
+      expect((await feed.readWindow(WINDOW)).events).toEqual([expect.objectContaining({ points: 99 })])
+    })
+
+    test('holds every event however many share one publication time', async () => {
+      const { feed } = await engine.open()
+      const many = Array.from({ length: 9_001 }, (_, index) =>
+        signal({ sourceId: String(index), points: index }),
+      )
+      for (let start = 0; start < many.length; start += 5_000)
+        await feed.importSignals(many.slice(start, start + 5_000))
+      const { events, observed } = await feed.readWindow(WINDOW)
+      expect(new Set(events.map(({ sourceId }) => sourceId)).size).toBe(9_001)
+      expect(events).toHaveLength(9_001)
+      expect(events.reduce((sum, { points }) => sum + points, 0)).toBe((9_000 * 9_001) / 2)
+      expect(observed).toEqual([{ source: 'hn', days: [AS_OF], events: 9_001 }])
+    })
+
+    test('is read at one moment, whatever another connection imports meanwhile', async () => {
+      const { feed, another } = await engine.open()
+      const rows = Array.from({ length: 4_500 }, (_, index) => signal({ sourceId: String(index) }))
+      await feed.importSignals(rows)
+      const other = another().feed
+      await other.ping()
+      const changed = rows.map((row) => ({ ...row, points: 77 }))
+      const [read, imported] = await Promise.all([feed.readWindow(WINDOW), other.importSignals(changed)])
+      expect(new Set(read.events.map(({ points }) => points)).size).toBe(1)
+      expect(imported.replaced).toBe(rows.length)
+      expect((await feed.readWindow(WINDOW)).events.every(({ points }) => points === 77)).toBe(true)
+    })
+
+    test('is refused when a stored text is not valid UTF-8', async () => {
+      const { feed, raw } = await engine.open()
+      await feed.importSignals([signal()])
+      await raw().execute("UPDATE signals SET title = CAST(x'c328' AS TEXT)")
+      await expect(feed.readWindow(WINDOW)).rejects.toMatchObject(DAMAGED)
+    })
+
+    test('is refused when a stored source of a day is not valid UTF-8', async () => {
+      const { feed, raw } = await engine.open()
+      await feed.importSignals([signal()])
+      await raw().execute("UPDATE source_days SET source = CAST(x'c328' AS TEXT)")
+      await expect(feed.readWindow(WINDOW)).rejects.toMatchObject(DAMAGED)
+    })
+  })
+}

@@ -1,0 +1,223 @@
+import { describe, expect, test } from 'vitest'
+import type { LeaseGrant, LeaseHolder, Ledger } from '../../../src/domain/ports.ts'
+import type { LedgerOpener } from './open-ledger.ts'
+
+const NOW = Date.UTC(2026, 2, 2, 0, 10)
+const FOR_MS = 600_000
+const ONE: LeaseHolder = { name: 'host (process 1)', process: '1@boot/pid:[1]@100' }
+const TWO: LeaseHolder = { name: 'host (process 2)', process: '2@boot/pid:[1]@200' }
+
+const everybodyLives = (): boolean => false
+
+function take(
+  ledger: Ledger,
+  holder: LeaseHolder,
+  now: number,
+  isDead: (process: string) => boolean = everybodyLives,
+): Promise<LeaseGrant> {
+  return ledger.takeLease(holder, now, FOR_MS, isDead)
+}
+
+async function taken(ledger: Ledger, holder: LeaseHolder, now = NOW): Promise<string> {
+  const grant = await take(ledger, holder, now)
+  if (!grant.granted) throw new Error(`held by ${grant.heldBy}`)
+  return grant.token
+}
+
+/** What every engine of the ledger promises about the lease and the attempts it guards. */
+export function leaseContract(engine: string, open: LedgerOpener): void {
+  describe(`the publisher's lease in ${engine}`, () => {
+    test('is granted while nobody holds it', async () => {
+      const { ledger } = await open()
+      expect(await take(ledger, ONE, NOW)).toEqual({
+        granted: true,
+        token: expect.stringMatching(/./) as string,
+      })
+    })
+
+    test('is refused while another holds it, with who, since when and until when', async () => {
+      const { ledger, another } = await open()
+      await taken(ledger, ONE)
+      const refused = { granted: false, heldBy: ONE.name, since: NOW, until: NOW + FOR_MS }
+      expect(await take(ledger, TWO, NOW + 1)).toEqual(refused)
+      expect(await take(another().ledger, TWO, NOW + FOR_MS - 1)).toEqual(refused)
+    })
+
+    test('is refused to its own holder too: one run at a time', async () => {
+      const { ledger } = await open()
+      await taken(ledger, ONE)
+      expect(await take(ledger, ONE, NOW + 1)).toMatchObject({ granted: false })
+    })
+
+    test('is free when it ends later than any lease could: the clock that took it was ahead', async () => {
+      const { ledger } = await open()
+      await taken(ledger, ONE, NOW + FOR_MS)
+      expect(await take(ledger, TWO, NOW)).toMatchObject({ granted: false })
+      const other = await open()
+      await taken(other.ledger, ONE, NOW + FOR_MS + 1)
+      expect(await take(other.ledger, TWO, NOW)).toMatchObject({ granted: true })
+    })
+
+    test('is free from the moment it has run out', async () => {
+      const { ledger } = await open()
+      const first = await taken(ledger, ONE)
+      const second = await take(ledger, TWO, NOW + FOR_MS)
+      expect(second).toMatchObject({ granted: true })
+      expect(second).not.toMatchObject({ token: first })
+      expect(await take(ledger, ONE, NOW + FOR_MS)).toEqual({
+        granted: false,
+        heldBy: TWO.name,
+        since: NOW + FOR_MS,
+        until: NOW + 2 * FOR_MS,
+      })
+    })
+
+    test('is taken over from a process known to be dead, and from no other', async () => {
+      const { ledger } = await open()
+      await taken(ledger, ONE)
+      const asked: string[] = []
+      const isDead = (process: string): boolean => asked.push(process) > 1
+      expect(await take(ledger, TWO, NOW + 1, isDead)).toMatchObject({ granted: false })
+      expect(await take(ledger, TWO, NOW + 1, isDead)).toMatchObject({ granted: true })
+      expect(asked).toEqual([ONE.process, ONE.process])
+    })
+
+    test('of a process without identity ends by time alone', async () => {
+      const { ledger } = await open()
+      await taken(ledger, { name: 'elsewhere', process: null })
+      expect(await take(ledger, TWO, NOW + 1, () => true)).toMatchObject({
+        granted: false,
+        heldBy: 'elsewhere',
+      })
+    })
+
+    test('goes to one of many who ask at once', async () => {
+      const first = await open()
+      const ledgers = [first, ...Array.from({ length: 4 }, () => first.another())]
+      const grants = await Promise.all(ledgers.map(({ ledger }) => take(ledger, ONE, NOW)))
+      expect(grants.filter(({ granted }) => granted)).toHaveLength(1)
+    })
+
+    test('runs from its renewal when it is renewed in time', async () => {
+      const { ledger } = await open()
+      const token = await taken(ledger, ONE)
+      expect(await ledger.renewLease(token, NOW + FOR_MS - 1, FOR_MS)).toBe(true)
+      expect(await take(ledger, TWO, NOW + FOR_MS)).toEqual({
+        granted: false,
+        heldBy: ONE.name,
+        since: NOW,
+        until: NOW + 2 * FOR_MS - 1,
+      })
+    })
+
+    test('cannot be renewed once it has run out, been taken over or been given back', async () => {
+      const { ledger } = await open()
+      const first = await taken(ledger, ONE)
+      expect(await ledger.renewLease(first, NOW + FOR_MS, FOR_MS)).toBe(false)
+      const second = await taken(ledger, TWO, NOW + FOR_MS)
+      expect(await ledger.renewLease(first, NOW + FOR_MS, FOR_MS)).toBe(false)
+      await ledger.releaseLease(second)
+      expect(await ledger.renewLease(second, NOW + FOR_MS, FOR_MS)).toBe(false)
+      expect(await ledger.renewLease('never a token', NOW, FOR_MS)).toBe(false)
+    })
+
+    test('is given back by its token alone', async () => {
+      const { ledger } = await open()
+      const token = await taken(ledger, ONE)
+      await ledger.releaseLease('never a token')
+      expect(await take(ledger, TWO, NOW + 1)).toMatchObject({ granted: false })
+      await ledger.releaseLease(token)
+      expect(await take(ledger, TWO, NOW + 1)).toMatchObject({ granted: true })
+      await ledger.releaseLease(token)
+      expect(await take(ledger, ONE, NOW + 2)).toMatchObject({ granted: false, heldBy: TWO.name })
+    })
+  })
+
+  describe(`attempts in ${engine}`, () => {
+    const DAY = '2026-03-01'
+
+    test('are none before the first is counted', async () => {
+      const { ledger } = await open()
+      expect(await ledger.attempts(DAY)).toEqual([])
+      expect(await ledger.firstAttemptDay()).toBeNull()
+    })
+
+    test('are counted one after the other, each day for itself', async () => {
+      const { ledger, another } = await open()
+      const token = await taken(ledger, ONE)
+      expect(await ledger.countAttempt(DAY, 1, NOW, token)).toBe(true)
+      expect(await ledger.countAttempt('2026-03-02', 1, NOW + 1, token)).toBe(true)
+      expect(await ledger.countAttempt(DAY, 2, NOW + 2, token)).toBe(true)
+      const other = another().ledger
+      expect(await other.attempts(DAY)).toEqual([
+        { asOfDay: DAY, attempt: 1, startedAt: NOW, failedAt: null, reason: null },
+        { asOfDay: DAY, attempt: 2, startedAt: NOW + 2, failedAt: null, reason: null },
+      ])
+      expect(await other.attempts('2026-03-02')).toHaveLength(1)
+      expect(await other.firstAttemptDay()).toBe(DAY)
+    })
+
+    test('are at most three a day', async () => {
+      const { ledger } = await open()
+      const token = await taken(ledger, ONE)
+      for (const attempt of [1, 2, 3]) expect(await ledger.countAttempt(DAY, attempt, NOW, token)).toBe(true)
+      const fourth = await ledger.countAttempt(DAY, 4, NOW, token).catch((error: unknown) => error)
+      expect(fourth).not.toBe(true)
+      expect(await ledger.attempts(DAY)).toHaveLength(3)
+    })
+
+    test.each([
+      ['a repeated one', [1], 1],
+      ['one that leaves another out', [1], 3],
+      ['a second before the first', [], 2],
+      ['number 0', [], 0],
+    ])('do not count %s', async (_what, counted, attempt) => {
+      const { ledger } = await open()
+      const token = await taken(ledger, ONE)
+      for (const before of counted) await ledger.countAttempt(DAY, before, NOW, token)
+      expect(await ledger.countAttempt(DAY, attempt, NOW + 1, token).catch(() => 'refused')).not.toBe(true)
+      expect(await ledger.attempts(DAY)).toHaveLength(counted.length)
+    })
+
+    test('are counted for the holder of the lease alone', async () => {
+      const { ledger } = await open()
+      expect(await ledger.countAttempt(DAY, 1, NOW, 'never a token')).toBe(false)
+      const token = await taken(ledger, ONE)
+      expect(await ledger.countAttempt(DAY, 1, NOW + FOR_MS, token)).toBe(false)
+      expect(await ledger.countAttempt(DAY, 1, NOW + FOR_MS - 1, token)).toBe(true)
+      await ledger.releaseLease(token)
+      expect(await ledger.countAttempt(DAY, 2, NOW, token)).toBe(false)
+      expect(await ledger.attempts(DAY)).toHaveLength(1)
+    })
+
+    test('are counted once when the same one is counted twice at once', async () => {
+      const opened = await open()
+      const token = await taken(opened.ledger, ONE)
+      const ledgers = [opened, opened.another(), opened.another()]
+      const counted = await Promise.all(ledgers.map(({ ledger }) => ledger.countAttempt(DAY, 1, NOW, token)))
+      expect(counted.sort()).toEqual([false, false, true])
+      expect(await opened.ledger.attempts(DAY)).toHaveLength(1)
+    })
+
+    test('tell when and why they failed, and keep the first ending', async () => {
+      const { ledger } = await open()
+      const token = await taken(ledger, ONE)
+      await ledger.countAttempt(DAY, 1, NOW, token)
+      await ledger.countAttempt(DAY, 2, NOW, token)
+      await ledger.failAttempt(DAY, 1, NOW + 5, 'the source is gone')
+      await ledger.failAttempt(DAY, 1, NOW + 6, 'another reason')
+      expect(await ledger.attempts(DAY)).toEqual([
+        { asOfDay: DAY, attempt: 1, startedAt: NOW, failedAt: NOW + 5, reason: 'the source is gone' },
+        { asOfDay: DAY, attempt: 2, startedAt: NOW, failedAt: null, reason: null },
+      ])
+    })
+
+    test('know the earliest day, whatever the order they were counted in', async () => {
+      const { ledger } = await open()
+      const token = await taken(ledger, ONE)
+      for (const day of ['2026-03-03', '2025-12-31', '2026-01-01'])
+        await ledger.countAttempt(day, 1, NOW, token)
+      expect(await ledger.firstAttemptDay()).toBe('2025-12-31')
+    })
+  })
+}

