@@ -101,14 +101,68 @@ const SECRETS = ['DASH_DATABASE_AUTH_TOKEN', ...SECRETS_OF_S3] as const
  * @throws Refusal `configuration` naming every bad value at once
  */
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
-  const fromFile = readDotenv(flags.dotenv, cwd)
-  const given = {
-    ...fromFile,
-    ...env,
-    ...(flags.dataDir === undefined ? {} : { DASH_DATA_DIR: flags.dataDir }),
-    ...(flags.host === undefined ? {} : { HOST: flags.host }),
-    ...(flags.port === undefined ? {} : { PORT: flags.port }),
+  return parseSettings({ ...readDotenv(flags.dotenv, cwd), ...env, ...settingsOf(flags) }, cwd)
+}
+
+/** What says where the stores are, and nothing else. */
+const LOCATIONS = [
+  'DASH_DATA_DIR',
+  'DASH_DATABASE_URL',
+  'DASH_LEDGER_URL',
+  'DASH_FEED_URL',
+  'DASH_STORE_URL',
+] as const
+
+/**
+ * The configuration of another archive, which a command line names beside its own: a data folder, a database URL and a
+ * store URL, or an env file that holds all of it. What is not named there is as for the command itself, but for where
+ * the stores are.
+ *
+ * @param targets each one folder, one URL, or one env file
+ * @throws Refusal `usage` when they do not say where both the ledger and the objects are, or say it twice
+ */
+export function readTargetConfig(
+  targets: readonly string[],
+  flags: ConfigFlags,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Config {
+  const [first = ''] = targets
+  if (targets.length === 1 && statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile()) {
+    return parseSettings(readDotenv(first, cwd), cwd)
   }
+  const named: Record<string, string> = {}
+  for (const target of targets) {
+    const name = targetSetting(target)
+    if (named[name] !== undefined)
+      throw new Refusal('usage', `--to names two of a kind: ${named[name]} and ${target}`)
+    named[name] = target
+  }
+  if (named['DASH_DATA_DIR'] === undefined && targets.length < 2) {
+    throw new Refusal(
+      'usage',
+      `--to ${first} says where one half goes: name a database and a store, or a data folder`,
+    )
+  }
+  const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }
+  for (const location of LOCATIONS) delete own[location]
+  return parseSettings({ ...own, ...named }, cwd)
+}
+
+function targetSetting(target: string): (typeof LOCATIONS)[number] {
+  if (/^(s3|file):/.test(target)) return 'DASH_STORE_URL'
+  return /^(https?|libsql):/.test(target) ? 'DASH_DATABASE_URL' : 'DASH_DATA_DIR'
+}
+
+function settingsOf({ dataDir, host, port }: ConfigFlags): NodeJS.Dict<string> {
+  return {
+    ...(dataDir === undefined ? {} : { DASH_DATA_DIR: dataDir }),
+    ...(host === undefined ? {} : { HOST: host }),
+    ...(port === undefined ? {} : { PORT: port }),
+  }
+}
+
+function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
   // An empty variable is an unset one: `FOO= dash …` is how shells and unit files switch a setting off.
   const named = Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined && value !== ''),

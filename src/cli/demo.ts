@@ -111,7 +111,7 @@ async function fill(config: Config, signal: AbortSignal, note: (message: string)
       await publishAsOf(addDays(yesterday, -daysAgo), config, stores, signal)
     }
   } finally {
-    stores.close()
+    await stores.close()
   }
 }
 

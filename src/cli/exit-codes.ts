@@ -6,6 +6,7 @@ export const EXIT = {
   failed: 1,
   gap: 3,
   usage: 64,
+  damaged: 65,
   unavailable: 69,
   internal: 70,
   storage: 74,
@@ -27,6 +28,7 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   source_unavailable: EXIT.unavailable,
   title_not_vouched: EXIT.failed,
   input_unreadable: EXIT.failed,
+  copy_refused: EXIT.failed,
 }
 
 /** System errors that a store can meet: no room, no permission, a broken disk. */

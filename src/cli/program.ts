@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
-import { readConfig } from './config.ts'
+import { readConfig, readTargetConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
+import type { VerifyFlags } from './commands/verify-archive.ts'
 import { describeError, EXIT, exitCodeOf } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
 import type { Streams, Terminal } from './terminal.ts'
@@ -14,6 +15,8 @@ export interface CommandContext {
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
   stdin: NodeJS.ReadStream
+  /** Folder that relative paths start from. */
+  cwd: string
   version: string
 }
 
@@ -65,7 +68,8 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
 
 type Within = (flags: SharedFlags & ConfigFlags, run: Run) => Promise<void>
 
-function describeProgram(within: Within, { stdout, stderr }: Surroundings): Command {
+function describeProgram(within: Within, surroundings: Surroundings): Command {
+  const { stdout, stderr } = surroundings
   const program = shared(new Command('dash'))
     .description('Publishes a Top Year of news that anyone can replay and prove.')
     .version(releaseVersion(), '--version')
@@ -140,6 +144,36 @@ function describeProgram(within: Within, { stdout, stderr }: Surroundings): Comm
       (await import('./commands/publish-year.ts')).publishYearCommand(context, flags),
     )
   })
+  shared(
+    program
+      .command('verify-archive')
+      .description('audit the archive: ledgers, chain, heads, objects; reads only')
+      .option('--sample <amount>', 'read only some objects: a share (5%), a size (500M) or a bucket (2/7)')
+      .option('--since <day>', 'read only objects of publications as of this day or later')
+      .option('--expect-head <file>', 'a head file kept from before, which the ledger must still contain')
+      .option('--payloads', 'prove every payload as the server does, not only the newest', false)
+      .option('--jobs <n>', 'objects read at a time (default: one a core)'),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & VerifyFlags>()
+    return within(flags, async (context) =>
+      (await import('./commands/verify-archive.ts')).verifyArchiveCommand(context, flags),
+    )
+  })
+  shared(
+    program
+      .command('copy-archive')
+      .description('copy the archive to other engines and audit the copy; goes on where it was cut short')
+      .requiredOption(
+        '--to <target...>',
+        'a data folder, or a database URL and a store URL, or an env file that holds them',
+      ),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & { to: string[] }>()
+    return within(flags, async (context) => {
+      const target = readTargetConfig(flags.to, flags, surroundings.env, surroundings.cwd)
+      return (await import('./commands/copy-archive.ts')).copyArchiveCommand(context, target)
+    })
+  })
   return program
 }
 
@@ -165,8 +199,8 @@ async function runCommand(
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
   try {
     const config = readConfig(flags, surroundings.env, surroundings.cwd)
-    const { signal, stdin } = surroundings
-    return await run({ config, terminal, signal, stdin, version: releaseVersion() })
+    const { signal, stdin, cwd } = surroundings
+    return await run({ config, terminal, signal, stdin, cwd, version: releaseVersion() })
   } catch (error) {
     if (wasStopped(error, surroundings.signal)) {
       terminal.error('stopped by a signal')

@@ -1,17 +1,19 @@
 import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileArchive } from '../adapters/archive/open.ts'
+import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
+import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openSourceAgent } from '../adapters/sources/json-request.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
 import type { Archive, Clock, FeedStore, Ledger, LineSource, YearReader } from '../domain/ports.ts'
+import type { ArchivePlace } from '../jobs/copy-archive.ts'
 import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { Config } from './config.ts'
@@ -23,7 +25,7 @@ export interface Stores {
   feed: FeedStore
   archive: Archive
   year: YearReader
-  close(): void
+  close(): Promise<void>
 }
 
 /** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
@@ -47,16 +49,41 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     ...busy,
   })
   const ledger = libsqlLedger(ledgerDatabase)
-  if (config.store.kind !== 'file') throw new Error('the S3 engine is not there yet')
-  const archive = fileArchive(config.store.path)
+  const archive = openArchive(config.store)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
-    close() {
+    async close() {
       ledgerDatabase.close()
       feedDatabase.close()
+      await archive.close()
+    },
+  }
+}
+
+/** What an audit reads. Nothing is opened before its first use, and nothing is ever written. */
+export function openAuditors(config: Config): ArchivePlace['auditors'] & { close: () => Promise<void> } {
+  const archive = openArchive(config.store)
+  return {
+    ledger: ledgerAuditor(config.ledger, BATCH_BUSY),
+    archive: openArchiveAuditor(config.store, archive),
+    close: () => archive.close(),
+  }
+}
+
+/** An archive as a copy reads or writes it. */
+export function openArchivePlace(config: Config): ArchivePlace & { close: () => Promise<void> } {
+  const stores = openStores(config, 'batch')
+  const auditors = openAuditors(config)
+  return {
+    ledger: stores.ledger,
+    archive: stores.archive,
+    auditors,
+    async close() {
+      await stores.close()
+      await auditors.close()
     },
   }
 }

@@ -33,6 +33,8 @@ export interface Archive {
   put(sha256: string, bytes: Uint8Array): Promise<void>
   /** The head with the greatest sequence number, or null when there is none. */
   newestHead(): Promise<Head | null>
+  /** The bytes kept as the head of an entry, whatever they are; null when there is none. */
+  headFile(seq: number): Promise<Uint8Array | null>
   /** Durable on return. The same head again is a no-op; a different one for the same sequence is refused. */
   putHead(head: Head): Promise<void>
   /** Witness of one object's bytes. */
@@ -113,6 +115,20 @@ export interface Ledger {
   found(
     founding: Founding,
     seal: LedgerRow,
+    guard: { token: string; now: Instant },
+  ): Promise<FoundingRefusal | null>
+  /** Every counted attempt, ascending by day and number. */
+  everyAttempt(): Promise<Attempt[]>
+  /**
+   * Takes over the rows and attempts of another ledger that begins with what this one has, in one transaction, durable
+   * on return. Inside it the lease must still be held and the ledger must be as long as it was when it was read.
+   *
+   * @param before what this ledger held when the two were compared
+   */
+  adopt(
+    contents: LedgerContents,
+    attempts: readonly Attempt[],
+    before: LedgerContents,
     guard: { token: string; now: Instant },
   ): Promise<FoundingRefusal | null>
   /** Resolves when the ledger can be opened and its migrations are applied. */

@@ -38,3 +38,6 @@ export function storageUnavailable(detail: string, cause?: unknown): Refusal<Sto
 export function storageDamaged(detail: string, cause?: unknown): Refusal<StorageRefusal> {
   return new Refusal('storage_damaged', detail, { cause })
 }
+
+/** No object is near this size; a damaged or planted one must not fill the memory. */
+export const OBJECT_MAX_BYTES = 64 * 1024 * 1024

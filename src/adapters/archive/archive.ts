@@ -1,17 +1,10 @@
-import { z } from 'zod'
 import { createStorage } from 'unstorage'
 import type { Driver } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
 import type { Archive, Witness } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/storage.ts'
-import { formatInstant, parseInstant } from '../../domain/time.ts'
+import { formatHead, parseHead } from '../../domain/year/head-file.ts'
 import type { Head } from '../../domain/year/ledger.ts'
-
-const headFile = z.strictObject({
-  seq: z.int().min(1),
-  leaf: z.string().refine(isSha256Hex),
-  time: z.string(),
-})
 
 /** An archive that holds connections; whoever opens it closes it. */
 export type OpenArchive = Archive & { close(): Promise<void> }
@@ -59,6 +52,8 @@ export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): 
 
     get: async (sha256) => read(objectKey(sha256)),
 
+    headFile: async (seq) => read(headKey(seq)),
+
     async put(sha256, bytes) {
       if (sha256Hex(bytes) !== sha256)
         throw new Error(`the bytes given for object ${sha256} have another digest`)
@@ -81,11 +76,10 @@ export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): 
       const present = await readHead(head.seq)
       if (present?.leaf === head.leaf) return
       if (present) throw storageDamaged(`head ${head.seq} exists with another leaf`)
-      const { seq, leaf, time } = head
-      const text = `${JSON.stringify({ seq, leaf, time: formatInstant(time) })}\n`
+      const { seq, leaf } = head
       await prepare()
       try {
-        await storage.setItemRaw(headKey(seq), new TextEncoder().encode(text))
+        await storage.setItemRaw(headKey(seq), new TextEncoder().encode(formatHead(head)))
       } catch (error) {
         // Another run may have written the head of the same entry in between, at its own time.
         if ((await readHead(seq))?.leaf !== leaf) throw error
@@ -116,16 +110,4 @@ function objectKey(sha256: string): string {
 
 function headKey(seq: number): string {
   return `heads:${seq}`
-}
-
-function parseHead(bytes: Uint8Array): Head | null {
-  let value: unknown
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return null
-  }
-  const parsed = headFile.safeParse(value)
-  const time = parsed.success ? parseInstant(parsed.data.time) : null
-  return parsed.success && time !== null ? { seq: parsed.data.seq, leaf: parsed.data.leaf, time } : null
 }

@@ -17,11 +17,8 @@ import { open, readdir } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { defineDriver } from 'unstorage'
 import type { Clock } from '../../domain/ports.ts'
-import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
+import { OBJECT_MAX_BYTES, storageDamaged, storageUnavailable } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
-
-/** No object is near this size; a damaged or planted one must not fill the memory. */
-export const OBJECT_MAX_BYTES = 64 * 1024 * 1024
 
 const TEMPORARY_PREFIX = '.writing-'
 

@@ -1,7 +1,9 @@
-import type { Clock } from '../../domain/ports.ts'
+import type { Archive, ArchiveAuditor, Clock } from '../../domain/ports.ts'
 import type { StoreLocation } from '../../domain/storage.ts'
 import { unstorageArchive } from './archive.ts'
 import type { OpenArchive } from './archive.ts'
+import { streamingAuditor } from './auditor.ts'
+import { fileAuditor } from './file-auditor.ts'
 import { immutableFiles, requireRoot, requireWritableRoot } from './file-driver.ts'
 import { s3Objects } from './s3-driver.ts'
 
@@ -35,4 +37,9 @@ export function fileArchive(root: string, fileClock: Clock = Date.now): OpenArch
       return archive.newestHead()
     },
   }
+}
+
+/** The auditor of an archive at a location. It writes nothing, and asks nothing of the store before its first use. */
+export function openArchiveAuditor(location: StoreLocation, archive: Archive): ArchiveAuditor {
+  return location.kind === 'file' ? fileAuditor(archive, location.path) : streamingAuditor(archive)
 }

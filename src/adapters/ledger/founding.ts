@@ -3,8 +3,8 @@ import { getTableColumns } from 'drizzle-orm'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { FoundingRefusal, Ledger } from '../../domain/ports.ts'
-import type { FoundingMark } from '../../domain/year/ledger.ts'
-import { entries, legacyPublications } from './schema.ts'
+import type { Attempt, FoundingMark, LedgerContents } from '../../domain/year/ledger.ts'
+import { attempts, entries, founding, legacyPublications } from './schema.ts'
 
 type Guard = Parameters<Ledger['found']>[2]
 
@@ -63,6 +63,53 @@ export async function found(
   )
   if (inserted?.rowsAffected === rows.length + 1) return null
   return held?.rows[0]?.['held'] === 1 ? 'ledger-moved' : 'lease-lost'
+}
+
+/** See {@link Ledger.adopt}. Attempts that are there already stay as they are, as the database demands. */
+export async function adopt(
+  client: Pick<Client, 'batch'>,
+  contents: LedgerContents,
+  counted: readonly Attempt[],
+  before: LedgerContents,
+  { token, now }: Guard,
+): Promise<FoundingRefusal | null> {
+  const lease = [token, now]
+  const entriesNow = '(SELECT count(*) FROM entries)'
+  const legacyNow = '(SELECT count(*) FROM legacy_publications)'
+  const asBefore = `${entriesNow} = ? AND ${legacyNow} = ? AND ${LEASE_HELD}`
+  const rows = contents.rows.slice(before.rows.length)
+  const mark = contents.founding
+  const results = await client.batch(
+    [
+      insertAll(
+        founding,
+        mark ? [{ id: 1, ...mark }] : [],
+        `NOT EXISTS (SELECT 1 FROM founding) AND ${asBefore}`,
+        [before.rows.length, before.legacy.length, ...lease],
+      ),
+      insertAll(legacyPublications, contents.legacy.slice(before.legacy.length), asBefore, [
+        before.rows.length,
+        before.legacy.length,
+        ...lease,
+      ]),
+      insertAll(entries, rows, `${entriesNow} = ? AND ${legacyNow} = ? AND ${LEASE_HELD}`, [
+        before.rows.length,
+        contents.legacy.length,
+        ...lease,
+      ]),
+      insertAll(
+        attempts,
+        counted,
+        `NOT EXISTS (SELECT 1 FROM attempts WHERE as_of_day = value ->> 0 AND attempt = value ->> 1) AND ${LEASE_HELD}`,
+        lease,
+      ),
+      { sql: `SELECT ${LEASE_HELD} AS held, ${entriesNow} AS entries`, args: lease },
+    ],
+    'write',
+  )
+  const [state] = results.at(-1)?.rows ?? []
+  if (state?.['held'] !== 1) return 'lease-lost'
+  return Number(state['entries']) === contents.rows.length ? null : 'ledger-moved'
 }
 
 /** One statement that inserts all rows, in their order, or none when the condition does not hold. */

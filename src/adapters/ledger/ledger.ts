@@ -4,12 +4,12 @@ import { and, eq, getTableColumns, gt, isNull, max, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { AppendRefusal, Clock, LeaseGrant, LeaseHolder, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
-import type { FoundingMark, LedgerRow } from '../../domain/year/ledger.ts'
+import type { LedgerRow } from '../../domain/year/ledger.ts'
 import type { Database } from '../libsql/database.ts'
 import { decodeJsonRows } from '../libsql/json-rows.ts'
 import { TooLate } from '../libsql/store-client.ts'
-import { beginFounding, found } from './founding.ts'
-import { rowReader, selectAllAsJson, selectRows } from './rows.ts'
+import { adopt, beginFounding, found } from './founding.ts'
+import { markOf, rowReader, selectAllAsJson, selectRows } from './rows.ts'
 import { attempts, entries, founding, lease, legacyPublications } from './schema.ts'
 
 /** How often a lease is looked at again because another took, renewed or gave it back meanwhile. */
@@ -38,7 +38,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         return {
           rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowReader(entries)),
           legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(rowReader(legacyPublications)),
-          founding: markOf(decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowReader(founding))),
+          founding: markOf(decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowReader(founding))[0]),
         }
       }),
 
@@ -113,15 +113,20 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
 
     found: (beginning, seal, guard) => database.use(({ client }) => found(client, beginning, seal, guard)),
 
+    everyAttempt: () =>
+      database.use(async ({ client }) => {
+        const { rows } = await client.execute(selectAllAsJson(attempts, 'as_of_day, attempt'))
+        return decodeJsonRows(rows[0]?.[0], 'the attempts').map(rowReader(attempts))
+      }),
+
+    adopt: (contents, counted, before, guard) =>
+      database.use(({ client }) => adopt(client, contents, counted, before, guard)),
+
     ping: () =>
       database.use(async ({ orm }) => {
         await orm.select({ seq: max(entries.seq) }).from(entries)
       }),
   }
-}
-
-function markOf([row]: readonly (typeof founding.$inferSelect)[]): FoundingMark | null {
-  return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
 }
 
 /** One try to take the lease; null when it changed between the look at it and the taking. */

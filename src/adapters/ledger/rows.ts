@@ -5,7 +5,9 @@ import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Value } from '@libsql/client'
 import { storageDamaged } from '../../domain/storage.ts'
+import type { FoundingMark } from '../../domain/year/ledger.ts'
 import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
+import type { founding } from './schema.ts'
 
 /** The statement that reads every row of a table as JSON in a BLOB, ordered by one of its columns. */
 export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
@@ -15,6 +17,11 @@ export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
 function columnsOf(table: SQLiteTable): string {
   const { columns } = getTableConfig(table)
   return columns.map(({ name }) => name).join(', ')
+}
+
+/** What the one row of the table `founding` says. */
+export function markOf(row: typeof founding.$inferSelect | undefined): FoundingMark | null {
+  return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
 }
 
 /** The rows of a table that fit a condition, every cell checked. */

@@ -94,7 +94,7 @@ export function database(options: DatabaseOptions): Database {
 }
 
 /** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
-function translate(error: unknown, name: string): unknown {
+export function translate(error: unknown, name: string): unknown {
   if (error instanceof Refusal || isBusy(error)) return error
   if (error instanceof Error && error.message.includes('ConnectionFailed')) {
     const mend = 'this user must be able to read and write it and its folder'

@@ -30,7 +30,7 @@ export async function importArchiveCommand(
     terminal.result(report, summary(report))
     return report.refused.length > 0 ? EXIT.failed : EXIT.done
   } finally {
-    stores.close()
+    await stores.close()
   }
 }
 

@@ -39,7 +39,7 @@ export async function importSignalsCommand(
     terminal.result(report, summary(report))
     return failedFiles > 0 ? EXIT.failed : EXIT.done
   } finally {
-    stores.close()
+    await stores.close()
     await inputs.close()
   }
 }

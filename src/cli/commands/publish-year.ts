@@ -29,7 +29,7 @@ export async function publishYearCommand(
     if (terminal.json) terminal.result(report, '')
     throw error
   } finally {
-    stores.close()
+    await stores.close()
     await close()
   }
 }

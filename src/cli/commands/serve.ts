@@ -58,7 +58,7 @@ async function serveConfig(
     await server.close(config.drainMs)
     return EXIT.done
   } finally {
-    stores.close()
+    await stores.close()
     await lines.end(LOG_END_MS)
   }
 }

@@ -3,7 +3,7 @@ import { formatInstant } from '../time.ts'
 import { contentOf, GENESIS_LEAF, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
 import type { TimelineItem } from './chain.ts'
 import type { ObjectProblem } from './identity.ts'
-import type { Head, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
+import type { FoundingMark, Head, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
 
 /**
  * The rules of the audit (docs/auditing.md). Unlike the proof a server makes, which stops at the first thing that
@@ -40,8 +40,7 @@ export type AuditedRow<Row> = { row: Row } | { problem: string; at: number; publ
 export interface AuditedContents {
   rows: AuditedRow<LedgerRow>[]
   legacy: AuditedRow<LegacyRow>[]
-  /** Where an import that founded the archive said its chain would stand; null when none did. */
-  founding: { seq: number; leaf: string } | null
+  founding: FoundingMark | null
 }
 
 /** A head file as an audit reads it; `head` is null when the file is not a valid one. */
@@ -80,6 +79,7 @@ export function auditLedger(
     ...unreadableRows(contents.legacy, 'legacy_publications'),
     ...auditChain(rows, contents.rows.length === rows.length),
     ...auditSeal(rows, legacy, contents.legacy.length === legacy.length),
+    ...auditFounding(rows, contents.founding),
     ...auditTimes(rows, legacy),
     ...auditHeads(rows, heads, contents.founding),
     ...(expectedHead ? auditExpectedHead(rows, expectedHead) : []),
@@ -191,6 +191,17 @@ function auditSeal(rows: readonly LedgerRow[], legacy: readonly LegacyRow[], who
   return actual.digest === seal.legacyDigest ? [] : [at(seal.legacyDigest, actual.digest)]
 }
 
+/** What an import said of the chain it founded must hold, once it was committed. */
+function auditFounding(rows: readonly LedgerRow[], founding: FoundingMark | null): Finding[] {
+  if (founding === null || rows.length === 0) return []
+  const { seq, leaf } = founding
+  const entry = rows.find((row) => row.seq === seq)
+  const seal = rows.find((row) => row.seq === seq + 1)
+  if (entry?.leaf === leaf && seal?.kind === 'legacy-seal') return []
+  const actual = entry?.leaf === leaf ? `entry ${seq + 1} is no seal` : (entry?.leaf ?? null)
+  return [{ code: 'chain_broken', publicationId: null, path: 'founding', expected: leaf, actual }]
+}
+
 /** An own publication must be later than every one before it, in both ledgers: an earlier time rewrites answers. */
 function auditTimes(rows: readonly LedgerRow[], legacy: readonly LegacyRow[]): Finding[] {
   const findings: Finding[] = []
@@ -223,7 +234,7 @@ function auditTimes(rows: readonly LedgerRow[], legacy: readonly LegacyRow[]): F
 function auditHeads(
   rows: readonly LedgerRow[],
   heads: readonly AuditedHead[],
-  founding: AuditedContents['founding'],
+  founding: FoundingMark | null,
 ): Finding[] {
   const leaves = new Map(rows.map(({ seq, leaf }) => [seq, leaf]))
   const last = rows.at(-1)?.seq ?? 0
@@ -247,11 +258,7 @@ function auditHeads(
 }
 
 /** An import that has begun and not committed: the ledger is empty, and a head says where its chain will stand. */
-function isFoundingHead(
-  head: Head,
-  rows: readonly LedgerRow[],
-  founding: AuditedContents['founding'],
-): boolean {
+function isFoundingHead(head: Head, rows: readonly LedgerRow[], founding: FoundingMark | null): boolean {
   return rows.length === 0 && founding?.seq === head.seq && founding.leaf === head.leaf
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isSha256Hex } from '../digest.ts'
+import { OBJECT_MAX_BYTES } from '../storage.ts'
 import { dayOf, formatInstant, parseDay, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { GENESIS_LEAF, sealEntry, sealLegacy } from './chain.ts'
@@ -12,9 +13,6 @@ import type { LedgerEntry, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
 
 /** The file of an archive's folder that lists its publications. */
 export const MANIFESTS_FILE = 'manifests.ndjson'
-
-/** Longest publication taken; the object store reads nothing longer back. */
-export const PUBLICATION_MAX_BYTES = 64 * 1024 * 1024
 
 /** Each ledger keeps one version: version 3 enters only by being published, and none is ever relabeled. */
 const ALGORITHM_OF = { v1: 'top-year-v1', versioned: 'top-year-v2' } as const
@@ -81,7 +79,7 @@ const manifestRow = z.object({
   byteSize: z
     .int('must be an integer')
     .min(0, 'is negative')
-    .max(PUBLICATION_MAX_BYTES, `is more than ${PUBLICATION_MAX_BYTES}, the most a publication may have`),
+    .max(OBJECT_MAX_BYTES, `is more than ${OBJECT_MAX_BYTES}, the most a publication may have`),
   file: z
     .string('must be a string')
     .refine(isPathBelow, 'must be a relative path that stays inside the folder'),

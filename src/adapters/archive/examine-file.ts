@@ -1,0 +1,59 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { OBJECT_MAX_BYTES } from '../../domain/storage.ts'
+import { READ_ERROR } from '../../domain/year/audit.ts'
+import type { ObjectOutcome } from '../../domain/year/audit.ts'
+import type { ObjectProblem } from '../../domain/year/identity.ts'
+
+/** Examines the files of objects one after the other, all in one buffer that only ever grows. */
+export function fileExaminer(): (
+  path: string,
+  examine: (bytes: Uint8Array) => ObjectProblem[],
+) => ObjectOutcome {
+  let buffer = new Uint8Array(1024 * 1024)
+  const readAll = (file: number, size: number): Uint8Array => {
+    // One byte more than the file has, so that reading ends by its end and not by ours.
+    if (buffer.byteLength <= size) buffer = new Uint8Array(size * 2)
+    let length = 0
+    for (;;) {
+      const count = readSync(file, buffer, length, buffer.byteLength - length, null)
+      length += count
+      if (count === 0) return buffer.subarray(0, length)
+      if (length === buffer.byteLength) throw new Error('it grew while it was read')
+    }
+  }
+  return (path, examine) => {
+    let file
+    try {
+      file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      const stat = fstatSync(file)
+      if (!stat.isFile()) return { found: 'something else', why: 'not a regular file' }
+      if (stat.size > OBJECT_MAX_BYTES) {
+        return { found: 'something else', why: `a file of ${stat.size} bytes, more than any object` }
+      }
+      const bytes = readAll(file, stat.size)
+      return { found: 'bytes', byteSize: bytes.byteLength, problems: examine(bytes) }
+    } catch (error) {
+      return outcomeOf(error)
+    } finally {
+      if (file !== undefined) closeSync(file)
+    }
+  }
+}
+
+function outcomeOf(error: unknown): ObjectOutcome {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  switch (code) {
+    case 'ENOENT':
+      return { found: 'nothing' }
+    case 'ELOOP':
+      return { found: 'something else', why: 'a symbolic link' }
+    case 'ENOTDIR':
+    case 'ENXIO':
+      return { found: 'something else', why: `not a regular file (${code})` }
+    default:
+      return {
+        found: 'something else',
+        why: READ_ERROR + (error instanceof Error ? error.message : String(error)),
+      }
+  }
+}

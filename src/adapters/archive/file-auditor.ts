@@ -1,0 +1,128 @@
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
+import { objectPath } from '../../domain/year/audit.ts'
+import type { ObjectOutcome } from '../../domain/year/audit.ts'
+import { examineWhole } from '../../domain/year/envelope.ts'
+import { examineBytes } from '../../domain/year/identity.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import { headAuditor } from './auditor.ts'
+import { fileExaminer } from './examine-file.ts'
+import type { ExamineRequest, ExamineWorkerData } from './examine-worker.ts'
+
+/** Objects a thread is given at a time. */
+const BATCH = 32
+
+/** Fewer objects than this are read before a second thread would have started. */
+const WORTH_THREADS = 128
+
+type Batch = { index: number; manifest: Manifest }[]
+type Examined = { index: number; outcome: ObjectOutcome }[]
+
+/**
+ * The auditor of an archive in a folder. Objects are read and hashed by worker threads, each with a buffer of its own
+ * that it uses again and again.
+ *
+ * @param root folder of the store
+ */
+export function fileAuditor(archive: Pick<Archive, 'keys' | 'headFile'>, root: string): ArchiveAuditor {
+  return {
+    ...headAuditor(archive),
+    async *examine(manifests, examination, jobs, signal) {
+      const batches = inBatches(manifests)
+      if (manifests.length < WORTH_THREADS || jobs === 1) {
+        yield* examineHere(batches, root, examination, signal)
+        return
+      }
+      yield* examineInThreads(batches, root, examination, Math.min(jobs, batches.length), signal)
+    },
+  }
+}
+
+function inBatches(manifests: readonly Manifest[]): Batch[] {
+  const all = manifests.map((manifest, index) => ({ index, manifest }))
+  return Array.from({ length: Math.ceil(all.length / BATCH) }, (_, batch) =>
+    all.slice(batch * BATCH, (batch + 1) * BATCH),
+  )
+}
+
+async function* examineHere(
+  batches: readonly Batch[],
+  root: string,
+  examination: 'identity' | 'whole',
+  signal: AbortSignal,
+): AsyncGenerator<Examined> {
+  const examine = examination === 'whole' ? examineWhole : examineBytes
+  const examineFile = fileExaminer()
+  for (const batch of batches) {
+    signal.throwIfAborted()
+    yield batch.map(({ index, manifest }) => ({
+      index,
+      outcome: examineFile(pathOf(root, manifest), (bytes) => examine(manifest, bytes)),
+    }))
+    // A signal is noticed between two batches.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** Each thread has one batch in hand; whoever is done gets the next. */
+async function* examineInThreads(
+  batches: readonly Batch[],
+  root: string,
+  examination: 'identity' | 'whole',
+  threads: number,
+  signal: AbortSignal,
+): AsyncGenerator<Examined> {
+  const workerData: ExamineWorkerData = { examination }
+  const script = new URL('./examine-worker.js', import.meta.url)
+  const workers = Array.from({ length: threads }, () => new Worker(script, { workerData }))
+  let next = 0
+  const running = new Map<Worker, Promise<{ worker: Worker; examined: Examined }>>()
+  const give = (worker: Worker): void => {
+    const batch = batches[next]
+    running.delete(worker)
+    if (!batch) return
+    next += 1
+    running.set(worker, examineBatch(worker, batch, root))
+  }
+  try {
+    for (const worker of workers) give(worker)
+    while (running.size > 0) {
+      const { worker, examined } = await Promise.race(running.values())
+      give(worker)
+      signal.throwIfAborted()
+      yield examined
+    }
+  } finally {
+    await Promise.all(workers.map((worker) => worker.terminate()))
+  }
+}
+
+function examineBatch(
+  worker: Worker,
+  batch: Batch,
+  root: string,
+): Promise<{ worker: Worker; examined: Examined }> {
+  const request: ExamineRequest = batch.map(({ manifest }) => ({ path: pathOf(root, manifest), manifest }))
+  return new Promise((resolve, reject) => {
+    const failed = (error: Error): void => reject(error)
+    const exited = (code: number): void => reject(new Error(`an audit thread ended with ${code}`))
+    worker.once('error', failed)
+    worker.once('exit', exited)
+    worker.once('message', (outcomes: ObjectOutcome[]) => {
+      worker.off('error', failed)
+      worker.off('exit', exited)
+      const examined = batch.flatMap(({ index }, place) => {
+        const outcome = outcomes[place]
+        return outcome ? [{ index, outcome }] : []
+      })
+      if (examined.length < batch.length) reject(new Error('an audit thread left out an object'))
+      else resolve({ worker, examined })
+    })
+    worker.postMessage(request)
+  })
+}
+
+function pathOf(root: string, { sha256 }: Manifest): string {
+  return join(root, objectPath(sha256))
+}

@@ -1,0 +1,101 @@
+import { getTableColumns } from 'drizzle-orm'
+import { getTableConfig } from 'drizzle-orm/sqlite-core'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { storageDamaged } from '../../domain/storage.ts'
+import type { AuditedContents, AuditedRow } from '../../domain/year/audit.ts'
+import { decodeJsonRows } from '../libsql/json-rows.ts'
+import type { Reader } from '../libsql/store-client.ts'
+import { markOf } from './rows.ts'
+import { entries, founding, legacyPublications } from './schema.ts'
+
+/** Rows of one answer; a server gives no more than some megabytes at once. */
+const PAGE = 1_000
+
+/**
+ * Both ledgers as stored. Texts come as hexadecimal digits, so that a cell that is no text, or no UTF-8, or holds a
+ * NUL, spoils its own row alone and is told for what it is. Pages need no transaction: rows are only ever added.
+ *
+ * @returns null when the database has none of the ledger's tables: nothing was ever written to it
+ */
+export async function readForAudit(reader: Reader): Promise<AuditedContents | null> {
+  const { rows } = await reader.execute(
+    "SELECT CAST(json_group_array(json_array(name)) AS BLOB) FROM sqlite_schema WHERE type = 'table'",
+  )
+  const tables = new Set(decodeJsonRows(rows[0]?.[0], 'the list of tables').map(([name]) => name))
+  if (!tables.has('entries') && !tables.has('legacy_publications')) return null
+  const legacy = await readTable(reader, legacyPublications)
+  // A table that should be there and is not makes its statement fail; only `founding` came with a later release.
+  const [mark] = tables.has('founding') ? await readTable(reader, founding) : []
+  if (mark && !('row' in mark)) throw storageDamaged(`the founding row of the ledger: ${mark.problem}`)
+  return { rows: await readTable(reader, entries), legacy, founding: markOf(mark?.row) }
+}
+
+/** All rows of a table, by its first column, the integer by which SQLite keeps them. */
+async function readTable<T extends SQLiteTable>(
+  reader: Reader,
+  table: T,
+): Promise<AuditedRow<T['$inferSelect']>[]> {
+  const { name, columns } = getTableConfig(table)
+  const key = columns[0]?.name ?? 'rowid'
+  const cells = columns.map(({ name: column }) => cellAsHex(column)).join(', ')
+  const sql = `SELECT CAST(json_group_array(json_array(${cells}) ORDER BY ${key}) AS BLOB)
+    FROM (SELECT * FROM ${name} WHERE ${key} > ? ORDER BY ${key} LIMIT ${PAGE})`
+  const read: AuditedRow<T['$inferSelect']>[] = []
+  const decode = auditedRow(table)
+  for (let after = Number.MIN_SAFE_INTEGER; ;) {
+    const answer = await reader.execute({ sql, args: [after] })
+    const page = decodeJsonRows(answer.rows[0]?.[0], 'the ledger')
+    for (const cellsOfRow of page) read.push(decode(cellsOfRow, read.length))
+    const last = page.at(-1)?.[0]
+    if (page.length < PAGE || typeof last !== 'number') return read
+    after = last
+  }
+}
+
+/** Integers and NULL as they are, anything else as `<type>:<hexadecimal digits>`. */
+function cellAsHex(column: string): string {
+  return `CASE typeof(${column}) WHEN 'integer' THEN ${column} WHEN 'null' THEN NULL ELSE typeof(${column}) || ':' || hex(${column}) END`
+}
+
+type Cell = { value: number | string | null } | { problem: string }
+
+function auditedRow<T extends SQLiteTable>(
+  table: T,
+): (cells: readonly unknown[], index: number) => AuditedRow<T['$inferSelect']> {
+  const columns = Object.entries(getTableColumns(table))
+  return (cells, index) => {
+    const row: Record<string, number | string | null> = {}
+    const problems: string[] = []
+    for (const [place, [property, { name, notNull, dataType }]] of columns.entries()) {
+      const cell = decodeCell(cells[place], dataType, notNull)
+      if ('problem' in cell) problems.push(`${name} ${cell.problem}`)
+      else row[property] = cell.value
+    }
+    if (problems.length === 0) return { row }
+    const [first] = columns
+    const at = first ? row[first[0]] : null
+    const publicationId = row['publicationId']
+    return {
+      problem: problems.join('; '),
+      at: typeof at === 'number' ? at : index + 1,
+      publicationId: typeof publicationId === 'string' ? publicationId : null,
+    }
+  }
+}
+
+function decodeCell(cell: unknown, dataType: string, notNull: boolean): Cell {
+  if (cell === null || cell === undefined) return notNull ? { problem: 'is NULL' } : { value: null }
+  if (typeof cell === 'number') {
+    if (dataType !== 'number') return { problem: 'holds a number' }
+    return Number.isSafeInteger(cell) ? { value: cell } : { problem: 'holds a number out of range' }
+  }
+  if (typeof cell !== 'string') return { problem: 'could not be read' }
+  const [type = '', hex = ''] = cell.split(':')
+  if (type !== 'text' || dataType !== 'string') return { problem: `holds a ${type}` }
+  try {
+    const value = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(hex, 'hex'))
+    return value.includes('\0') ? { problem: 'holds a NUL' } : { value }
+  } catch {
+    return { problem: 'holds bytes that are not UTF-8' }
+  }
+}

@@ -1,0 +1,99 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { LedgerAuditor } from '../../domain/ports.ts'
+import type { DatabaseLocation } from '../../domain/storage.ts'
+import type { AuditedContents } from '../../domain/year/audit.ts'
+import { translate } from '../libsql/database.ts'
+import { engineOf } from '../libsql/engine.ts'
+import type { Engine } from '../libsql/engine.ts'
+import { readForAudit } from './audit.ts'
+
+/** How long a journal may belong to a process at work before it is taken for one that a crash left. */
+const JOURNAL_SETTLES_MS = 2_000
+
+const JOURNAL_SUFFIXES = ['-journal', '-wal']
+
+/** How often a ledger that changes while it is copied is copied again. */
+const COPIES = 5
+
+/**
+ * The auditor of a ledger. It writes nothing: a file that is not there is not created, no migration is applied, and a
+ * journal that a crash left, which the database rolls back when it opens the file, is rolled back in a copy.
+ *
+ * @param waiting as for any database
+ */
+export function ledgerAuditor(
+  location: DatabaseLocation,
+  waiting: { nativeBusyMs: number; retryMs: number },
+): LedgerAuditor {
+  const engine = engineOf(location, waiting)
+  const readAll = async (opened: Engine): Promise<AuditedContents | null> => {
+    const client = opened.open()
+    try {
+      if (opened !== engine || location.url.startsWith('file:'))
+        await client.execute('PRAGMA query_only = ON')
+      return await readForAudit(client)
+    } finally {
+      client.close()
+    }
+  }
+  return {
+    async read() {
+      try {
+        if (!location.url.startsWith('file:')) return await readAll(engine)
+        const path = fileURLToPath(location.url)
+        if (!statSync(path, { throwIfNoEntry: false })) return null
+        if (await journalsAreGone(path)) return await readAll(engine)
+        return await readCopy(path, (url) => readAll(engineOf({ url, authToken: null }, waiting)))
+      } catch (error) {
+        throw translate(error, engine.name)
+      }
+    },
+  }
+}
+
+/** Waits for a process that is writing. */
+async function journalsAreGone(path: string): Promise<boolean> {
+  const deadline = performance.now() + JOURNAL_SETTLES_MS
+  while (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) {
+    if (performance.now() > deadline) return false
+    await sleep(20)
+  }
+  return true
+}
+
+/** An empty journal asks for nothing. */
+function isThere(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
+}
+
+async function readCopy<T>(path: string, read: (url: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'dash-audit-'))
+  try {
+    const copy = join(folder, 'ledger.db')
+    for (let tries = 1; ; tries += 1) {
+      const before = stateOf(path)
+      for (const suffix of ['', ...JOURNAL_SUFFIXES]) {
+        rmSync(copy + suffix, { force: true })
+        if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
+      }
+      if (stateOf(path) === before) return await read(pathToFileURL(copy).href)
+      if (tries === COPIES)
+        throw new Error(`the ledger ${path} keeps changing while it is copied; audit it again`)
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function stateOf(path: string): string {
+  return ['', ...JOURNAL_SUFFIXES]
+    .map((suffix) => {
+      const stat = statSync(path + suffix, { bigint: true, throwIfNoEntry: false })
+      return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : '-'
+    })
+    .join('|')
+}

@@ -1,0 +1,221 @@
+import type { ArchiveAuditor, Clock, LedgerAuditor } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { auditLedger, isDamage, isReadError, objectFindings, objectPath } from '../domain/year/audit.ts'
+import type { AuditedContents, AuditedHead, Finding, FindingCode, LedgerAudit } from '../domain/year/audit.ts'
+import { GENESIS_LEAF } from '../domain/year/chain.ts'
+import { chooseManifests } from '../domain/year/audit-sample.ts'
+import type { Sample } from '../domain/year/audit-sample.ts'
+import type { Head, Manifest } from '../domain/year/ledger.ts'
+import type { Day } from '../domain/time.ts'
+
+export interface VerifyPorts {
+  ledger: LedgerAuditor
+  archive: ArchiveAuditor
+  clock: Clock
+  random: () => number
+  onProgress: (progress: VerifyProgress) => void
+  /** Something an operator should know that is no finding. */
+  onNote: (message: string) => void
+}
+
+export interface VerifyOptions {
+  sample: Sample | null
+  since: Day | null
+  /** A head kept from before, and the file it was kept in. */
+  expectedHead: (Head & { path: string }) | null
+  /** Proves every payload as a server would before serving it, not only the newest. */
+  payloads: boolean
+  jobs: number
+  signal: AbortSignal
+}
+
+export interface VerifyProgress {
+  objects: number
+  ofObjects: number
+  bytes: number
+  findings: number
+}
+
+/** The JSON result of `verify-archive` (docs/auditing.md). */
+export interface VerifyReport {
+  /** No damage, and nothing left unread that was to be read. */
+  ok: boolean
+  /** False when the audit ended before it had read everything it was asked to. */
+  complete: boolean
+  publications: number
+  /** Objects and bytes read. */
+  objects: number
+  bytes: number
+  gaps: number
+  head: { seq: number; leaf: string }
+  findings: Finding[]
+  durationMs: number
+}
+
+/** A report, and what ended the audit early. */
+export interface VerifyResult {
+  report: VerifyReport
+  cause: unknown
+}
+
+/** Heads that move on while they are read are read again this often. */
+const READINGS = 5
+
+/**
+ * Audits the whole archive (docs/auditing.md): heads, both ledgers, the chain, the selection, the chosen objects and
+ * what no entry names. Reads only. Whatever happens there is a report: what ended it early is its `cause`.
+ */
+export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions): Promise<VerifyResult> {
+  const startedAt = ports.clock()
+  const run: Run = { ports, options, findings: [], objects: 0, bytes: 0, audit: null }
+  let cause: unknown = null
+  try {
+    await audit(run)
+  } catch (error) {
+    cause = error
+  }
+  const complete = cause === null
+  const unread = run.findings.some(({ actual }) => isReadError(actual))
+  const report: VerifyReport = {
+    ok: complete && !unread && !run.findings.some(isDamage),
+    complete,
+    publications: run.audit?.timeline.length ?? 0,
+    objects: run.objects,
+    bytes: run.bytes,
+    gaps: run.audit?.gaps ?? 0,
+    head: run.audit?.head ?? { seq: 0, leaf: GENESIS_LEAF },
+    findings: run.findings,
+    durationMs: ports.clock() - startedAt,
+  }
+  return { report, cause }
+}
+
+interface Run {
+  ports: VerifyPorts
+  options: VerifyOptions
+  findings: Finding[]
+  objects: number
+  bytes: number
+  audit: LedgerAudit | null
+}
+
+async function audit(run: Run): Promise<void> {
+  const { ports, options } = run
+  // Listed before the ledger is read: what is published in between is then no orphan.
+  const keys = await orFinding(run, 'object_unreadable', 'sha256', () => ports.archive.objectKeys())
+  const found = await orFinding(run, 'row_tampered', 'ledger', () => readLedgers(ports, options))
+  if (found === null) return
+  run.audit = found
+  run.findings.push(...found.findings)
+  const manifests = found.timeline.map(({ manifest }) => manifest)
+  await examineObjects(run, chooseManifests(manifests, options, ports.random))
+  const newest = manifests.at(-1)
+  if (newest && !options.payloads) await examineWhole(run, newest)
+  run.findings.push(...orphans(keys ?? [], manifests))
+}
+
+/** Damage that keeps a whole store from being read is a finding; everything else ends the audit. */
+async function orFinding<T>(
+  run: Run,
+  code: FindingCode,
+  path: string,
+  read: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'storage_damaged') throw error
+    run.findings.push({ code, publicationId: null, path, expected: null, actual: error.detail ?? error.code })
+    return null
+  }
+}
+
+/** Heads first: a commit in between leaves the ledger one entry ahead, which is sound. */
+async function readLedgers({ ledger, archive }: VerifyPorts, options: VerifyOptions): Promise<LedgerAudit> {
+  let heads = await archive.heads()
+  for (let reading = 1; ; reading += 1) {
+    const contents = (await ledger.read()) ?? NO_LEDGER
+    const found = auditLedger(contents, heads, options.expectedHead)
+    if (found.findings.length === 0 || reading === READINGS) return found
+    const again = await archive.heads()
+    if (newestOf(again) === newestOf(heads)) return found
+    heads = again
+  }
+}
+
+const NO_LEDGER: AuditedContents = { rows: [], legacy: [], founding: null }
+
+function newestOf(heads: readonly AuditedHead[]): number {
+  return heads.at(-1)?.seq ?? 0
+}
+
+async function examineObjects(run: Run, manifests: readonly Manifest[]): Promise<void> {
+  const { archive, onProgress } = run.ports
+  const { jobs, payloads, signal } = run.options
+  const failed: { manifest: Manifest; findings: Finding[] }[] = []
+  const examination = payloads ? 'whole' : 'identity'
+  for await (const batch of archive.examine(manifests, examination, jobs, signal)) {
+    for (const { index, outcome } of batch) {
+      const manifest = manifests[index] as Manifest
+      const findings = objectFindings(manifest, outcome)
+      if (findings.length > 0) failed.push({ manifest, findings })
+      run.objects += 1
+      if (outcome.found === 'bytes') run.bytes += outcome.byteSize
+    }
+    onProgress({
+      objects: run.objects,
+      ofObjects: manifests.length,
+      bytes: run.bytes,
+      findings: run.findings.length + failed.length,
+    })
+  }
+  await examineAgain(run, failed)
+}
+
+/** Once more: a disk or a network that fails now and then is told apart from damage. */
+async function examineAgain(
+  run: Run,
+  failed: readonly { manifest: Manifest; findings: Finding[] }[],
+): Promise<void> {
+  const { archive, onNote } = run.ports
+  const { jobs, payloads, signal } = run.options
+  const manifests = failed.map(({ manifest }) => manifest)
+  const settled = new Set<number>()
+  try {
+    for await (const batch of archive.examine(manifests, payloads ? 'whole' : 'identity', jobs, signal)) {
+      for (const { index, outcome } of batch) {
+        const manifest = manifests[index] as Manifest
+        const findings = objectFindings(manifest, outcome)
+        settled.add(index)
+        run.findings.push(...findings)
+        if (findings.length > 0) continue
+        const [first] = failed[index]?.findings ?? []
+        onNote(
+          `${objectPath(manifest.sha256)} is sound at the second reading, but not at the first (${first?.code}): look at the disk, the memory or the network`,
+        )
+      }
+    }
+  } finally {
+    // What could not be read again stands as it was found.
+    for (const [index, { findings }] of failed.entries())
+      if (!settled.has(index)) run.findings.push(...findings)
+  }
+}
+
+/** The publication that is served now is proved as the server proves it. */
+async function examineWhole(run: Run, newest: Manifest): Promise<void> {
+  const path = objectPath(newest.sha256)
+  if (run.findings.some((finding) => finding.path === path)) return
+  for await (const batch of run.ports.archive.examine([newest], 'whole', 1, run.options.signal)) {
+    for (const { outcome } of batch) run.findings.push(...objectFindings(newest, outcome))
+  }
+}
+
+/** Objects no entry names: what a crash before the commit leaves, or what somebody put there. */
+function orphans(keys: readonly string[], manifests: readonly Manifest[]): Finding[] {
+  const named = new Set(manifests.map(({ sha256 }) => objectPath(sha256)))
+  return keys
+    .filter((key) => !named.has(key))
+    .sort()
+    .map((path) => ({ code: 'orphan_object', publicationId: null, path, expected: null, actual: null }))
+}

@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { examineWhole } from '../../../src/domain/year/envelope.ts'
+import { examineBytes } from '../../../src/domain/year/identity.ts'
+import type { Manifest } from '../../../src/domain/year/ledger.ts'
+import { formatInstant } from '../../../src/domain/time.ts'
+import { sampleSealed } from '../../support/year-events.ts'
+import { manifest } from './ledger-rows.ts'
+
+const V2 = manifest('2026-01-03', { algorithmVersion: 'top-year-v2', schemaVersion: 2 })
+
+const SCALARS = {
+  schemaVersion: V2.schemaVersion,
+  kind: V2.kind,
+  publicationId: V2.publicationId,
+  algorithmVersion: V2.algorithmVersion,
+  asOfDay: V2.asOfDay,
+  generatedAt: formatInstant(V2.generatedAt),
+  windowStart: formatInstant(V2.windowStart),
+  windowEnd: formatInstant(V2.windowEnd),
+}
+const ARCHIVED_AT = formatInstant(V2.publishedAt)
+
+/** The manifest of these very bytes. */
+function stored(text: string, base: Manifest = V2): [Manifest, Uint8Array] {
+  const bytes = new TextEncoder().encode(text)
+  return [{ ...base, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes]
+}
+
+const codes = (text: string): string[] => examineBytes(...stored(text)).map(({ code }) => code)
+const envelope = (changes: object = {}, archivedAt = ARCHIVED_AT): string =>
+  JSON.stringify({ ...SCALARS, ...changes, coverage: { days: 1 }, feed: { hackerNews: [] }, archivedAt })
+
+describe('the identity of stored bytes', () => {
+  test('holds for a sealed version 3, by its ends as by the whole', () => {
+    const { manifest: sealed, bytes } = sampleSealed()
+    expect([examineBytes(sealed, bytes), examineWhole(sealed, bytes)]).toEqual([[], []])
+  })
+
+  test.each([
+    ['as the contract lists its members', envelope()],
+    ['indented, with a trailing newline', `${JSON.stringify(JSON.parse(envelope()), null, 2)}\n`],
+    ['with a number written as 2.0', envelope().replace('"schemaVersion":2', '"schemaVersion":2.0')],
+    ['with an escaped letter', envelope().replace('"kind":"t', '"kind":"\\u0074')],
+    ['with a member twice, the last one right', `{"kind":"other",${envelope().slice(1)}`],
+    ['in another order', JSON.stringify({ archivedAt: ARCHIVED_AT, feed: {}, ...SCALARS })],
+    ['with archivedAt among the first', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],
+    ['with more members than the contract lists', envelope({ extra: 1, nested: { kind: 'x' } })],
+    ['without any nested member', JSON.stringify({ ...SCALARS, archivedAt: ARCHIVED_AT })],
+  ])('holds %s', (_how, text) => {
+    expect(codes(text)).toEqual([])
+  })
+
+  test.each(Object.entries(SCALARS))('names the member %s when it differs', (name, value) => {
+    const other = typeof value === 'number' ? value + 1 : `${value}x`
+    const [problem, more] = examineBytes(...stored(envelope({ [name]: other })))
+    expect(problem).toMatchObject({ code: 'identity_mismatch', actual: `${name} ${JSON.stringify(other)}` })
+    expect(more).toBeUndefined()
+  })
+
+  test('names archivedAt when it differs, and what is absent', () => {
+    expect(codes(envelope({}, '2026-01-01T00:00:00.000Z'))).toEqual(['identity_mismatch'])
+    expect(codes(JSON.stringify({ ...SCALARS, feed: {} }))).toEqual(['identity_mismatch'])
+    expect(codes('{}')).toHaveLength(9)
+  })
+
+  test.each(['', 'null', '[]', '"text"', '{', '\uFEFF{}', '{"a":1}}'])('%j is no envelope', (text) => {
+    expect(codes(text)).toEqual(['envelope_invalid'])
+  })
+
+  test('tells a change of size from a change of bytes', () => {
+    const [named, bytes] = stored(envelope())
+    const flipped = bytes.slice()
+    flipped[40] = (flipped[40] ?? 0) ^ 1
+    expect(examineBytes(named, flipped).map(({ code }) => code)).toEqual(['digest_mismatch'])
+    const cut = examineBytes(named, bytes.subarray(1))
+    expect(cut.map(({ code }) => code)).toEqual(['size_mismatch', 'digest_mismatch'])
+  })
+
+  test('is judged by the ends as by the whole, whatever the members say', () => {
+    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('"', '\\', '{', '}', '\u2028', ' '))
+    const value = fc.oneof(text, fc.integer(), fc.double({ noNaN: true }), fc.constant(null))
+    const member = fc.constantFrom(...Object.keys(SCALARS), 'coverage', 'feed', 'archivedAt')
+    fc.assert(
+      fc.property(fc.dictionary(member, value), fc.integer({ min: 0, max: 2 }), (changes, indent) => {
+        const json = JSON.stringify({ ...(JSON.parse(envelope()) as object), ...changes }, null, indent)
+        const [named, bytes] = stored(json)
+        expect(examineBytes(named, bytes)).toEqual(examineWhole(named, bytes))
+      }),
+    )
+  })
+})
