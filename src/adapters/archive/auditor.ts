@@ -10,10 +10,8 @@ import { parseHead } from '../../domain/year/head-file.ts'
 /** Heads read at a time from a store that is reached over the network. */
 const HEADS_AT_A_TIME = 16
 
-/** Heads and keys, by way of the archive itself. */
-export function headAuditor(
-  archive: Pick<Archive, 'keys' | 'headFile'>,
-): Pick<ArchiveAuditor, 'heads' | 'objectKeys'> {
+/** The auditor of an archive whose objects come over the network, or from memory. */
+export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'get'>): ArchiveAuditor {
   return {
     async heads() {
       const keys = await archive.keys('heads')
@@ -25,13 +23,6 @@ export function headAuditor(
       return heads.sort((a, b) => a.seq - b.seq)
     },
     objectKeys: () => archive.keys('sha256'),
-  }
-}
-
-/** The auditor of an archive whose objects come over the network, or from memory. */
-export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'get'>): ArchiveAuditor {
-  return {
-    ...headAuditor(archive),
     async *examine(manifests, examination, jobs, signal) {
       const examine = examination === 'whole' ? examineWhole : examineBytes
       const look = async (index: number, manifest: Manifest) => ({
@@ -48,12 +39,21 @@ export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'g
   }
 }
 
-/** Anything else among the heads is reported as what it is: no head. */
 async function readHead(archive: Pick<Archive, 'headFile'>, path: string): Promise<AuditedHead> {
-  const seq = Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
-  const bytes = seq === 0 ? null : await archive.headFile(seq)
+  const seq = headSeq(path)
+  return auditedHead(path, seq === 0 ? null : await archive.headFile(seq))
+}
+
+/** What a key among the heads holds; anything else than the head of its number is no head. */
+export function auditedHead(path: string, bytes: Uint8Array | null): AuditedHead {
+  const seq = headSeq(path)
   const head = bytes === null ? null : parseHead(bytes)
   return { path, seq, head: head?.seq === seq ? head : null }
+}
+
+/** The number a head's key ends with; 0 for anything else. */
+function headSeq(path: string): number {
+  return Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
 }
 
 async function outcomeOf(

@@ -4,11 +4,24 @@ import { READ_ERROR } from '../../domain/year/audit.ts'
 import type { ObjectOutcome } from '../../domain/year/audit.ts'
 import type { ObjectProblem } from '../../domain/year/identity.ts'
 
-/** Examines the files of objects one after the other, all in one buffer that only ever grows. */
+/** What reading a file came to; the bytes stand until the next file is read. */
+type FileRead = { found: 'bytes'; bytes: Uint8Array } | Exclude<ObjectOutcome, { found: 'bytes' }>
+
+/** Examines the files of objects one after the other. */
 export function fileExaminer(): (
   path: string,
   examine: (bytes: Uint8Array) => ObjectProblem[],
 ) => ObjectOutcome {
+  const readFile = fileReader()
+  return (path, examine) => {
+    const read = readFile(path)
+    if (read.found !== 'bytes') return read
+    return { found: 'bytes', byteSize: read.bytes.byteLength, problems: examine(read.bytes) }
+  }
+}
+
+/** Reads files one after the other, all into one buffer that only ever grows. */
+export function fileReader(): (path: string) => FileRead {
   let buffer = new Uint8Array(1024 * 1024)
   const readAll = (file: number, size: number): Uint8Array => {
     // One byte more than the file has, so that reading ends by its end and not by ours.
@@ -21,7 +34,7 @@ export function fileExaminer(): (
       if (length === buffer.byteLength) throw new Error('it grew while it was read')
     }
   }
-  return (path, examine) => {
+  return (path) => {
     let file
     try {
       file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -30,8 +43,7 @@ export function fileExaminer(): (
       if (stat.size > OBJECT_MAX_BYTES) {
         return { found: 'something else', why: `a file of ${stat.size} bytes, more than any object` }
       }
-      const bytes = readAll(file, stat.size)
-      return { found: 'bytes', byteSize: bytes.byteLength, problems: examine(bytes) }
+      return { found: 'bytes', bytes: readAll(file, stat.size) }
     } catch (error) {
       return outcomeOf(error)
     } finally {
@@ -40,7 +52,7 @@ export function fileExaminer(): (
   }
 }
 
-function outcomeOf(error: unknown): ObjectOutcome {
+function outcomeOf(error: unknown): FileRead {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'ENOENT':

@@ -1,0 +1,148 @@
+/**
+ * How fast `dash verify-archive` reads an archive of ten years, beside `sha256sum` on the very same object files in the
+ * same run: with two processes (`xargs -P2`) and with one. The audit does more than the digests: both ledgers, the
+ * chain, every head, the selection, the identity of every envelope; with `--payloads` also every payload's schema. The
+ * contenders take turns, and the median counts; all files are in the page cache.
+ *
+ *     npm run build && node bench/verify.mjs
+ *
+ * Linux with coreutils and findutils. Takes about a minute and 1.5 GB of temporary disk.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { openStores } from '../dist/cli/wire.js'
+import { readConfig } from '../dist/cli/config.js'
+import { prepareFolders } from '../dist/cli/data-folder.js'
+import { addDays, dayOf } from '../dist/domain/time.js'
+import { objectPath } from '../dist/domain/year/audit.js'
+import { GENESIS_LEAF, sealEntry } from '../dist/domain/year/chain.js'
+import { coverageOf } from '../dist/domain/year/coverage.js'
+import { sealYear } from '../dist/domain/year/envelope.js'
+import { formatHead } from '../dist/domain/year/head-file.js'
+import { rankYear } from '../dist/domain/year/rank.js'
+import { windowEnding } from '../dist/domain/year/window.js'
+import { grouped, median, megabytes, note, printTable, run, runBench, runDash, seconds } from './support.mjs'
+
+const ROUNDS = 5
+const PUBLICATIONS = 4_000
+const LAST_DAY = '2026-03-01'
+const EVENTS_PER_SOURCE = 150
+const RUN_AFTER_MIDNIGHT_MS = 600_000
+
+/** As a share of the throughput of `xargs -P2 sha256sum`. */
+const GOAL = 1.3
+
+await runBench(async (folder) => {
+  const dataDir = join(folder, 'data')
+  const bytes = await fill(dataDir)
+  note(`${grouped(PUBLICATIONS)} publications, ${megabytes(bytes)}`)
+  const objects = join(dataDir, 'objects', 'sha256')
+  const contenders = [
+    ['xargs -P2 sha256sum', () => digest(objects, 2)],
+    ['xargs -P1 sha256sum', () => digest(objects, 1)],
+    ['dash verify-archive', () => verify(folder, dataDir, [])],
+    ['dash verify-archive --payloads', () => verify(folder, dataDir, ['--payloads'])],
+  ]
+  const times = contenders.map(() => [])
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    for (const [place, [name, measure]] of contenders.entries()) {
+      const wallMs = await measure()
+      // The first round fills the page cache.
+      if (round > 0) times[place].push(wallMs)
+      note(`round ${round}, ${name}: ${seconds(wallMs)}`)
+    }
+  }
+  printResult(contenders, times, bytes)
+})
+
+async function digest(objects, processes) {
+  const startedAt = performance.now()
+  await run('sh', ['-c', `find "$0" -type f | xargs -P${processes} -n 64 sha256sum >/dev/null`, objects])
+  return performance.now() - startedAt
+}
+
+async function verify(folder, dataDir, flags) {
+  const { report, wallMs } = await runDash(['verify-archive', '--data-dir', dataDir, ...flags], folder)
+  if (!report.ok || report.objects !== PUBLICATIONS)
+    throw new Error(`the audit reported ${JSON.stringify(report)}`)
+  return wallMs
+}
+
+function printResult(contenders, times, bytes) {
+  const peer = median(times[0])
+  printTable(
+    `An audit of ${grouped(PUBLICATIONS)} publications, ${megabytes(bytes)}: median of ${ROUNDS} rounds, goal ${GOAL} of xargs -P2 sha256sum`,
+    ['contender', 'time', 'MB/s', 'of xargs -P2', 'rounds'],
+    contenders.map(([name], place) => {
+      const wallMs = median(times[place])
+      return [
+        name,
+        seconds(wallMs),
+        grouped(bytes / 1e3 / wallMs),
+        (peer / wallMs).toFixed(2),
+        times[place].map((ms) => seconds(ms)).join(', '),
+      ]
+    }),
+  )
+}
+
+/** An archive as publishers leave it, written by the product's own sealing and ledger. */
+async function fill(dataDir) {
+  const config = readConfig({ dataDir }, {}, dataDir)
+  prepareFolders(config, true)
+  const stores = openStores(config, 'batch')
+  const rows = []
+  let bytes = 0
+  for (let place = 0; place < PUBLICATIONS; place += 1) {
+    const sealed = publicationOf(addDays(LAST_DAY, place - PUBLICATIONS + 1))
+    const { manifest } = sealed
+    const content = { kind: 'publication', manifest }
+    const row = sealEntry(content, place + 1, manifest.publishedAt, rows.at(-1)?.leaf ?? GENESIS_LEAF)
+    rows.push(row)
+    bytes += manifest.byteSize
+    write(join(dataDir, 'objects', objectPath(manifest.sha256)), sealed.bytes)
+    const head = formatHead({ seq: row.seq, leaf: row.leaf, time: manifest.publishedAt })
+    write(join(dataDir, 'objects', 'heads', String(row.seq)), head)
+  }
+  const lease = await stores.ledger.takeLease(
+    { name: 'bench', process: null },
+    Date.now(),
+    600_000,
+    () => false,
+  )
+  const nothing = { rows: [], legacy: [], founding: null }
+  const guard = { token: lease.token, now: Date.now() }
+  const refusal = await stores.ledger.adopt({ ...nothing, rows }, [], nothing, guard)
+  await stores.ledger.releaseLease(lease.token)
+  await stores.close()
+  if (refusal !== null) throw new Error(`the ledger refused the rows: ${refusal}`)
+  return bytes
+}
+
+function write(path, bytes) {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, bytes)
+}
+
+function publicationOf(asOfDay) {
+  const window = windowEnding(asOfDay)
+  const events = ['hn', 'lobsters', 'lesswrong'].flatMap((source) => eventsOf(source, window))
+  const outcome = rankYear(events, new Map())
+  if (outcome.do !== 'ranked') throw new Error('the made-up events lack titles')
+  const publishedAt = window.windowEnd + RUN_AFTER_MIDNIGHT_MS
+  const coverage = coverageOf(window, [], outcome.year)
+  return sealYear(window, outcome.year, coverage, publishedAt, publishedAt)
+}
+
+function eventsOf(source, { asOfDay, windowStart }) {
+  return Array.from({ length: EVENTS_PER_SOURCE }, (_, index) => ({
+    source,
+    sourceId: String(40_000_000 + index),
+    title: `What ${source} talked about in entry ${index}, long enough for a title as people write it on ${asOfDay}`,
+    url: `https://example.org/${source}/${dayOf(windowStart)}/an-article-with-a-readable-name-${index}.html`,
+    points: 2_000 - index,
+    comments: index,
+    publishedAt: windowStart + index * 3_600_000,
+    titleProvenance: `${source}:bench`,
+  }))
+}
