@@ -162,7 +162,7 @@ describe('an append that is delayed on its way', () => {
     const { ledger } = connectLedger(gate.url)
     const token = await anyLease(ledger)
     gate.once('INSERT INTO entries', async (pass, answer) => {
-      await sleep(50)
+      await new Promise(setImmediate)
       await pass()
       answer()
     })
