@@ -15,7 +15,7 @@ export interface Sqld {
   url: string
   /** Kills the server as a power cut would; what it holds stays. */
   kill(): Promise<void>
-  /** Starts it again at the same address, over what it held. */
+  /** Starts it again at the same address, over what it held; does nothing while it runs. */
   start(): Promise<void>
   /** Takes everything out of it, so that the next test finds it empty. */
   empty(): Promise<void>
@@ -39,6 +39,7 @@ export async function startSqld(environment: Record<string, string> = {}): Promi
   let child: ChildProcess | null = null
 
   const start = async (): Promise<void> => {
+    if (child) return
     const args = ['--db-path', join(folder, 'data'), '--http-listen-addr', address, '--no-welcome']
     const started = spawn(PROGRAM, args, { env: { RUST_LOG: 'error', ...environment }, stdio: 'ignore' })
     child = started

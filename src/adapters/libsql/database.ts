@@ -1,4 +1,5 @@
 import { LibsqlError } from '@libsql/client'
+import { DrizzleQueryError } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/libsql'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { Clock, Witness } from '../../domain/ports.ts'
@@ -96,6 +97,7 @@ export function database(options: DatabaseOptions): Database {
 /** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
 export function translate(error: unknown, name: string): unknown {
   if (error instanceof Refusal || isBusy(error)) return error
+  if (error instanceof DrizzleQueryError && error.cause instanceof Refusal) return error.cause
   if (error instanceof Error && error.message.includes('ConnectionFailed')) {
     const mend = 'this user must be able to read and write it and its folder'
     return storageUnavailable(`${name} cannot be opened; ${mend}`, error)

@@ -74,6 +74,7 @@ async function batchWithin(
   ms: number,
 ): Promise<ResultSet[]> {
   const deadline = performance.now() + ms
+  let sent = false
   try {
     return await retryBusy(async () => {
       // As a write, so that the server that will commit is asked, and no replica of it.
@@ -81,6 +82,7 @@ async function batchWithin(
       const leftMs = deadline - performance.now()
       if (leftMs < 0) throw new TooLate('the time to commit was over')
       const late = { sql: FAIL_WHEN_LATE, args: [Number(read?.rows[0]?.['now']) + leftMs / 1000] }
+      sent = true
       const results = await client.batch([...statements, late], 'write')
       return results.slice(0, -1)
     }, deadline)
@@ -88,7 +90,8 @@ async function batchWithin(
     if (isBusy(error)) throw new TooLate('the database was locked', { cause: error })
     if (failedAt(error, statements.length)) throw new TooLate('the server got it too late', { cause: error })
     // Until the time is over it may still be on its way; afterwards a reading tells whether it happened.
-    if (!wasAnswered(error) && !wasNeverSent(error)) await sleep(Math.max(0, deadline - performance.now()))
+    const onItsWay = sent && !wasAnswered(error) && !wasNeverSent(error)
+    if (onItsWay) await sleep(Math.max(0, deadline - performance.now()))
     throw error
   }
 }

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici'
+import { Refusal } from '../../domain/refusal.ts'
 import { storageUnavailable } from '../../domain/storage.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -40,7 +41,7 @@ export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOU
           throw new Error(`${name} gave no answer within ${answerTimeoutMs} ms`, { cause: error })
         }
         const code = networkCode(error)
-        if (code === null) throw error
+        if (error instanceof Refusal || code === null) throw error
         const mend = 'start it or correct DASH_DATABASE_URL'
         throw storageUnavailable(`${name} cannot be reached (${code}); ${mend}`, error)
       } finally {

@@ -1,0 +1,112 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lastCompleteDay } from '../../src/domain/year/window.ts'
+import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
+import { localSource } from '../support/local-source.ts'
+import { storiesOf } from '../support/ndjson.ts'
+import { startSqld } from '../support/sqld.ts'
+import type { Sqld } from '../support/sqld.ts'
+
+/** The built program on a server that asks for a token, with nothing but the objects in files. */
+let sqld: Sqld
+let token: string
+
+beforeAll(async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  token = tokenSignedWith(privateKey)
+  sqld = await startSqld({ SQLD_AUTH_JWT_KEY: publicKey.export({ format: 'jwk' }).x ?? '' })
+})
+afterAll(() => sqld.stop())
+
+function tokenSignedWith(key: KeyObject): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg: 'EdDSA', typ: 'JWT' })}.${part({ a: 'rw' })}`
+  return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`
+}
+
+async function historyOf(url: string): Promise<{ status: number; etag: string | null; bytes: Buffer }> {
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  return { status: response.status, etag: response.headers.get('etag'), bytes }
+}
+
+test('import, publication and several servers share one libSQL server', { timeout: 120_000 }, async () => {
+  const folder = temporaryFolder()
+  const objects = join(folder, 'objects')
+  const env = {
+    DASH_DATABASE_URL: sqld.url,
+    DASH_DATABASE_AUTH_TOKEN: token,
+    DASH_STORE_URL: `file:${objects}`,
+  }
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 5, { titleProvenance: undefined })
+  for (const counts of ['5 inserted, 0 replaced, 0 unchanged', '0 inserted, 0 replaced, 5 unchanged']) {
+    const imported = await dash(['import', 'signals', '-'], { env, cwd: folder, stdin })
+    expect(imported).toMatchObject({ code: 0, stderr: '' })
+    expect(imported.stdout).toContain(counts)
+  }
+
+  let ask: () => void = () => undefined
+  const asked = new Promise<void>((resolve) => (ask = resolve))
+  let allow: () => void = () => undefined
+  const allowed = new Promise<void>((resolve) => (allow = resolve))
+  const source = await localSource(({ target }, response: ServerResponse) => {
+    const id = Number(/(\d+)\.json$/.exec(target)?.[1])
+    ask()
+    void allowed.then(() => response.end(JSON.stringify({ id, title: `title ${id}`, type: 'story' })))
+  })
+  const publishing = dash(['publish-year', '--json', '--once'], {
+    env: { ...env, DASH_HN_URL: source.url },
+    cwd: folder,
+  })
+  await asked
+  const second = await dash(['publish-year'], { env, cwd: folder })
+  expect(second.code).toBe(75)
+  expect(second.stderr).toMatch(/its lease runs until/)
+  allow()
+  const published = await publishing
+  expect(published).toMatchObject({ code: 0, stderr: '' })
+  const { outcome, sha256 } = JSON.parse(published.stdout) as PublishReport
+  expect(outcome).toBe('published')
+  const again = await dash(['publish-year', '--json'], { env, cwd: folder })
+  expect(JSON.parse(again.stdout)).toMatchObject({ outcome: 'already-published', sha256 })
+
+  const servers = [await serve([], { env, cwd: folder }), await serve([], { env, cwd: folder })]
+  const [one, two] = await Promise.all(servers.map(({ url }) => historyOf(url)))
+  expect(one).toMatchObject({ status: 200, etag: `"${sha256}"` })
+  expect(two).toEqual(one)
+
+  await sqld.kill()
+  for (const { url } of servers) {
+    expect((await historyOf(url)).status).toBe(503)
+    expect((await fetch(`${url}/readyz`)).status).toBe(503)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  }
+  await sqld.start()
+  for (const { url } of servers) expect(await historyOf(url)).toEqual(one)
+  for (const { child, output } of servers) {
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).toBe(0)
+    expect(output.stderr).not.toContain(token)
+  }
+  expect(existsSync(join(folder, 'dash-data'))).toBe(false)
+})
+
+test.each([
+  ['a wrong token', { DASH_DATABASE_AUTH_TOKEN: 'wrong' }, 'correct DASH_DATABASE_AUTH_TOKEN'],
+  ['no token', {}, 'correct DASH_DATABASE_AUTH_TOKEN'],
+  ['nobody there', { DASH_DATABASE_URL: 'http://127.0.0.1:1' }, 'correct DASH_DATABASE_URL'],
+])('a command ends with 74 and says what to correct for %s', async (_what, changes, mend) => {
+  const folder = temporaryFolder()
+  const env = { DASH_DATABASE_URL: sqld.url, DASH_STORE_URL: `file:${join(folder, 'objects')}`, ...changes }
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 1)
+  const { code, stdout, stderr } = await dash(['import', 'signals', '-'], { env, cwd: folder, stdin })
+  expect([code, stdout]).toEqual([74, ''])
+  expect(stderr).toContain(mend)
+  expect(stderr.trim().split('\n')).toHaveLength(1)
+  expect(stderr).not.toContain('wrong')
+})

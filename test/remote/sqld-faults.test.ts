@@ -1,0 +1,303 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { windowEnding } from '../../src/domain/year/window.ts'
+import type { LedgerRow } from '../../src/domain/year/ledger.ts'
+import { builtModule, runScript } from '../adapters/built-modules.ts'
+import { connectFeed } from '../adapters/feed/open-feed.ts'
+import { anyLease, appendNow, connectLedger } from '../adapters/ledger/open-ledger.ts'
+import { rawClient } from '../adapters/libsql/lock-holder.ts'
+import { DAMAGED, UNAVAILABLE } from '../adapters/refusals.ts'
+import { chainOf, publication } from '../domain/year/ledger-rows.ts'
+import { httpGate } from '../support/http-gate.ts'
+import { signal } from '../support/signals.ts'
+import { startSqld } from '../support/sqld.ts'
+import type { Sqld } from '../support/sqld.ts'
+
+let sqld: Sqld
+
+beforeAll(async () => {
+  sqld = await startSqld()
+})
+beforeEach(async () => {
+  await sqld.start()
+  await sqld.empty()
+})
+afterAll(() => sqld.stop())
+
+const WINDOW = windowEnding('2026-03-01')
+const ROW = chainOf([publication('2026-03-01')])[0] as LedgerRow
+
+/** Time an append has in these tests, in milliseconds. */
+const WITHIN_MS = 700
+
+const appendOf = (token: string): { token: string; clock: () => number; withinMs: number } => ({
+  token,
+  clock: () => ROW.recordedAt,
+  withinMs: WITHIN_MS,
+})
+
+describe('a server that goes away', () => {
+  test('is unavailable while it is down, and serves again once it is back', async () => {
+    const { ledger } = connectLedger(sqld.url)
+    const { feed } = connectFeed(sqld.url)
+    const token = await anyLease(ledger)
+    expect(await appendNow(ledger, ROW, token)).toBeNull()
+    await feed.importSignals([signal()])
+    await sqld.kill()
+    await expect(ledger.read()).rejects.toMatchObject(UNAVAILABLE)
+    await expect(ledger.attempts('2026-03-01')).rejects.toMatchObject(UNAVAILABLE)
+    await expect(ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)).rejects.toMatchObject(
+      UNAVAILABLE,
+    )
+    await expect(feed.readWindow(WINDOW)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(connectLedger(sqld.url).ledger.read()).rejects.toThrow(
+      `the database server ${sqld.url} cannot be reached (ECONNREFUSED); start it or correct DASH_DATABASE_URL`,
+    )
+    const startedAt = performance.now()
+    await expect(ledger.append(ROW, { ...appendOf(token), withinMs: 60_000 })).rejects.toMatchObject(
+      UNAVAILABLE,
+    )
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
+    await sqld.start()
+    expect((await ledger.read()).rows).toEqual([ROW])
+    expect(await ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)).toBe(true)
+    expect((await feed.readWindow(WINDOW)).events).toHaveLength(1)
+    await feed.importSignals([signal({ sourceId: '2' })])
+    expect((await feed.readWindow(WINDOW)).events).toHaveLength(2)
+  })
+
+  test('keeps an append whose answer it could not give any more, and is never sent it twice', async () => {
+    const gate = await httpGate(sqld.url)
+    const { ledger } = connectLedger(gate.url)
+    const token = await anyLease(ledger)
+    gate.once('INSERT INTO entries', async (pass, _answer, cut) => {
+      await pass()
+      await sqld.kill()
+      cut()
+    })
+    await expect(ledger.append(ROW, appendOf(token))).rejects.toMatchObject(UNAVAILABLE)
+    await sqld.start()
+    expect((await ledger.read()).rows).toEqual([ROW])
+    expect(gate.bodies.filter((body) => body.includes('INSERT INTO entries'))).toHaveLength(1)
+    expect(await appendNow(ledger, ROW, token)).toBe('ledger-moved')
+  })
+
+  test('has no append that did not reach it', async () => {
+    const gate = await httpGate(sqld.url)
+    const { ledger } = connectLedger(gate.url)
+    const token = await anyLease(ledger)
+    gate.once('INSERT INTO entries', async (_pass, _answer, cut) => {
+      await sqld.kill()
+      cut()
+    })
+    await expect(ledger.append(ROW, appendOf(token))).rejects.toMatchObject(UNAVAILABLE)
+    await sqld.start()
+    expect((await ledger.read()).rows).toEqual([])
+    expect(await appendNow(ledger, ROW, token)).toBeNull()
+  })
+
+  test('counts an import, an attempt and an ending of a lease once, although their answers were lost', async () => {
+    const gate = await httpGate(sqld.url)
+    const { ledger } = connectLedger(gate.url)
+    const { feed } = connectFeed(gate.url)
+    const token = await anyLease(ledger)
+    await feed.ping()
+    const loseAnswer = (text: string): void =>
+      gate.once(text, async (pass, _answer, cut) => {
+        await pass()
+        cut()
+      })
+    loseAnswer('INSERT INTO attempts')
+    const count = (): Promise<boolean> => ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)
+    await expect(count()).rejects.toMatchObject(UNAVAILABLE)
+    expect(await count()).toBe(false)
+    loseAnswer('INSERT INTO signals')
+    await expect(feed.importSignals([signal()])).rejects.toMatchObject(UNAVAILABLE)
+    expect(await feed.importSignals([signal()])).toEqual({ inserted: 0, replaced: 0, unchanged: 1 })
+    loseAnswer('delete from')
+    await expect(ledger.releaseLease(token)).rejects.toMatchObject(UNAVAILABLE)
+    await ledger.releaseLease(token)
+    expect(await anyLease(ledger)).not.toBe(token)
+  })
+})
+
+describe('an append that is delayed on its way', () => {
+  test('is refused by the server when it arrives after its time, whoever waits for it', async () => {
+    const gate = await httpGate(sqld.url)
+    const { ledger } = connectLedger(gate.url)
+    const token = await anyLease(ledger)
+    gate.once('INSERT INTO entries', async (pass, answer) => {
+      await sleep(WITHIN_MS + 100)
+      await pass()
+      answer()
+    })
+    expect(await ledger.append(ROW, appendOf(token))).toBe('too-late')
+    expect((await ledger.read()).rows).toEqual([])
+    expect(await appendNow(ledger, ROW, token)).toBeNull()
+  })
+
+  test('cannot happen any more once its caller was told that it was lost', async () => {
+    const gate = await httpGate(sqld.url)
+    const { ledger } = connectLedger(gate.url)
+    const token = await anyLease(ledger)
+    let arrive: () => void = () => undefined
+    const arriving = new Promise<void>((resolve) => (arrive = resolve))
+    const arrived = new Promise<void>((resolve) => {
+      gate.once('INSERT INTO entries', async (pass, _answer, cut) => {
+        cut()
+        await arriving
+        await pass()
+        resolve()
+      })
+    })
+    await expect(ledger.append(ROW, appendOf(token))).rejects.toMatchObject(UNAVAILABLE)
+    expect((await ledger.read()).rows).toEqual([])
+    arrive()
+    await arrived
+    expect((await ledger.read()).rows).toEqual([])
+  })
+
+  test('is appended when it arrives in time', async () => {
+    const gate = await httpGate(sqld.url)
+    const { ledger } = connectLedger(gate.url)
+    const token = await anyLease(ledger)
+    gate.once('INSERT INTO entries', async (pass, answer) => {
+      await new Promise(setImmediate)
+      await pass()
+      answer()
+    })
+    expect(await ledger.append(ROW, { ...appendOf(token), withinMs: 10_000 })).toBeNull()
+  })
+
+  test('is too late when another held the database for longer', async () => {
+    const { ledger } = connectLedger(sqld.url)
+    const token = await anyLease(ledger)
+    const other = await rawClient(sqld.url).transaction('write')
+    await other.execute('SELECT 1')
+    const appending = ledger.append(ROW, appendOf(token))
+    await sleep(WITHIN_MS + 100)
+    await other.rollback()
+    expect(await appending).toBe('too-late')
+    expect((await ledger.read()).rows).toEqual([])
+  })
+})
+
+describe('a reading of the feed in several statements', () => {
+  const fill = async (): Promise<Awaited<ReturnType<typeof httpGate>>> => {
+    const gate = await httpGate(sqld.url)
+    await connectFeed(sqld.url).feed.importSignals([signal(), signal({ sourceId: '2' })])
+    return gate
+  }
+
+  test('begins anew when somebody imports meanwhile', async () => {
+    const gate = await fill()
+    const writer = connectFeed(sqld.url).feed
+    gate.once('FROM page', async (pass, answer) => {
+      await pass()
+      await writer.importSignals([signal({ points: 77 }), signal({ source: 'lobsters' })])
+      answer()
+    })
+    const { events, observed } = await connectFeed(gate.url).feed.readWindow(WINDOW)
+    expect(events.map(({ points }) => points)).toContain(77)
+    expect(events).toHaveLength(3)
+    expect(observed.map(({ source }) => source)).toEqual(['hn', 'lobsters'])
+  })
+
+  test('fails when somebody imports again and again', async () => {
+    const gate = await fill()
+    const writer = connectFeed(sqld.url).feed
+    let points = 100
+    const disturb = (): void =>
+      gate.once('FROM page', async (pass, answer) => {
+        await pass()
+        await writer.importSignals([signal({ points: (points += 1) })])
+        disturb()
+        answer()
+      })
+    disturb()
+    const reading = connectFeed(gate.url).feed.readWindow(WINDOW)
+    await expect(reading).rejects.toThrow('kept changing while it was read')
+    await expect(reading).rejects.not.toMatchObject({ name: 'Refusal' })
+    expect(points).toBe(105)
+  })
+})
+
+test('no pragma is sent to a server, nor an interactive transaction begun', async () => {
+  const gate = await httpGate(sqld.url)
+  const { ledger } = connectLedger(gate.url)
+  const { feed } = connectFeed(gate.url)
+  const token = await anyLease(ledger)
+  await ledger.renewLease(token, 1, 1_000_000_000_000_000)
+  await appendNow(ledger, ROW, token)
+  await ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)
+  await ledger.failAttempt('2026-03-02', 1, ROW.recordedAt, 'x')
+  await ledger.releaseLease(token)
+  await ledger.read()
+  await ledger.ping()
+  await feed.importSignals([signal()])
+  await feed.saveVerifiedTitle('hn', '1', { title: 'x', provenance: 'hn:x' }, 1)
+  await feed.verifiedTitles([])
+  await feed.readWindow(WINDOW)
+  await feed.ping()
+  expect(gate.bodies.length).toBeGreaterThan(15)
+  expect(gate.bodies.filter((body) => /pragma/i.test(body))).toEqual([])
+  // A request that ends its stream leaves no transaction open behind it.
+  expect(gate.bodies.filter((body) => !body.includes('"type":"close"'))).toEqual([])
+})
+
+test('no witness is given for what a server holds', async () => {
+  const { ledger } = connectLedger(sqld.url)
+  await ledger.ping()
+  expect(await ledger.witness()).toBeNull()
+})
+
+test('a table that is gone while the server runs is damage', async () => {
+  const { ledger } = connectLedger(sqld.url)
+  await ledger.ping()
+  await sqld.empty()
+  await expect(ledger.read()).rejects.toMatchObject(DAMAGED)
+  await expect(ledger.ping()).rejects.toMatchObject(DAMAGED)
+})
+
+describe('migrations on a server', () => {
+  test('are applied once when five processes open every store at once', async () => {
+    const script = `
+      import { once } from 'node:events'
+      const [, databaseModule, migrationsModule, url] = process.argv
+      const { database } = await import(databaseModule)
+      const { migrationsOf } = await import(migrationsModule)
+      const stores = ['ledger', 'feed'].map((store) => database({
+        location: { url, authToken: null }, store, migrationsFolder: migrationsOf(store), nativeBusyMs: 10, retryMs: 15000
+      }))
+      console.log('ready')
+      await once(process.stdin, 'data')
+      const counts = await Promise.all(stores.map((store, index) => store.use(({ client }) =>
+        client.execute('SELECT count(*) AS n FROM ' + ['entries', 'signals'][index]))))
+      console.log(counts.map(({ rows }) => rows[0].n).join(' '))
+      process.exit()`
+    const modules = [builtModule('adapters/libsql/database.js'), builtModule('adapters/libsql/migrations.js')]
+    const openers = Array.from({ length: 5 }, () => runScript(script, [...modules, sqld.url]))
+    for (const opener of openers) expect(await opener.line()).toBe('ready')
+    for (const opener of openers) opener.tell('go')
+    for (const opener of openers) {
+      expect(await opener.line()).toBe('0 0')
+      expect(await opener.ended).toMatchObject({ code: 0, errors: '' })
+    }
+    const raw = rawClient(sqld.url)
+    for (const table of ['migrations_ledger', 'migrations_feed']) {
+      const { rows } = await raw.execute(`SELECT id FROM ${table} ORDER BY id`)
+      expect(rows.map(({ id }) => id)).toEqual([1, 2])
+    }
+  })
+
+  test("do not mind a list of migrations that is another product's", async () => {
+    const raw = rawClient(sqld.url)
+    await raw.execute(
+      'CREATE TABLE "__drizzle_migrations" (id INTEGER PRIMARY KEY, hash TEXT, created_at NUMERIC)',
+    )
+    await raw.execute("INSERT INTO __drizzle_migrations VALUES (1, 'foreign', 1)")
+    const { ledger } = connectLedger(sqld.url)
+    await expect(ledger.ping()).resolves.toBeUndefined()
+    expect((await raw.execute('SELECT hash FROM __drizzle_migrations')).rows).toEqual([{ hash: 'foreign' }])
+  })
+})
