@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
+import { s3Error, startS3Server } from '../support/s3-server.ts'
+import type { S3Fault, S3Server } from '../support/s3-server.ts'
+
+let server: S3Server
+let prefixes = 0
+
+beforeAll(async () => {
+  server = await startS3Server()
+})
+
+afterAll(() => server.close())
+
+beforeEach(() => server.reset())
+
+interface PublishReport {
+  outcome: string
+  sha256: string
+  reason: string | null
+}
+
+/** A data folder of the test's own and an S3 store of its own. */
+function workplace(): { data: string; prefix: string; env: (endpoint?: string) => Record<string, string> } {
+  const data = join(temporaryFolder(), 'data')
+  mkdirSync(data)
+  prefixes += 1
+  const prefix = `of-commands-${prefixes}`
+  const env = (endpoint = server.url): Record<string, string> => ({
+    DASH_STORE_URL: `s3://${server.location().bucket}/${prefix}?endpoint=${endpoint}`,
+    AWS_ACCESS_KEY_ID: 'S3RVER',
+    AWS_SECRET_ACCESS_KEY: 'S3RVER',
+  })
+  return { data, prefix, env }
+}
+
+async function publish(data: string, env: Record<string, string>) {
+  const finished = await dash(['publish-year', '--data-dir', data, '--json', '--once'], { env })
+  return { ...finished, report: JSON.parse(finished.stdout) as PublishReport }
+}
+
+test('a day is published to an S3 store once, and replayed from it byte for byte', async () => {
+  const { data, env } = workplace()
+  const first = await publish(data, env())
+  expect(first).toMatchObject({ code: 0, report: { outcome: 'published' } })
+  const again = await publish(data, env())
+  expect(again).toMatchObject({
+    code: 0,
+    report: { outcome: 'already-published', sha256: first.report.sha256 },
+  })
+
+  const { url, child } = await serve(['--data-dir', data], { env: env() })
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  expect(response.status).toBe(200)
+  const body = Buffer.from(await response.arrayBuffer())
+  expect(createHash('sha256').update(body).digest('hex')).toBe(first.report.sha256)
+  expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ checks: { archive: 'ok' } })
+  child.kill('SIGTERM')
+  expect(await exitOf(child)).toBe(0)
+})
+
+test.each<[string, RegExp, S3Fault[], string]>([
+  ['the object is gone', /sha256/, [s3Error(404, 'NoSuchKey')], 'archive_corrupt'],
+  ['the object has other bytes', /sha256/, [{ status: 200, body: '{}' }], 'archive_corrupt'],
+  ['the bucket is gone', /sha256/, [s3Error(404, 'NoSuchBucket')], 'storage_unavailable'],
+  ['the credentials are refused', /list-type/, [s3Error(403, 'AccessDenied')], 'storage_unavailable'],
+  [
+    'the store is too busy',
+    /list-type/,
+    [s3Error(503, 'SlowDown'), s3Error(503, 'SlowDown'), s3Error(503, 'SlowDown')],
+    'lookup_failed',
+  ],
+])(
+  'the server refuses history while %s, and answers again when it is not',
+  async (_what, target, faults, code) => {
+    const { data, env } = workplace()
+    await publish(data, env())
+    const { url, child } = await serve(['--data-dir', data], { env: env() })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    server.fail('GET', target, ...faults)
+    const refused = await fetch(`${url}/api/feed/history?sort=year`)
+    expect(refused.status).toBe(503)
+    expect(await refused.json()).toEqual({ error: `year_history_${code}` })
+    expect((await fetch(`${url}/api/feed/history?sort=year`)).status).toBe(200)
+  },
+)
+
+test('publishing to a store that ignores If-None-Match ends with 74 and stores nothing', async () => {
+  const { data, prefix, env } = workplace()
+  const finished = await publish(data, env(server.bareUrl))
+  expect(finished).toMatchObject({ code: 74, report: { outcome: 'failed' } })
+  expect(finished.report.reason).toContain('ignores If-None-Match')
+  expect(finished.stderr.trim().split('\n')).toHaveLength(1)
+  const listing = await fetch(`${server.bareUrl}/${server.location().bucket}?list-type=2&prefix=${prefix}/`)
+  expect(await listing.text()).not.toMatch(/<Key>[^<]*\/(?:sha256|heads)\//)
+})
