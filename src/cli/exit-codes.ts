@@ -1,4 +1,5 @@
 import { Refusal } from '../domain/refusal.ts'
+import { StorageFault } from '../domain/storage.ts'
 
 /** Exit codes (docs/troubleshooting.md). */
 export const EXIT = {
@@ -31,13 +32,15 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   copy_refused: EXIT.failed,
 }
 
-/** System errors that a store can meet: no room, no permission, a broken disk. */
-const STORAGE_ERRORS = /^(E(NOSPC|DQUOT|ACCES|PERM|ROFS|IO|MFILE|NFILE|NOENT|NOTDIR|FBIG)$|SQLITE_)/
+/** Errors that a store can meet: no room, no permission, a broken disk, a server or a connection that failed. */
+const STORAGE_ERRORS =
+  /^(E(NOSPC|DQUOT|ACCES|PERM|ROFS|IO|MFILE|NFILE|NOENT|NOTDIR|FBIG|CONNRESET|PIPE)$|SQLITE_|SERVER_ERROR$|HRANA_|UND_ERR_)/
 
 /** The exit code an error ends a command with: a refusal's own, 74 for a store's, 70 for the unexpected. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Refusal) return OF_REFUSAL[error.code] ?? EXIT.internal
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof StorageFault) return EXIT.storage
     if ('code' in cause && typeof cause.code === 'string' && STORAGE_ERRORS.test(cause.code))
       return EXIT.storage
   }

@@ -39,5 +39,10 @@ export function storageDamaged(detail: string, cause?: unknown): Refusal<Storage
   return new Refusal('storage_damaged', detail, { cause })
 }
 
+/** A store that was reached and did not do what it was asked: an answer that failed, broke off or did not come. */
+export class StorageFault extends Error {
+  override readonly name = 'StorageFault'
+}
+
 /** No object is near this size; a damaged or planted one must not fill the memory. */
 export const OBJECT_MAX_BYTES = 64 * 1024 * 1024

@@ -1,5 +1,5 @@
 import type { Refusal } from '../../domain/refusal.ts'
-import { storageUnavailable } from '../../domain/storage.ts'
+import { StorageFault, storageUnavailable } from '../../domain/storage.ts'
 import type { StorageRefusal, StoreLocation } from '../../domain/storage.ts'
 
 export type S3Location = Extract<StoreLocation, { kind: 's3' }>
@@ -78,12 +78,12 @@ export function noAnswer(reply: S3Reply, asked: S3Request, location: S3Location,
   const times = attempts === 1 ? '' : `, ${attempts} times over`
   if ('lost' in reply) {
     const why = reply.lost instanceof Error ? reply.lost.message : String(reply.lost)
-    return new Error(`the object store ${location.endpoint} did not answer ${what}${times}: ${why}`, {
+    return new StorageFault(`the object store ${location.endpoint} did not answer ${what}${times}: ${why}`, {
       cause: reply.lost,
     })
   }
   const code = reply.code ?? 'without a code'
-  return new Error(
+  return new StorageFault(
     `the object store ${location.endpoint} answered ${reply.status} ${code} to ${what}${times}`,
   )
 }

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici'
 import { Refusal } from '../../domain/refusal.ts'
-import { storageUnavailable } from '../../domain/storage.ts'
+import { StorageFault, storageUnavailable } from '../../domain/storage.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 
@@ -38,7 +38,7 @@ export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOU
         return await ask(agent, asked, limit.signal, name)
       } catch (error) {
         if (limit.signal.aborted) {
-          throw new Error(`${name} gave no answer within ${answerTimeoutMs} ms`, { cause: error })
+          throw new StorageFault(`${name} gave no answer within ${answerTimeoutMs} ms`, { cause: error })
         }
         const code = networkCode(error)
         if (error instanceof Refusal || code === null) throw error
