@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { archiveFolder } from '../../src/adapters/input/archive-folder.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
+import { addDays } from '../../src/domain/time.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
 import type { ArchiveImportPorts } from '../../src/jobs/import-archive.ts'
-import { RUN_AT, tickingClock } from './workspace.ts'
+import { AS_OF, RUN_AT, tickingClock } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
 /** A bundled older archive: three publications of each version, as odd as JSON allows. */
@@ -60,6 +61,14 @@ export function writeArchive(publications: readonly OldPublication[]): string {
   return folder
 }
 
+/** An archive of two days shortly before {@link AS_OF}, one of each ledger: few gaps follow it. */
+export function recentArchive(): string {
+  return writeArchive([
+    oldPublication('v1', addDays(AS_OF, -3)),
+    oldPublication('versioned', addDays(AS_OF, -2)),
+  ])
+}
+
 export function writeList(folder: string, text: string | Buffer): void {
   writeFileSync(join(folder, 'manifests.ndjson'), text)
 }
@@ -79,7 +88,7 @@ export function importPortsOf(
   return {
     ...workspace,
     folder: archiveFolder(folder),
-    clock: tickingClock(RUN_AT),
+    clock: tickingClock(RUN_AT - 60_000),
     holder: { name: 'the importer', process: null },
     isDead: () => false,
     onProgress: () => undefined,
