@@ -111,6 +111,7 @@ describe('an import cut at any effect', () => {
     'leaves all or nothing, keeps publishers out meanwhile, and the next run completes it, when the effect is %s',
     async (kind) => {
       const effects = await effectsOfACleanRun()
+      expect(effects.length).toBeGreaterThan(20)
       for (const [effect, name] of effects.entries()) {
         await expectRecovery({ effect, kind }).catch((error: unknown) => {
           throw new Error(`effect ${effect}, ${name}, ${kind}`, { cause: error })
