@@ -189,7 +189,7 @@ describe('an import is refused, with nothing written,', () => {
   test('for bytes that two publications name', async () => {
     const first = oldPublication('v1', '2024-01-01')
     const again = { ...first, row: { ...first.row, publicationId: 'another' } }
-    expect(await reasonFor([first, again])).toContain('publicationId differs from the manifest')
+    expect(await reasonFor([first, again])).toContain('names another publicationId')
   })
 
   test.each([
@@ -197,11 +197,11 @@ describe('an import is refused, with nothing written,', () => {
     ['a file outside the folder', { file: '../x' }, 'stays inside the folder'],
     ['another size', { byteSize: 3 }, 'instead of 3'],
     ['another digest', { sha256: 'a'.repeat(64) }, 'digest'],
-    ['another day', { asOfDay: '2023-12-31' }, 'asOfDay differs'],
-    ['another schema version', { schemaVersion: 3 }, 'schemaVersion differs'],
-    ['another kind', { kind: 'x' }, 'kind differs'],
-    ['another time', { publishedAt: '2024-01-02T00:02:00.001Z' }, 'archivedAt differs'],
-    ['another window', { windowStart: '2023-01-01T00:00:00Z' }, 'windowStart differs'],
+    ['another day', { asOfDay: '2023-12-31' }, 'names another asOfDay'],
+    ['another schema version', { schemaVersion: 3 }, 'names another schemaVersion'],
+    ['another kind', { kind: 'x' }, 'names another kind'],
+    ['another time', { publishedAt: '2024-01-02T00:02:00.001Z' }, 'names another archivedAt'],
+    ['another window', { windowStart: '2023-01-01T00:00:00Z' }, 'names another windowStart'],
     ['a time to come', { publishedAt: '2026-03-03T00:00:00Z' }, 'in the future'],
     ['version 3', { algorithmVersion: 'top-year-v3' }, 'takes top-year-v1, not "top-year-v3"'],
   ])('for %s', async (_name, changes, reason) => {
@@ -222,7 +222,7 @@ describe('an import is refused, with nothing written,', () => {
     const text = change(publication.text)
     const content = { sha256: sha256Hex(text), byteSize: Buffer.byteLength(text) }
     expect(await reasonFor([{ row: { ...publication.row, ...content }, text }])).toMatch(
-      /is not UTF-8 JSON|is not a JSON object|kind differs/,
+      /is not UTF-8 JSON|is not a JSON object|names another kind/,
     )
   })
 
