@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { OBJECT_MAX_BYTES } from '../../../src/domain/storage.ts'
 import { proveLedger } from '../../../src/domain/year/chain.ts'
 import {
   beganWith,
   parseListed,
   planFounding,
-  PUBLICATION_MAX_BYTES,
   repeatedIds,
   sealFounding,
 } from '../../../src/domain/year/legacy-import.ts'
@@ -108,7 +108,7 @@ describe('a line of the list', () => {
     ['sha256', 'AB'.repeat(32)],
     ['sha256', 'ab'.repeat(31)],
     ['byteSize', -1],
-    ['byteSize', PUBLICATION_MAX_BYTES + 1],
+    ['byteSize', OBJECT_MAX_BYTES + 1],
     ['file', ''],
     ['file', '/etc/passwd'],
     ['file', '../x'],
