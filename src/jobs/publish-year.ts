@@ -175,7 +175,8 @@ class PublishRun {
     let end: ChainEnd = endOf(proved)
     for (const day of days) {
       this.#options.signal.throwIfAborted()
-      const attempts = await this.#ports.ledger.attempts(day)
+      const tried = firstAttemptDay !== null && day >= firstAttemptDay
+      const attempts = tried ? await this.#ports.ledger.attempts(day) : []
       end = await this.#recordGap(end, token, day, 'missed', attempts.length)
     }
     return days.length === 0 ? proved : this.#prove()

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import { copyOfSample, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { localSource } from '../support/local-source.ts'
 import { holdExclusively } from '../support/lock.ts'
 import { storiesOf } from '../support/ndjson.ts'
@@ -107,6 +108,55 @@ describe('import signals', () => {
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toMatchObject({ inserted: 0 })
     expect(stderr).toContain(file)
+  })
+})
+
+describe('import archive', () => {
+  test('founds an archive that is served byte for byte, and changes nothing the second time', async () => {
+    const data = join(temporaryFolder(), 'new', 'data')
+    const run = (args: string[]) => dash(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', data, ...args])
+    expect(await run([])).toEqual({ code: 0, stdout: '6 imported, 0 unchanged\n', stderr: '' })
+    const again = await run(['--json'])
+    expect([again.code, again.stderr]).toEqual([0, ''])
+    expect(JSON.parse(again.stdout)).toEqual({ imported: 0, unchanged: 6, refused: [] })
+    expect(await run(['--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
+    const { url } = await serve(['--data-dir', data])
+    const answer = await fetch(`${url}/api/feed/history?sort=year&at=2024-01-03T12:00:00Z`)
+    const odd = readFileSync(join(SAMPLE_ARCHIVE, 'objects/v1-number-escapes-newline'))
+    expect(Buffer.from(await answer.arrayBuffer()).equals(odd)).toBe(true)
+  })
+
+  test('ends with 1 and every reason when it is refused, and writes no ledger', async () => {
+    const archive = copyOfSample()
+    appendFileSync(join(archive, 'objects/v2-indented'), ' ')
+    appendFileSync(join(archive, 'manifests.ndjson'), '{}\n')
+    const data = dataFolder()
+    const { code, stdout, stderr } = await dash(['import', 'archive', archive, '--data-dir', data, '--json'])
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toEqual({
+      imported: 0,
+      unchanged: 0,
+      refused: [
+        {
+          publicationId: 'top-year-v2-2024-01-04',
+          line: 7,
+          reason: expect.stringContaining('"objects/v2-indented": it has 464 bytes instead of 463'),
+        },
+        { publicationId: null, line: 8, reason: expect.stringContaining('ledger: must be') },
+      ],
+    })
+    expect(stderr.trimEnd().split('\n')).toHaveLength(2)
+    expect(existsSync(join(data, 'ledger.db'))).toBe(false)
+    const nowhere = await dash(['import', 'archive', join(archive, 'nowhere'), '--data-dir', data])
+    expect([nowhere.code, nowhere.stdout]).toEqual([1, ''])
+    expect(nowhere.stderr).toContain('manifests.ndjson: there is no such file')
+  })
+
+  test('is refused once something was published', async () => {
+    const data = await filledFolder()
+    await publish(data)
+    const { code, stderr } = await dash(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', data])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('an archive is founded once')])
   })
 })
 

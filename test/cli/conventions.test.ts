@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dash, startDash, temporaryFolder } from '../support/dash.ts'
 
-const COMMANDS = [['serve'], ['import', 'signals', 'x'], ['publish-year']]
+const COMMANDS = [['serve'], ['import', 'signals', 'x'], ['import', 'archive', 'x'], ['publish-year']]
 
 describe('a command line', () => {
   test('asking for help or the version is answered on stdout with exit 0', async () => {
@@ -11,6 +11,7 @@ describe('a command line', () => {
       ['--help'],
       ['serve', '--help'],
       ['import', 'signals', '--help'],
+      ['import', 'archive', '--help'],
       ['publish-year', '-h'],
     ]) {
       const { code, stdout, stderr } = await dash(args)
@@ -27,6 +28,8 @@ describe('a command line', () => {
     [['serv'], 'Did you mean serve'],
     [['publish-year', '--onec'], 'Did you mean --once'],
     [['import', 'signals'], "missing required argument 'file'"],
+    [['import', 'archive'], "missing required argument 'dir'"],
+    [['import', 'archive', 'x', 'y'], 'too many arguments'],
     [['import', 'signals', 'x', '--on-error', 'maybe'], 'Allowed choices are abort, skip'],
     [['publish-year', '--retry-delay', 'soon'], '--retry-delay "soon"'],
     [['serve', 'extra'], 'too many arguments'],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { appendOnlyContract } from '../adapters/ledger/append-only-contract.ts'
 import { damageContract } from '../adapters/ledger/damage-contract.ts'
+import { foundingContract } from '../adapters/ledger/founding-contract.ts'
 import { leaseContract } from '../adapters/ledger/lease-contract.ts'
 import { ledgerContract } from '../adapters/ledger/ledger-contract.ts'
 import { connectLedger } from '../adapters/ledger/open-ledger.ts'
@@ -20,6 +21,12 @@ async function openEmpty(): Promise<OpenLedger> {
   return connectLedger(sqld.url)
 }
 
-for (const contract of [ledgerContract, leaseContract, damageContract, appendOnlyContract]) {
+for (const contract of [
+  ledgerContract,
+  leaseContract,
+  damageContract,
+  appendOnlyContract,
+  foundingContract,
+]) {
   contract('a libSQL server', openEmpty)
 }

@@ -44,19 +44,16 @@ export async function found(
   seal: Parameters<Ledger['found']>[1],
   { token, now }: Guard,
 ): Promise<FoundingRefusal | null> {
-  const lease = [token, now]
   const last = rows.at(-1)
+  const lease = [token, now]
+  const condition = `NOT EXISTS (SELECT 1 FROM entries) AND (SELECT count(*) FROM legacy_publications) = ?
+    AND coalesce((SELECT seq || ' ' || leaf FROM founding), '') = ? AND ${LEASE_HELD}`
+  const args = [last ? `${last.seq} ${last.leaf}` : '', ...lease]
   // Entries follow the legacy rows, because the legacy ledger takes no row once there is an entry.
   const [, inserted, held] = await client.batch(
     [
-      insertAll(legacyPublications, legacy, `NOT EXISTS (SELECT 1 FROM entries) AND ${LEASE_HELD}`, lease),
-      insertAll(
-        entries,
-        [...rows, seal],
-        `NOT EXISTS (SELECT 1 FROM entries) AND (SELECT count(*) FROM legacy_publications) = ?
-          AND coalesce((SELECT seq || ' ' || leaf FROM founding), '') = ? AND ${LEASE_HELD}`,
-        [legacy.length, last ? `${last.seq} ${last.leaf}` : '', ...lease],
-      ),
+      insertAll(legacyPublications, legacy, condition, [0, ...args]),
+      insertAll(entries, [...rows, seal], condition, [legacy.length, ...args]),
       { sql: `SELECT ${LEASE_HELD} AS held`, args: lease },
     ],
     'write',

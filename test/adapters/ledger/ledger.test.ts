@@ -7,11 +7,18 @@ import { fileSystemClockMovedOn, laterClock } from '../file-clock.ts'
 import { holdLock } from '../libsql/lock-holder.ts'
 import { appendOnlyContract } from './append-only-contract.ts'
 import { damageContract } from './damage-contract.ts'
+import { foundingContract } from './founding-contract.ts'
 import { leaseContract } from './lease-contract.ts'
 import { ledgerContract } from './ledger-contract.ts'
 import { anyLease, appendNow, fill, openLedger, openMemoryLedger } from './open-ledger.ts'
 
-for (const contract of [ledgerContract, leaseContract, damageContract, appendOnlyContract]) {
+for (const contract of [
+  ledgerContract,
+  leaseContract,
+  damageContract,
+  appendOnlyContract,
+  foundingContract,
+]) {
   contract('a file', openLedger)
   contract('memory', openMemoryLedger)
 }

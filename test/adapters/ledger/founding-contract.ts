@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { proveLedger } from '../../../src/domain/year/chain.ts'
+import type { FoundingMark } from '../../../src/domain/year/ledger.ts'
+import { planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
+import type { Founding } from '../../../src/domain/year/legacy-import.ts'
+import { chainOf, gap, headAt, legacyRow, manifest, publication } from '../../domain/year/ledger-rows.ts'
+import { anyLease, appendNow } from './open-ledger.ts'
+import type { LedgerOpener, OpenLedger } from './open-ledger.ts'
+
+const LEGACY = [legacyRow(1, '2025-12-30'), legacyRow(2, '2025-12-31', { kind: 'Größe “x” 漢字 😀 \u0001' })]
+
+const FOUNDING: Founding = {
+  legacy: LEGACY,
+  rows: chainOf([
+    publication('2026-01-01', { publicationId: 'one', algorithmVersion: 'top-year-v2' }),
+    publication('2026-01-02', { publicationId: 'two', algorithmVersion: 'top-year-v2' }),
+  ]),
+}
+
+const NOW = Date.UTC(2026, 2, 1)
+const SEAL = sealFounding(FOUNDING, NOW)
+const MARK: FoundingMark = { seq: 2, leaf: headAt(FOUNDING.rows, 2).leaf, beganAt: NOW }
+
+async function begunIn(open: LedgerOpener): Promise<OpenLedger & { guard: { token: string; now: number } }> {
+  const opened = await open()
+  const guard = { token: await anyLease(opened.ledger), now: NOW }
+  expect(await opened.ledger.beginFounding(MARK, guard)).toBeNull()
+  return { ...opened, guard }
+}
+
+/** What every engine of the ledger promises about founding an archive. */
+export function foundingContract(engine: string, open: LedgerOpener): void {
+  const begun = () => begunIn(open)
+
+  describe(`a founding that was begun in ${engine}`, () => {
+    test('is read back with the time it was first begun at', async () => {
+      const { ledger, guard } = await begun()
+      expect(await ledger.beginFounding({ ...MARK, beganAt: NOW + 5 }, guard)).toBeNull()
+      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+    })
+
+    test('is the only one', async () => {
+      const { ledger, guard } = await begun()
+      for (const other of [
+        { ...MARK, leaf: SEAL.leaf },
+        { ...MARK, seq: 1 },
+      ]) {
+        expect(await ledger.beginFounding(other, guard)).toBe('ledger-moved')
+      }
+      const rows = chainOf([publication('2026-01-01', { publicationId: 'other' })])
+      const other = { legacy: [], rows }
+      expect(await ledger.found(other, sealFounding(other, NOW), guard)).toBe('ledger-moved')
+      const none = { legacy: LEGACY, rows: [] }
+      expect(await ledger.found(none, sealFounding(none, NOW), guard)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+    })
+
+    test('lets no entry of another kind or chain come before it, whoever writes it', async () => {
+      const { ledger, guard } = await begun()
+      const [own] = chainOf([gap('2026-01-05')])
+      if (!own) throw new Error('no entry')
+      await expect(appendNow(ledger, own, guard.token)).rejects.toThrow('another founding was begun')
+    })
+
+    test.each([
+      "UPDATE founding SET leaf = 'x'",
+      'UPDATE OR REPLACE founding SET seq = 9',
+      'DELETE FROM founding',
+      "INSERT INTO founding VALUES (1, 1, 'x', 1)",
+      "INSERT OR REPLACE INTO founding VALUES (1, 1, 'x', 1)",
+      "REPLACE INTO founding VALUES (1, 1, 'x', 1)",
+      "INSERT INTO founding VALUES (2, 1, 'x', 1)",
+    ])('is permanent: %s', async (statement) => {
+      const { ledger, raw } = await begun()
+      await expect(raw.execute(statement)).rejects.toThrow()
+      expect((await ledger.read()).founding).toEqual(MARK)
+    })
+
+    test('needs the lease, and a ledger without entries', async () => {
+      const { ledger } = await open()
+      expect(await ledger.beginFounding(MARK, { token: 'nobody', now: NOW })).toBe('lease-lost')
+      const token = await anyLease(ledger)
+      const [own] = chainOf([gap('2026-01-05')])
+      if (own) await appendNow(ledger, own, token)
+      expect(await ledger.beginFounding(MARK, { token, now: NOW })).toBe('ledger-moved')
+      expect((await ledger.read()).founding).toBeNull()
+    })
+  })
+
+  describe(`founding in ${engine}`, () => {
+    test('writes both ledgers and the seal, and they prove', async () => {
+      const { ledger, guard } = await begun()
+      expect(await ledger.found(FOUNDING, SEAL, guard)).toBeNull()
+      const contents = await ledger.read()
+      expect(contents).toEqual({ legacy: LEGACY, rows: [...FOUNDING.rows, SEAL], founding: MARK })
+      expect(proveLedger(contents, headAt(contents.rows, 3)).timeline).toHaveLength(4)
+      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
+    })
+
+    test('takes a thousand rows of each ledger in their order', async () => {
+      const { ledger } = await open()
+      const list = Array.from({ length: 2_000 }, (_, index) => ({
+        line: index + 1,
+        file: 'x',
+        ledger: index % 2 === 0 ? ('v1' as const) : ('versioned' as const),
+        manifest: manifest('2025-12-31', {
+          publicationId: `id ${index}`,
+          algorithmVersion: 'an older one',
+          publishedAt: index >> 2,
+          sha256: sha256Hex(`${index}`),
+        }),
+      }))
+      const founding = planFounding(list)
+      const last = founding.rows.at(-1)
+      const guard = { token: await anyLease(ledger), now: NOW }
+      await ledger.beginFounding({ seq: last?.seq ?? 0, leaf: last?.leaf ?? '', beganAt: NOW }, guard)
+      const seal = sealFounding(founding, NOW)
+      expect(await ledger.found(founding, seal, guard)).toBeNull()
+      const contents = await ledger.read()
+      expect(contents).toMatchObject({ legacy: founding.legacy, rows: [...founding.rows, seal] })
+    })
+
+    test('of legacy rows alone needs no mark', async () => {
+      const { ledger } = await open()
+      const founding = { legacy: LEGACY, rows: [] }
+      const guard = { token: await anyLease(ledger), now: NOW }
+      expect(await ledger.found(founding, sealFounding(founding, NOW), guard)).toBeNull()
+      expect(proveLedger(await ledger.read(), null).timeline).toHaveLength(2)
+    })
+
+    test('of versioned rows needs the mark', async () => {
+      const { ledger } = await open()
+      const guard = { token: await anyLease(ledger), now: NOW }
+      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
+    })
+
+    test('writes nothing once the lease is lost or the ledger has an entry', async () => {
+      const { ledger, guard } = await begun()
+      expect(await ledger.found(FOUNDING, SEAL, { ...guard, token: 'nobody' })).toBe('lease-lost')
+      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+      const used = await open()
+      const token = await anyLease(used.ledger)
+      const rows = chainOf([gap('2026-01-05')])
+      for (const row of rows) await appendNow(used.ledger, row, token)
+      const none = { legacy: LEGACY, rows: [] }
+      expect(await used.ledger.found(none, sealFounding(none, NOW), { token, now: NOW })).toBe('ledger-moved')
+      expect(await used.ledger.read()).toEqual({ rows, legacy: [], founding: null })
+    })
+
+    test('writes nothing when a row in the middle cannot be written', async () => {
+      const { ledger, guard } = await begun()
+      const [first] = LEGACY
+      const twice = {
+        ...FOUNDING,
+        legacy: [...LEGACY, { ...(first ?? legacyRow(1, '2025-12-30')), position: 3 }],
+      }
+      await expect(ledger.found(twice, SEAL, guard)).rejects.toThrow('the legacy ledger is closed')
+      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+    })
+  })
+}

@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import { archiveFolder } from '../../src/adapters/input/archive-folder.ts'
+import { headIsBehind } from '../../src/domain/year/chain.ts'
+import { proveBytes } from '../../src/domain/year/envelope.ts'
+import { importArchive } from '../../src/jobs/import-archive.ts'
+import type { ArchiveImportReport } from '../../src/jobs/import-archive.ts'
+import { FaultPlan, InjectedFault } from '../support/faults.ts'
+import type { Fault, FaultKind } from '../support/faults.ts'
+import {
+  importPortsOf,
+  oldPublication,
+  recentArchive,
+  SAMPLE_ARCHIVE,
+  writeArchive,
+} from '../support/legacy-archive.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publish,
+  publishPortsOf,
+  RUN_AT,
+  sampleSignals,
+  tickingClock,
+} from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+
+/** When a run that comes after a broken one starts: its lease has run out. */
+const LATER = RUN_AT + 660_000
+
+async function runWith(
+  workspace: Workspace,
+  plan: FaultPlan,
+  archive = SAMPLE_ARCHIVE,
+): Promise<ArchiveImportReport | null> {
+  const ports = importPortsOf(workspace, archive, {
+    ledger: plan.wrap('ledger', workspace.ledger),
+    archive: plan.wrap('archive', workspace.archive),
+    year: plan.wrap('year', workspace.year),
+    folder: plan.wrap('folder', archiveFolder(archive)),
+  })
+  try {
+    return await importArchive(ports)
+  } catch (error) {
+    if (!(error instanceof InjectedFault)) throw error
+    return null
+  }
+}
+
+async function effectsOfACleanRun(): Promise<string[]> {
+  const plan = new FaultPlan(null)
+  expect(await runWith(await openWorkspace(), plan)).toMatchObject({ imported: 6 })
+  return plan.seen
+}
+
+/** What must hold at every moment: the archive proves, and is founded whole or not at all. */
+async function expectWholeOrNothing(workspace: Workspace): Promise<number> {
+  const { proved } = await workspace.year.read()
+  expect([0, 6]).toContain(proved.timeline.length)
+  for (const { manifest } of proved.timeline)
+    proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+  return proved.timeline.length
+}
+
+/** What a publisher may do beside a broken import: refuse with nothing counted, or publish after all of it. */
+async function expectPublisherKeepsOut(workspace: Workspace): Promise<void> {
+  const { proved } = await workspace.year.read()
+  if (!proved.unfinished) return
+  const { report } = await publish(publishPortsOf(workspace, { clock: tickingClock(LATER) }))
+  expect(report).toMatchObject({
+    outcome: 'failed',
+    reason: expect.stringContaining('run `dash import archive`'),
+  })
+  expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
+  expect((await workspace.ledger.read()).rows).toEqual([])
+  const other = writeArchive([oldPublication('versioned', '2024-01-01')])
+  const { refused } = await importArchive(importPortsOf(workspace, other, { clock: tickingClock(LATER) }))
+  expect(refused).toMatchObject([{ reason: expect.stringContaining('another archive was begun') }])
+}
+
+async function expectRecovery(fault: Fault): Promise<void> {
+  const workspace = await openWorkspace()
+  const first = await runWith(workspace, new FaultPlan(fault))
+  const there = await expectWholeOrNothing(workspace)
+  if (first?.imported === 6) expect(there).toBe(6)
+  await expectPublisherKeepsOut(workspace)
+  const clock = tickingClock(LATER + 660_000)
+  const second = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE, { clock }))
+  expect(second).toEqual({ imported: 6 - there, unchanged: there, refused: [] })
+  expect(await expectWholeOrNothing(workspace)).toBe(6)
+  const { proved, head } = await workspace.year.read()
+  expect(proved.entries).toHaveLength(4)
+  expect(headIsBehind(proved.entries, head)).toBe(false)
+}
+
+describe('an import cut at any effect', () => {
+  test('meets its effects in the decided order', async () => {
+    const effects = await effectsOfACleanRun()
+    expect(effects.filter((effect) => !effect.startsWith('folder.'))).toEqual([
+      'ledger.takeLease',
+      'year.read',
+      ...Array.from({ length: 6 }, () => 'archive.put'),
+      'ledger.beginFounding',
+      'archive.putHead',
+      'ledger.found',
+      'archive.putHead',
+      'ledger.releaseLease',
+    ])
+  })
+
+  test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
+    'leaves all or nothing, keeps publishers out meanwhile, and the next run completes it, when the effect is %s',
+    async (kind) => {
+      const effects = await effectsOfACleanRun()
+      expect(effects.length).toBeGreaterThan(20)
+      for (const [effect, name] of effects.entries()) {
+        await expectRecovery({ effect, kind }).catch((error: unknown) => {
+          throw new Error(`effect ${effect}, ${name}, ${kind}`, { cause: error })
+        })
+      }
+    },
+  )
+
+  test('leaves the last head to a publisher as well', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    const archive = recentArchive()
+    const plan = new FaultPlan(null)
+    await runWith(await openWorkspace(), plan, archive)
+    const effect = plan.seen.lastIndexOf('archive.putHead')
+    await runWith(workspace, new FaultPlan({ effect, kind: 'lost' }), archive)
+    expect((await workspace.year.read()).head?.seq).toBe(1)
+    const clock = tickingClock(LATER)
+    expect((await publish(publishPortsOf(workspace, { clock }))).report.outcome).toBe('published')
+    const { proved, head } = await workspace.year.read()
+    expect([proved.timeline.length, head?.seq]).toEqual([3, proved.entries.length])
+  })
+})

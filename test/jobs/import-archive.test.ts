@@ -1,0 +1,308 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../src/domain/digest.ts'
+import { addDays } from '../../src/domain/time.ts'
+import { proveBytes } from '../../src/domain/year/envelope.ts'
+import { importArchive } from '../../src/jobs/import-archive.ts'
+import {
+  copyOfSample,
+  importPortsOf,
+  oldPublication,
+  recentArchive,
+  SAMPLE_ARCHIVE,
+  writeArchive,
+  writeList,
+} from '../support/legacy-archive.ts'
+import type { OldPublication } from '../support/legacy-archive.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publish,
+  publishDays,
+  publishPortsOf,
+  RUN_AT,
+  sampleSignals,
+  tickingClock,
+} from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+
+/** Nothing of an import is there: no row, no mark, no object, no head. */
+async function expectUntouched(workspace: Workspace): Promise<void> {
+  expect(await workspace.ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
+  expect(readdirSync(workspace.objectsPath)).toEqual([])
+}
+
+/** Imports and expects the one refusal of a line, with nothing written. */
+async function reasonFor(archive: readonly OldPublication[] | string): Promise<string> {
+  const workspace = await openWorkspace()
+  const folder = typeof archive === 'string' ? archive : writeArchive(archive)
+  const report = await importArchive(importPortsOf(workspace, folder))
+  expect(report).toEqual({ imported: 0, unchanged: 0, refused: [expect.anything()] })
+  await expectUntouched(workspace)
+  return report.refused[0]?.reason ?? ''
+}
+
+describe('an older archive', () => {
+  test('is imported whole: both ledgers in order of time, sealed, with its bytes as they were', async () => {
+    const workspace = await openWorkspace()
+    const report = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))
+    expect(report).toEqual({ imported: 6, unchanged: 0, refused: [] })
+    const { proved, head } = await workspace.year.read()
+    expect(proved.timeline.map(({ ledger, manifest }) => `${ledger} ${manifest.publicationId}`)).toEqual([
+      'v1 top-year-2024-01-01',
+      'v1 top-year-2024-01-02',
+      'v1 top-year-2024-01-03',
+      'versioned top-year-v2-2024-01-03',
+      'versioned top-year-v2-2024-01-04',
+      'versioned top-year-v2-2024-01-06',
+    ])
+    expect(proved.entries.map(({ kind }) => kind)).toEqual([
+      'publication',
+      'publication',
+      'publication',
+      'legacy-seal',
+    ])
+    expect(proved.entries.map((entry) => entry.recordedAt).slice(0, 3)).toEqual(
+      proved.timeline.slice(3).map(({ manifest }) => manifest.publishedAt),
+    )
+    expect(head?.leaf).toBe(proved.lastLeaf)
+    for (const { manifest } of proved.timeline) {
+      const bytes = proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+      expect(sha256Hex(bytes)).toBe(manifest.sha256)
+    }
+  })
+
+  test('is unchanged by the same import, in another order of its list too, and after own entries', async () => {
+    const workspace = await openWorkspace()
+    const folder = recentArchive()
+    await importArchive(importPortsOf(workspace, folder))
+    await workspace.feed.importSignals(sampleSignals())
+    const unchanged = { imported: 0, unchanged: 2, refused: [] }
+    const before = await workspace.ledger.read()
+    expect(await importArchive(importPortsOf(workspace, folder))).toEqual(unchanged)
+    expect(await workspace.ledger.read()).toEqual(before)
+    await publishDays(workspace, [AS_OF])
+    const lines = readFileSync(join(folder, 'manifests.ndjson'), 'utf8').split('\n')
+    writeList(folder, lines.toReversed().join('\r\n'))
+    const clock = tickingClock(RUN_AT + 1_000_000)
+    expect(await importArchive(importPortsOf(workspace, folder, { clock }))).toEqual(unchanged)
+    const after = await workspace.ledger.read()
+    expect(after.rows.slice(0, 2)).toEqual(before.rows)
+    expect(after.rows.at(-1)?.publicationId).toBe(`top-year-v3-${AS_OF}`)
+  })
+
+  test('is followed by gaps from its newest day on, and none for the holes it came with', async () => {
+    const workspace = await openWorkspace()
+    const days = [addDays(AS_OF, -9), addDays(AS_OF, -4)]
+    const folder = writeArchive(days.map((day) => oldPublication('v1', day)))
+    await importArchive(importPortsOf(workspace, folder))
+    await workspace.feed.importSignals(sampleSignals())
+    await publishDays(workspace, [AS_OF])
+    const { proved, head } = await workspace.year.read()
+    expect(proved.entries.map((entry) => (entry.kind === 'gap' ? entry.asOfDay : entry.kind))).toEqual([
+      'legacy-seal',
+      addDays(AS_OF, -3),
+      addDays(AS_OF, -2),
+      addDays(AS_OF, -1),
+      'publication',
+    ])
+    expect(head?.seq).toBe(5)
+  })
+
+  test('of versioned publications alone is closed by a seal over nothing', async () => {
+    const workspace = await openWorkspace()
+    const folder = writeArchive([oldPublication('versioned', '2024-01-01')])
+    expect(await importArchive(importPortsOf(workspace, folder))).toMatchObject({ imported: 1 })
+    const { proved } = await workspace.year.read()
+    expect(proved.entries).toMatchObject([{ kind: 'publication' }, { kind: 'legacy-seal', rows: 0 }])
+  })
+
+  test('may be founded after attempts that came to nothing', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(
+      sampleSignals().map((signal) => ({ ...signal, titleProvenance: null })),
+    )
+    expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('failed')
+    expect(await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))).toMatchObject({ imported: 6 })
+  })
+})
+
+describe('an import is refused, with nothing written,', () => {
+  test('for every publication that is wrong, all of them reported by line', async () => {
+    const workspace = await openWorkspace()
+    const good = oldPublication('v1', '2024-01-01')
+    const folder = writeArchive([
+      good,
+      oldPublication('v1', '2024-01-02', { sha256: '0'.repeat(64) }),
+      oldPublication('versioned', '2024-01-03', { kind: 7 }),
+      { ...oldPublication('versioned', '2024-01-04'), text: '{}' },
+    ])
+    const { refused } = await importArchive(importPortsOf(workspace, folder))
+    expect(refused).toEqual([
+      { line: 2, publicationId: 'top-year-v1 of 2024-01-02', reason: expect.stringContaining('digest') },
+      { line: 3, publicationId: 'top-year-v2 of 2024-01-03', reason: 'kind: must be a string' },
+      {
+        line: 4,
+        publicationId: 'top-year-v2 of 2024-01-04',
+        reason: expect.stringContaining('has 2 bytes instead of'),
+      },
+    ])
+    await expectUntouched(workspace)
+  })
+
+  test('for lines that are no JSON, no UTF-8 or no object', async () => {
+    const workspace = await openWorkspace()
+    const folder = copyOfSample()
+    writeList(
+      folder,
+      Buffer.concat([
+        Buffer.from('\n{"publicationId":"x"\n'),
+        Buffer.from([0xff, 0x0a]),
+        Buffer.from('[]\n'),
+      ]),
+    )
+    expect((await importArchive(importPortsOf(workspace, folder))).refused).toEqual([
+      { line: 2, publicationId: null, reason: expect.stringContaining('not JSON') },
+      { line: 3, publicationId: null, reason: 'not valid UTF-8' },
+      { line: 4, publicationId: null, reason: 'not a JSON object' },
+    ])
+    await expectUntouched(workspace)
+  })
+
+  test.each(['', '\n \n\r\n'])('for a list of nothing: %j', async (text) => {
+    const folder = copyOfSample()
+    writeList(folder, text)
+    expect(await reasonFor(folder)).toBe('manifests.ndjson lists no publication')
+  })
+
+  test('for an id that both ledgers have, and for the same line twice', async () => {
+    const first = oldPublication('v1', '2024-01-01')
+    expect(await reasonFor([first, first])).toBe('publicationId: line 1 has the same one')
+    const second = oldPublication('versioned', '2024-01-02')
+    const text = second.text.replace(String(second.row['publicationId']), String(first.row['publicationId']))
+    const sha256 = sha256Hex(text)
+    const row = { ...second.row, publicationId: first.row['publicationId'], sha256 }
+    expect(await reasonFor([first, { row, text }])).toBe('publicationId: line 1 has the same one')
+  })
+
+  test('for bytes that two publications name', async () => {
+    const first = oldPublication('v1', '2024-01-01')
+    const again = { ...first, row: { ...first.row, publicationId: 'another' } }
+    expect(await reasonFor([first, again])).toContain('names another publicationId')
+  })
+
+  test.each([
+    ['a file that is missing', { file: 'nowhere' }, 'there is no such file'],
+    ['a file outside the folder', { file: '../x' }, 'stays inside the folder'],
+    ['another size', { byteSize: 3 }, 'instead of 3'],
+    ['another digest', { sha256: 'a'.repeat(64) }, 'digest'],
+    ['another day', { asOfDay: '2023-12-31' }, 'names another asOfDay'],
+    ['another schema version', { schemaVersion: 3 }, 'names another schemaVersion'],
+    ['another kind', { kind: 'x' }, 'names another kind'],
+    ['another time', { publishedAt: '2024-01-02T00:02:00.001Z' }, 'names another archivedAt'],
+    ['another window', { windowStart: '2023-01-01T00:00:00Z' }, 'names another windowStart'],
+    ['a time to come', { publishedAt: '2026-03-03T00:00:00Z' }, 'in the future'],
+    ['version 3', { algorithmVersion: 'top-year-v3' }, 'takes top-year-v1, not "top-year-v3"'],
+  ])('for %s', async (_name, changes, reason) => {
+    const publication = oldPublication('v1', '2024-01-01')
+    const folder = writeArchive([publication])
+    writeList(folder, JSON.stringify({ ...publication.row, ...changes }))
+    expect(await reasonFor(folder)).toContain(reason)
+  })
+
+  test.each([
+    ['a byte order mark', (text: string) => `\ufeff${text}`],
+    ['a second document', (text: string) => `${text}{}`],
+    ['no JSON at all', () => 'feed'],
+    ['a list', (text: string) => `[${text}]`],
+    ['an identity that its last key takes back', (text: string) => text.replace(/}$/, ',"kind":"other"}')],
+  ])('for an envelope with %s', async (_name, change) => {
+    const publication = oldPublication('v1', '2024-01-01')
+    const text = change(publication.text)
+    const content = { sha256: sha256Hex(text), byteSize: Buffer.byteLength(text) }
+    expect(await reasonFor([{ row: { ...publication.row, ...content }, text }])).toMatch(
+      /is not UTF-8 JSON|is not a JSON object|names another kind/,
+    )
+  })
+
+  test('into a ledger that has an entry of its own', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    await publishDays(workspace, [AS_OF])
+    const before = await workspace.ledger.read()
+    const objects = readdirSync(join(workspace.objectsPath, 'sha256'))
+    const report = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))
+    expect(report.refused).toEqual([
+      { publicationId: null, line: null, reason: expect.stringContaining('already has entries') },
+    ])
+    expect(await workspace.ledger.read()).toEqual(before)
+    expect(readdirSync(join(workspace.objectsPath, 'sha256'))).toEqual(objects)
+  })
+
+  test('into an archive founded by another import: one more, one less, another ledger', async () => {
+    const three = ['2024-01-01', '2024-01-02'].map((day) => oldPublication('v1', day))
+    three.push(oldPublication('versioned', '2024-01-03'))
+    const workspace = await openWorkspace()
+    await importArchive(importPortsOf(workspace, writeArchive(three)))
+    const before = await workspace.ledger.read()
+    for (const other of [
+      three.slice(1),
+      three.slice(0, 2),
+      [...three, oldPublication('v1', '2024-01-04')],
+      [...three, oldPublication('versioned', '2024-01-04')],
+    ]) {
+      const report = await importArchive(importPortsOf(workspace, writeArchive(other)))
+      expect(report).toMatchObject({ imported: 0, unchanged: 0, refused: [{ line: null }] })
+    }
+    expect(await workspace.ledger.read()).toEqual(before)
+  })
+})
+
+describe('an import ends without a result', () => {
+  test('while a publisher has the lease', async () => {
+    const workspace = await openWorkspace()
+    await workspace.ledger.takeLease({ name: 'a publisher', process: null }, RUN_AT, 600_000, () => false)
+    await expect(importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))).rejects.toMatchObject({
+      code: 'lease_held',
+      detail: expect.stringContaining('a publisher'),
+    })
+    await expectUntouched(workspace)
+  })
+
+  test('when a file changes between its verification and its storing', async () => {
+    const workspace = await openWorkspace()
+    const folder = copyOfSample()
+    const ports = importPortsOf(workspace, folder, {
+      onPublication: (step, count, of) => {
+        if (step === 'verified' && count === of) writeFileSync(join(folder, 'objects/v2-indented'), 'changed')
+      },
+    })
+    await expect(importArchive(ports)).rejects.toMatchObject({
+      code: 'input_unreadable',
+      detail: expect.stringContaining('changed while it was imported'),
+    })
+    expect(await workspace.ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
+  })
+
+  test('when it is told to stop, and the next run does it all', async () => {
+    const workspace = await openWorkspace()
+    const stop = new AbortController()
+    const onPublication = (step: string): void => {
+      if (step === 'stored') stop.abort()
+    }
+    const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, { signal: stop.signal, onPublication })
+    await expect(importArchive(ports)).rejects.toMatchObject({ name: 'AbortError' })
+    expect(await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))).toMatchObject({ imported: 6 })
+  })
+
+  test('when its list is missing', async () => {
+    const workspace = await openWorkspace()
+    const folder = copyOfSample()
+    rmSync(join(folder, 'manifests.ndjson'))
+    await expect(importArchive(importPortsOf(workspace, folder))).rejects.toMatchObject({
+      code: 'input_unreadable',
+    })
+    await expectUntouched(workspace)
+  })
+})

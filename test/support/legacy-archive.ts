@@ -1,0 +1,110 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { archiveFolder } from '../../src/adapters/input/archive-folder.ts'
+import { sha256Hex } from '../../src/domain/digest.ts'
+import { addDays } from '../../src/domain/time.ts'
+import { importArchive } from '../../src/jobs/import-archive.ts'
+import type { ArchiveImportPorts } from '../../src/jobs/import-archive.ts'
+import { AS_OF, RUN_AT, tickingClock } from './workspace.ts'
+import type { Workspace } from './workspace.ts'
+
+/** A bundled older archive: three publications of each version, as odd as JSON allows. */
+export const SAMPLE_ARCHIVE = fileURLToPath(new URL('../fixtures/legacy-archive', import.meta.url))
+
+/** A line of the list, before it is written. */
+export type ListedRow = Record<string, unknown>
+
+/** A publication of an older archive: its line and its bytes. */
+export interface OldPublication {
+  row: ListedRow
+  text: string
+}
+
+/** A valid publication of a day; `changes` are made to its line alone. */
+export function oldPublication(
+  ledger: 'v1' | 'versioned',
+  asOfDay: string,
+  changes: ListedRow = {},
+): OldPublication {
+  const version = ledger === 'v1' ? 1 : 2
+  const end = Date.parse(`${asOfDay}T00:00:00Z`) + 86_400_000
+  const iso = (at: number): string => new Date(at).toISOString()
+  const identity = {
+    schemaVersion: version,
+    kind: 'top-year-publication',
+    publicationId: `top-year-v${version} of ${asOfDay}`,
+    algorithmVersion: `top-year-v${version}`,
+    asOfDay,
+    generatedAt: iso(end + 60_000),
+    windowStart: iso(end - 365 * 86_400_000),
+    windowEnd: iso(end),
+  }
+  const publishedAt = iso(end + 120_000)
+  const text = JSON.stringify({ ...identity, feed: {}, archivedAt: publishedAt })
+  const content = { sha256: sha256Hex(text), byteSize: Buffer.byteLength(text) }
+  const file = `objects/${identity.publicationId}`
+  return { row: { ledger, ...identity, publishedAt, ...content, file, ...changes }, text }
+}
+
+/** Writes publications and their list into a folder of the test's own. */
+export function writeArchive(publications: readonly OldPublication[]): string {
+  const folder = emptyFolder()
+  for (const { row, text } of publications) {
+    const path = join(folder, String(row['file']))
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+  }
+  writeList(folder, publications.map(({ row }) => JSON.stringify(row)).join('\n'))
+  return folder
+}
+
+/** An archive of two days shortly before {@link AS_OF}, one of each ledger: few gaps follow it. */
+export function recentArchive(): string {
+  return writeArchive([
+    oldPublication('v1', addDays(AS_OF, -3)),
+    oldPublication('versioned', addDays(AS_OF, -2)),
+  ])
+}
+
+export function writeList(folder: string, text: string | Buffer): void {
+  writeFileSync(join(folder, 'manifests.ndjson'), text)
+}
+
+/** A copy of the bundled archive that a test may damage. */
+export function copyOfSample(): string {
+  const folder = emptyFolder()
+  cpSync(SAMPLE_ARCHIVE, folder, { recursive: true })
+  return folder
+}
+
+export function importPortsOf(
+  workspace: Workspace,
+  folder: string,
+  changes: Partial<ArchiveImportPorts> = {},
+): ArchiveImportPorts {
+  return {
+    ...workspace,
+    folder: archiveFolder(folder),
+    clock: tickingClock(RUN_AT - 60_000),
+    holder: { name: 'the importer', process: null },
+    isDead: () => false,
+    onProgress: () => undefined,
+    onPublication: () => undefined,
+    signal: new AbortController().signal,
+    ...changes,
+  }
+}
+
+export async function importSample(workspace: Workspace): Promise<void> {
+  const { refused } = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))
+  if (refused.length > 0) throw new Error(`the sample was refused: ${JSON.stringify(refused)}`)
+}
+
+function emptyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'dash-archive-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
