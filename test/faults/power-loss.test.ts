@@ -10,6 +10,7 @@ import { inLanes, preparedFolder, withCopy } from '../support/data-folders.ts'
 import type { PreparedFolder } from '../support/data-folders.ts'
 import { recordOperations } from '../support/file-operations.ts'
 import type { FileOperation } from '../support/file-operations.ts'
+import { seeded } from '../support/kills.ts'
 import { storiesOf } from '../support/ndjson.ts'
 import { fingerprintOf, materialise, PowerLossDisk, stateOf } from '../support/power-loss.ts'
 import type { DiskState, PossibleState } from '../support/power-loss.ts'
@@ -26,15 +27,6 @@ interface Recording {
   operations: FileOperation[]
   possible: number
   states: PossibleState[]
-}
-
-/** A small generator of numbers from 0 to below 1, the same for the same seed. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
 }
 
 /** Records a run on a copy of a folder, and checks the model: at its end it must show what the real folder holds. */
