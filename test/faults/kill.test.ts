@@ -73,7 +73,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
   const folder = temporaryFolder()
   const data = join(folder, 'data')
   const random = seeded(1)
-  const rounds = LONG ? 40 : 6
+  const rounds = LONG ? 40 : 4
   const acknowledged: string[] = []
   const ends: (number | null)[] = []
   const undisturbed = await durationOf(async () => {
@@ -86,7 +86,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
       const file = join(folder, `${name}.ndjson`)
       writeFileSync(file, storiesOf(day, FILE_ROWS).replaceAll('"sourceId":"', `"sourceId":"${name}-`))
       const child = startDash(['import', 'signals', file, '--data-dir', data])
-      return { name, child, killed: killAtRandom(child, random, 3 * undisturbed) }
+      return { name, child, killed: killAtRandom(child, random, 2 * undisturbed) }
     })
     for (const { name, child, killed } of runs) {
       const code = await exitOf(child)
@@ -124,7 +124,7 @@ const PUBLISH_AT = `
   process.exit()`
 
 test('two publishers killed at random moments lose no day they acknowledged', SLOW, async () => {
-  const days = LONG ? 30 : 4
+  const days = LONG ? 30 : 3
   const last = lastCompleteDay(Date.now())
   const data = join(temporaryFolder(), 'data')
   const first = addDays(last, 1 - days)
@@ -142,7 +142,7 @@ test('two publishers killed at random moments lose no day they acknowledged', SL
       const publishers = [0, 1].map(() => startScript(PUBLISH_AT, [data, String(ago)]))
       const answers = await Promise.all(
         publishers.map(async (publisher) => {
-          const killed = killAtRandom({ kill: () => (publisher.kill(), true) }, random, 3 * undisturbed)
+          const killed = killAtRandom({ kill: () => (publisher.kill(), true) }, random, 2 * undisturbed)
           const outcome = (await publisher.line()) ?? 'killed'
           await killed
           await publisher.ended

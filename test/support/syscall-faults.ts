@@ -50,7 +50,7 @@ export async function listSyscalls(args: readonly string[], folder: string): Pro
 /**
  * Runs the program with one system call killed or failed. Some calls are also used by the runtime to wake its own
  * threads, so that their number is not the same in every run: then the run is made again, on a folder made anew, with
- * the number it had in the run that missed.
+ * the number it has in another run.
  *
  * @param freshFolder makes the folder as it was before each run
  */
@@ -60,21 +60,25 @@ export async function strike(
   { point, fault }: { point: SyscallPoint; fault: SyscallFault },
   freshFolder: () => void,
 ): Promise<Struck> {
+  const how = fault === 'KILL' ? [] : QUICK
+  const run = async (options: readonly string[]): Promise<{ run: Finished; points: SyscallPoint[] }> => {
+    freshFolder()
+    const { run: finished, log } = await traced(args, [point.call], [...how, ...options])
+    return { run: finished, points: pointsOf(log, folder).filter(({ call }) => call === point.call) }
+  }
+  const what = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
   let { nth } = point
   for (let tries = 1; ; tries += 1) {
-    freshFolder()
-    const what = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
-    const injection = ['-e', `inject=${point.call}:${what}:when=${nth}`]
-    const { run, log } = await traced(args, [point.call], [...(fault === 'KILL' ? [] : QUICK), ...injection])
-    const points = pointsOf(log, folder).filter(({ call }) => call === point.call)
-    const hit = points.find((each) => each.nth === nth)
-    const fired = hit?.place === point.place && (fault !== 'KILL' || run.code === null)
-    if (fired || tries === STRIKE_TRIES) return { fired, run }
+    const struck = await run(['-e', `inject=${point.call}:${what}:when=${nth}`])
+    const hit = struck.points.find((each) => each.nth === nth)
+    const fired = hit?.place === point.place && (fault !== 'KILL' || struck.run.code === null)
+    if (fired || tries === STRIKE_TRIES) return { fired, run: struck.run }
+    const { points } = await run([])
     nth = points.find(({ place }) => place === point.place)?.nth ?? nth
   }
 }
 
-const STRIKE_TRIES = 40
+const STRIKE_TRIES = 25
 
 const OUTSIDE = 'outside'
 
