@@ -1,142 +1,19 @@
-import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { addDays, startOfDay } from '../../src/domain/time.ts'
+import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay, windowEnding } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import { builtModule, startScript } from '../adapters/built-modules.ts'
 import { audit } from '../support/archive-audit.ts'
-import { dash, exitOf, PROGRAM, startDash, temporaryFolder } from '../support/dash.ts'
+import { LONG, tally, tell } from '../support/attack.ts'
+import { dash, exitOf, startDash, temporaryFolder } from '../support/dash.ts'
+import { durationOf, killAtRandom, seeded } from '../support/kills.ts'
 import { storiesOf } from '../support/ndjson.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
-/**
- * The system calls by which a publish changes what is on disk, but for `write`, by which the runtime also wakes its own
- * threads, so that its count is not the same in every run; objects are written between two of these.
- */
-const CALLS = 'pwrite64,fsync,fdatasync,ftruncate,link,unlink,mkdir'
-
-async function preparedFolder(): Promise<{ folder: string; day: string }> {
-  const day = lastCompleteDay(Date.now())
-  const folder = join(temporaryFolder(), 'data')
-  const imported = await dash(['import', 'signals', '-', '--data-dir', folder], {
-    stdin: storiesOf(day, 200),
-  })
-  expect(imported.code).toBe(0)
-  return { folder, day }
-}
-
-/** One moment of a publish: the nth call of a kind on the main thread, where all its file writes happen. */
-interface Moment {
-  call: string
-  nth: number
-  line: string
-}
-
-function traced(folder: string, options: string[]) {
-  const args = ['-qq', '-y', '-e', `trace=${CALLS}`, ...options, process.execPath, PROGRAM]
-  return spawnSync('strace', [...args, 'publish-year', '--once', '--json', '--data-dir', folder], {
-    encoding: 'utf8',
-    env: { PATH: process.env['PATH'] },
-  })
-}
-
-/** Consecutive moments at one place with one outcome. */
-interface Step {
-  place: string
-  calls: number
-  stood: string
-}
-
-function noteStep(table: Step[], place: string, stood: string): void {
-  const last = table.at(-1)
-  if (last?.place === place && last.stood === stood) last.calls += 1
-  else table.push({ place, calls: 1, stood })
-}
-
-function placeOf(line: string): string {
-  if (line.includes('/objects/heads')) return 'head'
-  if (line.includes('/objects')) return 'object'
-  return line.includes('/feed.db') ? 'feed' : 'ledger'
-}
-
-/** Every call of a whole publish that touches the data folder, from strace's own log. */
-function momentsOf(folder: string): Moment[] {
-  const log = join(temporaryFolder(), 'strace.log')
-  const run = traced(folder, ['-o', log])
-  expect(JSON.parse(run.stdout)).toMatchObject({ outcome: 'published' })
-  const counts = new Map<string, number>()
-  return readFileSync(log, 'utf8')
-    .split('\n')
-    .flatMap((line): Moment[] => {
-      const call = /^(\w+)\(/.exec(line)?.[1]
-      if (call === undefined) return []
-      const nth = (counts.get(call) ?? 0) + 1
-      counts.set(call, nth)
-      return line.includes(folder)
-        ? [{ call, nth, line: line.replaceAll(folder, '<data>').slice(0, 100) }]
-        : []
-    })
-}
-
-test('a publish killed at any of its system calls leaves a sound archive, and the next run publishes', async () => {
-  const { folder, day } = await preparedFolder()
-  const rehearsal = `${folder}-rehearsal`
-  cpSync(folder, rehearsal, { recursive: true })
-  const moments = momentsOf(rehearsal)
-  expect(moments.length).toBeGreaterThan(25)
-  const table: Step[] = []
-  for (const [number, { call, nth, line }] of moments.entries()) {
-    const copy = `${folder}-${number}`
-    cpSync(folder, copy, { recursive: true })
-    const killed = traced(copy, ['-o', '/dev/null', '-e', `inject=${call}:signal=KILL:when=${nth}`])
-    const where = `${call} ${nth}: ${line}`
-    expect(killed.signal ?? killed.status, where).toBe('SIGKILL')
-    const after = await audit(copy, day)
-    expect(after, where).toMatchObject({ sound: true, gaps: [] })
-    if (killed.stdout !== '') expect(after.publications, `acknowledged: ${where}`).toEqual([day])
-    noteStep(table, placeOf(line), after.publications.length === 1 ? 'published' : 'nothing published')
-    const next = await dash(['publish-year', '--once', '--json', '--data-dir', copy])
-    const { outcome } = JSON.parse(next.stdout) as PublishReport
-    expect([next.code, outcome], where).toEqual([
-      0,
-      after.publications.length === 1 ? 'already-published' : 'published',
-    ])
-    expect(await audit(copy, day), where).toMatchObject({ sound: true, publications: [day], gaps: [] })
-  }
-  const lines = table.map(({ place, calls, stood }) => `  ${place}: ${calls} calls, afterwards ${stood}`)
-  process.stdout.write(`kill -9 at each of ${moments.length} system calls, in order:\n${lines.join('\n')}\n`)
-  expect(new Set(table.map(({ stood }) => stood))).toEqual(new Set(['nothing published', 'published']))
-})
-
-test('three publishes killed in their work spend the day’s attempts: the fourth run records a gap', async () => {
-  const { folder, day } = await preparedFolder()
-  // The first fsync of an object comes after the attempt was counted and before the commit.
-  const rehearsal = `${folder}-rehearsal`
-  cpSync(folder, rehearsal, { recursive: true })
-  const moment = momentsOf(rehearsal).find(({ call, line }) => call === 'fsync' && line.includes('.writing-'))
-  expect(moment).toBeDefined()
-  for (let attempt = 1; attempt <= 3; attempt += 1) {
-    // A run that finds a first attempt spent meets the same calls again, so the same moment kills it.
-    traced(folder, ['-o', '/dev/null', '-e', `inject=fsync:signal=KILL:when=${moment?.nth}`])
-    expect(await audit(folder, day)).toMatchObject({ sound: true, publications: [], attempts: attempt })
-  }
-  const fourth = await dash(['publish-year', '--once', '--json', '--data-dir', folder])
-  expect([fourth.code, JSON.parse(fourth.stdout)]).toMatchObject([3, { outcome: 'gap', attempt: 3 }])
-  expect(await audit(folder, day)).toMatchObject({ sound: true, publications: [], gaps: [day] })
-})
-
-test('twenty publishers started together have one winner', async () => {
-  const { folder, day } = await preparedFolder()
-  const runs = await Promise.all(
-    Array.from({ length: 20 }, () => dash(['publish-year', '--once', '--json', '--data-dir', folder])),
-  )
-  const outcomes = runs.map(({ code, stdout }) =>
-    code !== 0 ? `exit ${code}` : (JSON.parse(stdout) as PublishReport).outcome,
-  )
-  expect(outcomes.filter((outcome) => outcome === 'published')).toHaveLength(1)
-  for (const outcome of outcomes) expect(['published', 'already-published', 'exit 75']).toContain(outcome)
-  expect(await audit(folder, day)).toMatchObject({ sound: true, publications: [day], gaps: [], attempts: 1 })
-})
+const SLOW = { timeout: 3_600_000 }
 
 test('an import killed at any moment loses nothing that a second import does not bring', async () => {
   const day = lastCompleteDay(Date.now())
@@ -171,4 +48,128 @@ test('an import killed at any moment loses nothing that a second import does not
     replaced: 0,
   })
   expect((await reopenWorkspace(data).feed.readWindow(windowEnding(day))).events).toHaveLength(40_000)
+})
+
+/** Rows of a file, more than one batch of 5,000. */
+const FILE_ROWS = 6_000
+
+/** Which files are stored, and how many rows of each. */
+async function storedRows(data: string, day: Day): Promise<Map<string, number>> {
+  const workspace = reopenWorkspace(data)
+  try {
+    const rows = new Map<string, number>()
+    for (const { sourceId } of (await workspace.feed.readWindow(windowEnding(day))).events) {
+      const file = sourceId.slice(0, sourceId.lastIndexOf('-'))
+      rows.set(file, (rows.get(file) ?? 0) + 1)
+    }
+    return rows
+  } finally {
+    workspace.close()
+  }
+}
+
+test('two importers killed at random moments lose nothing they acknowledged', SLOW, async () => {
+  const day = lastCompleteDay(Date.now())
+  const folder = temporaryFolder()
+  const data = join(folder, 'data')
+  const random = seeded(1)
+  const rounds = LONG ? 40 : 4
+  const acknowledged: string[] = []
+  const ends: (number | null)[] = []
+  const undisturbed = await durationOf(async () => {
+    const stdin = storiesOf(day, FILE_ROWS).replaceAll('"sourceId":"', '"sourceId":"first-')
+    expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
+  })
+  for (let round = 0; round < rounds; round += 1) {
+    const files = ['left', 'right'].map((writer) => `${writer}-${round}`)
+    const runs = files.map((name) => {
+      const file = join(folder, `${name}.ndjson`)
+      writeFileSync(file, storiesOf(day, FILE_ROWS).replaceAll('"sourceId":"', `"sourceId":"${name}-`))
+      const child = startDash(['import', 'signals', file, '--data-dir', data])
+      return { name, child, killed: killAtRandom(child, random, 2 * undisturbed) }
+    })
+    for (const { name, child, killed } of runs) {
+      const code = await exitOf(child)
+      ends.push(code)
+      await killed
+      if (code === 0) acknowledged.push(name)
+    }
+    const rows = await storedRows(data, day)
+    for (const name of acknowledged) expect(rows.get(name), name).toBe(FILE_ROWS)
+    for (const [name, count] of rows) expect([5_000, FILE_ROWS], name).toContain(count)
+  }
+  const last = join(folder, 'left-0.ndjson')
+  expect((await dash(['import', 'signals', last, '--data-dir', data])).code).toBe(0)
+  tell(`two importers, ${rounds} rounds of kill -9`, {
+    'exit codes (null: killed)': tally(ends),
+    acknowledged: acknowledged.length,
+    'acknowledged and lost': 0,
+  })
+  expect(new Set(ends)).toEqual(new Set([0, null]))
+})
+
+/** `dash publish-year --once --json` at another time: `process.argv` holds the data folder and how long ago. */
+const PUBLISH_AT = `
+  import { readConfig } from '${builtModule('cli/config.js')}'
+  import { openStores, publishPorts } from '${builtModule('cli/wire.js')}'
+  import { publishYear } from '${builtModule('jobs/publish-year.js')}'
+  const [, dataDir, ago] = process.argv
+  const config = readConfig({ dataDir }, {}, '/')
+  const stores = openStores(config, 'batch')
+  const { ports } = publishPorts(stores, config, () => Date.now() - Number(ago), () => undefined)
+  const signal = new AbortController().signal
+  const options = { once: true, dryRun: false, retryDelayMs: 0, signal }
+  const outcome = await publishYear(ports, options).then(({ report }) => report.outcome, (error) => error.code)
+  console.log(outcome)
+  process.exit()`
+
+test('two publishers killed at random moments lose no day they acknowledged', SLOW, async () => {
+  const days = LONG ? 30 : 3
+  const last = lastCompleteDay(Date.now())
+  const data = join(temporaryFolder(), 'data')
+  const first = addDays(last, 1 - days)
+  const undisturbed = await durationOf(async () => {
+    const stdin = storiesOf(first, 200)
+    expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
+  })
+  const random = seeded(2)
+  const acknowledged: Day[] = []
+  const outcomes: string[] = []
+  for (let index = 0; index < days; index += 1) {
+    const day = addDays(first, index)
+    const ago = startOfDay(last) - startOfDay(day)
+    for (let settled = false; !settled;) {
+      const publishers = [0, 1].map(() => startScript(PUBLISH_AT, [data, String(ago)]))
+      const answers = await Promise.all(
+        publishers.map(async (publisher) => {
+          const killed = killAtRandom({ kill: () => (publisher.kill(), true) }, random, 2 * undisturbed)
+          const outcome = (await publisher.line()) ?? 'killed'
+          await killed
+          await publisher.ended
+          return outcome
+        }),
+      )
+      outcomes.push(...answers)
+      if (answers.includes('published')) acknowledged.push(day)
+      expect(answers.filter((answer) => answer === 'published').length, day).toBeLessThan(2)
+      const standing = await audit(data, day)
+      expect(standing.sound, standing.why).toBe(true)
+      for (const each of acknowledged) expect(standing.publications, day).toContain(each)
+      settled = standing.publications.includes(day) || standing.gaps.includes(day)
+    }
+  }
+  const after = await audit(data, last)
+  expect([...after.publications, ...after.gaps].sort()).toEqual(
+    Array.from({ length: days }, (_, index) => addDays(first, index)),
+  )
+  tell(`two publishers, ${days} days, kill -9`, {
+    runs: outcomes.length,
+    outcomes: tally(outcomes),
+    'days published': after.publications.length,
+    'days that became gaps': after.gaps.length,
+    'acknowledged and lost': 0,
+  })
+  const next = await dash(['publish-year', '--once', '--json', '--data-dir', data])
+  expect([0, 3]).toContain(next.code)
+  expect(['already-published', 'gap']).toContain((JSON.parse(next.stdout) as PublishReport).outcome)
 })

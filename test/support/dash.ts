@@ -24,6 +24,8 @@ export interface RunOptions {
   boundByModes?: boolean
   /** Where standard error goes instead of to the test. */
   stderrFile?: string
+  /** A command that runs the program, `strace …`. */
+  under?: readonly string[]
 }
 
 /** What makes a root process one that file modes bind, as they bind everybody else. */
@@ -43,10 +45,10 @@ export function temporaryFolder(): string {
 /** Starts the program with nothing of this process's environment but the path. */
 export function startDash(
   args: readonly string[],
-  { env = {}, cwd, boundByModes = false, stderrFile }: RunOptions = {},
+  { env = {}, cwd, boundByModes = false, stderrFile, under = [] }: RunOptions = {},
 ): ChildProcess {
   const prefix = boundByModes && process.getuid?.() === 0 ? BOUND_BY_MODES : []
-  const [command = process.execPath, ...rest] = [...prefix, process.execPath, PROGRAM, ...args]
+  const [command = process.execPath, ...rest] = [...prefix, ...under, process.execPath, PROGRAM, ...args]
   const child = spawn(command, rest, {
     cwd: cwd ?? tmpdir(),
     stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],

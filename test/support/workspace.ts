@@ -28,6 +28,8 @@ export interface Workspace {
   feed: FeedStore
   archive: Archive
   year: YearReader
+  /** Closes the connections before the test ends, which closes them anyway. */
+  close: () => void
 }
 
 /** Ten minutes past the midnight after this day is when the tests publish it. */
@@ -61,10 +63,11 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     })
   const ledgerDatabase = open(ledgerPath, 'ledger')
   const feedDatabase = open(feedPath, 'feed')
-  onTestFinished(() => {
+  const close = (): void => {
     ledgerDatabase.close()
     feedDatabase.close()
-  })
+  }
+  onTestFinished(close)
   const ledger = libsqlLedger(ledgerDatabase, fileClock)
   const archive = fileArchive(objectsPath, fileClock)
   const feed = libsqlFeed(feedDatabase)
@@ -77,6 +80,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     feed,
     archive,
     year: yearReader(ledger, archive),
+    close,
   }
 }
 

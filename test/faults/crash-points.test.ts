@@ -1,0 +1,160 @@
+import { cpSync, rmSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import { audit } from '../support/archive-audit.ts'
+import type { Standing } from '../support/archive-audit.ts'
+import { LANES, LONG, tally, tell } from '../support/attack.ts'
+import { dash } from '../support/dash.ts'
+import { inLanes, preparedFolder, withCopy } from '../support/data-folders.ts'
+import type { PreparedFolder } from '../support/data-folders.ts'
+import { listSyscalls, strike, SYSCALL_FAULTS } from '../support/syscall-faults.ts'
+import type { SyscallFault, SyscallPoint } from '../support/syscall-faults.ts'
+
+const publishIn = (folder: string): string[] => ['publish-year', '--once', '--json', '--data-dir', folder]
+
+interface Attack {
+  point: SyscallPoint
+  fault: SyscallFault
+}
+
+/** What came of one publish struck by one fault, and of the run after it. */
+interface Outcome {
+  attack: Attack
+  fired: boolean
+  /** null: ended by a signal. */
+  code: number | null
+  acknowledged: boolean
+  after: Standing
+  nextCode: number | null
+  nextOutcome: string
+  afterNext: Standing
+}
+
+/**
+ * Every point with every fault, or in the short form one of so many of them.
+ *
+ * @param stride not divisible by the number of faults, so that all of them come in turn
+ */
+function attacksOn(points: readonly SyscallPoint[], stride: number): Attack[] {
+  const all = points.flatMap((point) => SYSCALL_FAULTS.map((fault) => ({ point, fault })))
+  return LONG ? all : all.filter((_attack, index) => index % stride === 0)
+}
+
+function reportOf(stdout: string): Partial<PublishReport> {
+  return stdout === '' ? {} : (JSON.parse(stdout) as PublishReport)
+}
+
+async function suffer({ folder, day }: PreparedFolder, attack: Attack, number: number): Promise<Outcome> {
+  return withCopy(folder, `struck-${number}`, async (copy) => {
+    const freshFolder = (): void => {
+      rmSync(copy, { recursive: true, force: true })
+      cpSync(folder, copy, { recursive: true })
+    }
+    const { fired, run } = await strike(publishIn(copy), copy, attack, freshFolder)
+    // Proving a ledger rolls back what a crash left in its journal; the next run is to find it as it was left.
+    const after = await withCopy(copy, 'audited', (audited) => audit(audited, day))
+    const next = await dash(publishIn(copy))
+    return {
+      attack,
+      fired,
+      code: run.code,
+      acknowledged: ['published', 'already-published'].includes(reportOf(run.stdout).outcome ?? ''),
+      after,
+      nextCode: next.code,
+      nextOutcome: reportOf(next.stdout).outcome ?? next.stderr,
+      afterNext: await audit(copy, day),
+    }
+  })
+}
+
+/** What no fault may do to a publish; each breach as a sentence. */
+function breachesOf(outcome: Outcome, { day, earlier }: PreparedFolder): string[] {
+  const { attack, fired, code, acknowledged, after, afterNext, nextCode, nextOutcome } = outcome
+  const { call, nth, place } = attack.point
+  const published = after.publications.includes(day)
+  const rules: [boolean, string][] = [
+    [fired, 'the fault did not strike'],
+    [after.sound, `the archive is not sound: ${after.why}`],
+    [earlier.every((each) => after.publications.includes(each)), 'an earlier publication is lost'],
+    [!acknowledged || published, 'an acknowledged publication is lost'],
+    [code !== 0 || acknowledged, 'the run ended well and acknowledged nothing'],
+    [code !== 70, 'the run ended with an internal error'],
+    [code !== null || attack.fault === 'KILL', 'the run was aborted'],
+    [after.gaps.length === 0, 'a day became a gap'],
+    [nextCode === 0, `the next run ended with ${nextCode}: ${nextOutcome}`],
+    [nextOutcome === (published ? 'already-published' : 'published'), `the next run said ${nextOutcome}`],
+    [afterNext.sound, `the archive is not sound after the next run: ${afterNext.why}`],
+    [afterNext.publications.join() === [...earlier, day].join(), 'the next run left other publications'],
+  ]
+  return rules.flatMap(([holds, breach]) =>
+    holds ? [] : [`${attack.fault} at ${call} ${nth} (${place}), exit ${code}: ${breach}`],
+  )
+}
+
+async function attackAll(title: string, prepared: PreparedFolder, stride: number): Promise<string[]> {
+  const points = await withCopy(prepared.folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))
+  const attacks = attacksOn(points, stride)
+  const outcomes = await inLanes(attacks, LANES, (attack, number) => suffer(prepared, attack, number))
+  const breaches = outcomes.flatMap((outcome) => breachesOf(outcome, prepared))
+  const count = (holds: (outcome: Outcome) => boolean): number => outcomes.filter(holds).length
+  tell(`${title}: faults at the system calls of a publish`, {
+    'system calls on the data folder': `${points.length}, of ${new Set(points.map(({ call }) => call)).size} kinds`,
+    'of them changing it': points.filter(({ changes }) => changes).length,
+    'faults injected': `${attacks.length}: ${tally(attacks.map(({ fault }) => fault))}`,
+    'faults that struck': count(({ fired }) => fired),
+    'exit codes (null: killed)': tally(outcomes.map(({ code }) => code)),
+    acknowledged: count(({ acknowledged }) => acknowledged),
+    'acknowledged and lost': count(
+      ({ acknowledged, after }) => acknowledged && !after.publications.includes(prepared.day),
+    ),
+    'published without acknowledgement': count(
+      ({ acknowledged, after }) => !acknowledged && after.publications.includes(prepared.day),
+    ),
+    'attempts spent (0 or 1)': tally(outcomes.map(({ after }) => after.attempts)),
+    'orphan objects left': outcomes.reduce((sum, { after }) => sum + after.orphans, 0),
+    'temporary files left': outcomes.reduce((sum, { after }) => sum + after.unfinished, 0),
+    'archives not sound': count(({ after, afterNext }) => !after.sound || !afterNext.sound),
+    'next runs that published': count(({ nextOutcome }) => nextOutcome === 'published'),
+    'next runs that found it published': count(({ nextOutcome }) => nextOutcome === 'already-published'),
+    breaches: breaches.length,
+  })
+  return breaches
+}
+
+describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', () => {
+  test('leaves a sound archive and loses nothing, on a new data folder', { timeout: 3_600_000 }, async () => {
+    expect(await attackAll('new data folder', await preparedFolder(), 41)).toEqual([])
+  })
+
+  test('leaves a sound archive and loses nothing, after earlier days', { timeout: 3_600_000 }, async () => {
+    expect(await attackAll('after two earlier days', await preparedFolder(2), 23)).toEqual([])
+  })
+})
+
+/** The moment after the attempt was counted and before the commit: the object's own fsync. */
+const OBJECT_FSYNC = '/objects/sha256/xx/.writing'
+
+test.each(SYSCALL_FAULTS)('three attempts spent by %s make a gap that nothing ever fills', async (fault) => {
+  const { folder, day, earlier } = await preparedFolder(1)
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    const points = await withCopy(folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))
+    const point = points.find(({ call, place }) => call === 'fsync' && place === OBJECT_FSYNC)
+    if (!point) throw new Error('the publish has no fsync of its object')
+    const { fired, run } = await strike(publishIn(folder), folder, { point, fault }, () => undefined)
+    expect(fired).toBe(true)
+    // The run that spends the third attempt records the gap itself, unless it is killed.
+    const isGap = attempt === 3 && fault !== 'KILL'
+    expect(run.code, run.stderr).toBe(fault === 'KILL' ? null : isGap ? 3 : 74)
+    expect(await audit(folder, day)).toMatchObject({
+      sound: true,
+      publications: earlier,
+      gaps: isGap ? [day] : [],
+      attempts: attempt,
+    })
+  }
+  for (let later = 0; later < 3; later += 1) {
+    const run = await dash(publishIn(folder))
+    expect([run.code, reportOf(run.stdout)]).toMatchObject([3, { outcome: 'gap', attempt: 3 }])
+    expect(await audit(folder, day)).toMatchObject({ sound: true, publications: earlier, gaps: [day] })
+  }
+})

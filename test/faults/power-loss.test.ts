@@ -1,0 +1,160 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { windowEnding } from '../../src/domain/year/window.ts'
+import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import { audit } from '../support/archive-audit.ts'
+import { LANES, LONG, tally, tell } from '../support/attack.ts'
+import { temporaryFolder } from '../support/dash.ts'
+import { inLanes, preparedFolder, withCopy } from '../support/data-folders.ts'
+import type { PreparedFolder } from '../support/data-folders.ts'
+import { recordOperations } from '../support/file-operations.ts'
+import type { FileOperation } from '../support/file-operations.ts'
+import { seeded } from '../support/kills.ts'
+import { storiesOf } from '../support/ndjson.ts'
+import { fingerprintOf, materialise, PowerLossDisk, stateOf } from '../support/power-loss.ts'
+import type { DiskState, PossibleState } from '../support/power-loss.ts'
+import { publish, publishPortsOf, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
+
+/** Random states at each moment, beside the systematic ones. */
+const RANDOM_STATES = LONG ? 24 : 2
+
+/** In the short form one of so many of the states that are not about names. */
+const STRIDE = LONG ? 1 : 12
+
+/** A run recorded, and every state a power loss during or after it could leave. */
+interface Recording {
+  operations: FileOperation[]
+  possible: number
+  states: PossibleState[]
+}
+
+/** Records a run on a copy of a folder, and checks the model: at its end it must show what the real folder holds. */
+async function record(folder: string, argsFor: (copy: string) => string[]): Promise<Recording> {
+  return withCopy(folder, 'recorded', async (copy) => {
+    const disk = new PowerLossDisk(copy)
+    const operations = await recordOperations(argsFor(copy), copy)
+    const random = seeded(20_260_301)
+    const distinct = new Map<string, PossibleState>()
+    let possible = 0
+    for (const [index, operation] of operations.entries()) {
+      disk.apply(operation)
+      for (const each of disk.possibleStates(index + 1, random, RANDOM_STATES)) {
+        possible += 1
+        const key = `${each.said === '' ? 'silent' : 'said'} ${fingerprintOf(each.state)}`
+        if (!distinct.has(key)) distinct.set(key, each)
+      }
+    }
+    expect(fingerprintOf(disk.visible())).toBe(fingerprintOf(stateOf(copy)))
+    return { operations, possible, states: [...distinct.values()] }
+  })
+}
+
+/** The states that are tried: in the short form every one about names or after the answer, and a few of the others. */
+function chosen(states: readonly PossibleState[]): PossibleState[] {
+  return states.filter(({ how, said }, index) => said !== '' || how.includes('name') || index % STRIDE === 0)
+}
+
+async function onDisk<T>(state: DiskState, name: string, work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = join(temporaryFolder(), name)
+  materialise(state, folder)
+  try {
+    return await work(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function tellOf(title: string, recording: Recording, tried: number, breaches: readonly string[][]): void {
+  const { operations, possible, states } = recording
+  tell(`${title}: power lost after each of its file operations`, {
+    'file operations': `${operations.length}: ${tally(operations.map((each) => each.do))}`,
+    'possible states': possible,
+    'distinct states': states.length,
+    'states tried': tried,
+    'states with a breach': breaches.filter((each) => each.length > 0).length,
+    breaches: tally(breaches.flat().map((each) => each.replace(/^after \d+ .*?: /, ''))) || 'none',
+  })
+}
+
+async function publishBreaches(
+  { day, earlier }: PreparedFolder,
+  { after, how, said, state }: PossibleState,
+): Promise<string[]> {
+  const acknowledged = said !== '' && (JSON.parse(said) as PublishReport).outcome === 'published'
+  const found = await onDisk(state, 'found', (folder) => audit(folder, day))
+  const { next, last } = await onDisk(state, 'continued', async (folder) => {
+    const workspace = reopenWorkspace(folder)
+    try {
+      // The machine was started anew: whoever held the lease is dead.
+      const ports = publishPortsOf(workspace, { clock: Date.now, isDead: () => true })
+      const outcome = await publish(ports).then(({ report }) => report.outcome, String)
+      return { next: outcome, last: await audit(folder, day) }
+    } finally {
+      workspace.close()
+    }
+  })
+  const rules: [boolean, string][] = [
+    [found.sound, `the archive is not sound: ${found.why}`],
+    [!found.sound || earlier.every((each) => found.publications.includes(each)), 'an earlier day is lost'],
+    [!acknowledged || found.publications.includes(day), 'an acknowledged publication is lost'],
+    [['published', 'already-published'].includes(next), `the next attempt: ${next}`],
+    [last.publications.join() === [...earlier, day].join(), 'the next attempt left other publications'],
+  ]
+  return rules.flatMap(([holds, breach]) => (holds ? [] : [`after ${after} operations, ${how}: ${breach}`]))
+}
+
+const SLOW = { timeout: 3_600_000 }
+
+test.each([
+  ['on a new data folder', 0],
+  ['after two earlier days', 2],
+])('a publish %s survives a power loss at any moment', SLOW, async (title, earlierDays) => {
+  const prepared = await preparedFolder(earlierDays, 20)
+  const args = (folder: string): string[] => ['publish-year', '--once', '--json', '--data-dir', folder]
+  const recording = await record(prepared.folder, args)
+  expect(recording.operations.filter((each) => each.do === 'say')).toHaveLength(1)
+  const tried = chosen(recording.states)
+  const breaches = await inLanes(tried, LANES, (state) => publishBreaches(prepared, state))
+  tellOf(`a publish ${title}`, recording, tried.length, breaches)
+  expect(breaches.flat()).toEqual([])
+})
+
+async function importBreaches(
+  { day }: PreparedFolder,
+  { after, how, said, state }: PossibleState,
+): Promise<string[]> {
+  return onDisk(state, 'found', async (folder) => {
+    const workspace = reopenWorkspace(folder)
+    const count = async (): Promise<number> =>
+      (await workspace.feed.readWindow(windowEnding(day))).events.length
+    try {
+      const found = await count()
+      const { inserted } = await workspace.feed.importSignals(sampleSignals(day))
+      const rules: [boolean, string][] = [
+        [found === 20 || found === 60, 'half of an import is stored'],
+        [said === '' || found === 60, 'an acknowledged import is lost'],
+        [(await count()) === found + inserted && inserted === 9, 'the next import does not store'],
+      ]
+      return rules.flatMap(([holds, breach]) =>
+        holds ? [] : [`after ${after} operations, ${how}: ${breach}`],
+      )
+    } catch (error) {
+      return [`after ${after} operations, ${how}: the feed cannot be used: ${String(error)}`]
+    } finally {
+      workspace.close()
+    }
+  })
+}
+
+test('an import survives a power loss at any moment', SLOW, async () => {
+  const prepared = await preparedFolder(0, 20)
+  const file = join(temporaryFolder(), 'signals.ndjson')
+  writeFileSync(file, storiesOf(prepared.day, 60))
+  const args = (folder: string): string[] => ['import', 'signals', file, '--json', '--data-dir', folder]
+  const recording = await record(prepared.folder, args)
+  const tried = chosen(recording.states)
+  const breaches = await inLanes(tried, LANES, (state) => importBreaches(prepared, state))
+  tellOf('an import', recording, tried.length, breaches)
+  expect(breaches.flat()).toEqual([])
+})
