@@ -209,7 +209,9 @@ class PublishRun {
   }
 
   async #attempt(proved: ProvedLedger, attempt: number, token: string): Promise<PublishResult> {
-    const { ledger, clock } = this.#ports
+    const { ledger, archive, clock } = this.#ports
+    // A store that would take no object must not cost an attempt.
+    await archive.prepare()
     if (!(await ledger.countAttempt(this.#asOfDay, attempt, clock(), token)))
       throw appendFailure('lease-lost')
     const tried: { sealed: SealedYear | null } = { sealed: null }
