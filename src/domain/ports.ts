@@ -138,7 +138,7 @@ export interface Ledger {
 /** Both ledgers and the head, read and proved together. */
 export interface YearReader {
   /** @throws Refusal `storage_damaged` naming the first thing that cannot be right */
-  read(): Promise<{ proved: ProvedLedger; head: Head | null }>
+  read(): Promise<{ proved: ProvedLedger; contents: LedgerContents; head: Head | null }>
 }
 
 /** The ledger as an auditor reads it: strictly read-only, damaged rows told one by one. */
