@@ -42,7 +42,7 @@ function verify(
 }
 
 /** The ledgers of an archive as our own copy of them. */
-function ownLedger({ rows, legacy }: LedgerContents): AuditedContents {
+function ownLedger({ rows, legacy }: Pick<LedgerContents, 'rows' | 'legacy'>): AuditedContents {
   return { rows: rows.map((row) => ({ row })), legacy: legacy.map((row) => ({ row })), founding: null }
 }
 
@@ -128,7 +128,11 @@ describe('a sound host', () => {
   })
 
   test('with an empty archive is sound', async () => {
-    const app = openSampleApp({ contents: { rows: [], legacy: [] }, head: null, objects: new Map() })
+    const app = openSampleApp({
+      contents: { rows: [], legacy: [], founding: null },
+      head: null,
+      objects: new Map(),
+    })
     expect(await verify(publishedBy(app))).toMatchObject({ findings: [], publications: 0, objects: 0 })
   })
 

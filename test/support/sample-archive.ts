@@ -51,7 +51,7 @@ export function sampleArchive(days = 3, marker = 'a'): SampleArchive {
     gap(addDays(FIRST_DAY, 3)),
     ...own.map((one) => ({ kind: 'publication' as const, manifest: one })),
   ])
-  return { contents: { rows, legacy }, head: headAt(rows, rows.length), objects }
+  return { contents: { rows, legacy, founding: null }, head: headAt(rows, rows.length), objects }
 }
 
 /** The same archive with one row changed and everything after it sealed anew, heads included: a consistent lie. */
@@ -75,6 +75,8 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     putHead: refuse,
     objectWitness: async () => null,
     headWitness: async () => null,
+    keys: async () => [],
+    prepare: async () => undefined,
     ping: async () => undefined,
   }
   const read = async (): ReturnType<YearReader['read']> => {
@@ -92,6 +94,8 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     countAttempt: refuse,
     failAttempt: refuse,
     append: refuse,
+    beginFounding: refuse,
+    found: refuse,
     ping: async () => undefined,
   }
   return createApp({

@@ -27,10 +27,12 @@ const NDJSON_TYPE = 'application/x-ndjson; charset=utf-8'
 
 /** Each text is made when it is first asked for, and kept: ten years of entries are two megabytes. */
 export function publishedLedger({ rows, legacy }: LedgerContents, head: Head | null): PublishedLedger {
+  // While an import has begun and not ended, a head is there before the entry it pins.
+  const pinned = head !== null && head.seq <= rows.length ? head : null
   return {
     entries: once(() => publishedText(rows.map((row) => `${leafText(row)}\n`).join(''), NDJSON_TYPE)),
     legacy: once(() => publishedText(legacyText(legacy), NDJSON_TYPE)),
-    head: () => head && publishedText(formatHead(head), 'application/json; charset=utf-8'),
+    head: () => pinned && publishedText(formatHead(pinned), 'application/json; charset=utf-8'),
   }
 }
 

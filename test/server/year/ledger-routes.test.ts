@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
+import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { listenOn } from '../../../src/server/listen.ts'
 import {
@@ -18,6 +19,8 @@ import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+
+const EMPTY: LedgerContents = { rows: [], legacy: [], founding: null }
 
 const CONTRACTS = [ledgerContract, legacyLedgerContract, headContract]
 const PATHS = CONTRACTS.map(({ path }) => path)
@@ -90,12 +93,20 @@ describe('the published ledger', () => {
   })
 
   test('of an empty archive is empty, and has no head', async () => {
-    const app = openSampleApp({ contents: { rows: [], legacy: [] }, head: null, objects: new Map() })
+    const app = openSampleApp({ contents: EMPTY, head: null, objects: new Map() })
     for (const path of [LEDGER, LEGACY]) {
       const { status, text, headers } = await ask(app, path)
       expect([status, text, headers.get('content-length')]).toEqual([200, '', '0'])
     }
     expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
+  })
+
+  test('has no head while an import has begun and not ended', async () => {
+    const leaf = 'ab'.repeat(32)
+    const contents = { ...EMPTY, founding: { seq: 4, leaf, beganAt: 0 } }
+    const app = openSampleApp({ contents, head: { seq: 4, leaf, time: 0 }, objects: new Map() })
+    expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
+    expect((await ask(app, LEDGER)).text).toBe('')
   })
 
   test.each(PATHS)('%s is answered 304 while it stays the same', async (path) => {
@@ -184,7 +195,11 @@ test('the ledger is read again only when it may have changed, as for the history
     year: {
       async read() {
         reads += 1
-        return { proved: { entries: [], timeline: [], lastLeaf: GENESIS_LEAF }, contents, head }
+        return {
+          proved: { entries: [], timeline: [], lastLeaf: GENESIS_LEAF, unfinished: null },
+          contents,
+          head,
+        }
       },
     },
     clock: () => 0,
