@@ -129,7 +129,7 @@ describe('the guide, at an archive with legacy publications, a gap and two of on
     ],
     'another body': [(body, target) => (target.endsWith(newestAt) ? `${body} ` : body), /another body at/],
     'another selection': [
-      (body, target) => (/\.999Z$/.test(target) && body.includes('2026-01-06') ? `${body} ` : body),
+      (body, target) => (target.endsWith('.999Z') && body.includes('2026-01-06') ? `${body} ` : body),
       /another selection before/,
     ],
   }

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import type { H3 } from 'h3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history/published-history.ts'
@@ -373,6 +374,32 @@ describe('a host is found out that', () => {
     const found = await findingsOf(() => corrupt)
     expect(found).toEqual(['chain_broken /api/feed/history/ledger'])
   })
+})
+
+test('no single byte of a ledger or a body can be another without a finding, whatever its ETag', async () => {
+  const archive = sampleArchive(2)
+  const app = openSampleApp(archive)
+  const times = archive.contents.rows.flatMap(({ publishedAt }) => publishedAt ?? [])
+  const targets = ['/ledger', '/legacy', ...times.map((at) => new Date(at).toISOString())]
+  const changes = fc.record({
+    target: fc.constantFrom(...targets),
+    place: fc.nat(),
+    mask: fc.integer({ min: 1, max: 255 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(changes, async ({ target, place, mask }) => {
+      const lie: Lie = (answer, { path }) => {
+        if (!path.endsWith(target)) return answer
+        const bytes = answer.bytes.map((byte, index) =>
+          index === place % answer.bytes.length ? byte ^ mask : byte,
+        )
+        return { ...answer, bytes, etag: `"${sha256Hex(bytes)}"` }
+      }
+      const { findings } = await verify(publishedBy(app, lie))
+      expect(findings.some(isDamage)).toBe(true)
+    }),
+    { numRuns: 60 },
+  )
 })
 
 describe('a host that publishes no ledger', () => {
