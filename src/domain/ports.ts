@@ -138,7 +138,7 @@ export interface Ledger {
 /** Both ledgers and the head, read and proved together. */
 export interface YearReader {
   /** @throws Refusal `storage_damaged` naming the first thing that cannot be right */
-  read(): Promise<{ proved: ProvedLedger; head: Head | null }>
+  read(): Promise<{ proved: ProvedLedger; contents: LedgerContents; head: Head | null }>
 }
 
 /** The ledger as an auditor reads it: strictly read-only, damaged rows told one by one. */
@@ -166,6 +166,39 @@ export interface ArchiveAuditor {
     jobs: number,
     signal: AbortSignal,
   ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
+}
+
+/** What a host answered to one question. Its header values are plain ASCII, or null. */
+export interface PublishedAnswer {
+  status: number
+  etag: string | null
+  lastModified: string | null
+  /** `X-Year-History-Requested-At` */
+  requestedAt: string | null
+  /** The code in a refusal's `error`, or null. */
+  error: string | null
+  /** The body as it was sent. */
+  bytes: Uint8Array
+}
+
+/**
+ * The public answers of a host (docs/history-api.md), whatever their status.
+ *
+ * All of them refuse with `source_unavailable` when there is no answer: not reachable, too slow, too large, or changed
+ * on the way by a proxy that compresses.
+ */
+export interface PublishedHistory {
+  /** Base URL of the host, as a person would name it. */
+  base: string
+  ledger(signal: AbortSignal): Promise<PublishedAnswer>
+  legacyLedger(signal: AbortSignal): Promise<PublishedAnswer>
+  head(signal: AbortSignal): Promise<PublishedAnswer>
+  /**
+   * The publication that was current at an instant.
+   *
+   * @param held digests of publications the asker holds, for `If-None-Match`; none: the body is wanted in any case
+   */
+  at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedAnswer>
 }
 
 /** How many of a batch of signals were new, changed a stored one, or changed nothing. */
@@ -200,6 +233,9 @@ export interface TitleSource {
    */
   title(event: { source: string; sourceId: string }, signal: AbortSignal): Promise<VerifiedTitle>
 }
+
+/** Refusals of {@link PublishedHistory}. */
+export type PublishedRefusal = 'source_unavailable'
 
 /** Refusals of {@link TitleSource}. */
 export type TitleRefusal = 'source_unavailable' | 'title_not_vouched'

@@ -10,6 +10,8 @@ import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { HISTORY_DOCS, historyContract } from './year/contract.ts'
 import { history } from './year/history.ts'
+import { headContract, ledgerContract, legacyLedgerContract } from './year/ledger-contracts.ts'
+import { ledgerRoutes } from './year/ledger-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 
 export interface ServerPorts {
@@ -43,7 +45,7 @@ export function createApp(ports: ServerPorts): H3 {
   mountHealth(app, ports.checks, ports.isDraining, log)
   mountHome(app, { publications, demo, clock, log })
   mountDocs(app, [historyDocument(ports.version, demo)], demo)
-  mountRoutes(app, [history(publications, clock)], log)
+  mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications)], log)
   return app
 }
 
@@ -61,6 +63,9 @@ function historyDocument(version: string, demo: boolean) {
     summary: description,
     document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
       historyContract,
+      ledgerContract,
+      legacyLedgerContract,
+      headContract,
     ]),
   }
 }

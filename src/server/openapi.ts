@@ -66,7 +66,7 @@ function successes(contract: Contract<string>): Record<string, unknown> {
     200: {
       description: contract.successDescription,
       headers,
-      content: { 'application/json': { schema: inlineSchema(contract.success) } },
+      content: { [contract.contentType ?? 'application/json']: { schema: inlineSchema(contract.success) } },
     },
     304: { description: 'The client holds the current representation' },
   }

@@ -28,6 +28,8 @@ export interface Contract<Code extends string> {
   summary: string
   description: string
   query: readonly QueryParameter[]
+  /** Media type of the 200 body; `application/json` unless another is named. */
+  contentType?: string
   /** Schema of the 200 body. */
   success: z.ZodType
   successDescription: string

@@ -39,6 +39,21 @@ test('the OpenAPI document names every parameter, status and refusal code, and t
   expect(JSON.stringify(paths)).toContain('#/components/schemas/YearPublication')
 })
 
+test('the OpenAPI document describes the published ledgers by their media type, status and refusal codes', async () => {
+  const { paths } = await historyDocument()
+  const described = ['ledger', 'ledger/legacy', 'head'].map((name) => {
+    const operation = paths[`/api/feed/history/${name}`]?.get
+    const answers = Object.entries(operation?.responses ?? {}) as [string, { content?: object }][]
+    return [name, answers.map(([status]) => status), Object.keys(answers[0]?.[1].content ?? {})]
+  })
+  const statuses = ['200', '304', '405', '503']
+  expect(described).toEqual([
+    ['ledger', statuses, ['application/x-ndjson']],
+    ['ledger/legacy', statuses, ['application/x-ndjson']],
+    ['head', ['200', '304', '404', '405', '503'], ['application/json']],
+  ])
+})
+
 test('a real answer fits the published schema', async () => {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())

@@ -18,7 +18,7 @@ export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Archive, 
         // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
         await new Promise((resolve) => setImmediate(resolve))
         try {
-          return { proved: proveLedger(contents, head), head }
+          return { proved: proveLedger(contents, head), contents, head }
         } catch (error) {
           const newest = await archive.newestHead()
           if (newest?.seq === head?.seq || reading === READINGS) throw error

@@ -66,10 +66,14 @@ export interface LedgerAudit {
   head: { seq: number; leaf: string }
 }
 
-/** Both ledgers, their chain, the seal, and every head. */
+/**
+ * Both ledgers, their chain, the seal, and every head.
+ *
+ * @param heads null when the head files cannot be seen, as at another host
+ */
 export function auditLedger(
   contents: AuditedContents,
-  heads: readonly AuditedHead[],
+  heads: readonly AuditedHead[] | null,
   expectedHead: (Head & { path: string }) | null,
 ): LedgerAudit {
   const rows = readable(contents.rows)
@@ -81,7 +85,7 @@ export function auditLedger(
     ...auditSeal(rows, legacy, contents.legacy.length === legacy.length),
     ...auditFounding(rows, contents.founding),
     ...auditTimes(rows, legacy),
-    ...auditHeads(rows, heads, contents.founding),
+    ...(heads ? auditHeads(rows, heads, contents.founding) : []),
     ...(expectedHead ? auditExpectedHead(rows, expectedHead) : []),
   ]
   const items = [
@@ -129,7 +133,8 @@ export function objectFindings(manifest: Manifest, outcome: ObjectOutcome): Find
   }
 }
 
-function readable<Row>(rows: readonly AuditedRow<Row>[]): Row[] {
+/** The rows among them that can be read. */
+export function readable<Row>(rows: readonly AuditedRow<Row>[]): Row[] {
   return rows.flatMap((audited) => ('row' in audited ? [audited.row] : []))
 }
 
@@ -262,7 +267,8 @@ function isFoundingHead(head: Head, rows: readonly LedgerRow[], founding: Foundi
   return rows.length === 0 && founding?.seq === head.seq && founding.leaf === head.leaf
 }
 
-function auditExpectedHead(
+/** The entry a head pins, in the ledger as it stands now; `path` is where the head was found. */
+export function auditExpectedHead(
   rows: readonly LedgerRow[],
   { seq, leaf, path }: Head & { path: string },
 ): Finding[] {
@@ -315,6 +321,6 @@ function isPreferred(item: TimelineItem, other: TimelineItem): boolean {
 }
 
 /** A time of the ledger for a person; a damaged number may be no time at all. */
-function timeOf(instant: number): string {
+export function timeOf(instant: number): string {
   return Math.abs(instant) <= 8.64e15 ? formatInstant(instant) : String(instant)
 }

@@ -2,6 +2,7 @@ import { isSha256Hex, sha256Hex } from '../digest.ts'
 import { storageDamaged } from '../storage.ts'
 import { parseDay } from '../time.ts'
 import type { Instant } from '../time.ts'
+import { leafText, legacyText } from './ledger-text.ts'
 import type {
   EntryContent,
   FoundingMark,
@@ -20,9 +21,6 @@ import type {
 
 /** The leaf before the first entry. */
 export const GENESIS_LEAF = '0'.repeat(64)
-
-/** First element of every hashed array, so that a leaf can never be mistaken for another document. */
-const LEAF_FORMAT = 'dash-year-ledger/1'
 
 const UNUSED = {
   asOfDay: null,
@@ -79,23 +77,7 @@ export function sealEntry(
 
 /** Digest over every column of every legacy row, in order of position: what the seal entry records. */
 export function sealLegacy(legacy: readonly LegacyRow[]): { rows: number; digest: string } {
-  const lines = legacy.map((row) =>
-    JSON.stringify([
-      row.position,
-      row.publicationId,
-      row.algorithmVersion,
-      row.schemaVersion,
-      row.envelopeKind,
-      row.asOfDay,
-      row.windowStart,
-      row.windowEnd,
-      row.generatedAt,
-      row.publishedAt,
-      row.sha256,
-      row.byteSize,
-    ]),
-  )
-  return { rows: legacy.length, digest: sha256Hex(lines.join('\n')) }
+  return { rows: legacy.length, digest: sha256Hex(legacyText(legacy)) }
 }
 
 /**
@@ -148,30 +130,7 @@ function columnsOf(content: EntryContent): Partial<LedgerRow> {
 
 /** The leaf that covers a row: every other column, the leaf before it among them. */
 export function leafOf(row: Omit<LedgerRow, 'leaf'>): string {
-  return sha256Hex(
-    JSON.stringify([
-      LEAF_FORMAT,
-      row.previousLeaf,
-      row.seq,
-      row.kind,
-      row.recordedAt,
-      row.asOfDay,
-      row.publicationId,
-      row.algorithmVersion,
-      row.schemaVersion,
-      row.envelopeKind,
-      row.windowStart,
-      row.windowEnd,
-      row.generatedAt,
-      row.publishedAt,
-      row.sha256,
-      row.byteSize,
-      row.reason,
-      row.attempts,
-      row.legacyRows,
-      row.legacyDigest,
-    ]),
-  )
+  return sha256Hex(leafText(row))
 }
 
 function proveRows(rows: readonly LedgerRow[]): LedgerEntry[] {

@@ -4,7 +4,7 @@ import type { Instant } from '../time.ts'
 import type { HistoryRefusal } from './refusals.ts'
 
 /** How far ahead of now a question may lie; exactly this much is allowed (docs/history-api.md). */
-const FUTURE_TOLERANCE_MS = 300_000
+export const FUTURE_TOLERANCE_MS = 300_000
 
 const AT_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/
 

@@ -6,6 +6,8 @@ import type { TimelineItem } from '../../domain/year/chain.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
 import type { Head, Manifest } from '../../domain/year/ledger.ts'
 import { coalesce, together } from '../coalesce.ts'
+import { publishedLedger } from './published-ledger.ts'
+import type { PublishedLedger } from './published-ledger.ts'
 
 /** Proved bytes kept in memory, all publications together. */
 const MEMORY_MAX_BYTES = 64 * 1024 * 1024
@@ -34,6 +36,15 @@ export interface PublicationPorts {
 export interface ProvedPublications {
   /** The publication that was current at `at`, proved for this very question; null when there was none. */
   latestAt(at: Instant): Promise<ProvedPublication | null>
+  /** Both ledgers and the newest head, proved for this very question. */
+  ledger(): Promise<PublishedLedger>
+}
+
+/** Both ledgers, proved, and what is published of them. */
+interface LedgerProof {
+  timeline: TimelineItem[]
+  head: Head | null
+  published: PublishedLedger
 }
 
 /** Something proved, and the witnesses under which it stays proved. */
@@ -60,7 +71,7 @@ export function provedPublications(
   { ledger, archive, year, clock }: PublicationPorts,
   memoryMaxBytes = MEMORY_MAX_BYTES,
 ): ProvedPublications {
-  let ledgerKept: Kept<{ timeline: TimelineItem[]; head: Head | null }> | null = null
+  let ledgerKept: Kept<LedgerProof> | null = null
   const objects = keptObjects(clock, memoryMaxBytes)
   const proofs = new Map<string, () => Promise<ProvedPublication>>()
 
@@ -82,19 +93,19 @@ export function provedPublications(
     }
   })
 
-  const readLedger = coalesce(async () => {
+  const readLedger = coalesce(async (): Promise<LedgerProof> => {
     const before = await ledgerWitness(await archive.newestHead())
-    const { proved, head } = await year.read()
+    const { proved, contents, head } = await year.read()
     const after = await ledgerWitness(head)
-    const { timeline } = proved
+    const value = { timeline: proved.timeline, head, published: publishedLedger(contents, head) }
     const settled = before !== null && before === after
-    ledgerKept = settled ? { value: { timeline, head }, witness: before, provedAt: clock() } : null
-    return timeline
+    ledgerKept = settled ? { value, witness: before, provedAt: clock() } : null
+    return value
   })
 
-  const timelineSeen = async (seen: Look): Promise<readonly TimelineItem[]> => {
+  const ledgerSeen = async (seen: Look): Promise<LedgerProof> => {
     const kept = ledgerKept
-    return kept && isCurrent(kept, await seen.ledger(), clock) ? kept.value.timeline : readLedger()
+    return kept && isCurrent(kept, await seen.ledger(), clock) ? kept.value : readLedger()
   }
 
   const proveNow = async (manifest: Manifest): Promise<ProvedPublication> => {
@@ -116,12 +127,14 @@ export function provedPublications(
   return {
     async latestAt(at) {
       const seen = await look()
-      const selected = latestAt(await timelineSeen(seen), at)
+      const { timeline } = await ledgerSeen(seen)
+      const selected = latestAt(timeline, at)
       if (!selected) return null
       const { manifest } = selected
       const kept = objects.get(manifest)
       return kept && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
     },
+    ledger: async () => (await ledgerSeen(await look())).published,
   }
 }
 

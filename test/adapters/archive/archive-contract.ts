@@ -48,7 +48,7 @@ export const headOf = (seq: number, changes: Partial<Head> = {}): Head => ({
   ...changes,
 })
 
-const headText = (fields: Record<string, unknown> = {}): string =>
+const formatHead = (fields: Record<string, unknown> = {}): string =>
   JSON.stringify({ seq: 7, leaf: leaf('a'), time: '2026-03-01T00:10:00.007Z', ...fields })
 
 const pathOf = (digest: string): string => `sha256/${digest.slice(0, 2)}/${digest}`
@@ -56,14 +56,14 @@ const pathOf = (digest: string): string => `sha256/${digest.slice(0, 2)}/${diges
 const DAMAGED_HEADS: Record<string, Uint8Array> = {
   'no bytes': new Uint8Array(),
   'text that is not JSON': utf8('seq 7'),
-  'half a document': utf8(headText().slice(0, -10)),
-  'bytes that are not UTF-8': Uint8Array.of(...utf8(headText().slice(0, -1)), 0xff, 0x7d),
+  'half a document': utf8(formatHead().slice(0, -10)),
+  'bytes that are not UTF-8': Uint8Array.of(...utf8(formatHead().slice(0, -1)), 0xff, 0x7d),
   'another document': utf8('[7]'),
-  'the sequence number of another head': utf8(headText({ seq: 6 })),
-  'a sequence number as text': utf8(headText({ seq: '7' })),
-  'a leaf in upper case': utf8(headText({ leaf: leaf('A') })),
-  'a time that is none': utf8(headText({ time: '2026-02-30T00:00:00.000Z' })),
-  'a field too many': utf8(headText({ note: 'x' })),
+  'the sequence number of another head': utf8(formatHead({ seq: 6 })),
+  'a sequence number as text': utf8(formatHead({ seq: '7' })),
+  'a leaf in upper case': utf8(formatHead({ leaf: leaf('A') })),
+  'a time that is none': utf8(formatHead({ time: '2026-02-30T00:00:00.000Z' })),
+  'a field too many': utf8(formatHead({ note: 'x' })),
   'a field too few': utf8(JSON.stringify({ seq: 7, leaf: leaf('a') })),
 }
 
@@ -157,7 +157,7 @@ export function archiveContract(engine: string, open: () => Promise<ArchiveUnder
 
     test('reads a head another program wrote with the same fields', async () => {
       const { archive, plant } = await open()
-      await plant('heads/7', utf8(headText()))
+      await plant('heads/7', utf8(formatHead()))
       expect(await archive.newestHead()).toEqual({
         seq: 7,
         leaf: leaf('a'),
@@ -177,7 +177,7 @@ export function archiveContract(engine: string, open: () => Promise<ArchiveUnder
       const { archive, plant } = await open()
       await archive.putHead(headOf(2))
       for (const name of ['0', '07', '8.json', 'x', '-9', '1e1', '9007199254740993', '7?x', '7:1']) {
-        await plant(`heads/${name}`, utf8(headText()))
+        await plant(`heads/${name}`, utf8(formatHead()))
       }
       expect(await archive.newestHead()).toEqual(headOf(2))
     })
@@ -228,7 +228,7 @@ export function archiveContract(engine: string, open: () => Promise<ArchiveUnder
       const seqs = Array.from({ length: 1_005 }, (_, index) => index + 1)
       for (let first = 0; first < seqs.length; first += 50) {
         await Promise.all(
-          seqs.slice(first, first + 50).map((seq) => plant(`heads/${seq}`, utf8(headText({ seq })))),
+          seqs.slice(first, first + 50).map((seq) => plant(`heads/${seq}`, utf8(formatHead({ seq })))),
         )
       }
       expect(await archive.keys('heads')).toHaveLength(1_005)

@@ -1,0 +1,190 @@
+import { sha256Hex } from '../digest.ts'
+import type { PublishedAnswer } from '../ports.ts'
+import { formatInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
+import { objectFindings, objectPath, READ_ERROR, timeOf } from './audit.ts'
+import type { Finding } from './audit.ts'
+import { latestAt } from './chain.ts'
+import type { TimelineItem } from './chain.ts'
+import { FUTURE_TOLERANCE_MS } from './history.ts'
+import { examineBytes } from './identity.ts'
+import type { Manifest } from './ledger.ts'
+import { admitsDamage } from './published-ledger.ts'
+
+/** The rules by which a host's answers are held against its ledger (docs/auditing.md). */
+
+/** One question to a host, and the publication its ledger obliges it to answer with; null: none, a 404. */
+export interface Question {
+  at: Instant
+  expected: Manifest | null
+  /**
+   * Digests said to be held already. With the right one stands its neighbour, so that a 304 must choose between them:
+   * a host that repeats what it was sent does not pass.
+   */
+  held: readonly string[]
+}
+
+/**
+ * What to ask about one publication: its bytes at its own time, and the selection a millisecond before and after.
+ *
+ * @returns none for a publication that another of the same time hides; a time that lies ahead of `now` is left out of
+ *   `questions` and told as a finding
+ */
+export function questionsAbout(
+  item: TimelineItem,
+  timeline: readonly TimelineItem[],
+  now: Instant,
+): { questions: Question[]; findings: Finding[] } {
+  const { publishedAt } = item.manifest
+  if (latestAt(timeline, publishedAt) !== item) return { questions: [], findings: [] }
+  const limit = now + FUTURE_TOLERANCE_MS
+  if (publishedAt > limit) return { questions: [], findings: [tooEarlyToAsk(item.manifest)] }
+  const before = latestAt(timeline, publishedAt - 1)?.manifest ?? null
+  const after = latestAt(timeline, publishedAt + 1)?.manifest ?? null
+  const neighbours = [...new Set([before, item.manifest, after].flatMap((one) => one?.sha256 ?? []))].sort()
+  const questions: Question[] = [
+    { at: publishedAt, expected: item.manifest, held: [] },
+    { at: publishedAt - 1, expected: before, held: before ? neighbours : [] },
+    { at: publishedAt + 1, expected: after, held: neighbours },
+  ]
+  return { questions: questions.filter(({ at }) => at <= limit), findings: [] }
+}
+
+/** How long before an audit a publication must have been made for its ledger to have to list it. */
+const SETTLED_MS = 300_000
+
+/**
+ * What to ask about the end of a ledger: a publication that the host answers with and does not list shows there.
+ *
+ * @param startedAt before the ledger was asked for
+ */
+export function questionAboutEnd(timeline: readonly TimelineItem[], startedAt: Instant): Question {
+  const at = startedAt - SETTLED_MS
+  const expected = latestAt(timeline, at)?.manifest ?? null
+  if (expected === null) return { at, expected, held: [] }
+  const before = latestAt(timeline, expected.publishedAt - 1)?.manifest
+  const held = [...new Set([expected.sha256, ...(before ? [before.sha256] : [])])].sort()
+  return { at, expected, held }
+}
+
+/** What a host's answer to a question shows; none when it is the answer its ledger obliges it to. */
+export function examineAnswer(question: Question, answer: PublishedAnswer): Finding[] {
+  switch (answer.status) {
+    case 200:
+      return examineBody(question, answer)
+    case 304:
+      return examineNotModified(question, answer)
+    case 404:
+      return question.expected === null ? [] : [missing(question, question.expected, answer)]
+    default: {
+      const said = describeRefusal(answer)
+      return [unreadable(question, admitsDamage(answer) ? said : `${READ_ERROR}the host answered ${said}`)]
+    }
+  }
+}
+
+/** A question that got no answer. */
+export function unanswered(question: Question, why: string): Finding {
+  return unreadable(question, `${READ_ERROR}${why}`)
+}
+
+function examineBody(question: Question, answer: PublishedAnswer): Finding[] {
+  const { expected, held } = question
+  const digest = sha256Hex(answer.bytes)
+  if (expected === null) return [otherSelection(question, digest)]
+  const problems = examineBytes(expected, answer.bytes)
+  if (problems.length > 0) {
+    if (held.length > 0) return [otherSelection(question, digest)]
+    return objectFindings(expected, { found: 'bytes', byteSize: answer.bytes.byteLength, problems })
+  }
+  if (answer.etag === `"${digest}"`) return examineHeaders(question, expected, answer)
+  const path = objectPath(expected.sha256)
+  const actual = `ETag ${answer.etag ?? 'absent'}`
+  return [
+    {
+      code: 'digest_mismatch',
+      publicationId: expected.publicationId,
+      path,
+      expected: `ETag "${digest}"`,
+      actual,
+    },
+  ]
+}
+
+function examineNotModified(question: Question, answer: PublishedAnswer): Finding[] {
+  const { expected, held } = question
+  if (expected === null || held.length === 0) {
+    return [unreadable(question, '304 to a question that named no ETag')]
+  }
+  if (answer.etag !== `"${expected.sha256}"`) return [otherSelection(question, answer.etag)]
+  return examineHeaders(question, expected, answer)
+}
+
+/** A 304 may leave out what it does not change. */
+function examineHeaders(question: Question, expected: Manifest, answer: PublishedAnswer): Finding[] {
+  const required = answer.status === 200
+  const headers: [name: string, expected: string, actual: string | null][] = [
+    ['Last-Modified', new Date(expected.publishedAt).toUTCString(), answer.lastModified],
+    ['X-Year-History-Requested-At', formatInstant(question.at), answer.requestedAt],
+  ]
+  return headers.flatMap(([name, value, actual]): Finding[] => {
+    if (actual === value || (actual === null && !required)) return []
+    return [
+      {
+        code: 'identity_mismatch',
+        publicationId: expected.publicationId,
+        path: selectionPath(question),
+        expected: `${name} ${value}`,
+        actual: `${name} ${actual ?? 'absent'}`,
+      },
+    ]
+  })
+}
+
+function missing(question: Question, expected: Manifest, answer: PublishedAnswer): Finding {
+  const actual = describeRefusal(answer)
+  if (question.held.length > 0) return otherSelection(question, actual)
+  const { publicationId, sha256 } = expected
+  return { code: 'object_missing', publicationId, path: objectPath(sha256), expected: sha256, actual }
+}
+
+/** Another publication than the one that was current at that time. */
+function otherSelection(question: Question, actual: string | null): Finding {
+  return {
+    code: 'chain_broken',
+    publicationId: question.expected?.publicationId ?? null,
+    path: selectionPath(question),
+    expected: question.expected?.sha256 ?? null,
+    actual,
+  }
+}
+
+function unreadable(question: Question, actual: string): Finding {
+  const { expected } = question
+  return {
+    code: 'object_unreadable',
+    publicationId: expected?.publicationId ?? null,
+    path: expected ? objectPath(expected.sha256) : selectionPath(question),
+    expected: expected?.sha256 ?? null,
+    actual,
+  }
+}
+
+function tooEarlyToAsk({ publicationId, sha256, publishedAt }: Manifest): Finding {
+  const actual = `${READ_ERROR}its time, ${timeOf(publishedAt)}, lies ahead of the clock`
+  return {
+    code: 'object_unreadable',
+    publicationId,
+    path: objectPath(sha256),
+    expected: sha256,
+    actual,
+  }
+}
+
+function selectionPath({ at }: Question): string {
+  return `selection at ${timeOf(at)}`
+}
+
+function describeRefusal({ status, error }: PublishedAnswer): string {
+  return error === null ? String(status) : `${status} ${error}`
+}

@@ -1,0 +1,210 @@
+import type { Clock, PublishedAnswer, PublishedHistory, PublishedRefusal } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { auditLedger } from '../domain/year/audit.ts'
+import type { AuditedContents, Finding, LedgerAudit } from '../domain/year/audit.ts'
+import { GENESIS_LEAF } from '../domain/year/chain.ts'
+import type { TimelineItem } from '../domain/year/chain.ts'
+import {
+  examineAnswer,
+  questionAboutEnd,
+  questionsAbout,
+  unanswered,
+} from '../domain/year/published-answer.ts'
+import type { Question } from '../domain/year/published-answer.ts'
+import {
+  auditPublishedLedger,
+  isOvertaken,
+  PUBLISHED_HEAD,
+  PUBLISHED_LEDGER,
+  PUBLISHED_LEGACY_LEDGER,
+  publishedDocument,
+} from '../domain/year/published-ledger.ts'
+import type { PublishedDocument, Reference } from '../domain/year/published-ledger.ts'
+
+/** Questions in a row that may go without an answer before the host counts as gone. */
+const UNANSWERED_MAX = 5
+
+export interface PublishedAuditPorts {
+  published: PublishedHistory
+  /** The auditor's own ledgers, when there are any. */
+  ledger: AuditedContents | null
+  clock: Clock
+  onProgress: (done: number, total: number) => void
+}
+
+export interface PublishedAuditOptions {
+  /** A head kept from before. */
+  expectedHead: Reference['expectedHead']
+  /** Which of the publications are asked for; the ledger is proved whole in any case. */
+  chosen: (timeline: readonly TimelineItem[]) => readonly TimelineItem[]
+  /** Publications asked for at a time. */
+  jobs: number
+  signal: AbortSignal
+}
+
+/** What an audit of a host's answers found. */
+export interface PublishedAuditReport {
+  findings: Finding[]
+  publications: number
+  /** Bodies that were fetched, and their bytes together. */
+  objects: number
+  bytes: number
+  gaps: number
+  head: LedgerAudit['head']
+}
+
+/**
+ * Audits another host by its public answers (docs/auditing.md): the ledger it publishes, against itself, a head kept from
+ * before and our own ledger; then every answer against that ledger. A host that publishes no ledger is held against our
+ * own.
+ *
+ * @throws Refusal `source_unavailable` when the host cannot be reached or does not answer as one of its kind, and
+ *   `usage` when there is nothing to hold its answers against
+ */
+export async function verifyPublished(
+  ports: PublishedAuditPorts,
+  options: PublishedAuditOptions,
+): Promise<PublishedAuditReport> {
+  const startedAt = ports.clock()
+  const { audit, isTheirs } = await auditLedgers(ports, options)
+  const about = options.chosen(audit.timeline).map((item) => questionsAbout(item, audit.timeline, startedAt))
+  // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
+  const end = isTheirs ? [{ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }] : []
+  const answers = await auditAnswers(ports, options, [...about, ...end])
+  return {
+    findings: [...audit.findings, ...answers.findings],
+    publications: audit.timeline.length,
+    objects: answers.objects,
+    bytes: answers.bytes,
+    gaps: audit.gaps,
+    head: audit.head,
+  }
+}
+
+/** `isTheirs` tells whose ledger the answers are held against. */
+async function auditLedgers(
+  { published, ledger: own }: PublishedAuditPorts,
+  { expectedHead, signal }: PublishedAuditOptions,
+): Promise<{ audit: LedgerAudit; isTheirs: boolean }> {
+  const askHead = (): Promise<PublishedDocument> =>
+    documentFrom(published, PUBLISHED_HEAD, () => published.head(signal))
+  // The head is asked for first: whatever is published in between only makes the ledger longer.
+  const head = await askHead()
+  const ledger = await documentFrom(published, PUBLISHED_LEDGER, () => published.ledger(signal))
+  if (ledger.bytes === null) {
+    const reference = { own, expectedHead }
+    return { audit: withoutTheirLedger(published, ledger.findings, reference), isTheirs: false }
+  }
+  const legacy = await documentFrom(published, PUBLISHED_LEGACY_LEDGER, () => published.legacyLedger(signal))
+  const laterHead = isOvertaken(head.bytes, ledger.bytes) ? await askHead() : null
+  const texts = { ledger: ledger.bytes, legacy: legacy.bytes, head, laterHead }
+  const audit = auditPublishedLedger(texts, { own, expectedHead })
+  const findings = [...ledger.findings, ...legacy.findings, ...audit.findings]
+  return { audit: { ...audit, findings }, isTheirs: true }
+}
+
+/** Our own ledger stands in for one that the host does not publish. */
+function withoutTheirLedger(
+  { base }: PublishedHistory,
+  findings: readonly Finding[],
+  { own, expectedHead }: Reference,
+): LedgerAudit {
+  if (own) {
+    const audit = auditLedger(own, null, expectedHead)
+    return { ...audit, findings: [...findings, ...audit.findings] }
+  }
+  if (findings.length === 0) {
+    throw new Refusal(
+      'usage',
+      `the host ${base} publishes no ledger (404 for ${PUBLISHED_LEDGER}), and there is none in the data folder to hold its answers against: name the data folder of a copy of its archive with --data-dir`,
+    )
+  }
+  return { findings: [...findings], timeline: [], gaps: 0, head: { seq: 0, leaf: GENESIS_LEAF } }
+}
+
+async function documentFrom(
+  { base }: PublishedHistory,
+  path: string,
+  ask: () => Promise<PublishedAnswer>,
+): Promise<PublishedDocument> {
+  const answer = await ask()
+  const document = publishedDocument(path, answer)
+  if (document) return document
+  const said = answer.error === null ? '' : ` ${answer.error}`
+  throw new Refusal<PublishedRefusal>(
+    'source_unavailable',
+    `the host ${base} answered ${answer.status}${said} for ${path}; run the audit again when it answers`,
+  )
+}
+
+interface AnswerAudit {
+  findings: Finding[]
+  objects: number
+  bytes: number
+}
+
+async function auditAnswers(
+  { published, onProgress }: PublishedAuditPorts,
+  { jobs, signal }: PublishedAuditOptions,
+  rounds: readonly { questions: readonly Question[]; findings: readonly Finding[] }[],
+): Promise<AnswerAudit> {
+  const total: AnswerAudit = { findings: [], objects: 0, bytes: 0 }
+  const findings = rounds.map((round) => [...round.findings])
+  const stopped = new AbortController()
+  const stop = (): void => stopped.abort(signal.reason)
+  const ask = patientAsker(published, stopped.signal)
+  const waiting = rounds.entries()
+  let done = 0
+
+  const work = async (): Promise<void> => {
+    for (const [index, { questions }] of waiting) {
+      for (const question of questions) {
+        const { answer, found } = await ask(question)
+        findings[index]?.push(...found)
+        if (answer?.status === 200) total.objects += 1
+        total.bytes += answer?.bytes.byteLength ?? 0
+      }
+      done += 1
+      onProgress(done, rounds.length)
+    }
+  }
+
+  signal.throwIfAborted()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    await Promise.all(Array.from({ length: jobs }, work))
+    return { ...total, findings: distinct(findings.flat()) }
+  } catch (error) {
+    stopped.abort(error)
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** A publication that cannot be had is one finding, however often it was asked for. */
+function distinct(findings: readonly Finding[]): Finding[] {
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()]
+}
+
+/** Asks, and tells a question without an answer as a finding, until too many in a row go without one. */
+function patientAsker(
+  published: PublishedHistory,
+  signal: AbortSignal,
+): (question: Question) => Promise<{ answer: PublishedAnswer | null; found: Finding[] }> {
+  let unansweredInARow = 0
+  return async (question) => {
+    signal.throwIfAborted()
+    try {
+      const answer = await published.at(question.at, question.held, signal)
+      unansweredInARow = 0
+      return { answer, found: examineAnswer(question, answer) }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof Refusal) || error.code !== 'source_unavailable') throw error
+      unansweredInARow += 1
+      if (unansweredInARow >= UNANSWERED_MAX) throw error
+      return { answer: null, found: [unanswered(question, error.detail ?? error.code)] }
+    }
+  }
+}

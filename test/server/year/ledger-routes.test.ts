@@ -1,0 +1,214 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { H3 } from 'h3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
+import { addDays } from '../../../src/domain/time.ts'
+import { listenOn } from '../../../src/server/listen.ts'
+import {
+  headContract,
+  ledgerContract,
+  legacyLedgerContract,
+} from '../../../src/server/year/ledger-contracts.ts'
+import { provedPublications } from '../../../src/server/year/proved-publications.ts'
+import { openApp, silentLog } from '../../support/api-client.ts'
+import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const EMPTY: LedgerContents = { rows: [], legacy: [], founding: null }
+
+const CONTRACTS = [ledgerContract, legacyLedgerContract, headContract]
+const PATHS = CONTRACTS.map(({ path }) => path)
+const [LEDGER = '', LEGACY = '', HEAD = ''] = PATHS
+
+interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  error: string | null
+}
+
+/** Asks one of the routes and holds the answer to its contract. */
+async function ask(
+  app: Pick<H3, 'request'>,
+  path: string,
+  init: { method?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const response = await app.request(`http://dash.test${path}`, init)
+  const { status, headers } = response
+  const text = await response.text()
+  expect(headers.get('access-control-allow-origin')).toBe('*')
+  expect(headers.get('x-request-id')).not.toBeNull()
+  if (init.method === 'OPTIONS') return { status, headers, text, error: null }
+  expect(headers.get('link')).toContain('rel="service-desc"')
+  if (status === 200 || status === 304) {
+    expect(headers.get('cache-control')).toBe('public, max-age=60')
+    if (status === 200) expect(headers.get('etag')).toBe(`"${sha256Hex(text)}"`)
+    return { status, headers, text, error: null }
+  }
+  expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['no-store', null])
+  const { error } = JSON.parse(text) as { error: string }
+  const contract = CONTRACTS.find((one) => one.path === path)
+  expect(new Map(Object.entries(contract?.refusals ?? {})).get(error)?.status).toBe(status)
+  return { status, headers, text, error }
+}
+
+describe('the published ledger', () => {
+  test('has a line an entry, each hashing to the leaf that the next line names', async () => {
+    const archive = sampleArchive()
+    const { text, headers } = await ask(openSampleApp(archive), LEDGER)
+    expect(headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+    const lines = text.split('\n')
+    expect(lines.pop()).toBe('')
+    const named = lines.map((line) => (JSON.parse(line) as unknown[])[1])
+    const leaves = lines.map((line) => sha256Hex(line))
+    expect(leaves).toEqual(archive.contents.rows.map(({ leaf }) => leaf))
+    expect(named).toEqual([GENESIS_LEAF, ...leaves.slice(0, -1)])
+  })
+
+  test('publishes the very text its seal is the digest of', async () => {
+    const archive = sampleArchive()
+    const { text } = await ask(openSampleApp(archive), LEGACY)
+    const seal = archive.contents.rows.find(({ kind }) => kind === 'legacy-seal')
+    expect(text.split('\n')).toHaveLength(2)
+    expect(sha256Hex(text)).toBe(seal?.legacyDigest)
+  })
+
+  test('of a real archive names the head as its file holds it', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
+    await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
+    const app = openApp(workspace)
+    const { text, headers } = await ask(app, HEAD)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(text).toBe(readFileSync(join(workspace.objectsPath, 'heads', '2'), 'utf8'))
+    expect(headContract.success.safeParse(JSON.parse(text)).success).toBe(true)
+    const lines = (await ask(app, LEDGER)).text.split('\n')
+    expect(sha256Hex(lines[1] ?? '')).toBe((JSON.parse(text) as { leaf: string }).leaf)
+  })
+
+  test('of an empty archive is empty, and has no head', async () => {
+    const app = openSampleApp({ contents: EMPTY, head: null, objects: new Map() })
+    for (const path of [LEDGER, LEGACY]) {
+      const { status, text, headers } = await ask(app, path)
+      expect([status, text, headers.get('content-length')]).toEqual([200, '', '0'])
+    }
+    expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
+  })
+
+  test('has no head while an import has begun and not ended', async () => {
+    const leaf = 'ab'.repeat(32)
+    const contents = { ...EMPTY, founding: { seq: 4, leaf, beganAt: 0 } }
+    const app = openSampleApp({ contents, head: { seq: 4, leaf, time: 0 }, objects: new Map() })
+    expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
+    expect((await ask(app, LEDGER)).text).toBe('')
+  })
+
+  test.each(PATHS)('%s is answered 304 while it stays the same', async (path) => {
+    const app = openSampleApp(sampleArchive())
+    const etag = (await ask(app, path)).headers.get('etag') ?? ''
+    const same = await ask(app, path, { headers: { 'if-none-match': `W/${etag}` } })
+    expect([same.status, same.text, same.headers.get('etag')]).toEqual([304, '', etag])
+    const longer = openSampleApp(sampleArchive(4, 'b'))
+    expect((await ask(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
+  })
+
+  test.each(PATHS)('%s is served over a socket with its length', async (path) => {
+    const server = await listenOn(openSampleApp(sampleArchive()), {
+      host: '127.0.0.1',
+      port: 0,
+      log: silentLog,
+      isDraining: () => false,
+      headersTimeoutMs: 10_000,
+      requestTimeoutMs: 15_000,
+    })
+    onTestFinished(() => server.close(0))
+    const socket = connect(server.port, '127.0.0.1')
+    let answer = ''
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: dash.test\r\nConnection: close\r\n\r\n`)
+    await once(socket, 'close')
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1\.1 200 /)
+    expect(head.toLowerCase()).toContain(`content-length: ${Buffer.byteLength(body)}`)
+    expect(head.toLowerCase()).toContain(`etag: "${sha256Hex(body)}"`)
+  })
+})
+
+describe('the published ledger refuses', () => {
+  test.each(PATHS)('every method but GET and OPTIONS for %s', async (path) => {
+    const app = openSampleApp(sampleArchive())
+    for (const method of ['HEAD', 'POST', 'PUT', 'DELETE']) {
+      const response = await app.request(`http://dash.test${path}`, { method })
+      expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, 'GET'])
+    }
+    const preflight = await ask(app, path, { method: 'OPTIONS' })
+    expect([preflight.status, preflight.headers.get('access-control-allow-methods')]).toEqual([
+      200,
+      'GET, OPTIONS',
+    ])
+  })
+
+  test.each([
+    ['a ledger that is not there', new Refusal('storage_unavailable'), 'year_history_storage_unavailable'],
+    ['a ledger that does not hold', new Refusal('storage_damaged'), 'year_history_archive_corrupt'],
+    ['anything unexpected', new Error('disk on fire'), 'year_history_lookup_failed'],
+  ])('%s with the code of the history', async (_what, thrown, code) => {
+    const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
+    for (const path of PATHS) expect((await ask(app, path)).error).toBe(code)
+  })
+
+  test('a ledger that was edited, shortened or has lost its heads', async () => {
+    const { contents, head, objects } = sampleArchive()
+    const edited = contents.rows.map((row) => (row.seq === 4 ? { ...row, byteSize: 1 } : row))
+    const damaged = [
+      { contents: { ...contents, rows: edited }, head, objects },
+      { contents: { ...contents, rows: contents.rows.slice(0, -1) }, head, objects },
+      { contents: { ...contents, legacy: contents.legacy.slice(1) }, head, objects },
+      { contents, head: null, objects },
+    ]
+    for (const archive of damaged) {
+      for (const path of PATHS) {
+        expect((await ask(openSampleApp(archive), path)).error).toBe('year_history_archive_corrupt')
+      }
+    }
+  })
+})
+
+test('the ledger is read again only when it may have changed, as for the history', async () => {
+  const { contents, head, objects } = sampleArchive()
+  let reads = 0
+  let witness = 'l0'
+  const proved = provedPublications({
+    ledger: { witness: async () => witness },
+    archive: {
+      get: async (sha256) => objects.get(sha256) ?? null,
+      newestHead: async () => head,
+      objectWitness: async () => null,
+      headWitness: async () => 'h',
+    },
+    year: {
+      async read() {
+        reads += 1
+        return {
+          proved: { entries: [], timeline: [], lastLeaf: GENESIS_LEAF, unfinished: null },
+          contents,
+          head,
+        }
+      },
+    },
+    clock: () => 0,
+  })
+  const first = (await proved.ledger()).entries()
+  await proved.latestAt(0)
+  expect((await proved.ledger()).entries()).toBe(first)
+  expect(reads).toBe(1)
+  witness = 'l1'
+  await proved.ledger()
+  expect(reads).toBe(2)
+})

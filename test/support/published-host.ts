@@ -1,0 +1,52 @@
+import type { H3 } from 'h3'
+import type { PublishedAnswer, PublishedHistory } from '../../src/domain/ports.ts'
+import { formatInstant } from '../../src/domain/time.ts'
+import {
+  PUBLISHED_HEAD,
+  PUBLISHED_LEDGER,
+  PUBLISHED_LEGACY_LEDGER,
+} from '../../src/domain/year/published-ledger.ts'
+
+/** What a lying host makes of an honest answer. `at` is null for its ledgers and its head. */
+export type Lie = (
+  answer: PublishedAnswer,
+  question: { path: string; at: number | null; held: readonly string[] },
+) => PublishedAnswer
+
+/** The public answers of an application without a socket, as an auditor asks for them. */
+export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublishedHistory {
+  const ask = async (path: string, at: number | null, held: readonly string[]): Promise<PublishedAnswer> => {
+    const ifNoneMatch = held.map((sha256) => `"${sha256}"`).join(', ')
+    const response = await app.request(`http://dash.test${path}`, {
+      headers: ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch },
+    })
+    const bytes = new Uint8Array(await response.arrayBuffer())
+    const { error } = (
+      response.status >= 400 ? JSON.parse(Buffer.from(bytes).toString()) : { error: null }
+    ) as {
+      error: string | null
+    }
+    const answer: PublishedAnswer = {
+      status: response.status,
+      etag: response.headers.get('etag'),
+      lastModified: response.headers.get('last-modified'),
+      requestedAt: response.headers.get('x-year-history-requested-at'),
+      error,
+      bytes,
+    }
+    return lie(answer, { path, at, held })
+  }
+  return {
+    base: 'http://dash.test',
+    ledger: () => ask(PUBLISHED_LEDGER, null, []),
+    legacyLedger: () => ask(PUBLISHED_LEGACY_LEDGER, null, []),
+    head: () => ask(PUBLISHED_HEAD, null, []),
+    at: (instant, held) => ask(`/api/feed/history?sort=year&at=${formatInstant(instant)}`, instant, held),
+  }
+}
+
+/** A refusal of a host, as it would send it. */
+export function refusalAnswer(status: number, error: string | null): PublishedAnswer {
+  const bytes = new TextEncoder().encode(error === null ? 'oops' : JSON.stringify({ error }))
+  return { status, etag: null, lastModified: null, requestedAt: null, error, bytes }
+}
