@@ -51,7 +51,11 @@ for (const file of readdirSync(objectsPath, { recursive: true, withFileTypes: tr
   if (file.isFile()) chmodSync(join(file.parentPath, file.name), 0o644)
 }
 
-process.on('message', async (message) => {
+process.on('message', (message) => void reply(message))
+process.on('disconnect', () => process.exit())
+
+/** The first message names the publications, every other one a flip. */
+async function reply(message) {
   if (message.publications) {
     publications = message.publications.map((each) => ({
       ...each,
@@ -63,8 +67,7 @@ process.on('message', async (message) => {
     return
   }
   process.send(await tryFlip(message))
-})
-process.on('disconnect', () => process.exit())
+}
 
 /** @returns what the flip changed, what the audit said, and what each answer of the server was */
 async function tryFlip(flip) {

@@ -57,15 +57,16 @@ process.once('exit', () => {
   rmSync(root, { recursive: true, force: true })
 })
 
-const counts = await attack(
+const attacked = await attack(
   Number(values.flips),
   Number(values.seed),
   Number(values.days),
   Number(values.workers),
 )
-if (values.json) console.log(JSON.stringify(counts))
-else printCounts(counts)
-const bad = counts.missed + counts.wrong + counts.older + counts.deaths + counts.wrote + counts.auditFaults
+if (values.json) console.log(JSON.stringify(attacked))
+else printCounts(attacked)
+const bad =
+  attacked.missed + attacked.wrong + attacked.older + attacked.deaths + attacked.wrote + attacked.auditFaults
 process.exitCode = bad > 0 ? 1 : 0
 
 async function attack(flips, seed, days, workers) {

@@ -20,11 +20,13 @@ const READINGS = 500
 
 let readings = 0
 
-process.on('message', async (path) => {
+process.on('message', (path) => void answer(path))
+
+async function answer(path) {
   process.send(await read(path))
   readings += 1
   if (readings === READINGS) process.disconnect()
-})
+}
 
 async function read(path) {
   const client = createClient({ url: pathToFileURL(path).href })

@@ -16,7 +16,7 @@ export interface SelfTestPorts {
   onProgress: (progress: SelfTestProgress) => void
 }
 
-export interface SelfTestProgress {
+interface SelfTestProgress {
   mutations: number
   ofMutations: number
 }
@@ -78,6 +78,6 @@ function isDetected(mutation: Mutation, found: SelfTestAudit): boolean {
 function reportedBy({ report, cause }: SelfTestAudit): string[] {
   const codes = new Set<string>(report.findings.map(({ code }) => code))
   if (cause instanceof Refusal) codes.add(cause.code)
-  else if (cause !== null) codes.add(`fault: ${String(cause)}`)
+  else if (cause !== null) codes.add(`fault: ${cause instanceof Error ? cause.message : 'no error'}`)
   return [...codes]
 }

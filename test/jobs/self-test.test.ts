@@ -94,7 +94,7 @@ describe('the self-test of the audit', () => {
       { ok: true, findings: [finding('row_tampered')] },
       ['row_tampered'],
     ],
-    ['a fault', { ok: false, cause: new Error('broken') }, ['fault: Error: broken']],
+    ['a fault', { ok: false, cause: new Error('broken') }, ['fault: broken']],
     [
       'a store that cannot be reached',
       { ok: false, cause: new Refusal('storage_unavailable', 'gone') },

@@ -81,7 +81,7 @@ function edits(): Damage[] {
   ]
 }
 
-export function headAt({ sample }: Pick<Copy, 'sample'>, seq: number): Head {
+function headAt({ sample }: Pick<Copy, 'sample'>, seq: number): Head {
   const head = sample.heads.find((each) => each.seq === seq)
   if (!head) throw new Error(`the sample has no head ${seq}`)
   return head

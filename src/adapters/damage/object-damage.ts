@@ -61,7 +61,7 @@ function otherBytes(publication: Publication): Damage[] {
 /** Things that are no regular file; a pipe must not be waited for. */
 function otherThings(publication: Publication): Damage[] {
   const things: Record<string, (path: string) => void | Promise<void>> = {
-    'a folder': (path) => void mkdirSync(path),
+    'a folder': (path) => mkdirSync(path),
     'a symbolic link to its own bytes': (path) => {
       overwrite(`${path}.moved`, publication.bytes)
       symlinkSync(`${path}.moved`, path)

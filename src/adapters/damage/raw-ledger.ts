@@ -23,7 +23,7 @@ export async function changeLedger(path: string, statements: readonly string[]):
       'PRAGMA synchronous = OFF',
       'PRAGMA ignore_check_constraints = ON',
       'BEGIN IMMEDIATE',
-      ...rows.map(({ name }) => `DROP TRIGGER ${String(name)}`),
+      ...rows.flatMap(({ name }) => (typeof name === 'string' ? [`DROP TRIGGER ${name}`] : [])),
       'DROP INDEX entries_own_day',
       ...statements,
       'COMMIT',
@@ -61,7 +61,7 @@ export function literal(value: number | string | null): string {
   return typeof value === 'number' ? String(value) : `'${value.replaceAll("'", "''")}'`
 }
 
-function insert<T extends SQLiteTable>(table: T, row: LedgerRow | LegacyRow): string {
+function insert(table: SQLiteTable, row: LedgerRow | LegacyRow): string {
   const values = new Map<string, number | string | null>(Object.entries(row))
   const cells = Object.keys(getTableColumns(table)).map((property) => literal(values.get(property) ?? null))
   return `INSERT INTO ${getTableConfig(table).name} VALUES (${cells.join(', ')})`

@@ -12,11 +12,12 @@ export function rememberFolder(folder: string): () => void {
   for (const { path, isFile } of entriesOf(folder)) if (isFile) remembered.set(path, readFileSync(path))
   const folders = new Set([...remembered.keys()].flatMap((path) => foldersAbove(path, folder)))
   return () => {
+    const left = new Set<string>()
     for (const { path, isFile, isFolder } of entriesOf(folder)) {
       const same = isFolder ? folders.has(path) : isFile && remembered.get(path)?.equals(readFileSync(path))
-      if (!same) rmSync(path, { recursive: true, force: true })
+      if (same) left.add(path)
+      else rmSync(path, { recursive: true, force: true })
     }
-    const left = new Set(entriesOf(folder).map(({ path }) => path))
     for (const [path, bytes] of remembered) {
       if (left.has(path)) continue
       mkdirSync(dirname(path), { recursive: true })

@@ -128,7 +128,7 @@ describe('the mutations', () => {
       ['legacy_publications', ['legacy row 2']],
     ] as const) {
       const columns = (await raw.execute(`PRAGMA table_info(${table})`)).rows.map((row) =>
-        String(row['name']),
+        typeof row['name'] === 'string' ? row['name'] : '',
       )
       expect(columns.length).toBeGreaterThan(10)
       for (const row of rows)
