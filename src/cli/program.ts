@@ -152,7 +152,12 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       .option('--since <day>', 'read only objects of publications as of this day or later')
       .option('--expect-head <file>', 'a head file kept from before, which the ledger must still contain')
       .option('--payloads', 'prove every payload as the server does, not only the newest', false)
-      .option('--jobs <n>', 'objects read at a time (default: one a core)'),
+      .option('--jobs <n>', 'objects read at a time (default: one a core)')
+      .option(
+        '--self-test',
+        'also damage a private archive in every known way and count what is noticed',
+        false,
+      ),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & VerifyFlags>()
     return within(flags, async (context) =>

@@ -12,7 +12,15 @@ import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openSourceAgent } from '../adapters/sources/json-request.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
-import type { Archive, Clock, FeedStore, Ledger, LineSource, YearReader } from '../domain/ports.ts'
+import type {
+  Archive,
+  Clock,
+  DamageSample,
+  FeedStore,
+  Ledger,
+  LineSource,
+  YearReader,
+} from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
 import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
@@ -175,4 +183,9 @@ export function archiveImportPorts(
     isDead: isDeadProcess,
     onProgress,
   }
+}
+
+/** A private archive to damage, in a temporary folder. Loaded only where it is asked for. */
+export async function openDamageSample(): Promise<DamageSample> {
+  return (await import('../adapters/damage/sample.ts')).makeDamageSample()
 }

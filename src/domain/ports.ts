@@ -1,6 +1,6 @@
 import type { Signal } from './feed/signal.ts'
 import type { Day, Instant } from './time.ts'
-import type { AuditedContents, AuditedHead, ObjectOutcome } from './year/audit.ts'
+import type { AuditedContents, AuditedHead, FindingCode, ObjectOutcome } from './year/audit.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { SourceObservation } from './year/coverage.ts'
 import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
@@ -199,6 +199,28 @@ export interface PublishedHistory {
    * @param held digests of publications the asker holds, for `If-None-Match`; none: the body is wanted in any case
    */
   at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedAnswer>
+/** One way to damage an archive, and what an audit must then say. */
+export interface Mutation {
+  name: string
+  /** Of these an audit must report one. */
+  expects: readonly FindingCode[]
+  /** True for what is reported as a note and leaves the archive sound. */
+  sound: boolean
+  /** True when no trace is left inside the archive, so that only a head kept elsewhere can tell. */
+  needsKeptHead: boolean
+  /** Damages the archive in the folder that {@link DamageSample.restored} gave. */
+  apply(folder: string): Promise<void>
+}
+
+/** A small sound archive of its own making, in a temporary folder, to be damaged again and again. */
+export interface DamageSample {
+  mutations: readonly Mutation[]
+  /** The newest head, as an auditor would have kept it. */
+  keptHead: Head & { path: string }
+  /** The sample's data folder as it was made, whatever was done to it since. */
+  restored(): Promise<string>
+  /** Removes the sample. */
+  remove(): Promise<void>
 }
 
 /** How many of a batch of signals were new, changed a stored one, or changed nothing. */

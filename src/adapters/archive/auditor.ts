@@ -41,7 +41,7 @@ export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'g
 
 async function readHead(archive: Pick<Archive, 'headFile'>, path: string): Promise<AuditedHead> {
   const seq = headSeq(path)
-  return auditedHead(path, seq === 0 ? null : await archive.headFile(seq))
+  return auditedHead(path, seq === 0 ? null : await headBytes(archive, seq))
 }
 
 /** What a key among the heads holds; anything else than the head of its number is no head. */
@@ -54,6 +54,16 @@ export function auditedHead(path: string, bytes: Uint8Array | null): AuditedHead
 /** The number a head's key ends with; 0 for anything else. */
 function headSeq(path: string): number {
   return Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
+}
+
+/** The bytes of a head file; null also for something in its place that is no file, which spoils this head alone. */
+async function headBytes(archive: Pick<Archive, 'headFile'>, seq: number): Promise<Uint8Array | null> {
+  try {
+    return await archive.headFile(seq)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'storage_damaged') return null
+    throw error
+  }
 }
 
 async function outcomeOf(

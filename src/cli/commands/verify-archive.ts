@@ -12,6 +12,7 @@ import type { VerifyOptions, VerifyProgress, VerifyReport, VerifyResult } from '
 import { prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
+import { testAudit } from '../self-test.ts'
 import type { Terminal } from '../terminal.ts'
 import { openAuditors } from '../wire.ts'
 
@@ -21,6 +22,7 @@ export interface VerifyFlags {
   expectHead?: string
   payloads: boolean
   jobs?: string
+  selfTest: boolean
 }
 
 /** Findings shown to a person; `--json` has them all. */
@@ -49,11 +51,43 @@ export async function verifyArchiveCommand(
   try {
     const result = await verifyArchive(ports, options)
     show(result, terminal)
-    terminal.result(result.report, summary(result.report))
-    return exitCode(result, signal)
+    const tested = flags.selfTest && !signal.aborted ? await runSelfTest(config, terminal, signal) : null
+    const report = tested ? { ...result.report, selfTest: tested } : result.report
+    terminal.result(report, [summary(result.report), ...(tested ? [verdictOf(tested)] : [])].join('\n'))
+    const code = exitCode(result, signal)
+    return code === EXIT.done && tested && tested.detected < tested.mutations ? EXIT.internal : code
   } finally {
     await auditors.close()
   }
+}
+
+/** The self-test as the result shows it; what was missed is named only when there is something. */
+interface TestedAudit {
+  mutations: number
+  detected: number
+  missed?: string[]
+}
+
+async function runSelfTest(
+  config: CommandContext['config'],
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<TestedAudit> {
+  const { mutations, detected, missed } = await testAudit(
+    config,
+    everySoOften((progress) =>
+      terminal.progress(`self-test: ${progress.mutations} of ${progress.ofMutations} mutations`),
+    ),
+    signal,
+  )
+  for (const { name, reported } of missed) {
+    terminal.error(`the verifier missed a mutation: ${name}; it reported ${reported.join(', ') || 'nothing'}`)
+  }
+  return { mutations, detected, ...(missed.length > 0 ? { missed: missed.map(({ name }) => name) } : {}) }
+}
+
+function verdictOf({ mutations, detected }: TestedAudit): string {
+  return `self-test: ${detected} of ${mutations} mutations detected`
 }
 
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
