@@ -1,7 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
+import { readConfig } from '../../src/cli/config.ts'
+import { openAuditors } from '../../src/cli/wire.ts'
 import type { Day } from '../../src/domain/time.ts'
-import { proveBytes } from '../../src/domain/year/envelope.ts'
+import type { Finding } from '../../src/domain/year/audit.ts'
+import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import { reopenWorkspace } from './workspace.ts'
 
 /** What stands in a data folder: everything in it proved, or the reason why it cannot be. */
@@ -17,23 +20,28 @@ export interface Standing {
   unfinished: number
 }
 
-/** Proves a data folder as a new process would find it: chain, head, and the bytes of every publication. */
+/**
+ * Audits a data folder as `dash verify-archive` does, after the recovery any reader of it begins with: chain, heads, and
+ * every publication.
+ */
 export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
   const workspace = reopenWorkspace(folder)
   const nothing = { publications: [], gaps: [], attempts: 0, orphans: 0, unfinished: 0 }
   try {
     const attempts = (await workspace.ledger.attempts(asOfDay)).length
-    const { proved } = await workspace.year.read()
-    for (const { manifest } of proved.timeline)
-      proveBytes(manifest, await workspace.archive.get(manifest.sha256))
-    const referred = new Set(proved.timeline.map(({ manifest }) => manifest.sha256))
+    const { rows } = await workspace.ledger.read()
+    const findings = await findingsIn(folder)
+    const damage = findings.filter(({ code }) => code !== 'orphan_object')
+    const daysOf = (kind: string): string[] =>
+      rows.filter((row) => row.kind === kind).map((row) => row.asOfDay ?? '')
     return {
-      sound: true,
-      why: '',
-      publications: proved.timeline.map(({ manifest }) => manifest.asOfDay),
-      gaps: proved.entries.flatMap((entry) => (entry.kind === 'gap' ? [entry.asOfDay] : [])),
+      sound: damage.length === 0,
+      why: damage.map(({ code, path, actual }) => `${code} ${path}: ${actual}`).join('; '),
+      publications: daysOf('publication'),
+      gaps: daysOf('gap'),
       attempts,
-      ...unreferred(workspace.objectsPath, referred),
+      orphans: findings.length - damage.length,
+      unfinished: unfinishedIn(workspace.objectsPath),
     }
   } catch (error) {
     return { ...nothing, sound: false, why: String(error) }
@@ -42,14 +50,28 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
   }
 }
 
-function unreferred(
-  objectsPath: string,
-  referred: ReadonlySet<string>,
-): { orphans: number; unfinished: number } {
-  const names = readdirSync(objectsPath, { recursive: true, encoding: 'utf8' }).map((path) => basename(path))
-  const objects = names.filter((name) => /^[0-9a-f]{64}$/.test(name))
-  return {
-    orphans: objects.filter((name) => !referred.has(name)).length,
-    unfinished: names.filter((name) => name.startsWith('.writing-')).length,
+async function findingsIn(folder: string): Promise<Finding[]> {
+  const auditors = openAuditors(readConfig({ dataDir: folder }, {}, '/'))
+  const ports = {
+    ...auditors,
+    clock: Date.now,
+    random: Math.random,
+    onProgress: () => undefined,
+    onNote: () => undefined,
   }
+  const { signal } = new AbortController()
+  const whole = { sample: null, since: null, expectedHead: null, payloads: true, jobs: 1, signal }
+  try {
+    const { report, cause } = await verifyArchive(ports, whole)
+    if (!report.complete) throw cause
+    return report.findings
+  } finally {
+    await auditors.close()
+  }
+}
+
+/** Temporary files of writes that were cut, which are no objects. */
+function unfinishedIn(objectsPath: string): number {
+  const names = readdirSync(objectsPath, { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => basename(name).startsWith('.writing-')).length
 }
