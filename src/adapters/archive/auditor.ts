@@ -51,9 +51,19 @@ export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'g
 /** Anything else among the heads is reported as what it is: no head. */
 async function readHead(archive: Pick<Archive, 'headFile'>, path: string): Promise<AuditedHead> {
   const seq = Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
-  const bytes = seq === 0 ? null : await archive.headFile(seq)
+  const bytes = seq === 0 ? null : await bytesOfHead(archive, seq)
   const head = bytes === null ? null : parseHead(bytes)
   return { path, seq, head: head?.seq === seq ? head : null }
+}
+
+/** A link or a pipe in a head's place spoils that head alone. */
+async function bytesOfHead(archive: Pick<Archive, 'headFile'>, seq: number): Promise<Uint8Array | null> {
+  try {
+    return await archive.headFile(seq)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'storage_damaged') return null
+    throw error
+  }
 }
 
 async function outcomeOf(
