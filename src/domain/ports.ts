@@ -199,6 +199,8 @@ export interface PublishedHistory {
    * @param held digests of publications the asker holds, for `If-None-Match`; none: the body is wanted in any case
    */
   at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedAnswer>
+}
+
 /** One way to damage an archive, and what an audit must then say. */
 export interface Mutation {
   name: string

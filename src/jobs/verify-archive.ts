@@ -108,9 +108,9 @@ async function audit(run: Run): Promise<void> {
   run.audit = found
   run.findings.push(...found.findings)
   const manifests = found.timeline.map(({ manifest }) => manifest)
-  await examineObjects(run, chooseManifests(manifests, options, ports.random))
-  const newest = manifests.at(-1)
-  if (newest && !options.payloads) await examineWhole(run, newest)
+  const chosen = chooseManifests(manifests, options, ports.random)
+  await examineObjects(run, chosen, options.payloads ? 'whole' : 'identity')
+  await examineNewest(run, chosen, manifests.at(-1))
   run.findings.push(...orphans(keys ?? [], manifests))
 }
 
@@ -149,40 +149,53 @@ function newestOf(heads: readonly AuditedHead[]): number {
   return heads.at(-1)?.seq ?? 0
 }
 
-async function examineObjects(run: Run, manifests: readonly Manifest[]): Promise<void> {
+type Examination = 'identity' | 'whole'
+
+async function examineObjects(
+  run: Run,
+  manifests: readonly Manifest[],
+  examination: Examination,
+): Promise<void> {
   const { archive, onProgress } = run.ports
-  const { jobs, payloads, signal } = run.options
+  const { jobs, signal } = run.options
   const failed: { manifest: Manifest; findings: Finding[] }[] = []
-  const examination = payloads ? 'whole' : 'identity'
-  for await (const batch of archive.examine(manifests, examination, jobs, signal)) {
-    for (const { index, outcome } of batch) {
-      const manifest = manifests[index] as Manifest
-      const findings = objectFindings(manifest, outcome)
-      if (findings.length > 0) failed.push({ manifest, findings })
-      run.objects += 1
-      if (outcome.found === 'bytes') run.bytes += outcome.byteSize
+  const ofObjects = run.objects + manifests.length
+  try {
+    for await (const batch of archive.examine(manifests, examination, jobs, signal)) {
+      for (const { index, outcome } of batch) {
+        const manifest = manifests[index] as Manifest
+        const findings = objectFindings(manifest, outcome)
+        if (findings.length > 0) failed.push({ manifest, findings })
+        run.objects += 1
+        if (outcome.found === 'bytes') run.bytes += outcome.byteSize
+      }
+      onProgress({
+        objects: run.objects,
+        ofObjects,
+        bytes: run.bytes,
+        findings: run.findings.length + failed.length,
+      })
     }
-    onProgress({
-      objects: run.objects,
-      ofObjects: manifests.length,
-      bytes: run.bytes,
-      findings: run.findings.length + failed.length,
-    })
+  } catch (error) {
+    // What was found stands, although nothing can be read a second time now.
+    run.findings.push(...failed.flatMap(({ findings }) => findings))
+    throw error
   }
-  await examineAgain(run, failed)
+  await examineAgain(run, failed, examination)
 }
 
 /** Once more: a disk or a network that fails now and then is told apart from damage. */
 async function examineAgain(
   run: Run,
   failed: readonly { manifest: Manifest; findings: Finding[] }[],
+  examination: Examination,
 ): Promise<void> {
   const { archive, onNote } = run.ports
-  const { jobs, payloads, signal } = run.options
+  const { jobs, signal } = run.options
   const manifests = failed.map(({ manifest }) => manifest)
   const settled = new Set<number>()
   try {
-    for await (const batch of archive.examine(manifests, payloads ? 'whole' : 'identity', jobs, signal)) {
+    for await (const batch of archive.examine(manifests, examination, jobs, signal)) {
       for (const { index, outcome } of batch) {
         const manifest = manifests[index] as Manifest
         const findings = objectFindings(manifest, outcome)
@@ -202,13 +215,23 @@ async function examineAgain(
   }
 }
 
-/** The publication that is served now is proved as the server proves it. */
-async function examineWhole(run: Run, newest: Manifest): Promise<void> {
+/** The publication that is served now is proved as the server proves it, whatever was chosen. */
+async function examineNewest(
+  run: Run,
+  chosen: readonly Manifest[],
+  newest: Manifest | undefined,
+): Promise<void> {
+  if (!newest) return
+  const wasChosen = chosen.includes(newest)
+  if (wasChosen && run.options.payloads) return
   const path = objectPath(newest.sha256)
   if (run.findings.some((finding) => finding.path === path)) return
-  for await (const batch of run.ports.archive.examine([newest], 'whole', 1, run.options.signal)) {
-    for (const { outcome } of batch) run.findings.push(...objectFindings(newest, outcome))
-  }
+  const { objects, bytes } = run
+  await examineObjects(run, [newest], 'whole')
+  if (!wasChosen) return
+  // Read twice, it is still one object.
+  run.objects = objects
+  run.bytes = bytes
 }
 
 /** Objects no entry names: what a crash before the commit leaves, or what somebody put there. */

@@ -8,6 +8,7 @@ import { examineBytes } from '../../domain/year/identity.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { auditedHead } from './auditor.ts'
 import { fileExaminer, fileReader } from './examine-file.ts'
+import { requireRoot } from './file-driver.ts'
 import type { ExamineRequest, ExamineWorkerData } from './examine-worker.ts'
 
 /** Objects a thread is given at a time. */
@@ -40,11 +41,15 @@ export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): Archi
     objectKeys: () => archive.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
       const batches = inBatches(manifests)
-      if (manifests.length < WORTH_THREADS || jobs === 1) {
-        yield* examineHere(batches, root, examination, signal)
-        return
+      const examined =
+        manifests.length < WORTH_THREADS || jobs === 1
+          ? examineHere(batches, root, examination, signal)
+          : examineInThreads(batches, root, examination, Math.min(jobs, batches.length), signal)
+      for await (const batch of examined) {
+        // Absence in a store that is not there proves nothing.
+        if (batch.some(({ outcome }) => outcome.found === 'nothing')) requireRoot(root)
+        yield batch
       }
-      yield* examineInThreads(batches, root, examination, Math.min(jobs, batches.length), signal)
     },
   }
 }
@@ -93,7 +98,10 @@ async function* examineInThreads(
     running.delete(worker)
     if (!batch) return
     next += 1
-    running.set(worker, examineBatch(worker, batch, root))
+    const examined = examineBatch(worker, batch, root)
+    // Nobody waits for a batch in hand when the reading ends early and takes the thread away.
+    examined.catch(() => undefined)
+    running.set(worker, examined)
   }
   try {
     for (const worker of workers) give(worker)

@@ -3,7 +3,7 @@ import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { storageDamaged } from '../../domain/storage.ts'
 import type { AuditedContents, AuditedRow } from '../../domain/year/audit.ts'
-import { decodeJsonRows } from '../libsql/json-rows.ts'
+import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
 import type { Reader } from '../libsql/store-client.ts'
 import { markOf } from './rows.ts'
 import { entries, founding, legacyPublications } from './schema.ts'
@@ -30,7 +30,10 @@ export async function readForAudit(reader: Reader): Promise<AuditedContents | nu
   return { rows: await readTable(reader, entries), legacy, founding: markOf(mark?.row) }
 }
 
-/** All rows of a table, by its first column, the integer by which SQLite keeps them. */
+/**
+ * All rows of a table, by its first column. Pages are counted off and not continued after a value: a damaged column may
+ * hold the same value twice, a text, or a number too large to be exact.
+ */
 async function readTable<T extends SQLiteTable>(
   reader: Reader,
   table: T,
@@ -38,17 +41,14 @@ async function readTable<T extends SQLiteTable>(
   const { name, columns } = getTableConfig(table)
   const key = columns[0]?.name ?? 'rowid'
   const cells = columns.map(({ name: column }) => cellAsHex(column)).join(', ')
-  const sql = `SELECT CAST(json_group_array(json_array(${cells}) ORDER BY ${key}) AS BLOB)
-    FROM (SELECT * FROM ${name} WHERE ${key} > ? ORDER BY ${key} LIMIT ${PAGE})`
+  const sql = asJsonRows(cells, `SELECT * FROM ${name} ORDER BY ${key} LIMIT ${PAGE} OFFSET ?`)
   const read: AuditedRow<T['$inferSelect']>[] = []
   const decode = auditedRow(table)
-  for (let after = Number.MIN_SAFE_INTEGER; ;) {
-    const answer = await reader.execute({ sql, args: [after] })
+  for (;;) {
+    const answer = await reader.execute({ sql, args: [read.length] })
     const page = decodeJsonRows(answer.rows[0]?.[0], 'the ledger')
     for (const cellsOfRow of page) read.push(decode(cellsOfRow, read.length))
-    const last = page.at(-1)?.[0]
-    if (page.length < PAGE || typeof last !== 'number') return read
-    after = last
+    if (page.length < PAGE) return read
   }
 }
 

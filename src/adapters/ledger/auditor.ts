@@ -1,13 +1,13 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { LedgerAuditor } from '../../domain/ports.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import type { AuditedContents } from '../../domain/year/audit.ts'
 import { translate } from '../libsql/database.ts'
-import { engineOf } from '../libsql/engine.ts'
+import { engineOf, requireFolder } from '../libsql/engine.ts'
 import type { Engine } from '../libsql/engine.ts'
 import { readForAudit } from './audit.ts'
 
@@ -45,6 +45,7 @@ export function ledgerAuditor(
       try {
         if (!location.url.startsWith('file:')) return await readAll(engine)
         const path = fileURLToPath(location.url)
+        requireFolder(dirname(path))
         if (!statSync(path, { throwIfNoEntry: false })) return null
         if (await journalsAreGone(path)) return await readAll(engine)
         return await readCopy(path, (url) => readAll(engineOf({ url, authToken: null }, waiting)))

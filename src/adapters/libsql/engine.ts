@@ -75,7 +75,8 @@ function fileEngine(url: string, { nativeBusyMs, retryMs }: Waiting): Engine {
   }
 }
 
-function requireFolder(folder: string): void {
+/** @throws Refusal `storage_unavailable` when a folder is not there: a disk not mounted holds no empty database */
+export function requireFolder(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK)
   } catch (cause) {

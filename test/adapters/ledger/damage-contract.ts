@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { proveLedger } from '../../../src/domain/year/chain.ts'
 import { headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { DAMAGED } from '../refusals.ts'
-import { dropTriggers, fill } from './open-ledger.ts'
-import type { LedgerOpener, OpenLedger, RawClient } from './open-ledger.ts'
+import { dropTriggers, dropTypes, fill } from './open-ledger.ts'
+import type { LedgerOpener, OpenLedger } from './open-ledger.ts'
 
 /** Bytes and values a damaged disk or a careless hand may leave in the cells of the ledger. */
 
@@ -11,25 +11,6 @@ async function fillNew(open: LedgerOpener): Promise<OpenLedger> {
   const opened = await open()
   await fill(opened, sampleLedger())
   return opened
-}
-
-async function namesIn(client: RawClient, sql: string): Promise<string[]> {
-  const { rows } = await client.execute(sql)
-  return rows.map((row) => (typeof row['name'] === 'string' ? row['name'] : ''))
-}
-
-/** Makes the columns of a table take values of any type, as a changed byte in a record's header does. */
-async function dropTypes(client: RawClient, table: string): Promise<void> {
-  const columns = await namesIn(client, `SELECT name FROM pragma_table_info('${table}')`)
-  await client.batch(
-    [
-      `CREATE TABLE untyped (${columns.join(', ')})`,
-      `INSERT INTO untyped SELECT * FROM ${table}`,
-      `DROP TABLE ${table}`,
-      `ALTER TABLE untyped RENAME TO ${table}`,
-    ],
-    'write',
-  )
 }
 
 const DAMAGED_TEXTS: Record<string, string> = {

@@ -83,6 +83,25 @@ export async function dropTriggers(client: RawClient): Promise<void> {
   for (const { name } of rows) if (typeof name === 'string') await client.execute(`DROP TRIGGER ${name}`)
 }
 
+async function namesIn(client: RawClient, sql: string): Promise<string[]> {
+  const { rows } = await client.execute(sql)
+  return rows.map((row) => (typeof row['name'] === 'string' ? row['name'] : ''))
+}
+
+/** Makes the columns of a table take values of any type, as a changed byte in a record's header does. */
+export async function dropTypes(client: RawClient, table: string): Promise<void> {
+  const columns = await namesIn(client, `SELECT name FROM pragma_table_info('${table}')`)
+  await client.batch(
+    [
+      `CREATE TABLE untyped (${columns.join(', ')})`,
+      `INSERT INTO untyped SELECT * FROM ${table}`,
+      `DROP TABLE ${table}`,
+      `ALTER TABLE untyped RENAME TO ${table}`,
+    ],
+    'write',
+  )
+}
+
 /** A lease that holds whatever the time. */
 export async function anyLease(ledger: Ledger): Promise<string> {
   const grant = await ledger.takeLease(

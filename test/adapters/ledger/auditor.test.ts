@@ -1,0 +1,275 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { ledgerAuditor } from '../../../src/adapters/ledger/auditor.ts'
+import { auditLedger } from '../../../src/domain/year/audit.ts'
+import type { AuditedContents, AuditedRow } from '../../../src/domain/year/audit.ts'
+import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
+import { addDays } from '../../../src/domain/time.ts'
+import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { runScript } from '../built-modules.ts'
+import { holdLock } from '../libsql/lock-holder.ts'
+import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
+import { dropTriggers, dropTypes, fill, openLedger } from './open-ledger.ts'
+import type { RawClient } from './open-ledger.ts'
+
+function audit(url: string): Promise<AuditedContents | null> {
+  return ledgerAuditor({ url, authToken: null }, { nativeBusyMs: 10, retryMs: 5_000 }).read()
+}
+
+async function auditedContents(url: string): Promise<AuditedContents> {
+  const contents = await audit(url)
+  if (contents === null) throw new Error('there is no ledger')
+  return contents
+}
+
+interface Filled {
+  path: string
+  url: string
+  raw: RawClient
+}
+
+/** {@link sampleLedger} in a file, without what keeps it append-only and, when asked for, without column types. */
+async function openFilled(untyped: readonly string[] = []): Promise<Filled> {
+  const { path, url, raw, ...opened } = await openLedger()
+  await fill({ ...opened, raw }, sampleLedger())
+  opened.close()
+  await dropTriggers(raw)
+  for (const table of untyped) await dropTypes(raw, table)
+  return { path, url, raw }
+}
+
+const SAMPLE = sampleLedger()
+
+function problemsOf(rows: readonly AuditedRow<unknown>[]): unknown[] {
+  return rows.filter((row) => !('row' in row))
+}
+
+/** Names, bytes and times of everything in the folder of a ledger. */
+function stateOf(path: string): unknown[] {
+  const folder = dirname(path)
+  return readdirSync(folder)
+    .sort()
+    .map((name) => {
+      const { ino, mtimeNs, ctimeNs } = statSync(join(folder, name), { bigint: true })
+      return [name, ino, mtimeNs, ctimeNs, readFileSync(join(folder, name)).toString('base64')]
+    })
+}
+
+describe('the auditor of a ledger', () => {
+  test('reads both ledgers as they were written, and changes nothing', async () => {
+    const { path, url } = await openFilled()
+    const before = stateOf(path)
+    const contents = await auditedContents(url)
+    expect(contents).toEqual({
+      rows: SAMPLE.rows.map((row) => ({ row })),
+      legacy: SAMPLE.legacy.map((row) => ({ row })),
+      founding: null,
+    })
+    expect(stateOf(path)).toEqual(before)
+  })
+
+  test('reads the mark of a founding', async () => {
+    const { url, raw } = await openFilled()
+    const leaf = 'a'.repeat(64)
+    await raw.execute(`INSERT INTO founding (id, seq, leaf, began_at) VALUES (1, 1, '${leaf}', 5)`)
+    expect((await auditedContents(url)).founding).toEqual({ seq: 1, leaf, beganAt: 5 })
+  })
+
+  test('reads a ledger of an earlier release, which has no table of foundings, and does not migrate it', async () => {
+    const { path, url, raw } = await openFilled()
+    await raw.execute('DROP TABLE founding')
+    const before = stateOf(path)
+    expect(await auditedContents(url)).toMatchObject({ founding: null })
+    expect(stateOf(path)).toEqual(before)
+  })
+
+  test('reads more rows than one answer holds, in their order', async () => {
+    const { url, raw, ledger, close } = await openLedger()
+    await ledger.ping()
+    close()
+    const rows = chainOf(Array.from({ length: 2_000 }, (_, index) => gap(addDays('2020-01-01', index))))
+    await insertRows(raw, rows)
+    const contents = await auditedContents(url)
+    expect(contents.rows).toEqual(rows.map((row) => ({ row })))
+    const heads = rows.map(({ seq }) => ({ path: `heads/${seq}`, seq, head: headAt(rows, seq) }))
+    expect(auditLedger(contents, heads, null)).toMatchObject({ findings: [], gaps: 2_000 })
+  })
+
+  test('leaves out no row of many, whatever stands in the column they are ordered by', async () => {
+    const { url, raw, ledger, close } = await openLedger()
+    await ledger.ping()
+    close()
+    const rows = chainOf(Array.from({ length: 1_500 }, (_, index) => gap(addDays('2020-01-01', index))))
+    await insertRows(raw, rows)
+    await dropTriggers(raw)
+    await dropTypes(raw, 'entries')
+    await raw.executeMultiple(`
+      UPDATE entries SET seq = 'a text' WHERE seq > 900 AND seq % 2 = 0;
+      UPDATE entries SET seq = 1000 WHERE seq BETWEEN 950 AND 1010;
+      UPDATE entries SET seq = -9223372036854775807 WHERE seq = 3`)
+    expect((await auditedContents(url)).rows).toHaveLength(1_500)
+  })
+
+  test('creates no file where there is none', async () => {
+    const folder = await temporaryFolder()
+    const url = pathToFileURL(join(folder, 'ledger.db')).href
+    expect(await audit(url)).toBeNull()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('refuses a folder that is not there: a disk that is not mounted holds no empty ledger', async () => {
+    const url = pathToFileURL(join(await temporaryFolder(), 'absent', 'ledger.db')).href
+    await expect(audit(url)).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test('takes a file without tables for a ledger that was never written to, and leaves it empty', async () => {
+    const path = join(await temporaryFolder(), 'ledger.db')
+    writeFileSync(path, '')
+    expect(await audit(pathToFileURL(path).href)).toBeNull()
+    expect(statSync(path).size).toBe(0)
+    expect(readdirSync(dirname(path))).toEqual(['ledger.db'])
+  })
+
+  test('refuses a file that is no database, and a folder in its place', async () => {
+    const path = join(await temporaryFolder(), 'ledger.db')
+    writeFileSync(path, 'x'.repeat(5_000))
+    await expect(audit(pathToFileURL(path).href)).rejects.toMatchObject(DAMAGED)
+    const folder = join(dirname(path), 'folder.db')
+    mkdirSync(folder)
+    await expect(audit(pathToFileURL(folder).href)).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test.each(['entries', 'legacy_publications'])('refuses a ledger whose table %s is gone', async (table) => {
+    const { url, raw } = await openFilled()
+    await raw.execute(`DROP TABLE ${table}`)
+    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('refuses a ledger that lacks a column', async () => {
+    const { url, raw } = await openFilled()
+    await raw.execute('ALTER TABLE entries DROP COLUMN reason')
+    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+  })
+})
+
+async function insertRows(raw: RawClient, rows: readonly LedgerRow[]): Promise<void> {
+  const names = Object.keys(rows[0] ?? {})
+  const columns = names.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+  const cells = names.map((_, index) => `value ->> ${index}`)
+  await raw.execute({
+    sql: `INSERT INTO entries (${columns.join(', ')}) SELECT ${cells.join(', ')} FROM json_each(?) ORDER BY key`,
+    args: [JSON.stringify(rows.map((row) => Object.values(row)))],
+  })
+}
+
+const TEXTS: Record<string, [string, string]> = {
+  'a byte that is not UTF-8': ["CAST(x'c328' AS TEXT)", 'holds bytes that are not UTF-8'],
+  'half of a surrogate pair': ["CAST(x'eda080' AS TEXT)", 'holds bytes that are not UTF-8'],
+  'a NUL at its end': ["'text' || CAST(x'00' AS TEXT)", 'holds a NUL'],
+  'nothing but a NUL': ["CAST(x'00' AS TEXT)", 'holds a NUL'],
+}
+
+describe('one damaged cell', () => {
+  test.each(Object.entries(TEXTS))(
+    'that holds %s spoils its own row and no other',
+    async (_what, [text, problem]) => {
+      const { url, raw } = await openFilled()
+      await raw.execute(`UPDATE entries SET leaf = ${text} WHERE seq = 3`)
+      await raw.execute(`UPDATE legacy_publications SET sha256 = ${text} WHERE position = 2`)
+      const { rows, legacy } = await auditedContents(url)
+      const { publicationId } = SAMPLE.rows[2] ?? {}
+      expect(problemsOf(rows)).toEqual([{ problem: `leaf ${problem}`, at: 3, publicationId }])
+      expect(problemsOf(legacy)).toEqual([
+        { problem: `sha256 ${problem}`, at: 2, publicationId: SAMPLE.legacy[1]?.publicationId },
+      ])
+      expect([rows.length, legacy.length]).toEqual([7, 3])
+    },
+  )
+
+  test.each([
+    ['a text where a number belongs', 'published_at', "'1772410200000'", 'holds a text'],
+    ['a fraction', 'recorded_at', '1.5', 'holds a real'],
+    ['an infinite number', 'window_start', '9e999', 'holds a real'],
+    ['a number one too large to be exact', 'generated_at', '9007199254740993', 'holds a number out of range'],
+    ['the largest number', 'byte_size', '9223372036854775807', 'holds a number out of range'],
+    ['the least number', 'byte_size', '-9223372036854775808', 'holds a number out of range'],
+    ['a number where a text belongs', 'sha256', '12', 'holds a number'],
+    ['bytes where a text belongs', 'leaf', "x'616263'", 'holds a blob'],
+    ['bytes that are binary JSON', 'window_end', "x'01'", 'holds a blob'],
+    ['nothing where something belongs', 'leaf', 'NULL', 'is NULL'],
+  ])('that holds %s is told for what it is', async (_what, column, value, problem) => {
+    const { url, raw } = await openFilled(['entries'])
+    await raw.execute(`UPDATE entries SET ${column} = ${value} WHERE seq = 3`)
+    const { rows } = await auditedContents(url)
+    expect(problemsOf(rows)).toMatchObject([{ problem: `${column} ${problem}`, at: 3 }])
+    expect(rows).toHaveLength(7)
+  })
+
+  test('in the number of a row leaves that row its place in the table', async () => {
+    const { url, raw } = await openFilled(['entries'])
+    await raw.execute("UPDATE entries SET seq = 'three' WHERE seq = 3")
+    const { rows } = await auditedContents(url)
+    expect(problemsOf(rows)).toMatchObject([{ problem: 'seq holds a text', at: 7 }])
+  })
+
+  test('and another in the same row are told together', async () => {
+    const { url, raw } = await openFilled(['entries'])
+    await raw.execute("UPDATE entries SET leaf = x'00', publication_id = 7 WHERE seq = 3")
+    const { rows } = await auditedContents(url)
+    expect(problemsOf(rows)).toEqual([
+      { problem: 'publication_id holds a number; leaf holds a blob', at: 3, publicationId: null },
+    ])
+  })
+
+  test('in the mark of a founding refuses the ledger', async () => {
+    const { url, raw } = await openFilled(['founding'])
+    await raw.execute("INSERT INTO founding (id, seq, leaf, began_at) VALUES (1, 1, x'00', 5)")
+    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('in the list of tables refuses the ledger', async () => {
+    const { url, raw } = await openFilled()
+    await raw.executeMultiple(
+      "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET name = CAST(x'c328' AS TEXT) WHERE name = 'lease'",
+    )
+    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+  })
+})
+
+/** Changes what is committed in a transaction that is larger than its cache, and says so before the end of it. */
+const CUT_SHORT = `
+  import Database from 'libsql'
+  const database = new Database(process.argv[1])
+  database.exec(\`PRAGMA cache_size = 1; BEGIN IMMEDIATE; DELETE FROM entries WHERE seq > 3; CREATE TABLE filler (text);
+    INSERT INTO filler SELECT hex(randomblob(2000)) FROM json_each('[\${'1,'.repeat(500)}1]')\`)
+  console.log('written')
+  process.stdin.resume()`
+
+describe('a ledger another process works on', () => {
+  test('and crashed on is read as it was committed, and its journal is not rolled back in place', async () => {
+    const { path, url } = await openFilled()
+    const committed = readFileSync(path)
+    const writer = runScript(CUT_SHORT, [path])
+    expect(await writer.line()).toBe('written')
+    writer.kill()
+    await writer.ended
+    const before = stateOf(path)
+    expect(readdirSync(dirname(path)).sort()).toEqual(['ledger.db', 'ledger.db-journal'])
+    expect(readFileSync(path).subarray(0, committed.length).equals(committed)).toBe(false)
+    expect((await auditedContents(url)).rows).toEqual(SAMPLE.rows.map((row) => ({ row })))
+    expect(stateOf(path)).toEqual(before)
+  })
+
+  test('is read as it stood before that work or after it', async () => {
+    const { url } = await openFilled()
+    const release = await holdLock(url, 'writing', ['DELETE FROM entries WHERE seq = 7'])
+    const reading = auditedContents(url)
+    await release()
+    const { rows } = await reading
+    expect(problemsOf(rows)).toEqual([])
+    expect([6, 7]).toContain(rows.length)
+  })
+})
