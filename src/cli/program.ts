@@ -151,8 +151,10 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       .option('--sample <amount>', 'read only some objects: a share (5%), a size (500M) or a bucket (2/7)')
       .option('--since <day>', 'read only objects of publications as of this day or later')
       .option('--expect-head <file>', 'a head file kept from before, which the ledger must still contain')
+      .option('--url <base>', 'audit another host by its public answers instead')
       .option('--payloads', 'prove every payload as the server does, not only the newest', false)
       .option('--jobs <n>', 'objects read at a time (default: one a core)')
+      .option('--self-test', 'also damage archives of its own making and count what is noticed', false)
       .option(
         '--self-test',
         'also damage a private archive in every known way and count what is noticed',

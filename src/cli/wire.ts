@@ -10,6 +10,7 @@ import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
+import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
 import { openSourceAgent } from '../adapters/sources/json-request.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
 import type {
@@ -80,6 +81,13 @@ export function openAuditors(config: Config): ArchivePlace['auditors'] & { close
     close: () => archive.close(),
   }
 }
+
+/** The public answers of another host; `close` ends the connections to it. */
+export function openPublished(base: string): ReturnType<typeof openPublishedHistory> {
+  return openPublishedHistory(base)
+}
+
+export { makeDamageSample } from '../adapters/damage/sample.ts'
 
 /** An archive as a copy reads or writes it. */
 export function openArchivePlace(config: Config): ArchivePlace & { close: () => Promise<void> } {

@@ -72,6 +72,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     get: async (sha256) => archive.objects.get(sha256) ?? null,
     put: refuse,
     newestHead: async () => archive.head,
+    headFile: async () => null,
     putHead: refuse,
     objectWitness: async () => null,
     headWitness: async () => null,
@@ -96,6 +97,8 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     append: refuse,
     beginFounding: refuse,
     found: refuse,
+    everyAttempt: async () => [],
+    adopt: refuse,
     ping: async () => undefined,
   }
   return createApp({

@@ -1,37 +1,44 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { isHttpUrl } from '../../domain/http-url.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { parseDay } from '../../domain/time.ts'
-import { isDamage } from '../../domain/year/audit.ts'
-import type { Finding } from '../../domain/year/audit.ts'
-import { parseSample } from '../../domain/year/audit-sample.ts'
+import { isDamage, isReadError } from '../../domain/year/audit.ts'
+import { chooseManifests, parseSample } from '../../domain/year/audit-sample.ts'
+import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
+import { selfTest } from '../../jobs/self-test.ts'
+import type { SelfTestReport } from '../../jobs/self-test.ts'
 import { verifyArchive } from '../../jobs/verify-archive.ts'
-import type { VerifyOptions, VerifyProgress, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
+import type { VerifyOptions, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
+import { verifyPublished } from '../../jobs/verify-published.ts'
+import type { Config } from '../config.ts'
+import { readConfig } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
-import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
+import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
-import { testAudit } from '../self-test.ts'
 import type { Terminal } from '../terminal.ts'
-import { openAuditors } from '../wire.ts'
+import { makeDamageSample, openAuditors, openPublished } from '../wire.ts'
+import {
+  describeProgress,
+  everySoOften,
+  showFindings,
+  summarize,
+  summarizeSelfTest,
+} from './verify-output.ts'
 
 export interface VerifyFlags {
   sample?: string
   since?: string
   expectHead?: string
+  url?: string
   payloads: boolean
   jobs?: string
   selfTest: boolean
 }
 
-/** Findings shown to a person; `--json` has them all. */
-const FINDINGS_SHOWN = 50
-
 const JOBS_MOST = 64
-
-/** A progress line at most this often. */
-const PROGRESS_EVERY_MS = 100
 
 /** `dash verify-archive` */
 export async function verifyArchiveCommand(
@@ -39,55 +46,115 @@ export async function verifyArchiveCommand(
   flags: VerifyFlags,
 ): Promise<number> {
   const options = parseFlags(flags, cwd, signal)
-  prepareFolders(config, false)
+  const base = required(flags.url ?? null, '--url', 'an absolute http(s) URL', parseBase)
+  if (base === null) prepareFolders(config, false)
+  const result =
+    base === null
+      ? await auditFolder(config, options, terminal)
+      : await auditHost(base, config, options, terminal)
+  showFindings(result, terminal)
+  const tested = flags.selfTest && !signal.aborted ? await testItself(options, terminal) : null
+  const report = tested ? { ...result.report, selfTest: tested } : result.report
+  terminal.result(
+    report,
+    [summarize(result.report), ...(tested ? [summarizeSelfTest(tested)] : [])].join('\n'),
+  )
+  return exitCode(result, tested, signal)
+}
+
+async function auditFolder(
+  config: Config,
+  options: VerifyOptions,
+  terminal: Terminal,
+): Promise<VerifyResult> {
   const auditors = openAuditors(config)
-  const ports = {
-    ...auditors,
-    clock: Date.now,
-    random: Math.random,
-    onProgress: everySoOften((progress: VerifyProgress) => terminal.progress(describeProgress(progress))),
-    onNote: terminal.note,
-  }
+  const onProgress = everySoOften((progress: Parameters<typeof describeProgress>[0]) =>
+    terminal.progress(describeProgress(progress)),
+  )
   try {
-    const result = await verifyArchive(ports, options)
-    show(result, terminal)
-    const tested = flags.selfTest && !signal.aborted ? await runSelfTest(config, terminal, signal) : null
-    const report = tested ? { ...result.report, selfTest: tested } : result.report
-    terminal.result(report, [summary(result.report), ...(tested ? [verdictOf(tested)] : [])].join('\n'))
-    const code = exitCode(result, signal)
-    return code === EXIT.done && tested && tested.detected < tested.mutations ? EXIT.internal : code
+    const ports = { ...auditors, clock: Date.now, random: Math.random, onProgress, onNote: terminal.note }
+    return await verifyArchive(ports, options)
   } finally {
     await auditors.close()
   }
 }
 
-/** The self-test as the result shows it; what was missed is named only when there is something. */
-interface TestedAudit {
-  mutations: number
-  detected: number
-  missed?: string[]
-}
-
-async function runSelfTest(
-  config: CommandContext['config'],
+/** An audit of another host by its public answers; our own ledger is held against it where there is one. */
+async function auditHost(
+  base: string,
+  config: Config,
+  options: VerifyOptions,
   terminal: Terminal,
-  signal: AbortSignal,
-): Promise<TestedAudit> {
-  const { mutations, detected, missed } = await testAudit(
-    config,
-    everySoOften((progress) =>
-      terminal.progress(`self-test: ${progress.mutations} of ${progress.ofMutations} mutations`),
-    ),
-    signal,
-  )
-  for (const { name, reported } of missed) {
-    terminal.error(`the verifier missed a mutation: ${name}; it reported ${reported.join(', ') || 'nothing'}`)
+): Promise<VerifyResult> {
+  const startedAt = Date.now()
+  const auditors = openAuditors(config)
+  const published = openPublished(base)
+  const onProgress = everySoOften((text: string) => terminal.progress(text))
+  const reportOf = (facts: Partial<VerifyReport>): VerifyReport => ({
+    ok: false,
+    complete: false,
+    publications: 0,
+    objects: 0,
+    bytes: 0,
+    gaps: 0,
+    head: { seq: 0, leaf: GENESIS_LEAF },
+    findings: [],
+    ...facts,
+    durationMs: Date.now() - startedAt,
+  })
+  try {
+    const own = await auditors.ledger.read()
+    const found = await verifyPublished(
+      {
+        published,
+        ledger: own && own.rows.length > 0 ? own : null,
+        clock: Date.now,
+        onProgress: (done, total) => onProgress(`${done} of ${total} publications asked for`),
+      },
+      { ...options, chosen: (manifests) => chooseManifests(manifests, options, Math.random) },
+    )
+    const ok = !found.findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
+    return { report: reportOf({ ...found, ok, complete: true }), cause: null }
+  } catch (cause) {
+    if (cause instanceof Refusal && cause.code === 'usage') throw cause
+    return { report: reportOf({}), cause }
+  } finally {
+    await published.close()
+    await auditors.close()
   }
-  return { mutations, detected, ...(missed.length > 0 ? { missed: missed.map(({ name }) => name) } : {}) }
 }
 
-function verdictOf({ mutations, detected }: TestedAudit): string {
-  return `self-test: ${detected} of ${mutations} mutations detected`
+/** Damages archives of its own making and audits them by the same code, as far as that can be told from outside. */
+function testItself(options: VerifyOptions, terminal: Terminal): Promise<SelfTestReport> {
+  const whole = { ...options, sample: null, since: null, payloads: false }
+  return selfTest(
+    {
+      makeSample: makeDamageSample,
+      audit: async (folder, expectedHead) => {
+        const auditors = openAuditors(readConfig({ dataDir: folder }, {}, folder))
+        const nobody = (): void => undefined
+        try {
+          const ports = {
+            ...auditors,
+            clock: Date.now,
+            random: Math.random,
+            onProgress: nobody,
+            onNote: nobody,
+          }
+          return await verifyArchive(ports, { ...whole, expectedHead })
+        } finally {
+          await auditors.close()
+        }
+      },
+      onProgress: ({ mutations, ofMutations }) =>
+        terminal.progress(`self-test: ${mutations} of ${ofMutations}`),
+    },
+    options.signal,
+  )
+}
+
+function parseBase(text: string): string | null {
+  return isHttpUrl(text) ? text.replace(/\/+$/, '') : null
 }
 
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
@@ -135,57 +202,15 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
   return { ...head, path: file }
 }
 
-function everySoOften<T>(report: (value: T) => void): (value: T) => void {
-  let next = 0
-  return (value) => {
-    if (performance.now() < next) return
-    next = performance.now() + PROGRESS_EVERY_MS
-    report(value)
-  }
-}
-
-function describeProgress({ objects, ofObjects, bytes, findings }: VerifyProgress): string {
-  return `${objects} of ${ofObjects} objects, ${megabytes(bytes)} read, ${findings} findings`
-}
-
-function show({ report, cause }: VerifyResult, { error, note }: Terminal): void {
-  const damage = report.findings.filter(({ code }) => code !== 'orphan_object')
-  for (const finding of damage.slice(0, FINDINGS_SHOWN)) error(describeFinding(finding))
-  if (damage.length > FINDINGS_SHOWN) {
-    error(`and ${damage.length - FINDINGS_SHOWN} more findings; --json lists them all`)
-  }
-  const orphans = report.findings.filter(({ code }) => code === 'orphan_object')
-  for (const finding of orphans.slice(0, FINDINGS_SHOWN)) note(describeFinding(finding))
-  if (orphans.length > FINDINGS_SHOWN) note(`and ${orphans.length - FINDINGS_SHOWN} more orphans`)
-  if (cause !== null) error(`the audit ended early: ${describeError(cause)}`)
-}
-
-function describeFinding({ code, publicationId, path, expected, actual }: Finding): string {
-  const where = [path, publicationId === null ? null : `(${publicationId})`].filter(Boolean).join(' ')
-  if (code === 'orphan_object') return `${code} ${where}: no entry names it, which harms nothing`
-  const what = [
-    expected === null ? null : `expected ${expected}`,
-    actual === null ? 'there is nothing' : `found ${actual}`,
-  ]
-  return `${code} ${where}: ${what.filter(Boolean).join(', ')}`
-}
-
-function summary({ ok, complete, publications, objects, bytes, gaps, head, findings }: VerifyReport): string {
-  const read = `${publications} publications, ${objects} objects with ${megabytes(bytes)} read, ${gaps} gaps, head ${head.seq} ${head.leaf.slice(0, 16)}`
-  if (ok) return `sound: ${read}`
-  const damage = findings.filter(isDamage).length
-  const verdict = damage > 0 ? `DAMAGED, ${damage} findings` : 'NOT PROVED'
-  return `${verdict}${complete ? '' : ', ended early'}: ${read}`
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`
-}
-
-/** Damage outweighs what ended the audit; bytes that could not be read are the store's failure. */
-function exitCode({ report, cause }: VerifyResult, signal: AbortSignal): number {
+/** Damage outweighs what ended the audit, and both a verifier that missed something. */
+function exitCode(
+  { report, cause }: VerifyResult,
+  tested: SelfTestReport | null,
+  signal: AbortSignal,
+): number {
   if (signal.aborted) return EXIT.terminated
   if (report.findings.some(isDamage)) return EXIT.damaged
   if (cause !== null) return exitCodeOf(cause)
-  return report.ok ? EXIT.done : EXIT.storage
+  if (!report.ok) return EXIT.storage
+  return tested && tested.detected < tested.mutations ? EXIT.internal : EXIT.done
 }
