@@ -75,6 +75,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     putHead: refuse,
     objectWitness: async () => null,
     headWitness: async () => null,
+    headFile: async () => null,
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
@@ -96,6 +97,8 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     append: refuse,
     beginFounding: refuse,
     found: refuse,
+    everyAttempt: async () => [],
+    adopt: refuse,
     ping: async () => undefined,
   }
   return createApp({
