@@ -3,7 +3,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import type { AuditedContents, Finding, LedgerAudit } from '../domain/year/audit.ts'
 import { GENESIS_LEAF } from '../domain/year/chain.ts'
-import type { TimelineItem } from '../domain/year/chain.ts'
+import type { Manifest } from '../domain/year/ledger.ts'
 import {
   examineAnswer,
   questionAboutEnd,
@@ -36,7 +36,7 @@ export interface PublishedAuditOptions {
   /** A head kept from before. */
   expectedHead: Reference['expectedHead']
   /** Which of the publications are asked for; the ledger is proved whole in any case. */
-  chosen: (timeline: readonly TimelineItem[]) => readonly TimelineItem[]
+  chosen: (manifests: readonly Manifest[]) => readonly Manifest[]
   /** Publications asked for at a time. */
   jobs: number
   signal: AbortSignal
@@ -67,7 +67,10 @@ export async function verifyPublished(
 ): Promise<PublishedAuditReport> {
   const startedAt = ports.clock()
   const { audit, isTheirs } = await auditLedgers(ports, options)
-  const about = options.chosen(audit.timeline).map((item) => questionsAbout(item, audit.timeline, startedAt))
+  const chosen = new Set(options.chosen(audit.timeline.map(({ manifest }) => manifest)))
+  const about = audit.timeline
+    .filter(({ manifest }) => chosen.has(manifest))
+    .map((item) => questionsAbout(item, audit.timeline, startedAt))
   // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
   const end = isTheirs ? [{ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }] : []
   const answers = await auditAnswers(ports, options, [...about, ...end])

@@ -34,7 +34,7 @@ function verify(
     { published, ledger: null, clock: Date.now, onProgress: () => undefined, ...ports },
     {
       expectedHead: null,
-      chosen: (timeline) => timeline,
+      chosen: (manifests) => manifests,
       jobs: 3,
       signal: new AbortController().signal,
       ...options,
@@ -95,7 +95,7 @@ describe('a sound host', () => {
       return answer
     }
     const report = await verify(publishedBy(openSampleApp(archive), lie), {
-      chosen: (timeline) => timeline.slice(-1),
+      chosen: (manifests) => manifests.slice(-1),
     })
     expect(report).toMatchObject({ findings: [], publications: 8, objects: 1 })
     const at = archive.contents.rows.at(-1)?.publishedAt ?? 0

@@ -76,6 +76,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     putHead: refuse,
     objectWitness: async () => null,
     headWitness: async () => null,
+    headFile: async () => null,
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
