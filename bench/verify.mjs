@@ -38,14 +38,14 @@ await runBench(async (folder) => {
   note(`${grouped(PUBLICATIONS)} publications, ${megabytes(bytes)}`)
   const objects = join(dataDir, 'objects', 'sha256')
   const contenders = [
-    ['xargs -P2 sha256sum', () => digest(objects, 2)],
-    ['xargs -P1 sha256sum', () => digest(objects, 1)],
-    ['dash verify-archive', () => verify(folder, dataDir, [])],
-    ['dash verify-archive --payloads', () => verify(folder, dataDir, ['--payloads'])],
+    { name: 'xargs -P2 sha256sum', measure: () => digest(objects, 2) },
+    { name: 'xargs -P1 sha256sum', measure: () => digest(objects, 1) },
+    { name: 'dash verify-archive', measure: () => verify(folder, dataDir, []) },
+    { name: 'dash verify-archive --payloads', measure: () => verify(folder, dataDir, ['--payloads']) },
   ]
   const times = contenders.map(() => [])
   for (let round = 0; round <= ROUNDS; round += 1) {
-    for (const [place, [name, measure]] of contenders.entries()) {
+    for (const [place, { name, measure }] of contenders.entries()) {
       const wallMs = await measure()
       // The first round fills the page cache.
       if (round > 0) times[place].push(wallMs)
@@ -73,7 +73,7 @@ function printResult(contenders, times, bytes) {
   printTable(
     `An audit of ${grouped(PUBLICATIONS)} publications, ${megabytes(bytes)}: median of ${ROUNDS} rounds, goal ${GOAL} of xargs -P2 sha256sum`,
     ['contender', 'time', 'MB/s', 'of xargs -P2', 'rounds'],
-    contenders.map(([name], place) => {
+    contenders.map(({ name }, place) => {
       const wallMs = median(times[place])
       return [
         name,

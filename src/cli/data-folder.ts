@@ -23,6 +23,9 @@ function create(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
+    // A full or broken disk is no matter of configuration.
+    if (error instanceof Error && 'code' in error && /^E(IO|NOSPC|DQUOT)$/.test(String(error.code)))
+      throw error
     const why = error instanceof Error ? error.message : String(error)
     throw configurationError(
       `the folder ${folder} cannot be created (${why}); choose another with --data-dir`,

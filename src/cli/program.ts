@@ -154,7 +154,6 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       .option('--url <base>', 'audit another host by its public answers instead')
       .option('--payloads', 'prove every payload as the server does, not only the newest', false)
       .option('--jobs <n>', 'objects read at a time (default: one a core)')
-      .option('--self-test', 'also damage archives of its own making and count what is noticed', false)
       .option(
         '--self-test',
         'also damage a private archive in every known way and count what is noticed',

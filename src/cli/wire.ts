@@ -87,8 +87,6 @@ export function openPublished(base: string): ReturnType<typeof openPublishedHist
   return openPublishedHistory(base)
 }
 
-export { makeDamageSample } from '../adapters/damage/sample.ts'
-
 /** An archive as a copy reads or writes it. */
 export function openArchivePlace(config: Config): ArchivePlace & { close: () => Promise<void> } {
   const stores = openStores(config, 'batch')

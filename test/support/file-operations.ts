@@ -18,9 +18,32 @@ export type FileOperation =
   | { do: 'say'; text: string }
 
 const CALLS = [
-  ...['openat', 'close', 'write', 'writev', 'pwrite64', 'pwritev', 'ftruncate', 'fallocate', 'fsync'],
-  ...['fdatasync', 'link', 'unlink', 'rename', 'mkdir', 'rmdir', 'lseek', 'copy_file_range', 'sendfile'],
-  ...['linkat', 'unlinkat', 'renameat', 'renameat2', 'mkdirat', 'truncate', 'sendto', 'sendmsg'],
+  'openat',
+  'close',
+  'write',
+  'writev',
+  'pwrite64',
+  'pwritev',
+  'ftruncate',
+  'fallocate',
+  'fsync',
+  'fdatasync',
+  'link',
+  'unlink',
+  'rename',
+  'mkdir',
+  'rmdir',
+  'lseek',
+  'copy_file_range',
+  'sendfile',
+  'linkat',
+  'unlinkat',
+  'renameat',
+  'renameat2',
+  'mkdirat',
+  'truncate',
+  'sendto',
+  'sendmsg',
 ]
 
 /**

@@ -76,7 +76,6 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     putHead: refuse,
     objectWitness: async () => null,
     headWitness: async () => null,
-    headFile: async () => null,
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,

@@ -8,18 +8,16 @@ import { isDamage, isReadError } from '../../domain/year/audit.ts'
 import { chooseManifests, parseSample } from '../../domain/year/audit-sample.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
-import { selfTest } from '../../jobs/self-test.ts'
-import type { SelfTestReport } from '../../jobs/self-test.ts'
 import { verifyArchive } from '../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
 import { verifyPublished } from '../../jobs/verify-published.ts'
 import type { Config } from '../config.ts'
-import { readConfig } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
+import { testAudit } from '../self-test.ts'
 import type { Terminal } from '../terminal.ts'
-import { makeDamageSample, openAuditors, openPublished } from '../wire.ts'
+import { openAuditors, openPublished } from '../wire.ts'
 import {
   describeProgress,
   everySoOften,
@@ -53,7 +51,7 @@ export async function verifyArchiveCommand(
       ? await auditFolder(config, options, terminal)
       : await auditHost(base, config, options, terminal)
   showFindings(result, terminal)
-  const tested = flags.selfTest && !signal.aborted ? await testItself(options, terminal) : null
+  const tested = flags.selfTest && !signal.aborted ? await testItself(config, terminal, signal) : null
   const report = tested ? { ...result.report, selfTest: tested } : result.report
   terminal.result(
     report,
@@ -124,33 +122,25 @@ async function auditHost(
   }
 }
 
-/** Damages archives of its own making and audits them by the same code, as far as that can be told from outside. */
-function testItself(options: VerifyOptions, terminal: Terminal): Promise<SelfTestReport> {
-  const whole = { ...options, sample: null, since: null, payloads: false }
-  return selfTest(
-    {
-      makeSample: makeDamageSample,
-      audit: async (folder, expectedHead) => {
-        const auditors = openAuditors(readConfig({ dataDir: folder }, {}, folder))
-        const nobody = (): void => undefined
-        try {
-          const ports = {
-            ...auditors,
-            clock: Date.now,
-            random: Math.random,
-            onProgress: nobody,
-            onNote: nobody,
-          }
-          return await verifyArchive(ports, { ...whole, expectedHead })
-        } finally {
-          await auditors.close()
-        }
-      },
-      onProgress: ({ mutations, ofMutations }) =>
-        terminal.progress(`self-test: ${mutations} of ${ofMutations}`),
-    },
-    options.signal,
+/** The self-test as the result shows it; what was missed is named only when there is something. */
+interface TestedAudit {
+  mutations: number
+  detected: number
+  missed?: string[]
+}
+
+async function testItself(config: Config, terminal: Terminal, signal: AbortSignal): Promise<TestedAudit> {
+  const { mutations, detected, missed } = await testAudit(
+    config,
+    everySoOften((progress) =>
+      terminal.progress(`self-test: ${progress.mutations} of ${progress.ofMutations} mutations`),
+    ),
+    signal,
   )
+  for (const { name, reported } of missed) {
+    terminal.error(`the verifier missed a mutation: ${name}; it reported ${reported.join(', ') || 'nothing'}`)
+  }
+  return { mutations, detected, ...(missed.length > 0 ? { missed: missed.map(({ name }) => name) } : {}) }
 }
 
 function parseBase(text: string): string | null {
@@ -203,11 +193,7 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
 }
 
 /** Damage outweighs what ended the audit, and both a verifier that missed something. */
-function exitCode(
-  { report, cause }: VerifyResult,
-  tested: SelfTestReport | null,
-  signal: AbortSignal,
-): number {
+function exitCode({ report, cause }: VerifyResult, tested: TestedAudit | null, signal: AbortSignal): number {
   if (signal.aborted) return EXIT.terminated
   if (report.findings.some(isDamage)) return EXIT.damaged
   if (cause !== null) return exitCodeOf(cause)

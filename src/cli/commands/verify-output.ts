@@ -1,6 +1,5 @@
 import { isDamage } from '../../domain/year/audit.ts'
 import type { Finding } from '../../domain/year/audit.ts'
-import type { SelfTestReport } from '../../jobs/self-test.ts'
 import type { VerifyProgress, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
 import { describeError } from '../exit-codes.ts'
 import type { Terminal } from '../terminal.ts'
@@ -71,6 +70,6 @@ function megabytes(bytes: number): string {
 }
 
 /** The one line of a self-test. */
-export function summarizeSelfTest({ mutations, detected }: SelfTestReport): string {
+export function summarizeSelfTest({ mutations, detected }: { mutations: number; detected: number }): string {
   return `self-test: ${detected} of ${mutations} mutations detected`
 }
