@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
 /** The built program, as an operator runs it. */
-export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 export interface Finished {
   code: number | null
