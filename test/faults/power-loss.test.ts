@@ -29,11 +29,24 @@ interface Recording {
   states: PossibleState[]
 }
 
+/** The same operations by a program that never syncs the data folder itself. */
+function withoutFolderSyncs(operations: readonly FileOperation[]): FileOperation[] {
+  const paths = new Map<number, string>()
+  return operations.filter((operation) => {
+    if (operation.do === 'open') paths.set(operation.descriptor, operation.path)
+    return operation.do !== 'sync' || paths.get(operation.descriptor) !== ''
+  })
+}
+
 /** Records a run on a copy of a folder, and checks the model: at its end it must show what the real folder holds. */
-async function record(folder: string, argsFor: (copy: string) => string[]): Promise<Recording> {
+async function record(
+  folder: string,
+  argsFor: (copy: string) => string[],
+  change: (operations: FileOperation[]) => FileOperation[] = (operations) => operations,
+): Promise<Recording> {
   return withCopy(folder, 'recorded', async (copy) => {
     const disk = new PowerLossDisk(copy)
-    const operations = await recordOperations(argsFor(copy), copy)
+    const operations = change(await recordOperations(argsFor(copy), copy))
     const random = seeded(20_260_301)
     const distinct = new Map<string, PossibleState>()
     let possible = 0
@@ -147,14 +160,26 @@ async function importBreaches(
   })
 }
 
-test('an import survives a power loss at any moment', SLOW, async () => {
-  const prepared = await preparedFolder(0, 20)
+async function importFile(
+  prepared: PreparedFolder,
+  change?: (operations: FileOperation[]) => FileOperation[],
+): Promise<{ recording: Recording; tried: number; breaches: string[][] }> {
   const file = join(temporaryFolder(), 'signals.ndjson')
   writeFileSync(file, storiesOf(prepared.day, 60))
   const args = (folder: string): string[] => ['import', 'signals', file, '--json', '--data-dir', folder]
-  const recording = await record(prepared.folder, args)
+  const recording = await record(prepared.folder, args, change)
   const tried = chosen(recording.states)
   const breaches = await inLanes(tried, LANES, (state) => importBreaches(prepared, state))
-  tellOf('an import', recording, tried.length, breaches)
+  return { recording, tried: tried.length, breaches }
+}
+
+test('an import survives a power loss at any moment', SLOW, async () => {
+  const { recording, tried, breaches } = await importFile(await preparedFolder(0, 20))
+  tellOf('an import', recording, tried, breaches)
   expect(breaches.flat()).toEqual([])
+})
+
+test('an import that did not sync its folder would be found out', SLOW, async () => {
+  const { breaches } = await importFile(await preparedFolder(0, 20), withoutFolderSyncs)
+  expect(breaches.flat().join()).toContain('an acknowledged import is lost')
 })

@@ -9,38 +9,10 @@ export const SYSCALL_FAULTS = ['KILL', 'EIO', 'ENOSPC'] as const
 export type SyscallFault = (typeof SYSCALL_FAULTS)[number]
 
 /** Every system call by which a run touches files, reading calls too. */
-const FILE_CALLS = [
-  'openat',
-  'close',
-  'read',
-  'pread64',
-  'write',
-  'pwrite64',
-  'writev',
-  'lseek',
-  'ftruncate',
-  'fsync',
-  'fdatasync',
-  'link',
-  'linkat',
-  'unlink',
-  'unlinkat',
-  'rename',
-  'renameat',
-  'mkdir',
-  'rmdir',
-  'stat',
-  'lstat',
-  'fstat',
-  'statx',
-  'newfstatat',
-  'access',
-  'fcntl',
-  'fchown',
-  'fchmod',
-  'utimensat',
-  'getdents64',
-]
+const FILE_CALLS = (
+  'openat close read pread64 write pwrite64 writev lseek ftruncate fsync fdatasync link linkat unlink unlinkat ' +
+  'rename renameat mkdir rmdir stat lstat fstat statx newfstatat access fcntl fchown fchmod utimensat getdents64'
+).split(' ')
 
 /** The calls that change what is on the disk or make it last. */
 const CHANGING = /^(p?write|ftruncate|f(data)?sync|link|unlink|rename|mkdir|rmdir)/
