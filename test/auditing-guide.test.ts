@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../src/domain/time.ts'
 import { formatHead } from '../src/domain/year/head-file.ts'
@@ -10,37 +7,23 @@ import { headAt } from './domain/year/ledger-rows.ts'
 import { serve, temporaryFolder } from './support/dash.ts'
 import { localSource } from './support/local-source.ts'
 import { openSampleApp, sampleArchive } from './support/sample-archive.ts'
+import { shell as plainShell, shellBlocks } from './support/shell.ts'
+import type { Said } from './support/shell.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from './support/workspace.ts'
 
-const GUIDE = readFileSync(fileURLToPath(new URL('../docs/auditing.md', import.meta.url)), 'utf8')
 const DAYS = [0, 1, 2].map((index) => addDays(AS_OF, index))
 
 /** The shell blocks of the guide: the first keeps a head, the others are run later. */
-const [keepHead = '', ...later] = [...GUIDE.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+const [keepHead = '', ...later] = shellBlocks('docs/auditing.md')
 
-interface Said {
-  code: number | null
-  lines: string[]
-}
-
-/** What a stranger's shell says: nothing but the script, a folder of its own and the usual tools. */
-async function shell(
+/** A stranger's shell, at one host. */
+function shell(
   script: string,
   folder: string,
   base: string,
   env: Record<string, string> = {},
 ): Promise<Said> {
-  const child = spawn('/bin/sh', ['-s'], {
-    cwd: folder,
-    env: { PATH: process.env['PATH'] ?? '', BASE: base, ...env },
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  }
-  child.stdin.end(script)
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, lines: output.trimEnd().split('\n') }
+  return plainShell(script, folder, { BASE: base, ...env })
 }
 
 /** A host of the built program with an archive of the given days; its points make its history its own. */

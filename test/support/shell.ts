@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export interface Said {
+  code: number | null
+  /** Standard output and standard error, as they came. */
+  lines: string[]
+}
+
+/** The shell blocks of a page of the documents, in their order. */
+export function shellBlocks(page: string): string[] {
+  const text = readFileSync(fileURLToPath(new URL(`../../${page}`, import.meta.url)), 'utf8')
+  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+}
+
+/** What a person's shell says: nothing but the script, a folder of its own and the usual tools. */
+export async function shell(script: string, folder: string, env: Record<string, string> = {}): Promise<Said> {
+  const child = spawn('/bin/sh', ['-s'], { cwd: folder, env: { PATH: process.env['PATH'] ?? '', ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  }
+  child.stdin.end(script)
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, lines: output.trimEnd().split('\n') }
+}
