@@ -37,6 +37,7 @@ function cellFlips(): Damage[] {
 
 function cuts(): Damage[] {
   const lengths: Record<string, (bytes: number) => number> = {
+    'by its last byte': (bytes) => bytes - 1,
     'by its last page': (bytes) => bytes - PAGE_BYTES,
     'to half of its pages': (bytes) => Math.floor(bytes / PAGE_BYTES / 2) * PAGE_BYTES,
     'to its first page': () => PAGE_BYTES,

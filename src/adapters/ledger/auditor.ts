@@ -1,9 +1,20 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { LedgerAuditor } from '../../domain/ports.ts'
+import { storageDamaged } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import type { AuditedContents } from '../../domain/year/audit.ts'
 import { translate } from '../libsql/database.ts'
@@ -13,6 +24,9 @@ import { readForAudit } from './audit.ts'
 
 /** How long a journal may belong to a process at work before it is taken for one that a crash left. */
 const JOURNAL_SETTLES_MS = 2_000
+
+/** Where a database file says how long its pages are. */
+const PAGE_SIZE_OFFSET = 16
 
 const JOURNAL_SUFFIXES = ['-journal', '-wal']
 
@@ -47,7 +61,11 @@ export function ledgerAuditor(
         const path = fileURLToPath(location.url)
         requireFolder(dirname(path))
         if (!statSync(path, { throwIfNoEntry: false })) return null
-        if (await journalsAreGone(path)) return await readAll(engine)
+        if (await journalsAreGone(path)) {
+          const contents = await readAll(engine)
+          requireWholePages(path)
+          return contents
+        }
         return await readCopy(path, (url) => readAll(engineOf({ url, authToken: null }, waiting)))
       } catch (error) {
         throw translate(error, engine.name)
@@ -64,6 +82,27 @@ async function journalsAreGone(path: string): Promise<boolean> {
     await sleep(20)
   }
   return true
+}
+
+/** SQLite reads the missing end of a last page as zeros, so that a file that was cut short need not change a row. */
+function requireWholePages(path: string): void {
+  const header = Buffer.alloc(18)
+  const file = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(file)
+    if (size === 0) return
+    readSync(file, header, 0, header.length, 0)
+    const stored = header.readUInt16BE(PAGE_SIZE_OFFSET)
+    const pageSize = stored === 1 ? 65_536 : stored
+    if (pageSize > 0 && size % pageSize === 0) return
+    // A process at work may be in the middle of a page.
+    if (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) return
+    throw storageDamaged(
+      `the ledger ${path} has ${size} bytes, which are no whole pages of ${pageSize}: it was cut`,
+    )
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** An empty journal asks for nothing. */

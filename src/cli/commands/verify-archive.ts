@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { isHttpUrl } from '../../domain/http-url.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { parseDay } from '../../domain/time.ts'
 import { isDamage, isReadError } from '../../domain/year/audit.ts'
+import type { AuditedContents } from '../../domain/year/audit.ts'
 import { chooseManifests, parseSample } from '../../domain/year/audit-sample.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
@@ -101,7 +102,7 @@ async function auditHost(
     durationMs: Date.now() - startedAt,
   })
   try {
-    const own = await auditors.ledger.read()
+    const own = await readOwnLedger(config, auditors)
     const found = await verifyPublished(
       {
         published,
@@ -114,12 +115,23 @@ async function auditHost(
     const ok = !found.findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
     return { report: reportOf({ ...found, ok, complete: true }), cause: null }
   } catch (cause) {
-    if (cause instanceof Refusal && cause.code === 'usage') throw cause
+    if (cause instanceof Refusal && (cause.code === 'usage' || cause.code === 'configuration')) throw cause
     return { report: reportOf({}), cause }
   } finally {
     await published.close()
     await auditors.close()
   }
+}
+
+/** Null when this machine has no archive: a stranger holds a host against what it publishes itself. */
+async function readOwnLedger(
+  config: Config,
+  { ledger }: ReturnType<typeof openAuditors>,
+): Promise<AuditedContents | null> {
+  const isDefault = config.dataDirUsed && !config.dataDirNamed
+  if (isDefault && !existsSync(config.dataDir)) return null
+  prepareFolders(config, false)
+  return ledger.read()
 }
 
 /** The self-test as the result shows it; what was missed is named only when there is something. */
