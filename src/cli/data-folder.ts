@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { configurationError } from './config.ts'
 import type { Config } from './config.ts'
 
@@ -17,6 +17,23 @@ export function prepareFolders(config: Config, creates: boolean): void {
   if (config.store.kind !== 'file') return
   if (creates || !config.storeNamed) create(config.store.path)
   else requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
+}
+
+/**
+ * As {@link prepareFolders} for a command that only reads: it adds nothing to a data folder that is there. An object
+ * store that is missing from it is refused by whoever reads it.
+ *
+ * @throws Refusal `configuration`
+ */
+export function requireFolders(config: Config): void {
+  if (config.dataDirUsed && !config.dataDirNamed && !existsSync(config.dataDir)) {
+    prepareFolders(config, false)
+    return
+  }
+  if (config.dataDirUsed) requireFolder(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  if (config.store.kind === 'file' && config.storeNamed) {
+    requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
+  }
 }
 
 function create(folder: string): void {

@@ -3,7 +3,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { copyArchive } from '../../jobs/copy-archive.ts'
 import type { CopyReport } from '../../jobs/copy-archive.ts'
 import type { Config } from '../config.ts'
-import { prepareFolders } from '../data-folder.ts'
+import { prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import type { CommandContext } from '../program.ts'
@@ -20,7 +20,7 @@ export async function copyArchiveCommand(
   ) {
     throw new Refusal('usage', '--to names the archive itself, or one half of it')
   }
-  prepareFolders(config, false)
+  requireFolders(config)
   prepareFolders(targetConfig, true)
   const source = openArchivePlace(config)
   const target = openArchivePlace(targetConfig)
