@@ -1,4 +1,6 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { configurationError } from './config.ts'
 import type { Config } from './config.ts'
 
@@ -26,7 +28,7 @@ export function prepareFolders(config: Config, creates: boolean): void {
  * @throws Refusal `configuration`
  */
 export function requireFolders(config: Config): void {
-  if (config.dataDirUsed && !config.dataDirNamed && !existsSync(config.dataDir)) {
+  if (lacksDefaultFolder(config)) {
     prepareFolders(config, false)
     return
   }
@@ -34,6 +36,17 @@ export function requireFolders(config: Config): void {
   if (config.store.kind === 'file' && config.storeNamed) {
     requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
   }
+}
+
+/** True when the ledger belongs into the default data folder and there is none: nothing was ever kept here. */
+export function isUnfounded(config: Config): boolean {
+  const { url } = config.ledger
+  if (!lacksDefaultFolder(config) || !url.startsWith('file:')) return false
+  return dirname(fileURLToPath(url)) === config.dataDir
+}
+
+function lacksDefaultFolder({ dataDir, dataDirNamed, dataDirUsed }: Config): boolean {
+  return dataDirUsed && !dataDirNamed && !existsSync(dataDir)
 }
 
 function create(folder: string): void {

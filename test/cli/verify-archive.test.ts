@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../src/domain/time.ts'
 import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
-import { dash, exitOf, startDash, temporaryFolder } from '../support/dash.ts'
+import { dash, exitOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
 import type { RunOptions } from '../support/dash.ts'
 import { stateOfFolder } from '../support/folder-state.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
@@ -198,6 +198,15 @@ describe('verify-archive', () => {
     expect(JSON.parse(stdout)).toMatchObject({ ok: true, complete: true, publications: 0, objects: 0 })
     expect(readdirSync(join(cwd, 'dash-data'))).toEqual(['objects'])
   })
+})
+
+test('an audit of another host needs no data folder here, and makes none', async () => {
+  const workspace = await filledWorkspace(DAYS.slice(0, 1))
+  const { url } = await serve(['--data-dir', workspace.folder])
+  const cwd = temporaryFolder()
+  const { code, stdout, stderr } = await dash(['verify-archive', '--url', url, '--json'], { cwd })
+  expect([code, stderr, JSON.parse(stdout)]).toMatchObject([0, '', { ok: true, publications: 1, objects: 1 }])
+  expect(readdirSync(cwd)).toEqual([])
 })
 
 describe('a head kept from before', () => {

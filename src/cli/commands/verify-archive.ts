@@ -12,7 +12,7 @@ import { verifyArchive } from '../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
 import { verifyPublished } from '../../jobs/verify-published.ts'
 import type { Config } from '../config.ts'
-import { requireFolders } from '../data-folder.ts'
+import { isUnfounded, requireFolders } from '../data-folder.ts'
 import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { testAudit } from '../self-test.ts'
@@ -101,7 +101,7 @@ async function auditHost(
     durationMs: Date.now() - startedAt,
   })
   try {
-    const own = await auditors.ledger.read()
+    const own = isUnfounded(config) ? null : await auditors.ledger.read()
     const found = await verifyPublished(
       {
         published,
