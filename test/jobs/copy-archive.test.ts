@@ -8,10 +8,12 @@ import type { Archive, Ledger } from '../../src/domain/ports.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { copyArchive } from '../../src/jobs/copy-archive.ts'
 import type { ArchivePlace, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
+import { importArchive } from '../../src/jobs/import-archive.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { FaultKind } from '../support/faults.ts'
 import { filesOfFolder } from '../support/folder-state.ts'
+import { importPortsOf, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -111,6 +113,24 @@ describe('a copy of an archive', () => {
     expect(await target.ledger.everyAttempt()).toEqual(await source.ledger.everyAttempt())
     expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
     expect(await isSound(target)).toBe(true)
+  })
+
+  test('brings the legacy ledger, its seal and the mark of its founding', async () => {
+    const source = await openWorkspace()
+    await importArchive(importPortsOf(source, SAMPLE_ARCHIVE))
+    await source.feed.importSignals(sampleSignals(AS_OF))
+    await publishDays(source, [AS_OF])
+    const target = await openWorkspace()
+    const report = await copy(placeOf(source), placeOf(target))
+    expect(report).toMatchObject({ legacy: { copied: 3, unchanged: 0 }, objects: { copied: 7 } })
+    const contents = await source.ledger.read()
+    expect(contents.founding).not.toBeNull()
+    expect(await target.ledger.read()).toEqual(contents)
+    expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
+    expect(await copy(placeOf(source), placeOf(target))).toMatchObject({
+      legacy: { copied: 0, unchanged: 3 },
+      objects: { copied: 0, unchanged: 7 },
+    })
   })
 
   test('made again changes nothing', async () => {
