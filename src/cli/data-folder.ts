@@ -1,4 +1,6 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { configurationError } from './config.ts'
 import type { Config } from './config.ts'
 
@@ -17,6 +19,34 @@ export function prepareFolders(config: Config, creates: boolean): void {
   if (config.store.kind !== 'file') return
   if (creates || !config.storeNamed) create(config.store.path)
   else requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
+}
+
+/**
+ * As {@link prepareFolders} for a command that only reads: it adds nothing to a data folder that is there. An object
+ * store that is missing from it is refused by whoever reads it.
+ *
+ * @throws Refusal `configuration`
+ */
+export function requireFolders(config: Config): void {
+  if (lacksDefaultFolder(config)) {
+    prepareFolders(config, false)
+    return
+  }
+  if (config.dataDirUsed) requireFolder(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  if (config.store.kind === 'file' && config.storeNamed) {
+    requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
+  }
+}
+
+/** True when the ledger belongs into the default data folder and there is none: nothing was ever kept here. */
+export function isUnfounded(config: Config): boolean {
+  const { url } = config.ledger
+  if (!lacksDefaultFolder(config) || !url.startsWith('file:')) return false
+  return dirname(fileURLToPath(url)) === config.dataDir
+}
+
+function lacksDefaultFolder({ dataDir, dataDirNamed, dataDirUsed }: Config): boolean {
+  return dataDirUsed && !dataDirNamed && !existsSync(dataDir)
 }
 
 function create(folder: string): void {

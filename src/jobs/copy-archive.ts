@@ -1,10 +1,10 @@
 import type { Archive, ArchiveAuditor, Clock, LeaseHolder, Ledger, LedgerAuditor } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { isDamage, objectPath } from '../domain/year/audit.ts'
+import { auditLedger, isDamage, objectPath } from '../domain/year/audit.ts'
 import { proveLedger } from '../domain/year/chain.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
-import type { LedgerContents, LedgerRow, LegacyRow, Manifest } from '../domain/year/ledger.ts'
+import type { Head, LedgerContents, LedgerRow, LegacyRow, Manifest } from '../domain/year/ledger.ts'
 import { leaseLost, withPublisherLease } from './publisher-lease.ts'
 import { verifyArchive } from './verify-archive.ts'
 import type { VerifyReport } from './verify-archive.ts'
@@ -58,12 +58,12 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
   await target.archive.prepare()
   const lease = { ...ports, ledger: target.ledger, onProgress: ports.onNote }
   return withPublisherLease(lease, async (token) => {
-    const { contents, proved } = await readSource(source)
+    const { contents, proved, heads: sourceHeads } = await readSource(source)
     const before = await target.ledger.read()
     requireBeginning(before, contents)
     await requireOwnHeads(target.archive, contents.rows)
     const objects = await copyObjects(ports, proved, signal)
-    const heads = await copyHeads(source, target)
+    const heads = await copyHeads(sourceHeads, target.archive)
     const attempts = await source.ledger.everyAttempt()
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
     if (refusal === 'lease-lost') throw leaseLost()
@@ -87,14 +87,31 @@ function counted(all: readonly unknown[], before: readonly unknown[]): { copied:
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
-async function readSource(source: ArchivePlace): Promise<{ contents: LedgerContents; proved: ProvedLedger }> {
-  const head = await source.archive.newestHead()
+interface Source {
+  contents: LedgerContents
+  proved: ProvedLedger
+  heads: Head[]
+}
+
+/** Nothing that is not sound may reach a store in which nothing can be taken back. */
+async function readSource(source: ArchivePlace): Promise<Source> {
+  const newest = await source.archive.newestHead()
+  const audited = await source.auditors.archive.heads()
   const contents = await source.ledger.read()
-  const proved = proveLedger(contents, head)
+  const proved = proveLedger(contents, newest)
   if (proved.unfinished)
     throw new Refusal('usage', 'an import into the archive to copy was begun and has not ended')
   if (contents.rows.length === 0) throw new Refusal('usage', 'the archive to copy is empty; check --data-dir')
-  return { contents, proved }
+  const rows = contents.rows.map((row) => ({ row }))
+  const legacy = contents.legacy.map((row) => ({ row }))
+  const [finding] = auditLedger({ ...contents, rows, legacy }, audited, null).findings
+  if (finding) {
+    throw new Refusal(
+      'storage_damaged',
+      `the archive to copy is not sound: ${finding.code} ${finding.path}; run dash verify-archive on it`,
+    )
+  }
+  return { contents, proved, heads: audited.flatMap(({ head }) => head ?? []) }
 }
 
 /** Every row the target has must stand in the source at the same place. */
@@ -145,16 +162,14 @@ async function copyObjects(
   return result
 }
 
-async function copyHeads(source: ArchivePlace, target: ArchivePlace): Promise<CopyReport['heads']> {
-  const there = new Set(await target.archive.keys('heads'))
+async function copyHeads(heads: readonly Head[], target: Archive): Promise<CopyReport['heads']> {
+  const there = new Set(await target.keys('heads'))
   const result = { copied: 0, unchanged: 0 }
-  for (const { path, head } of await source.auditors.archive.heads()) {
-    if (head === null)
-      throw new Refusal('storage_damaged', `${path} of the archive to copy is not a head file`)
-    if (there.has(path)) result.unchanged += 1
+  for (const head of heads) {
+    if (there.has(`heads/${head.seq}`)) result.unchanged += 1
     else result.copied += 1
     // A head that is there already must be the same.
-    await target.archive.putHead(head)
+    await target.putHead(head)
   }
   return result
 }

@@ -1,8 +1,10 @@
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
+import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { stateOfFolder } from '../support/folder-state.ts'
 import { storiesOf } from '../support/ndjson.ts'
 
 const boundByModes = true
@@ -34,4 +36,79 @@ test('a server refuses history while it may not read its stores, and answers aga
     ])
     expect((await ask()).status).toBe(200)
   }
+})
+
+async function publishedFolder(): Promise<string> {
+  const data = join(temporaryFolder(), 'data')
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
+  expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
+  expect((await dash(['publish-year', '--data-dir', data])).code).toBe(0)
+  return data
+}
+
+/** Everything below a folder, and the folder, under other modes while something is done. */
+async function withModes<T>(
+  folder: string,
+  file: number,
+  directory: number,
+  act: () => Promise<T>,
+): Promise<T> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  const set = (ofFile: number, ofFolder: number): void => {
+    for (const entry of entries) {
+      chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? ofFolder : ofFile)
+    }
+    chmodSync(folder, ofFolder)
+  }
+  set(file, directory)
+  try {
+    return await act()
+  } finally {
+    set(0o644, 0o755)
+  }
+}
+
+async function verify(data: string): Promise<{ code: number | null; report: VerifyReport; stderr: string }> {
+  const { code, stdout, stderr } = await dash(['verify-archive', '--data-dir', data, '--json'], {
+    boundByModes,
+  })
+  return { code, stderr, report: JSON.parse(stdout) as VerifyReport }
+}
+
+test('an audit needs no right to write, and touches nothing', async () => {
+  const data = await publishedFolder()
+  await withModes(data, 0o444, 0o555, async () => {
+    const before = stateOfFolder(data)
+    expect(await verify(data)).toMatchObject({
+      code: 0,
+      stderr: '',
+      report: { ok: true, complete: true, publications: 1, objects: 1, findings: [] },
+    })
+    expect(stateOfFolder(data)).toEqual(before)
+  })
+})
+
+test('an audit that may not read a store has failed, and calls nothing damaged', async () => {
+  const data = await publishedFolder()
+  for (const forbidden of ['ledger.db', 'objects', 'objects/sha256', 'objects/heads', 'objects/heads/1']) {
+    const path = join(data, forbidden)
+    chmodSync(path, 0o000)
+    const { code, report, stderr } = await verify(data)
+    chmodSync(path, 0o755)
+    expect([code, report.ok, report.complete, report.findings], forbidden).toEqual([74, false, false, []])
+    expect(stderr, forbidden).toContain(path)
+  }
+})
+
+test('an object an audit may not read is unreadable and not damaged', async () => {
+  const data = await publishedFolder()
+  const objects = join(data, 'objects', 'sha256')
+  const [folder = ''] = readdirSync(objects)
+  const [name = ''] = readdirSync(join(objects, folder))
+  chmodSync(join(objects, folder, name), 0o000)
+  const { code, report } = await verify(data)
+  expect([code, report.ok, report.complete]).toEqual([74, false, true])
+  expect(report.findings).toMatchObject([
+    { code: 'object_unreadable', actual: expect.stringMatching(/^read error: EACCES/) as unknown },
+  ])
 })

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
+import { StorageFault } from '../../domain/storage.ts'
 import { isReadError, objectPath } from '../../domain/year/audit.ts'
 import type { ObjectOutcome } from '../../domain/year/audit.ts'
 import { examineWhole } from '../../domain/year/envelope.ts'
@@ -33,7 +34,9 @@ export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): Archi
       // Thousands of small files: read here and now, they take a tenth of the time.
       const heads = (await archive.keys('heads')).map((path) => {
         const read = readHead(join(root, path))
-        if (read.found === 'something else' && isReadError(read.why)) throw new Error(`${path}: ${read.why}`)
+        if (read.found === 'something else' && isReadError(read.why))
+          throw new StorageFault(`${path}: ${read.why}`)
+        if (read.found === 'nothing') requireRoot(root)
         return auditedHead(path, read.found === 'bytes' ? read.bytes : null)
       })
       return heads.sort((a, b) => a.seq - b.seq)

@@ -1,9 +1,12 @@
-import { isDeepStrictEqual } from 'node:util'
+import { realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
+import type { DatabaseLocation, StoreLocation } from '../../domain/storage.ts'
 import { copyArchive } from '../../jobs/copy-archive.ts'
 import type { CopyReport } from '../../jobs/copy-archive.ts'
 import type { Config } from '../config.ts'
-import { prepareFolders } from '../data-folder.ts'
+import { prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import type { CommandContext } from '../program.ts'
@@ -15,12 +18,12 @@ export async function copyArchiveCommand(
   targetConfig: Config,
 ): Promise<number> {
   if (
-    isDeepStrictEqual(config.ledger, targetConfig.ledger) ||
-    isDeepStrictEqual(config.store, targetConfig.store)
+    ledgerPlace(config.ledger) === ledgerPlace(targetConfig.ledger) ||
+    storePlace(config.store) === storePlace(targetConfig.store)
   ) {
     throw new Refusal('usage', '--to names the archive itself, or one half of it')
   }
-  prepareFolders(config, false)
+  requireFolders(config)
   prepareFolders(targetConfig, true)
   const source = openArchivePlace(config)
   const target = openArchivePlace(targetConfig)
@@ -42,6 +45,29 @@ export async function copyArchiveCommand(
   } finally {
     await source.close()
     await target.close()
+  }
+}
+
+/** Where a ledger is, by whatever link, scheme or token it is reached. */
+function ledgerPlace({ url }: DatabaseLocation): string {
+  if (url.startsWith('file:')) return realPath(fileURLToPath(url))
+  return url.replace(/^libsql:/, 'https:').replace(/\/+$/, '')
+}
+
+/** Where objects are, by whatever link or key they are reached. */
+function storePlace(store: StoreLocation): string {
+  if (store.kind === 'file') return realPath(store.path)
+  return `${store.endpoint}/${store.bucket}/${store.prefix}`
+}
+
+/** Without links; what is not there yet keeps its name. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    const parent = dirname(path)
+    if (parent === path) throw error
+    return join(realPath(parent), basename(path))
   }
 }
 

@@ -13,7 +13,7 @@ import { verifyArchive } from '../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
 import { verifyPublished } from '../../jobs/verify-published.ts'
 import type { Config } from '../config.ts'
-import { prepareFolders } from '../data-folder.ts'
+import { isUnfounded, requireFolders } from '../data-folder.ts'
 import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { testAudit } from '../self-test.ts'
@@ -46,7 +46,7 @@ export async function verifyArchiveCommand(
 ): Promise<number> {
   const options = parseFlags(flags, cwd, signal)
   const base = required(flags.url ?? null, '--url', 'an absolute http(s) URL', parseBase)
-  if (base === null) prepareFolders(config, false)
+  if (base === null) requireFolders(config)
   const result =
     base === null
       ? await auditFolder(config, options, terminal)
@@ -102,7 +102,11 @@ async function auditHost(
     durationMs: Date.now() - startedAt,
   })
   try {
+<<<<<<< HEAD
     const own = await readOwnLedger(config, auditors)
+=======
+    const own = isUnfounded(config) ? null : await auditors.ledger.read()
+>>>>>>> 7e5c24f002acbd49307dc03694aec3bb6d9a7065
     const found = await verifyPublished(
       {
         published,

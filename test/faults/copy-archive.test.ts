@@ -1,0 +1,54 @@
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { addDays } from '../../src/domain/time.ts'
+import { dash, temporaryFolder } from '../support/dash.ts'
+import { filesOfFolder } from '../support/folder-state.ts'
+import { listSyscalls, strike } from '../support/syscall-faults.ts'
+import type { SyscallPoint } from '../support/syscall-faults.ts'
+import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
+
+/** Moments struck: as many as show every step of a copy, and few enough for a suite. */
+const STRUCK = 24
+
+test('a copy killed at any of its system calls serves nothing or everything, and goes on when made again', async () => {
+  const source = await openWorkspace()
+  const days = [addDays(AS_OF, -2), AS_OF]
+  for (const day of days) await source.feed.importSignals(sampleSignals(day))
+  await publishDays(source, days)
+  const target = join(temporaryFolder(), 'target')
+  const args = ['copy-archive', '--data-dir', source.folder, '--to', target, '--json']
+  const changing = (await listSyscalls(args, target)).filter(({ changes }) => changes)
+  expect(changing.length).toBeGreaterThan(STRUCK)
+  const step = changing.length / STRUCK
+  const moments = Array.from({ length: STRUCK }, (_, nth) => changing[Math.floor(nth * step)] as SyscallPoint)
+  const rowsFound = new Set<number>()
+  let fired = 0
+  for (const point of moments) {
+    const where = `${point.call} ${point.nth}: ${point.place}`
+    const struck = await strike(args, target, { point, fault: 'KILL' }, () =>
+      rmSync(target, { recursive: true, force: true }),
+    )
+    if (struck.fired) fired += 1
+    const rows = existsSync(join(target, 'ledger.db')) ? await rowsOf(target) : 0
+    rowsFound.add(rows)
+    const audit = await dash(['verify-archive', '--data-dir', target, '--json'])
+    if (rows > 0) expect([rows, audit.code], where).toEqual([3, 0])
+    const again = await dash(args)
+    expect([again.code, again.stderr], where).toEqual([0, ''])
+    expect((await dash(['verify-archive', '--data-dir', target, '--quiet'])).code, where).toBe(0)
+    expect(finished(target), where).toEqual(filesOfFolder(source.objectsPath))
+  }
+  expect(fired).toBe(STRUCK)
+  expect([...rowsFound].sort()).toEqual([0, 3])
+})
+
+async function rowsOf(folder: string): Promise<number> {
+  return (await reopenWorkspace(folder).ledger.read()).rows.length
+}
+
+/** Files of the store but for those a killed writer left unfinished. */
+function finished(folder: string): Record<string, string> {
+  const files = Object.entries(filesOfFolder(join(folder, 'objects')))
+  return Object.fromEntries(files.filter(([name]) => !name.includes('.writing-')))
+}

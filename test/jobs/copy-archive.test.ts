@@ -1,0 +1,353 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { streamingAuditor } from '../../src/adapters/archive/auditor.ts'
+import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
+import type { Archive, Ledger } from '../../src/domain/ports.ts'
+import { addDays } from '../../src/domain/time.ts'
+import { copyArchive } from '../../src/jobs/copy-archive.ts'
+import type { ArchivePlace, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
+import { importArchive } from '../../src/jobs/import-archive.ts'
+import { verifyArchive } from '../../src/jobs/verify-archive.ts'
+import { FaultPlan, InjectedFault } from '../support/faults.ts'
+import type { FaultKind } from '../support/faults.ts'
+import { filesOfFolder } from '../support/folder-state.ts'
+import { importPortsOf, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publish,
+  publishDays,
+  publishPortsOf,
+  reopenWorkspace,
+  RUN_AT,
+  sampleSignals,
+  tickingClock,
+} from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+
+const FIRST_DAY = addDays(AS_OF, -4)
+
+/** Two publications with gaps between them. */
+async function filledWorkspace(firstDay = FIRST_DAY): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  for (const day of [firstDay, AS_OF]) await workspace.feed.importSignals(sampleSignals(day))
+  await publishDays(workspace, [firstDay, AS_OF])
+  return workspace
+}
+
+function placeOf(
+  workspace: Workspace,
+  ledger: Ledger = workspace.ledger,
+  archive: Archive = workspace.archive,
+) {
+  const location = { url: pathToFileURL(workspace.ledgerPath).href, authToken: null }
+  return {
+    ledger,
+    archive,
+    auditors: {
+      ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
+      archive: streamingAuditor(archive),
+    },
+  } satisfies ArchivePlace
+}
+
+const NEVER = new AbortController().signal
+
+function copy(source: ArchivePlace, target: ArchivePlace, changes: Partial<CopyPorts> = {}) {
+  return copyArchive(
+    {
+      source,
+      target,
+      clock: tickingClock(RUN_AT + 3_600_000),
+      holder: { name: 'the copy', process: null },
+      isDead: () => false,
+      onNote: () => undefined,
+      onProgress: () => undefined,
+      ...changes,
+    },
+    NEVER,
+  )
+}
+
+async function isSound(workspace: Workspace): Promise<boolean> {
+  const { report } = await verifyArchive(
+    {
+      ...placeOf(workspace).auditors,
+      clock: Date.now,
+      random: () => 0,
+      onProgress: () => undefined,
+      onNote: () => undefined,
+    },
+    { sample: null, since: null, expectedHead: null, payloads: true, jobs: 2, signal: NEVER },
+  )
+  return report.ok && report.findings.length === 0
+}
+
+/** A target that names a fault: nothing, or an archive in which no publication can be found. */
+async function servesNothing(workspace: Workspace): Promise<boolean> {
+  try {
+    const { proved } = await workspace.year.read()
+    return proved.timeline.length === 0
+  } catch {
+    return true
+  }
+}
+
+const EVERYTHING: Partial<CopyReport> = {
+  heads: { copied: 5, unchanged: 0 },
+  entries: { copied: 5, unchanged: 0 },
+  legacy: { copied: 0, unchanged: 0 },
+}
+
+describe('a copy of an archive', () => {
+  test('holds the same rows, objects, heads and attempts, and is sound', async () => {
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    const report = await copy(placeOf(source), placeOf(target))
+    const { rows } = await source.ledger.read()
+    expect(report).toMatchObject({ ...EVERYTHING, head: { seq: 5, leaf: rows[4]?.leaf } })
+    expect(report.objects).toMatchObject({ copied: 2, unchanged: 0 })
+    expect(await target.ledger.read()).toEqual(await source.ledger.read())
+    expect(await target.ledger.everyAttempt()).toEqual(await source.ledger.everyAttempt())
+    expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
+    expect(await isSound(target)).toBe(true)
+  })
+
+  test('brings the legacy ledger, its seal and the mark of its founding', async () => {
+    const source = await openWorkspace()
+    await importArchive(importPortsOf(source, SAMPLE_ARCHIVE))
+    await source.feed.importSignals(sampleSignals(AS_OF))
+    await publishDays(source, [AS_OF])
+    const target = await openWorkspace()
+    const report = await copy(placeOf(source), placeOf(target))
+    expect(report).toMatchObject({ legacy: { copied: 3, unchanged: 0 }, objects: { copied: 7 } })
+    const contents = await source.ledger.read()
+    expect(contents.founding).not.toBeNull()
+    expect(await target.ledger.read()).toEqual(contents)
+    expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
+    expect(await copy(placeOf(source), placeOf(target))).toMatchObject({
+      legacy: { copied: 0, unchanged: 3 },
+      objects: { copied: 0, unchanged: 7 },
+    })
+  })
+
+  test('made again changes nothing', async () => {
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    await copy(placeOf(source), placeOf(target))
+    const before = filesOfFolder(target.objectsPath)
+    const report = await copy(placeOf(source), placeOf(target))
+    expect(report).toMatchObject({
+      objects: { copied: 0, unchanged: 2, bytes: 0 },
+      heads: { copied: 0, unchanged: 5 },
+      entries: { copied: 0, unchanged: 5 },
+    })
+    expect(filesOfFolder(target.objectsPath)).toEqual(before)
+  })
+
+  test('follows its source: what was published since is added', async () => {
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    await copy(placeOf(source), placeOf(target))
+    const next = addDays(AS_OF, 1)
+    await source.feed.importSignals(sampleSignals(next))
+    await publishDays(source, [next])
+    const report = await copy(placeOf(source), placeOf(target))
+    expect(report).toMatchObject({
+      objects: { copied: 1, unchanged: 2 },
+      entries: { copied: 1, unchanged: 5 },
+      head: { seq: 6 },
+    })
+    expect(await isSound(target)).toBe(true)
+  })
+
+  test('keeps spent attempts spent: a day that failed three times stays a gap', async () => {
+    const source = await filledWorkspace()
+    const next = addDays(AS_OF, 1)
+    const grant = await source.ledger.takeLease({ name: 'x', process: null }, 1, 1_000, () => false)
+    if (!grant.granted) throw new Error('the lease is held')
+    for (const attempt of [1, 2, 3]) await source.ledger.countAttempt(next, attempt, 2, grant.token)
+    await source.ledger.failAttempt(next, 1, 3, 'for a reason')
+    await source.ledger.releaseLease(grant.token)
+    const target = await openWorkspace()
+    await copy(placeOf(source), placeOf(target))
+    expect(await target.ledger.attempts(next)).toEqual(await source.ledger.attempts(next))
+    await target.feed.importSignals(sampleSignals(next))
+    const clock = tickingClock(RUN_AT + 86_400_000)
+    const { report } = await publish(publishPortsOf(target, { clock }))
+    expect(report).toMatchObject({ outcome: 'gap', attempt: 3 })
+  })
+})
+
+describe('a copy is refused', () => {
+  const refused = (why: RegExp) => ({ code: 'copy_refused', detail: expect.stringMatching(why) as unknown })
+
+  test('by a target with another archive, of which nothing is touched', async () => {
+    const source = await filledWorkspace()
+    const target = await filledWorkspace(addDays(FIRST_DAY, 1))
+    const before = filesOfFolder(target.objectsPath)
+    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject(
+      refused(/entry 1 is not the one/),
+    )
+    expect(filesOfFolder(target.objectsPath)).toEqual(before)
+  })
+
+  test('by a target that is ahead of its source', async () => {
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    await copy(placeOf(source), placeOf(target))
+    const next = addDays(AS_OF, 1)
+    await target.feed.importSignals(sampleSignals(next))
+    await publishDays(target, [next])
+    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject(
+      refused(/entry 6 is not the one/),
+    )
+  })
+
+  test('by a target with the heads of another archive', async () => {
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    await target.archive.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
+    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject(refused(/head 3 is not one/))
+    expect((await target.ledger.read()).rows).toEqual([])
+  })
+
+  test('while somebody publishes into the target', async () => {
+    const publisher = { name: 'a publisher', process: null }
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    await target.ledger.takeLease(publisher, RUN_AT + 3_600_000, 60_000, () => false)
+
+    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({ code: 'lease_held' })
+    expect(filesOfFolder(target.objectsPath)).toEqual({})
+  })
+
+  test('of an empty archive', async () => {
+    const [source, target] = [await openWorkspace(), await openWorkspace()]
+    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({ code: 'usage' })
+  })
+
+  test('when the lease of the target is lost before the rows are written', async () => {
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    // A clock that leaps on between the taking of the lease and the commit.
+    let now = RUN_AT
+    const clock = (): number => (now += 10 * 3_600_000)
+    await expect(copy(placeOf(source), placeOf(target), { clock })).rejects.toMatchObject({
+      code: 'lease_lost',
+    })
+    expect((await target.ledger.read()).rows).toEqual([])
+  })
+})
+
+describe('a source that is damaged', () => {
+  /** What is done to a sound source, and what the refusal names. */
+  const DAMAGES: [string, (source: Workspace) => void, RegExp][] = [
+    [
+      'an object',
+      ({ objectsPath }) => {
+        const [path] = Object.keys(filesOfFolder(join(objectsPath, 'sha256')))
+        writeFileSync(join(objectsPath, 'sha256', path ?? ''), '{}')
+      },
+      /bytes instead of/,
+    ],
+    [
+      'an object that is missing',
+      ({ objectsPath }) => rmSync(join(objectsPath, 'sha256'), { recursive: true }),
+      /missing|absent|not there/,
+    ],
+    ['the newest head', ({ objectsPath }) => writeFileSync(join(objectsPath, 'heads', '5'), '{}'), /head 5/],
+    [
+      'an older head',
+      ({ objectsPath }) => writeFileSync(join(objectsPath, 'heads', '2'), '{}'),
+      /head_mismatch heads\/2/,
+    ],
+    [
+      'an older head with the leaf of another archive',
+      ({ objectsPath }) =>
+        writeFileSync(
+          join(objectsPath, 'heads', '2'),
+          `{"seq":2,"leaf":"${'a'.repeat(64)}","time":"2026-01-01T00:00:00.000Z"}\n`,
+        ),
+      /head_mismatch heads\/2/,
+    ],
+    [
+      'an older head that is a link',
+      ({ objectsPath }) => {
+        rmSync(join(objectsPath, 'heads', '2'))
+        symlinkSync('1', join(objectsPath, 'heads', '2'))
+      },
+      /head_mismatch heads\/2/,
+    ],
+    [
+      'a missing head',
+      ({ objectsPath }) => rmSync(join(objectsPath, 'heads', '3')),
+      /head_mismatch heads\/3/,
+    ],
+  ]
+
+  test.each(DAMAGES)('in %s is refused before the target has a row or a head', async (_what, damage, why) => {
+    const source = await filledWorkspace()
+    damage(source)
+    const target = await openWorkspace()
+    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({
+      code: 'storage_damaged',
+      detail: expect.stringMatching(why) as unknown,
+    })
+    expect((await target.ledger.read()).rows).toEqual([])
+    expect(await target.archive.keys('heads')).toEqual([])
+  })
+})
+
+describe('a target with other bytes in the place of an object', () => {
+  test('keeps them, and the copy is reported unsound', async () => {
+    const source = await filledWorkspace()
+    const target = await openWorkspace()
+    const [name = ''] = Object.keys(filesOfFolder(join(source.objectsPath, 'sha256')))
+    const path = join(target.objectsPath, 'sha256', name)
+    mkdirSync(join(path, '..'), { recursive: true })
+    writeFileSync(path, 'other bytes')
+    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({ code: 'storage_damaged' })
+    expect(Object.values(filesOfFolder(join(path, '..')))).toEqual([
+      Buffer.from('other bytes').toString('base64'),
+    ])
+  })
+})
+
+describe('a copy cut at any effect', () => {
+  const run = async (source: Workspace, target: Workspace, plan: FaultPlan): Promise<CopyReport | null> => {
+    const place = placeOf(target, plan.wrap('ledger', target.ledger), plan.wrap('archive', target.archive))
+    return copy(placeOf(source), place).catch((error: unknown) => {
+      if (!(error instanceof InjectedFault)) throw error
+      return null
+    })
+  }
+
+  test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
+    'serves nothing or everything, and goes on when it is made again, when the effect is %s',
+    async (kind) => {
+      const source = await filledWorkspace()
+      const clean = new FaultPlan(null)
+      await run(source, await openWorkspace(), clean)
+      expect(clean.seen.length).toBeGreaterThan(12)
+      for (const [effect, name] of clean.seen.entries()) {
+        const where = `effect ${effect}, ${name}, ${kind}`
+        const target = await openWorkspace()
+        const first = await run(source, target, new FaultPlan({ effect, kind }))
+        const cut = reopenWorkspace(target.folder)
+        const rows = (await cut.ledger.read()).rows.length
+        if (rows === 0) expect(await servesNothing(cut), where).toBe(true)
+        else expect([rows, await isSound(cut)], where).toEqual([5, true])
+        if (first !== null) expect(rows, where).toBe(5)
+        // The lease of a killed run is taken over once it has run out.
+        const later = tickingClock(RUN_AT + 2 * 86_400_000)
+        await copy(placeOf(source), placeOf(cut), { clock: later })
+        expect(await isSound(cut), where).toBe(true)
+        expect(filesOfFolder(cut.objectsPath), where).toEqual(filesOfFolder(source.objectsPath))
+      }
+    },
+    120_000,
+  )
+})
