@@ -72,10 +72,10 @@ test('a damaged backup is refused before anything of it is served', async () => 
   await publish(folder)
   expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
   const objects = join(folder, 'dash-backup', 'archive', 'objects', 'sha256')
-  const [newest = ''] = readdirSync(objects, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  const object = readdirSync(objects, { recursive: true, encoding: 'utf8' }).find((name) =>
     /\/[0-9a-f]{64}$/.test(name),
   )
-  const damage = `chmod u+w "${join(objects, newest)}"; printf x >> "${join(objects, newest)}"`
+  const damage = `chmod u+w "${join(objects, object ?? '')}"; printf x >> "${join(objects, object ?? '')}"`
   const said = await shell([DASH, damage, restore].join('\n'), folder)
   expect(said.code).toBe(74)
   expect(said.lines.at(-1)).toMatch(/^error: object [0-9a-f]{64} of .* has \d+ bytes instead of \d+$/)

@@ -48,7 +48,7 @@ test(
       stdout: '{"imported":0,"unchanged":6,"refused":[]}\n',
     })
     const stories = storiesOf(lastCompleteDay(Date.now()), 5)
-    expect(await run(0, ['import', 'signals', '-'], String(stories))).toMatchObject({ code: 0 })
+    expect(await run(0, ['import', 'signals', '-'], stories)).toMatchObject({ code: 0 })
 
     const [one, two] = await Promise.all(machines.map((cwd) => serve([], { env, cwd })))
     if (!one || !two) throw new Error('two servers were started')

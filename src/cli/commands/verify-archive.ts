@@ -1,11 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { isHttpUrl } from '../../domain/http-url.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { parseDay } from '../../domain/time.ts'
 import { isDamage, isReadError } from '../../domain/year/audit.ts'
-import type { AuditedContents } from '../../domain/year/audit.ts'
 import { chooseManifests, parseSample } from '../../domain/year/audit-sample.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
@@ -102,11 +101,7 @@ async function auditHost(
     durationMs: Date.now() - startedAt,
   })
   try {
-<<<<<<< HEAD
-    const own = await readOwnLedger(config, auditors)
-=======
     const own = isUnfounded(config) ? null : await auditors.ledger.read()
->>>>>>> 7e5c24f002acbd49307dc03694aec3bb6d9a7065
     const found = await verifyPublished(
       {
         published,
@@ -125,17 +120,6 @@ async function auditHost(
     await published.close()
     await auditors.close()
   }
-}
-
-/** Null when this machine has no archive: a stranger holds a host against what it publishes itself. */
-async function readOwnLedger(
-  config: Config,
-  { ledger }: ReturnType<typeof openAuditors>,
-): Promise<AuditedContents | null> {
-  const isDefault = config.dataDirUsed && !config.dataDirNamed
-  if (isDefault && !existsSync(config.dataDir)) return null
-  prepareFolders(config, false)
-  return ledger.read()
 }
 
 /** The self-test as the result shows it; what was missed is named only when there is something. */
