@@ -94,6 +94,7 @@ export function openArchivePlace(config: Config): ArchivePlace & { close: () => 
   return {
     ledger: stores.ledger,
     archive: stores.archive,
+    year: stores.year,
     auditors,
     async close() {
       await stores.close()

@@ -1,7 +1,14 @@
-import type { Archive, ArchiveAuditor, Clock, LeaseHolder, Ledger, LedgerAuditor } from '../domain/ports.ts'
+import type {
+  Archive,
+  ArchiveAuditor,
+  Clock,
+  LeaseHolder,
+  Ledger,
+  LedgerAuditor,
+  YearReader,
+} from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger, isDamage, objectPath } from '../domain/year/audit.ts'
-import { proveLedger } from '../domain/year/chain.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
 import type { Head, LedgerContents, LedgerRow, LegacyRow, Manifest } from '../domain/year/ledger.ts'
@@ -13,6 +20,7 @@ import type { VerifyReport } from './verify-archive.ts'
 export interface ArchivePlace {
   ledger: Ledger
   archive: Archive
+  year: YearReader
   auditors: { ledger: LedgerAuditor; archive: ArchiveAuditor }
 }
 
@@ -95,10 +103,9 @@ interface Source {
 
 /** Nothing that is not sound may reach a store in which nothing can be taken back. */
 async function readSource(source: ArchivePlace): Promise<Source> {
-  const newest = await source.archive.newestHead()
-  const audited = await source.auditors.archive.heads()
-  const contents = await source.ledger.read()
-  const proved = proveLedger(contents, newest)
+  const { contents, proved } = await source.year.read()
+  // A publisher at work may have gone on since; what it adds is in the next copy.
+  const audited = (await source.auditors.archive.heads()).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished)
     throw new Refusal('usage', 'an import into the archive to copy was begun and has not ended')
   if (contents.rows.length === 0) throw new Refusal('usage', 'the archive to copy is empty; check --data-dir')

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { yearReader } from '../../src/adapters/archive/year-reader.ts'
 import { streamingAuditor } from '../../src/adapters/archive/auditor.ts'
 import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
 import type { Archive, Ledger } from '../../src/domain/ports.ts'
@@ -46,6 +47,7 @@ function placeOf(
   return {
     ledger,
     archive,
+    year: yearReader(ledger, archive),
     auditors: {
       ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
       archive: streamingAuditor(archive),
