@@ -1,6 +1,7 @@
 import type { Signal } from './feed/signal.ts'
 import type { Day, Instant } from './time.ts'
-import type { AuditedContents, AuditedHead, FindingCode, ObjectOutcome } from './year/audit.ts'
+import type { AuditedContents, AuditedHead } from './year/audit.ts'
+import type { FindingCode, ObjectOutcome } from './year/finding.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { SourceObservation } from './year/coverage.ts'
 import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'

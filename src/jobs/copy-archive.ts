@@ -8,7 +8,8 @@ import type {
   YearReader,
 } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { auditLedger, isDamage, objectPath } from '../domain/year/audit.ts'
+import { auditLedger } from '../domain/year/audit.ts'
+import { isDamage, objectPath } from '../domain/year/finding.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
 import type { Head, LedgerContents, LedgerRow, LegacyRow, Manifest } from '../domain/year/ledger.ts'

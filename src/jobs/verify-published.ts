@@ -1,7 +1,8 @@
 import type { Clock, PublishedAnswer, PublishedHistory, PublishedRefusal } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
-import type { AuditedContents, Finding, LedgerAudit } from '../domain/year/audit.ts'
+import type { AuditedContents, LedgerAudit } from '../domain/year/audit.ts'
+import type { Finding } from '../domain/year/finding.ts'
 import { GENESIS_LEAF } from '../domain/year/chain.ts'
 import type { Manifest } from '../domain/year/ledger.ts'
 import {

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { readConfig } from '../../src/cli/config.ts'
 import { openAuditors } from '../../src/cli/wire.ts'
 import type { Day } from '../../src/domain/time.ts'
-import type { Finding } from '../../src/domain/year/audit.ts'
+import type { Finding } from '../../src/domain/year/finding.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import { reopenWorkspace } from './workspace.ts'
 

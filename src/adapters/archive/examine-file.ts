@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { OBJECT_MAX_BYTES } from '../../domain/storage.ts'
-import { READ_ERROR } from '../../domain/year/audit.ts'
-import type { ObjectOutcome } from '../../domain/year/audit.ts'
+import { READ_ERROR } from '../../domain/year/finding.ts'
+import type { ObjectOutcome } from '../../domain/year/finding.ts'
 import type { ObjectProblem } from '../../domain/year/identity.ts'
 
 /** What reading a file came to; the bytes stand until the next file is read. */

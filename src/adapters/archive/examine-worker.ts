@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { examineBytes } from '../../domain/year/identity.ts'
-import type { ObjectOutcome } from '../../domain/year/audit.ts'
+import type { ObjectOutcome } from '../../domain/year/finding.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { fileExaminer } from './examine-file.ts'
 

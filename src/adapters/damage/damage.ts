@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { rmSync, writeFileSync } from 'node:fs'
 import type { Mutation } from '../../domain/ports.ts'
 import { formatInstant } from '../../domain/time.ts'
-import { objectPath } from '../../domain/year/audit.ts'
+import { objectPath } from '../../domain/year/finding.ts'
 import type { Head, LedgerRow, LegacyRow } from '../../domain/year/ledger.ts'
 import type { Publication } from './publications.ts'
 

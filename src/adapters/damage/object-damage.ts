@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:f
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Mutation } from '../../domain/ports.ts'
-import { objectPath } from '../../domain/year/audit.ts'
+import { objectPath } from '../../domain/year/finding.ts'
 import {
   damage,
   ENTRY,

@@ -1,5 +1,5 @@
-import { isDamage } from '../../domain/year/audit.ts'
-import type { Finding } from '../../domain/year/audit.ts'
+import { isDamage } from '../../domain/year/finding.ts'
+import type { Finding } from '../../domain/year/finding.ts'
 import type { VerifyProgress, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
 import { describeError } from '../exit-codes.ts'
 import type { Terminal } from '../terminal.ts'

@@ -2,36 +2,13 @@ import { isSha256Hex } from '../digest.ts'
 import { formatInstant } from '../time.ts'
 import { contentOf, GENESIS_LEAF, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
 import type { TimelineItem } from './chain.ts'
-import type { ObjectProblem } from './identity.ts'
-import type { FoundingMark, Head, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
+import type { Finding, FindingCode } from './finding.ts'
+import type { FoundingMark, Head, LedgerRow, LegacyRow } from './ledger.ts'
 
 /**
  * The rules of the audit (docs/auditing.md). Unlike the proof a server makes, which stops at the first thing that
  * cannot be right, an audit goes on and names everything.
  */
-
-/** What an audit reports; the last one is a note and no damage. */
-export type FindingCode =
-  | 'digest_mismatch'
-  | 'size_mismatch'
-  | 'object_missing'
-  | 'object_unreadable'
-  | 'envelope_invalid'
-  | 'identity_mismatch'
-  | 'row_tampered'
-  | 'chain_broken'
-  | 'head_mismatch'
-  | 'orphan_object'
-
-/** One thing that is not as it should be. */
-export interface Finding {
-  code: FindingCode
-  publicationId: string | null
-  /** Where: `entries/<seq>`, `legacy_publications/<position>`, or the object's key in the store. */
-  path: string | null
-  expected: string | number | null
-  actual: string | number | null
-}
 
 /** A row of a ledger table as an audit reads it: whole, or with the reason why it cannot be a row. */
 export type AuditedRow<Row> = { row: Row } | { problem: string; at: number; publicationId: string | null }
@@ -49,12 +26,6 @@ export interface AuditedHead {
   seq: number
   head: Head | null
 }
-
-/** What became of reading one object; `why` begins with {@link READ_ERROR} when the store failed, not the object. */
-export type ObjectOutcome =
-  | { found: 'bytes'; byteSize: number; problems: ObjectProblem[] }
-  | { found: 'nothing' }
-  | { found: 'something else'; why: string }
 
 /** What the ledgers and the heads say, whether or not everything holds. */
 export interface LedgerAudit {
@@ -99,37 +70,6 @@ export function auditLedger(
     timeline,
     gaps: rows.filter(({ kind }) => kind === 'gap').length,
     head: last ? { seq: last.seq, leaf: last.leaf } : { seq: 0, leaf: GENESIS_LEAF },
-  }
-}
-
-/** True for what makes an archive unsound, as opposed to a note or to bytes that could not be read. */
-export function isDamage({ code, actual }: Finding): boolean {
-  return code !== 'orphan_object' && !(code === 'object_unreadable' && isReadError(actual))
-}
-
-/** How a read error is told in `actual` of an `object_unreadable` finding; anything else there is damage. */
-export const READ_ERROR = 'read error: '
-
-export function isReadError(actual: Finding['actual']): boolean {
-  return typeof actual === 'string' && actual.startsWith(READ_ERROR)
-}
-
-/** Where an object stands in the store. */
-export function objectPath(sha256: string): string {
-  return `sha256/${sha256.slice(0, 2)}/${sha256}`
-}
-
-/** What became of reading the object of a manifest, as findings; none when it is what was sealed. */
-export function objectFindings(manifest: Manifest, outcome: ObjectOutcome): Finding[] {
-  const { publicationId, sha256 } = manifest
-  const at = { publicationId, path: objectPath(sha256) }
-  switch (outcome.found) {
-    case 'bytes':
-      return outcome.problems.map(({ code, expected, actual }) => ({ code, ...at, expected, actual }))
-    case 'nothing':
-      return [{ code: 'object_missing', ...at, expected: sha256, actual: null }]
-    case 'something else':
-      return [{ code: 'object_unreadable', ...at, expected: sha256, actual: outcome.why }]
   }
 }
 

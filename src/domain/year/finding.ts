@@ -1,0 +1,64 @@
+import type { ObjectProblem } from './identity.ts'
+import type { Manifest } from './ledger.ts'
+
+/** The words of the audit (docs/auditing.md): what can be found, and what of it is damage. */
+
+/** What an audit reports; the last one is a note and no damage. */
+export type FindingCode =
+  | 'digest_mismatch'
+  | 'size_mismatch'
+  | 'object_missing'
+  | 'object_unreadable'
+  | 'envelope_invalid'
+  | 'identity_mismatch'
+  | 'row_tampered'
+  | 'chain_broken'
+  | 'head_mismatch'
+  | 'orphan_object'
+
+/** One thing that is not as it should be. */
+export interface Finding {
+  code: FindingCode
+  publicationId: string | null
+  /** Where: `entries/<seq>`, `legacy_publications/<position>`, or the object's key in the store. */
+  path: string | null
+  expected: string | number | null
+  actual: string | number | null
+}
+
+/** What became of reading one object; `why` begins with {@link READ_ERROR} when the store failed, not the object. */
+export type ObjectOutcome =
+  | { found: 'bytes'; byteSize: number; problems: ObjectProblem[] }
+  | { found: 'nothing' }
+  | { found: 'something else'; why: string }
+
+/** True for what makes an archive unsound, as opposed to a note or to bytes that could not be read. */
+export function isDamage({ code, actual }: Finding): boolean {
+  return code !== 'orphan_object' && !(code === 'object_unreadable' && isReadError(actual))
+}
+
+/** How a read error is told in `actual` of an `object_unreadable` finding; anything else there is damage. */
+export const READ_ERROR = 'read error: '
+
+export function isReadError(actual: Finding['actual']): boolean {
+  return typeof actual === 'string' && actual.startsWith(READ_ERROR)
+}
+
+/** Where an object stands in the store. */
+export function objectPath(sha256: string): string {
+  return `sha256/${sha256.slice(0, 2)}/${sha256}`
+}
+
+/** What became of reading the object of a manifest, as findings; none when it is what was sealed. */
+export function objectFindings(manifest: Manifest, outcome: ObjectOutcome): Finding[] {
+  const { publicationId, sha256 } = manifest
+  const at = { publicationId, path: objectPath(sha256) }
+  switch (outcome.found) {
+    case 'bytes':
+      return outcome.problems.map(({ code, expected, actual }) => ({ code, ...at, expected, actual }))
+    case 'nothing':
+      return [{ code: 'object_missing', ...at, expected: sha256, actual: null }]
+    case 'something else':
+      return [{ code: 'object_unreadable', ...at, expected: sha256, actual: outcome.why }]
+  }
+}
