@@ -129,7 +129,17 @@ export function readTargetConfig(
 ): Config {
   const [first = ''] = targets
   if (targets.length === 1 && statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile()) {
-    return parseSettings(readDotenv(first, cwd), cwd)
+    const file = readDotenv(first, cwd)
+    const isNamed = (...names: (typeof LOCATIONS)[number][]): boolean =>
+      names.some((name) => Boolean(file[name]))
+    if (
+      isNamed('DASH_DATA_DIR') ||
+      (isNamed('DASH_STORE_URL') && isNamed('DASH_DATABASE_URL', 'DASH_LEDGER_URL'))
+    ) {
+      return parseSettings(file, cwd)
+    }
+    const missing = 'DASH_DATA_DIR, or both DASH_STORE_URL and DASH_DATABASE_URL'
+    throw new Refusal('usage', `--to ${first}: the env file must say where both halves go: ${missing}`)
   }
   const named: Record<string, string> = {}
   for (const target of targets) {

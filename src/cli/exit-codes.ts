@@ -51,6 +51,8 @@ export function exitCodeOf(error: unknown): number {
 export function describeError(error: unknown): string {
   if (error instanceof Refusal) return error.detail ?? error.code
   if (!(error instanceof Error)) return String(error)
+  const fault = innermost(error, (cause) => cause instanceof StorageFault)
+  if (fault) return fault.message
   const busy = innermost(
     error,
     (cause) => 'code' in cause && /^SQLITE_(BUSY|LOCKED)/.test(String(cause.code)),
@@ -69,4 +71,11 @@ function innermost(error: Error, matches: (cause: Error) => boolean): Error | nu
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
     if (matches(cause)) found = cause
   return found
+}
+
+/** The exit code of a command that a signal ended, from the reason the signal was given. */
+export function exitCodeOfStop(signal: AbortSignal): number {
+  return signal.reason instanceof Error && signal.reason.message.includes('SIGINT')
+    ? EXIT.interrupted
+    : EXIT.terminated
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { readConfig, readTargetConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
 import type { VerifyFlags } from './commands/verify-archive.ts'
-import { describeError, EXIT, exitCodeOf } from './exit-codes.ts'
+import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
 import type { Streams, Terminal } from './terminal.ts'
 
@@ -210,8 +210,9 @@ async function runCommand(
   } catch (error) {
     if (wasStopped(error, surroundings.signal)) {
       terminal.error('stopped by a signal')
-      terminal.failure('stopped by a signal', EXIT.terminated)
-      return EXIT.terminated
+      const exitCode = exitCodeOfStop(surroundings.signal)
+      terminal.failure('stopped by a signal', exitCode)
+      return exitCode
     }
     return reportFailure(error, terminal)
   }

@@ -35,7 +35,7 @@ export interface CopyPorts {
   onProgress: (progress: { objects: number; ofObjects: number; bytes: number }) => void
 }
 
-/** The JSON result of `copy-archive` (docs/operations.md). */
+/** The JSON result of `copy-archive` (docs/backup.md). */
 export interface CopyReport {
   /** Objects, heads and entries that were written; those the target had already are `unchanged`. */
   objects: { copied: number; unchanged: number; bytes: number }

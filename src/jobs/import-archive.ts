@@ -184,7 +184,8 @@ const OTHER_BEGUN =
   'the import of another archive was begun and has not ended; run it again, or found this one in a new data folder'
 
 function requireDone(refused: FoundingRefusal | null): void {
-  if (refused !== null) throw leaseLost()
+  if (refused === 'lease-lost') throw leaseLost()
+  if (refused !== null) throw new Error('the ledger was written to by somebody who does not hold its lease')
 }
 
 function headOf({ seq, leaf }: { seq: number; leaf: string }, time: number): Head {

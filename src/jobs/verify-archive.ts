@@ -104,7 +104,13 @@ interface Run {
 async function audit(run: Run): Promise<void> {
   const { ports, options } = run
   // Listed before the ledger is read: what is published in between is then no orphan.
-  const keys = await orFinding(run, 'object_unreadable', 'sha256', () => ports.archive.objectKeys())
+  let unlisted: unknown = null
+  const listed = orFinding(run, 'object_unreadable', 'sha256', () => ports.archive.objectKeys())
+  // Everything else can be audited without the list; that it is missing still ends the audit as incomplete.
+  const keys = await listed.catch((error: unknown) => {
+    unlisted = error
+    return null
+  })
   const found = await orFinding(run, 'row_tampered', 'ledger', () => readLedgers(ports, options))
   if (found === null) return
   run.audit = found
@@ -114,6 +120,7 @@ async function audit(run: Run): Promise<void> {
   await examineObjects(run, chosen, options.payloads ? 'whole' : 'identity')
   await examineNewest(run, chosen, manifests.at(-1))
   run.findings.push(...orphans(keys ?? [], manifests))
+  if (unlisted !== null) throw unlisted
 }
 
 /** Damage that keeps a whole store from being read is a finding; everything else ends the audit. */

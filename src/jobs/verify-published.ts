@@ -54,34 +54,43 @@ export interface PublishedAuditReport {
   head: LedgerAudit['head']
 }
 
+/** A report, and what ended the audit early, or null. */
+export interface PublishedAuditResult {
+  report: PublishedAuditReport
+  cause: unknown
+}
+
 /**
  * Audits another host by its public answers (docs/auditing.md): the ledger it publishes, against itself, a head kept from
  * before and our own ledger; then every answer against that ledger. A host that publishes no ledger is held against our
- * own.
+ * own. What was found before the host stopped answering is reported all the same.
  *
- * @throws Refusal `source_unavailable` when the host cannot be reached or does not answer as one of its kind, and
- *   `usage` when there is nothing to hold its answers against
+ * @throws Refusal `usage` when there is nothing to hold the host's answers against
  */
 export async function verifyPublished(
   ports: PublishedAuditPorts,
   options: PublishedAuditOptions,
-): Promise<PublishedAuditReport> {
-  const startedAt = ports.clock()
-  const { audit, isTheirs } = await auditLedgers(ports, options)
-  const chosen = new Set(options.chosen(audit.timeline.map(({ manifest }) => manifest)))
-  const about = audit.timeline
-    .filter(({ manifest }) => chosen.has(manifest))
-    .map((item) => questionsAbout(item, audit.timeline, startedAt))
-  // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
-  const end = isTheirs ? [{ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }] : []
-  const answers = await auditAnswers(ports, options, [...about, ...end])
-  return {
-    findings: [...audit.findings, ...answers.findings],
-    publications: audit.timeline.length,
-    objects: answers.objects,
-    bytes: answers.bytes,
-    gaps: audit.gaps,
-    head: audit.head,
+): Promise<PublishedAuditResult> {
+  const head = { seq: 0, leaf: GENESIS_LEAF }
+  const report: PublishedAuditReport = { findings: [], publications: 0, objects: 0, bytes: 0, gaps: 0, head }
+  try {
+    const startedAt = ports.clock()
+    const { audit, isTheirs } = await auditLedgers(ports, options)
+    report.findings.push(...audit.findings)
+    report.publications = audit.timeline.length
+    report.gaps = audit.gaps
+    report.head = audit.head
+    const chosen = new Set(options.chosen(audit.timeline.map(({ manifest }) => manifest)))
+    const about = audit.timeline
+      .filter(({ manifest }) => chosen.has(manifest))
+      .map((item) => questionsAbout(item, audit.timeline, startedAt))
+    // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
+    const end = isTheirs ? [{ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }] : []
+    await auditAnswers(ports, options, [...about, ...end], report)
+    return { report, cause: null }
+  } catch (cause) {
+    if (cause instanceof Refusal && cause.code === 'usage') throw cause
+    return { report, cause }
   }
 }
 
@@ -141,18 +150,13 @@ async function documentFrom(
   )
 }
 
-interface AnswerAudit {
-  findings: Finding[]
-  objects: number
-  bytes: number
-}
-
+/** Adds to the report what the answers say, however far it came. */
 async function auditAnswers(
   { published, onProgress }: PublishedAuditPorts,
   { jobs, signal }: PublishedAuditOptions,
   rounds: readonly { questions: readonly Question[]; findings: readonly Finding[] }[],
-): Promise<AnswerAudit> {
-  const total: AnswerAudit = { findings: [], objects: 0, bytes: 0 }
+  report: PublishedAuditReport,
+): Promise<void> {
   const findings = rounds.map((round) => [...round.findings])
   const stopped = new AbortController()
   const stop = (): void => stopped.abort(signal.reason)
@@ -165,8 +169,8 @@ async function auditAnswers(
       for (const question of questions) {
         const { answer, found } = await ask(question)
         findings[index]?.push(...found)
-        if (answer?.status === 200) total.objects += 1
-        total.bytes += answer?.bytes.byteLength ?? 0
+        if (answer?.status === 200) report.objects += 1
+        report.bytes += answer?.bytes.byteLength ?? 0
       }
       done += 1
       onProgress(done, rounds.length)
@@ -177,11 +181,11 @@ async function auditAnswers(
   signal.addEventListener('abort', stop, { once: true })
   try {
     await Promise.all(Array.from({ length: jobs }, work))
-    return { ...total, findings: distinct(findings.flat()) }
   } catch (error) {
     stopped.abort(error)
     throw error
   } finally {
+    report.findings.push(...distinct(findings.flat()))
     signal.removeEventListener('abort', stop)
   }
 }

@@ -13,12 +13,14 @@ import {
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { createClient } from '@libsql/client'
+import { describe, expect, test, vi } from 'vitest'
 import { addDays } from '../../src/domain/time.ts'
 import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
 import { dash, exitOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
 import type { RunOptions } from '../support/dash.ts'
 import { stateOfFolder } from '../support/folder-state.ts'
+import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 
@@ -85,7 +87,7 @@ describe('verify-archive', () => {
     const { folder } = await filledWorkspace(DAYS.slice(0, 1))
     const spoken = await dash(['verify-archive', '--data-dir', folder])
     expect([spoken.code, spoken.stderr]).toEqual([0, ''])
-    expect(spoken.stdout).toMatch(/^sound: 1 publications, 1 objects with .* read, 0 gaps, head 1 \w{16}\n$/)
+    expect(spoken.stdout).toMatch(/^sound: 1 publication, 1 object with .* read, 0 gaps, head 1 \w{16}\n$/)
     expect(await dash(['verify-archive', '--data-dir', folder, '--quiet'])).toEqual({
       code: 0,
       stdout: '',
@@ -282,5 +284,48 @@ describe('an audit that is interrupted', () => {
     )
     expect([code, report.ok, report.complete, report.findings]).toEqual([74, false, false, []])
     expect(stderr).toContain(workspace.objectsPath)
+  })
+
+  test('reads a ledger in WAL mode without leaving anything beside it', async () => {
+    const workspace = await filledWorkspace()
+    const client = createClient({ url: pathToFileURL(workspace.ledgerPath).href })
+    await client.execute('PRAGMA journal_mode = wal')
+    client.close()
+    const before = stateOfFolder(workspace.folder)
+    expect((await verify(workspace)).report).toMatchObject({ ok: true, publications: 3 })
+    expect(stateOfFolder(workspace.folder)).toEqual(before)
+  })
+
+  test('finds a folder in the place of the newest head', async () => {
+    const workspace = await filledWorkspace()
+    rmSync(join(workspace.objectsPath, 'heads', '3'))
+    mkdirSync(join(workspace.objectsPath, 'heads', '3'))
+    const { code, report } = await verify(workspace)
+    expect(code).toBe(65)
+    expect(report.findings).toMatchObject([{ code: 'head_mismatch', path: 'heads/3' }])
+  })
+
+  test('takes an imported archive for sound, however odd its JSON', async () => {
+    const folder = join(temporaryFolder(), 'data')
+    const imported = await dash(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', folder])
+    expect(imported.code).toBe(0)
+    for (const args of [[], ['--payloads']]) {
+      const { code, report } = await verify({ folder }, args)
+      expect([code, report.findings, report.publications]).toEqual([0, [], 6])
+    }
+  })
+
+  test('reports the audit when a signal ends the self-test after it', async () => {
+    const { folder } = await filledWorkspace(DAYS.slice(0, 1))
+    const env = { TMPDIR: temporaryFolder() }
+    const child = startDash(['verify-archive', '--data-dir', folder, '--json', '--self-test'], { env })
+    let stdout = ''
+    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    // The self-test makes its sample in the temporary folder once the audit is done.
+    await vi.waitFor(() => expect(readdirSync(env.TMPDIR)).not.toEqual([]), { timeout: 20_000, interval: 5 })
+    child.kill('SIGINT')
+    expect(await exitOf(child)).toBe(130)
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, complete: true, publications: 1 })
+    expect(readdirSync(env.TMPDIR)).toEqual([])
   })
 })

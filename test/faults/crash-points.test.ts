@@ -1,10 +1,11 @@
 import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/archive-audit.ts'
 import type { Standing } from '../support/archive-audit.ts'
 import { LANES, LONG, tally, tell } from '../support/attack.ts'
-import { dash } from '../support/dash.ts'
+import { dash, temporaryFolder } from '../support/dash.ts'
 import { inLanes, preparedFolder, withCopy } from '../support/data-folders.ts'
 import type { PreparedFolder } from '../support/data-folders.ts'
 import { listSyscalls, strike, SYSCALL_FAULTS } from '../support/syscall-faults.ts'
@@ -140,7 +141,12 @@ test.each(SYSCALL_FAULTS)('three attempts spent by %s make a gap that nothing ev
     const points = await withCopy(folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))
     const point = points.find(({ call, place }) => call === 'fsync' && place === OBJECT_FSYNC)
     if (!point) throw new Error('the publish has no fsync of its object')
-    const { fired, run } = await strike(publishIn(folder), folder, { point, fault }, () => undefined)
+    const before = join(temporaryFolder(), 'before')
+    cpSync(folder, before, { recursive: true })
+    const { fired, run } = await strike(publishIn(folder), folder, { point, fault }, () => {
+      rmSync(folder, { recursive: true })
+      cpSync(before, folder, { recursive: true })
+    })
     expect(fired).toBe(true)
     // The run that spends the third attempt records the gap itself, unless it is killed.
     const isGap = attempt === 3 && fault !== 'KILL'

@@ -349,11 +349,19 @@ describe('an audit that ends early', () => {
   test.each<[string, Parameters<typeof fakeArchive>[1]]>([
     ['the ledger', { ledger: { read: () => Promise.reject(broken) } }],
     ['the heads', { archive: { heads: () => Promise.reject(broken) } }],
-    ['the list of objects', { archive: { objectKeys: () => Promise.reject(broken) } }],
   ])('is not ok when %s cannot be read', async (_what, changes) => {
     const { report, cause } = await verify(fakeArchive({}, changes))
     expect(cause).toBe(broken)
     expect(report).toMatchObject({ ok: false, complete: false, publications: 0, objects: 0, findings: [] })
+  })
+
+  test('audits all but the orphans when the objects cannot be listed', async () => {
+    const archive = fakeArchive({}, { archive: { objectKeys: () => Promise.reject(broken) } })
+    const { report, cause } = await verify(archive)
+    expect(cause).toBe(broken)
+    expect(report).toMatchObject({ ok: false, complete: false, findings: [] })
+    expect(report.objects).toBe(report.publications)
+    expect(report.objects).toBeGreaterThan(0)
   })
 
   test('by a signal stops reading and keeps what it has', async () => {

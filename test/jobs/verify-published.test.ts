@@ -25,12 +25,12 @@ import { openSampleApp, rewritten, sampleArchive } from '../support/sample-archi
 import type { SampleArchive } from '../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 
-function verify(
+async function verify(
   published: PublishedHistory,
   options: Partial<PublishedAuditOptions> = {},
   ports: Partial<PublishedAuditPorts> = {},
 ): Promise<PublishedAuditReport> {
-  return verifyPublished(
+  const { report, cause } = await verifyPublished(
     { published, ledger: null, clock: Date.now, onProgress: () => undefined, ...ports },
     {
       expectedHead: null,
@@ -40,6 +40,8 @@ function verify(
       ...options,
     },
   )
+  if (cause !== null) throw cause
+  return report
 }
 
 /** The ledgers of an archive as our own copy of them. */
@@ -469,6 +471,26 @@ describe('a host that does not answer', () => {
     expect(dropped.findings.map(({ code, actual }) => [code, actual])).toEqual([
       ['object_unreadable', 'read error: the host cannot be reached (refused)'],
     ])
+  })
+
+  test('what was found before the host fell silent is reported all the same', async () => {
+    const archive = sampleArchive(30)
+    const honest = publishedBy(openSampleApp(archive))
+    const lying: PublishedHistory = {
+      ...honest,
+      ledger: async (signal) => {
+        const answer = await honest.ledger(signal)
+        return { ...answer, bytes: encode(decode(answer.bytes).replace('"gap"', '"gop"')) }
+      },
+      at: () => Promise.reject(unreachable),
+    }
+    const { report, cause } = await verifyPublished(
+      { published: lying, ledger: null, clock: Date.now, onProgress: () => undefined },
+      { expectedHead: null, chosen: (all) => all, jobs: 1, signal: new AbortController().signal },
+    )
+    expect(cause).toBe(unreachable)
+    expect(report.findings.filter(isDamage)).not.toEqual([])
+    expect(report.publications).toBeGreaterThan(20)
   })
 
   test('any more ends the audit after a few questions', async () => {

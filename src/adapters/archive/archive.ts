@@ -3,6 +3,7 @@ import type { Driver } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
 import type { Archive, Witness } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/storage.ts'
+import { objectPath } from '../../domain/year/finding.ts'
 import { formatHead, parseHead } from '../../domain/year/head-file.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 
@@ -105,7 +106,7 @@ export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): 
 function objectKey(sha256: string): string {
   if (!isSha256Hex(sha256))
     throw storageDamaged(`${JSON.stringify(sha256.slice(0, 80))} is not a SHA-256 digest`)
-  return `sha256:${sha256.slice(0, 2)}:${sha256}`
+  return objectPath(sha256).replaceAll('/', ':')
 }
 
 function headKey(seq: number): string {

@@ -6,6 +6,7 @@ import { examineWhole } from '../../domain/year/envelope.ts'
 import { examineBytes } from '../../domain/year/identity.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { StorageFault } from '../../domain/storage.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
 
 /** Heads read at a time from a store that is reached over the network. */
@@ -42,7 +43,12 @@ export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'g
 
 async function readHead(archive: Pick<Archive, 'headFile'>, path: string): Promise<AuditedHead> {
   const seq = headSeq(path)
-  return auditedHead(path, seq === 0 ? null : await headBytes(archive, seq))
+  try {
+    return auditedHead(path, seq === 0 ? null : await headBytes(archive, seq))
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error
+    return { path, seq, head: null, readError: READ_ERROR + error.message }
+  }
 }
 
 /** What a key among the heads holds; anything else than the head of its number is no head. */

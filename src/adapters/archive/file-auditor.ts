@@ -1,7 +1,8 @@
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
-import { StorageFault } from '../../domain/storage.ts'
+import type { AuditedHead } from '../../domain/year/audit.ts'
 import { isReadError, objectPath } from '../../domain/year/finding.ts'
 import type { ObjectOutcome } from '../../domain/year/finding.ts'
 import { examineWhole } from '../../domain/year/envelope.ts'
@@ -31,13 +32,17 @@ export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): Archi
   return {
     async heads() {
       const readHead = fileReader()
+      const names = [...(await archive.keys('heads')), ...foldersAmongHeads(root)]
       // Thousands of small files: read here and now, they take a tenth of the time.
-      const heads = (await archive.keys('heads')).map((path) => {
-        const read = readHead(join(root, path))
-        if (read.found === 'something else' && isReadError(read.why))
-          throw new StorageFault(`${path}: ${read.why}`)
+      const heads = names.map((path): AuditedHead => {
+        const first = readHead(join(root, path))
+        const read = isReadError(first.found === 'something else' ? first.why : null)
+          ? readHead(join(root, path))
+          : first
         if (read.found === 'nothing') requireRoot(root)
-        return auditedHead(path, read.found === 'bytes' ? read.bytes : null)
+        const audited = auditedHead(path, read.found === 'bytes' ? read.bytes : null)
+        const why = read.found === 'something else' ? read.why : null
+        return why !== null && isReadError(why) ? { ...audited, readError: why } : audited
       })
       return heads.sort((a, b) => a.seq - b.seq)
     },
@@ -55,6 +60,15 @@ export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): Archi
       }
     },
   }
+}
+
+/** Folders in the place of heads; the archive names files alone. */
+function foldersAmongHeads(root: string): string[] {
+  const folder = join(root, 'heads')
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return []
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [`heads/${entry.name}`] : [],
+  )
 }
 
 function inBatches(manifests: readonly Manifest[]): Batch[] {

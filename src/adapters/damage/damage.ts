@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { rmSync, writeFileSync } from 'node:fs'
 import type { Mutation } from '../../domain/ports.ts'
-import { formatInstant } from '../../domain/time.ts'
 import { objectPath } from '../../domain/year/finding.ts'
 import type { Head, LedgerRow, LegacyRow } from '../../domain/year/ledger.ts'
 import type { Publication } from './publications.ts'
@@ -78,10 +77,6 @@ export function objectFile({ objectsPath }: Copy, { manifest }: Publication): st
 
 export function headFile({ objectsPath }: Copy, seq: number): string {
   return join(objectsPath, 'heads', String(seq))
-}
-
-export function headText({ seq, leaf, time }: Head): string {
-  return `${JSON.stringify({ seq, leaf, time: formatInstant(time) })}\n`
 }
 
 /** Puts other bytes in a file's place; objects are read-only, so the file is made anew. */

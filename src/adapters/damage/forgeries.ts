@@ -1,3 +1,4 @@
+import { formatHead } from '../../domain/year/head-file.ts'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sealLegacy } from '../../domain/year/chain.ts'
@@ -9,7 +10,6 @@ import {
   damage,
   ENTRY,
   headFile,
-  headText,
   objectFile,
   overwrite,
   publicationAt,
@@ -173,7 +173,7 @@ async function write(copy: Copy, forgery: Partial<Ledgers>): Promise<void> {
   )
   await changeLedger(copy.ledgerPath, [...replaceEntries(rows), ...replaceLegacy(legacy)])
   for (const { seq, leaf, recordedAt } of rows) {
-    if (seq > 1) overwrite(headFile(copy, seq), headText({ seq, leaf, time: recordedAt }))
+    if (seq > 1) overwrite(headFile(copy, seq), formatHead({ seq, leaf, time: recordedAt }))
   }
   for (let seq = rows.length + 1; existsSync(headFile(copy, seq)); seq += 1) rmSync(headFile(copy, seq))
 }

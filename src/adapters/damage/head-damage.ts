@@ -1,7 +1,8 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatHead } from '../../domain/year/head-file.ts'
 import type { Head } from '../../domain/year/ledger.ts'
-import { damage, ENTRY, headFile, headText, overwrite, rowAt, withFlippedBits } from './damage.ts'
+import { damage, ENTRY, headFile, overwrite, rowAt, withFlippedBits } from './damage.ts'
 import type { Copy, Damage } from './damage.ts'
 
 /** Damage to the heads. That the newest alone is gone is none: a crash after a commit leaves it so. */
@@ -31,16 +32,17 @@ function losses(): Damage[] {
 
 function edits(): Damage[] {
   const contents: Record<string, (head: Head, copy: Copy) => string | Uint8Array> = {
-    'the leaf edited': (head) => headText({ ...head, leaf: `${head.leaf.slice(0, -1)}${otherDigit(head)}` }),
+    'the leaf edited': (head) =>
+      formatHead({ ...head, leaf: `${head.leaf.slice(0, -1)}${otherDigit(head)}` }),
     'the leaf of the entry before': (head, { sample }) =>
-      headText({ ...head, leaf: rowAt(sample.rows, head.seq - 1).leaf }),
-    'the number of another entry': (head) => headText({ ...head, seq: head.seq - 1 }),
-    'the leaf in upper case': (head) => headText({ ...head, leaf: head.leaf.toUpperCase() }),
+      formatHead({ ...head, leaf: rowAt(sample.rows, head.seq - 1).leaf }),
+    'the number of another entry': (head) => formatHead({ ...head, seq: head.seq - 1 }),
+    'the leaf in upper case': (head) => formatHead({ ...head, leaf: head.leaf.toUpperCase() }),
     'no JSON': () => 'seq 9',
-    'not UTF-8': (head) => withFlippedBits(new TextEncoder().encode(headText(head)), 40, 0x80),
-    cut: (head) => headText(head).slice(0, -2),
-    'a member too many': (head) => headText(head).replace('{', '{"more":1,'),
-    'no time': (head) => headText(head).replace(/"time":"[^"]*"/, '"time":"yesterday"'),
+    'not UTF-8': (head) => withFlippedBits(new TextEncoder().encode(formatHead(head)), 40, 0x80),
+    cut: (head) => formatHead(head).slice(0, -2),
+    'a member too many': (head) => formatHead(head).replace('{', '{"more":1,'),
+    'no time': (head) => formatHead(head).replace(/"time":"[^"]*"/, '"time":"yesterday"'),
     empty: () => '',
   }
   return [
@@ -51,32 +53,34 @@ function edits(): Damage[] {
         ),
       ),
     ),
-    damage('heads: a folder in the place of one', ['head_mismatch'], (copy) => {
-      rmSync(headFile(copy, ENTRY.previous))
-      mkdirSync(headFile(copy, ENTRY.previous))
-    }),
+    ...(['newest', 'previous'] as const).map((which) =>
+      damage(`heads: a folder in the place of the ${which}`, ['head_mismatch'], (copy) => {
+        rmSync(headFile(copy, ENTRY[which]))
+        mkdirSync(headFile(copy, ENTRY[which]))
+      }),
+    ),
     damage('heads: a link in the place of one', ['head_mismatch'], (copy) => {
       const path = headFile(copy, ENTRY.previous)
-      overwrite(join(copy.folder, 'moved-head'), headText(headAt(copy, ENTRY.previous)))
+      overwrite(join(copy.folder, 'moved-head'), formatHead(headAt(copy, ENTRY.previous)))
       rmSync(path)
       symlinkSync(join(copy.folder, 'moved-head'), path)
     }),
     damage('heads: two swapped', ['head_mismatch'], (copy) => {
-      overwrite(headFile(copy, ENTRY.previous), headText(headAt(copy, ENTRY.newest)))
-      overwrite(headFile(copy, ENTRY.newest), headText(headAt(copy, ENTRY.previous)))
+      overwrite(headFile(copy, ENTRY.previous), formatHead(headAt(copy, ENTRY.newest)))
+      overwrite(headFile(copy, ENTRY.newest), formatHead(headAt(copy, ENTRY.previous)))
     }),
     damage('heads: one for an entry that is not there', ['head_mismatch'], (copy) => {
       const seq = ENTRY.newest + 1
-      overwrite(headFile(copy, seq), headText({ ...headAt(copy, ENTRY.newest), seq }))
+      overwrite(headFile(copy, seq), formatHead({ ...headAt(copy, ENTRY.newest), seq }))
     }),
     damage('heads: one of entry 1 with another leaf', ['head_mismatch'], (copy) =>
-      overwrite(headFile(copy, 1), headText({ ...headAt(copy, ENTRY.newest), seq: 1 })),
+      overwrite(headFile(copy, 1), formatHead({ ...headAt(copy, ENTRY.newest), seq: 1 })),
     ),
     damage('heads: a file with another name among them', ['head_mismatch'], (copy) =>
-      overwrite(join(copy.objectsPath, 'heads', 'newest'), headText(headAt(copy, ENTRY.newest))),
+      overwrite(join(copy.objectsPath, 'heads', 'newest'), formatHead(headAt(copy, ENTRY.newest))),
     ),
     damage('heads: a number written another way', ['head_mismatch'], (copy) =>
-      overwrite(join(copy.objectsPath, 'heads', '09'), headText(headAt(copy, ENTRY.newest))),
+      overwrite(join(copy.objectsPath, 'heads', '09'), formatHead(headAt(copy, ENTRY.newest))),
     ),
   ]
 }

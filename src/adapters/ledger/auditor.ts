@@ -2,7 +2,6 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
-  fstatSync,
   mkdtempSync,
   openSync,
   readSync,
@@ -25,8 +24,9 @@ import { readForAudit } from './audit.ts'
 /** How long a journal may belong to a process at work before it is taken for one that a crash left. */
 const JOURNAL_SETTLES_MS = 2_000
 
-/** Where a database file says how long its pages are. */
+/** Where a database file says how long its pages are, and by which journal it is read: 1 rollback, 2 WAL. */
 const PAGE_SIZE_OFFSET = 16
+const READ_VERSION_OFFSET = 19
 
 const JOURNAL_SUFFIXES = ['-journal', '-wal']
 
@@ -61,7 +61,7 @@ export function ledgerAuditor(
         const path = fileURLToPath(location.url)
         requireFolder(dirname(path))
         if (!statSync(path, { throwIfNoEntry: false })) return null
-        if (await journalsAreGone(path)) {
+        if (!isInWalMode(path) && (await journalsAreGone(path))) {
           const contents = await readAll(engine)
           requireWholePages(path)
           return contents
@@ -84,22 +84,33 @@ async function journalsAreGone(path: string): Promise<boolean> {
   return true
 }
 
+/** A file in WAL mode cannot be opened without files beside it; dash never leaves one in it. */
+function isInWalMode(path: string): boolean {
+  return readHeader(path)?.readUInt8(READ_VERSION_OFFSET) === 2
+}
+
 /** SQLite reads the missing end of a last page as zeros, so that a file that was cut short need not change a row. */
 function requireWholePages(path: string): void {
-  const header = Buffer.alloc(18)
+  const header = readHeader(path)
+  if (header === null) return
+  const stored = header.readUInt16BE(PAGE_SIZE_OFFSET)
+  const pageSize = stored === 1 ? 65_536 : stored
+  const { size } = statSync(path)
+  if (pageSize > 0 && size % pageSize === 0) return
+  // A process at work may be in the middle of a page.
+  if (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) return
+  throw storageDamaged(
+    `the ledger ${path} has ${size} bytes, which are no whole pages of ${pageSize}: it was cut`,
+  )
+}
+
+/** The beginning of a database file; null for one that is too short to have any. */
+function readHeader(path: string): Buffer | null {
+  if (!statSync(path).isFile()) return null
+  const header = Buffer.alloc(20)
   const file = openSync(path, 'r')
   try {
-    const { size } = fstatSync(file)
-    if (size === 0) return
-    readSync(file, header, 0, header.length, 0)
-    const stored = header.readUInt16BE(PAGE_SIZE_OFFSET)
-    const pageSize = stored === 1 ? 65_536 : stored
-    if (pageSize > 0 && size % pageSize === 0) return
-    // A process at work may be in the middle of a page.
-    if (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) return
-    throw storageDamaged(
-      `the ledger ${path} has ${size} bytes, which are no whole pages of ${pageSize}: it was cut`,
-    )
+    return readSync(file, header, 0, header.length, 0) === header.length ? header : null
   } finally {
     closeSync(file)
   }

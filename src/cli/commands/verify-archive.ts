@@ -5,11 +5,11 @@ import { isHttpUrl } from '../../domain/http-url.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { parseDay } from '../../domain/time.ts'
 import { isDamage, isReadError } from '../../domain/year/finding.ts'
+import type { AuditedContents } from '../../domain/year/audit.ts'
 import { chooseManifests, parseSample } from '../../domain/year/audit-sample.ts'
-import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
 import { verifyArchive } from '../../jobs/verify-archive.ts'
-import type { VerifyOptions, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
+import type { VerifyOptions, VerifyResult } from '../../jobs/verify-archive.ts'
 import { verifyPublished } from '../../jobs/verify-published.ts'
 import type { Config } from '../config.ts'
 import { isUnfounded, requireFolders } from '../data-folder.ts'
@@ -51,7 +51,7 @@ export async function verifyArchiveCommand(
       ? await auditFolder(config, options, terminal)
       : await auditHost(base, config, options, terminal)
   showFindings(result, terminal)
-  const tested = flags.selfTest && !signal.aborted ? await testItself(config, terminal, signal) : null
+  const tested = flags.selfTest && !signal.aborted ? await testUnlessStopped(config, terminal, signal) : null
   const report = tested ? { ...result.report, selfTest: tested } : result.report
   terminal.result(
     report,
@@ -84,25 +84,15 @@ async function auditHost(
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<VerifyResult> {
+  if (options.payloads)
+    throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
   const startedAt = Date.now()
   const auditors = openAuditors(config)
   const published = openPublished(base)
   const onProgress = everySoOften((text: string) => terminal.progress(text))
-  const reportOf = (facts: Partial<VerifyReport>): VerifyReport => ({
-    ok: false,
-    complete: false,
-    publications: 0,
-    objects: 0,
-    bytes: 0,
-    gaps: 0,
-    head: { seq: 0, leaf: GENESIS_LEAF },
-    findings: [],
-    ...facts,
-    durationMs: Date.now() - startedAt,
-  })
   try {
-    const own = isUnfounded(config) ? null : await auditors.ledger.read()
-    const found = await verifyPublished(
+    const own = await readOwnLedger(config, auditors)
+    const { report, cause } = await verifyPublished(
       {
         published,
         ledger: own && own.rows.length > 0 ? own : null,
@@ -111,15 +101,24 @@ async function auditHost(
       },
       { ...options, chosen: (manifests) => chooseManifests(manifests, options, Math.random) },
     )
-    const ok = !found.findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
-    return { report: reportOf({ ...found, ok, complete: true }), cause: null }
-  } catch (cause) {
-    if (cause instanceof Refusal && (cause.code === 'usage' || cause.code === 'configuration')) throw cause
-    return { report: reportOf({}), cause }
+    const complete = cause === null
+    const { findings } = report
+    const ok = complete && !findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
+    return { report: { ok, complete, ...report, durationMs: Date.now() - startedAt }, cause }
   } finally {
     await published.close()
     await auditors.close()
   }
+}
+
+/** Null when this machine has no archive: a stranger holds a host against what it publishes itself. */
+async function readOwnLedger(
+  config: Config,
+  { ledger }: ReturnType<typeof openAuditors>,
+): Promise<AuditedContents | null> {
+  if (isUnfounded(config)) return null
+  requireFolders(config)
+  return ledger.read()
 }
 
 /** The self-test as the result shows it; what was missed is named only when there is something. */
@@ -127,6 +126,20 @@ interface TestedAudit {
   mutations: number
   detected: number
   missed?: string[]
+}
+
+/** Null when a signal ended the test: the audit before it is reported all the same. */
+async function testUnlessStopped(
+  config: Config,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<TestedAudit | null> {
+  try {
+    return await testItself(config, terminal, signal)
+  } catch (error) {
+    if (signal.aborted) return null
+    throw error
+  }
 }
 
 async function testItself(config: Config, terminal: Terminal, signal: AbortSignal): Promise<TestedAudit> {

@@ -37,14 +37,19 @@ export function showFindings({ report, cause }: VerifyResult, { error, note }: T
   if (cause !== null) error(`the audit ended early: ${describeError(cause)}`)
 }
 
+/** Values come from what is audited: none may look like a line of its own. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ')
+}
+
 function describeFinding({ code, publicationId, path, expected, actual }: Finding): string {
   const where = [path, publicationId === null ? null : `(${publicationId})`].filter(Boolean).join(' ')
-  if (code === 'orphan_object') return `${code} ${where}: no entry names it, which harms nothing`
+  if (code === 'orphan_object') return `${code} ${oneLine(where)}: no entry names it`
   const what = [
     expected === null ? null : `expected ${expected}`,
     actual === null ? 'there is nothing' : `found ${actual}`,
   ]
-  return `${code} ${where}: ${what.filter(Boolean).join(', ')}`
+  return oneLine(`${code} ${where}: ${what.filter(Boolean).join(', ')}`)
 }
 
 /** The one line of a result. */
@@ -58,11 +63,15 @@ export function summarize({
   head,
   findings,
 }: VerifyReport): string {
-  const read = `${publications} publications, ${objects} objects with ${megabytes(bytes)} read, ${gaps} gaps, head ${head.seq} ${head.leaf.slice(0, 16)}`
+  const read = `${counted(publications, 'publication')}, ${counted(objects, 'object')} with ${megabytes(bytes)} read, ${counted(gaps, 'gap')}, head ${head.seq} ${head.leaf.slice(0, 16)}`
   if (ok) return `sound: ${read}`
   const damage = findings.filter(isDamage).length
-  const verdict = damage > 0 ? `DAMAGED, ${damage} findings` : 'NOT PROVED'
+  const verdict = damage > 0 ? `DAMAGED, ${counted(damage, 'finding')}` : 'NOT PROVED'
   return `${verdict}${complete ? '' : ', ended early'}: ${read}`
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function megabytes(bytes: number): string {

@@ -25,6 +25,8 @@ export interface AuditedHead {
   path: string
   seq: number
   head: Head | null
+  /** Why the file could not be read, which says nothing of what is in it. */
+  readError?: string
 }
 
 /** What the ledgers and the heads say, whether or not everything holds. */
@@ -66,7 +68,7 @@ export function auditLedger(
   const timeline = timelineOf(items)
   const last = rows.at(-1)
   return {
-    findings: [...findings, ...auditSelection(timeline)],
+    findings: [...findings, ...auditSelection(timeline, latestAt)],
     timeline,
     gaps: rows.filter(({ kind }) => kind === 'gap').length,
     head: last ? { seq: last.seq, leaf: last.leaf } : { seq: 0, leaf: GENESIS_LEAF },
@@ -147,23 +149,26 @@ function auditFounding(rows: readonly LedgerRow[], founding: FoundingMark | null
   return [{ code: 'chain_broken', publicationId: null, path: 'founding', expected: leaf, actual }]
 }
 
-/** An own publication must be later than every one before it, in both ledgers: an earlier time rewrites answers. */
+/**
+ * Publications stand in the order of their times. An own one must be later than every one before it, in both ledgers:
+ * an earlier time rewrites answers. Imported ones may share a time.
+ */
 function auditTimes(rows: readonly LedgerRow[], legacy: readonly LegacyRow[]): Finding[] {
   const findings: Finding[] = []
   const sealed = rows.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 0
-  let newest = legacy.reduce(
-    (latest, { publishedAt }) => Math.max(latest, publishedAt),
-    Number.NEGATIVE_INFINITY,
-  )
+  let newestLegacy = Number.NEGATIVE_INFINITY
+  for (const { publishedAt } of legacy) newestLegacy = Math.max(newestLegacy, publishedAt)
+  let newest = Number.NEGATIVE_INFINITY
   for (const row of rows) {
     if (row.publishedAt === null) continue
-    const tooEarly = row.seq > sealed ? row.publishedAt <= newest : false
-    if (tooEarly) {
+    const isOwn = row.seq > sealed
+    const before = isOwn ? Math.max(newest, newestLegacy) : newest
+    if (isOwn ? row.publishedAt <= before : row.publishedAt < before) {
       findings.push({
         code: 'chain_broken',
         publicationId: row.publicationId,
         path: `entries/${row.seq}`,
-        expected: `published after ${timeOf(newest)}`,
+        expected: `published after ${timeOf(before)}`,
         actual: timeOf(row.publishedAt),
       })
     }
@@ -187,9 +192,17 @@ function auditHeads(
   const at = (path: string, expected: Finding['expected'], actual: Finding['actual']): void => {
     findings.push({ code: 'head_mismatch', publicationId: null, path, expected, actual })
   }
-  for (const { path, seq, head } of heads) {
+  for (const { path, seq, head, readError } of heads) {
     const leaf = leaves.get(seq)
-    if (head === null) at(path, 'a head file', 'something else')
+    if (readError !== undefined) {
+      findings.push({
+        code: 'object_unreadable',
+        publicationId: null,
+        path,
+        expected: null,
+        actual: readError,
+      })
+    } else if (head === null) at(path, 'a head file', 'something else')
     else if (leaf === undefined && !isFoundingHead(head, rows, founding)) {
       at(path, head.leaf, `the ledger ends at entry ${last}`)
     } else if (leaf !== undefined && leaf !== head.leaf) at(path, head.leaf, leaf)
@@ -228,7 +241,7 @@ function itemOf(row: LedgerRow | LegacyRow, ledger: TimelineItem['ledger'], seq:
  * Replays the selection one millisecond before, at and after every publication time, against the rule applied plainly:
  * of all publications up to that time, the latest; of equally late ones the versioned, then the greater number.
  */
-function auditSelection(timeline: readonly TimelineItem[]): Finding[] {
+export function auditSelection(timeline: readonly TimelineItem[], select: typeof latestAt): Finding[] {
   const plain = new Map<number, TimelineItem>()
   for (const item of timeline) {
     const best = plain.get(item.manifest.publishedAt)
@@ -236,7 +249,7 @@ function auditSelection(timeline: readonly TimelineItem[]): Finding[] {
   }
   const findings: Finding[] = []
   const expect = (at: number, expected: TimelineItem | null): void => {
-    const selected = latestAt(timeline, at)
+    const selected = select(timeline, at)
     if (selected === expected) return
     findings.push({
       code: 'chain_broken',

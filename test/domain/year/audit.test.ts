@@ -1,9 +1,10 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { auditLedger } from '../../../src/domain/year/audit.ts'
+import { auditLedger, auditSelection } from '../../../src/domain/year/audit.ts'
 import { isDamage, objectFindings, READ_ERROR } from '../../../src/domain/year/finding.ts'
 import type { AuditedContents, AuditedHead } from '../../../src/domain/year/audit.ts'
 import type { FindingCode } from '../../../src/domain/year/finding.ts'
-import { leafOf, proveLedger } from '../../../src/domain/year/chain.ts'
+import { latestAt, leafOf, proveLedger, sealLegacy } from '../../../src/domain/year/chain.ts'
 import type { LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, gap, headAt, legacyRow, manifest, publication, sampleLedger } from './ledger-rows.ts'
 
@@ -165,6 +166,70 @@ describe('the audit of the ledgers', () => {
     expect(seal?.kind).toBe('legacy-seal')
     const findings = found({ rows, legacy, founding: null })
     expect(findings).toContainEqual(['chain_broken', 'entries/2'])
+  })
+
+  test('notices imported publications that stand before older ones, and takes equal times', () => {
+    const imported = (times: readonly number[]): LedgerContents => {
+      const contents = times.map((publishedAt, index) =>
+        publication(`2026-01-0${index + 1}`, {
+          algorithmVersion: 'top-year-v2',
+          schemaVersion: 2,
+          publicationId: `v2 number ${index + 1}`,
+          publishedAt,
+        }),
+      )
+      const rows = chainOf([...contents, { kind: 'legacy-seal', ...sealLegacy([]) }])
+      return { rows, legacy: [], founding: null }
+    }
+    const codes = (times: readonly number[]): string[] =>
+      found(imported(times)).map(([code, path]) => `${code} ${path}`)
+    expect(codes([1e12, 1e12, 2e12])).toEqual([])
+    expect(codes([2e12, 1e12])).toContain('chain_broken entries/2')
+  })
+
+  test('reports whatever the proof of a server refuses', () => {
+    const { rows, legacy } = sampleLedger()
+    const column = fc.constantFrom(...(Object.keys(rows[0] ?? {}) as (keyof LedgerRow)[]))
+    const isNumber = (name: keyof LedgerRow): boolean => rows.some((row) => typeof row[name] === 'number')
+    const change = fc.record({
+      seq: fc.integer({ min: 1, max: rows.length }),
+      column,
+      number: fc.option(fc.integer()),
+      text: fc.option(fc.string()),
+      sealed: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), fc.nat({ max: 2 }), (changes, cut) => {
+        let changed: LedgerRow[] = rows.slice(0, rows.length - cut)
+        for (const { seq, column: name, number, text, sealed } of changes) {
+          changed = changed.map((row) => {
+            if (row.seq !== seq) return row
+            const edited = { ...row, [name]: isNumber(name) ? number : text }
+            return sealed ? resealed(edited) : edited
+          })
+        }
+        const contents = { rows: changed, legacy, founding: null }
+        const heads = headsOf(rows)
+        try {
+          proveLedger(contents, heads.at(-1)?.head ?? null)
+        } catch {
+          expect(found(contents, heads)).not.toEqual([])
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('replays the selection, and would notice one that selects anything else', () => {
+    const ledger = sampleLedger()
+    const { timeline } = proveLedger(ledger, headAt(ledger.rows, 7))
+    expect(auditSelection(timeline, latestAt)).toEqual([])
+    const late: typeof latestAt = (items, at) => latestAt(items, at + 1)
+    const early: typeof latestAt = (items, at) => latestAt(items, at - 1)
+    const first: typeof latestAt = (items) => items[0] ?? null
+    for (const wrong of [late, early, first]) {
+      expect(auditSelection(timeline, wrong)[0]?.code).toBe('chain_broken')
+    }
   })
 
   test('holds the ledger against a head kept from before', () => {

@@ -44,6 +44,13 @@ describe('the identity of stored bytes', () => {
     ['with a number written as 2.0', envelope().replace('"schemaVersion":2', '"schemaVersion":2.0')],
     ['with an escaped letter', envelope().replace('"kind":"t', '"kind":"\\u0074')],
     ['with a member twice, the last one right', `{"kind":"other",${envelope().slice(1)}`],
+    [
+      'with a member again behind the nested ones, the last one right',
+      envelope({ publicationId: 'old' }).replace(
+        ',"archivedAt"',
+        `,"publicationId":${JSON.stringify(V2.publicationId)},"archivedAt"`,
+      ),
+    ],
     ['in another order', JSON.stringify({ archivedAt: ARCHIVED_AT, feed: {}, ...SCALARS })],
     ['with archivedAt among the first', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],
     ['with more members than the contract lists', envelope({ extra: 1, nested: { kind: 'x' } })],
