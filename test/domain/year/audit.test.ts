@@ -5,7 +5,16 @@ import type { AuditedContents, AuditedHead } from '../../../src/domain/year/audi
 import type { FindingCode } from '../../../src/domain/year/finding.ts'
 import { leafOf, proveLedger } from '../../../src/domain/year/chain.ts'
 import type { LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { chainOf, gap, headAt, legacyRow, manifest, publication, sampleLedger } from './ledger-rows.ts'
+import {
+  chainOf,
+  gap,
+  headAt,
+  legacyRow,
+  legacySeal,
+  manifest,
+  publication,
+  sampleLedger,
+} from './ledger-rows.ts'
 
 function audited({ rows, legacy, founding }: LedgerContents): AuditedContents {
   return { rows: rows.map((row) => ({ row })), legacy: legacy.map((row) => ({ row })), founding }
@@ -165,6 +174,21 @@ describe('the audit of the ledgers', () => {
     expect(seal?.kind).toBe('legacy-seal')
     const findings = found({ rows, legacy, founding: null })
     expect(findings).toContainEqual(['chain_broken', 'entries/2'])
+  })
+
+  test('notices an own publication of the same millisecond as the one before it', () => {
+    const legacy = [legacyRow(1, '2025-12-31')]
+    const { publishedAt } = manifest('2026-01-03')
+    const contents = [
+      legacySeal(legacy),
+      publication('2026-01-03'),
+      publication('2026-01-04', { publishedAt }),
+    ]
+    expect(found({ rows: chainOf(contents), legacy, founding: null })).toEqual([
+      ['chain_broken', 'entries/3'],
+    ])
+    const later = [...contents.slice(0, 2), publication('2026-01-04', { publishedAt: publishedAt + 1 })]
+    expect(found({ rows: chainOf(later), legacy, founding: null })).toEqual([])
   })
 
   test('holds the ledger against a head kept from before', () => {
