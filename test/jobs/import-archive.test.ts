@@ -240,9 +240,10 @@ describe('an import is refused, with nothing written,', () => {
     expect(readdirSync(join(workspace.objectsPath, 'sha256'))).toEqual(objects)
   })
 
-  test('into an archive founded by another import: one more, one less, another ledger', async () => {
-    const three = ['2024-01-01', '2024-01-02'].map((day) => oldPublication('v1', day))
-    three.push(oldPublication('versioned', '2024-01-03'))
+  test('into an archive founded by another import: one more, one less, another one, another ledger', async () => {
+    const legacy = ['2024-01-01', '2024-01-02'].map((day) => oldPublication('v1', day))
+    const versioned = oldPublication('versioned', '2024-01-03')
+    const three = [...legacy, versioned]
     const workspace = await openWorkspace()
     await importArchive(importPortsOf(workspace, writeArchive(three)))
     const before = await workspace.ledger.read()
@@ -251,6 +252,8 @@ describe('an import is refused, with nothing written,', () => {
       three.slice(0, 2),
       [...three, oldPublication('v1', '2024-01-04')],
       [...three, oldPublication('versioned', '2024-01-04')],
+      [...legacy.slice(1), oldPublication('v1', '2023-12-31'), versioned],
+      [...legacy, oldPublication('versioned', '2024-01-04')],
     ]) {
       const report = await importArchive(importPortsOf(workspace, writeArchive(other)))
       expect(report).toMatchObject({ imported: 0, unchanged: 0, refused: [{ line: null }] })
@@ -259,7 +262,43 @@ describe('an import is refused, with nothing written,', () => {
   })
 })
 
+/** A ledger whose lease another has by the time of the commit. */
+function losingItsLease({ ledger }: Workspace): Workspace['ledger'] {
+  return { ...ledger, found: () => Promise.resolve('lease-lost') }
+}
+
+describe('an import that was begun', () => {
+  test('refuses another archive with as many publications of each ledger, and stores nothing of it', async () => {
+    const workspace = await openWorkspace()
+    const ports = importPortsOf(workspace, recentArchive(), { ledger: losingItsLease(workspace) })
+    await expect(importArchive(ports)).rejects.toMatchObject({ code: 'lease_lost' })
+    const begun = await workspace.ledger.read()
+    const objects = await workspace.archive.keys('sha256')
+    const days = [addDays(AS_OF, -5), addDays(AS_OF, -4)]
+    const other = writeArchive([
+      oldPublication('v1', days[0] ?? ''),
+      oldPublication('versioned', days[1] ?? ''),
+    ])
+    const { refused } = await importArchive(importPortsOf(workspace, other))
+    expect(refused).toEqual([
+      { publicationId: null, line: null, reason: expect.stringContaining('another archive was begun') },
+    ])
+    expect(begun.founding).toMatchObject({ seq: 1 })
+    expect(await workspace.ledger.read()).toEqual(begun)
+    expect(await workspace.archive.keys('sha256')).toEqual(objects)
+    expect(await importArchive(importPortsOf(workspace, recentArchive()))).toMatchObject({ imported: 2 })
+  })
+})
+
 describe('an import ends without a result', () => {
+  test('when the lease is lost before its commit, and leaves no head of a seal that is not there', async () => {
+    const workspace = await openWorkspace()
+    const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, { ledger: losingItsLease(workspace) })
+    await expect(importArchive(ports)).rejects.toMatchObject({ code: 'lease_lost' })
+    expect(await workspace.ledger.read()).toMatchObject({ rows: [], legacy: [] })
+    expect(await workspace.archive.keys('heads')).toEqual(['heads/3'])
+  })
+
   test('while a publisher has the lease', async () => {
     const workspace = await openWorkspace()
     await workspace.ledger.takeLease({ name: 'a publisher', process: null }, RUN_AT, 600_000, () => false)

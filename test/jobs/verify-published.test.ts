@@ -110,14 +110,16 @@ describe('a sound host', () => {
     const { rows } = archive.contents
     const behind = { ...archive, head: headAt(rows, rows.length - 1) }
     expect((await verify(publishedBy(openSampleApp(behind)))).findings).toEqual([])
-    let heads = 0
-    const moving: Lie = (answer, { path }) => {
-      if (!path.endsWith('/head')) return answer
-      heads += 1
-      return heads === 1 ? { ...answer, ...textAnswer(formatHead(headAt(rows, 2))) } : answer
+    for (const seq of [2, rows.length - 2]) {
+      let heads = 0
+      const moving: Lie = (answer, { path }) => {
+        if (!path.endsWith('/head')) return answer
+        heads += 1
+        return heads === 1 ? { ...answer, ...textAnswer(formatHead(headAt(rows, seq))) } : answer
+      }
+      expect((await verify(publishedBy(openSampleApp(archive), moving))).findings).toEqual([])
+      expect(heads).toBe(2)
     }
-    expect((await verify(publishedBy(openSampleApp(archive), moving))).findings).toEqual([])
-    expect(heads).toBe(2)
   })
 
   test('agrees with our own ledger, of the same length or shorter', async () => {
@@ -254,6 +256,20 @@ describe('a host is found out that', () => {
     expect(await findingsOf(unasked)).toEqual([`object_unreadable ${newest}`])
   })
 
+  test('answers 304 with the ETags it was sent to the question about the end of its ledger alone', async () => {
+    const clock = (): number => (last?.publishedAt ?? 0) + 3_600_000
+    const end = clock() - 300_000
+    const lie: Lie = (answer, { at, held }) => {
+      if (at !== end) return answer
+      const etag = held.map((sha256) => `"${sha256}"`).join(', ')
+      return { ...answer, status: 304, bytes: new Uint8Array(), etag }
+    }
+    const { findings } = await verify(publishedBy(openSampleApp(archive, { clock }), lie), {}, { clock })
+    expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
+      `chain_broken selection at ${new Date(end).toISOString()}`,
+    ])
+  })
+
   test('answers with a publication that its ledger does not list', async () => {
     const honest = publishedBy(openSampleApp(archive))
     const shorter = publishedBy(openSampleApp(shortened(archive, 1)))
@@ -360,15 +376,17 @@ describe('a host is found out that', () => {
   })
 
   test('was rolled back with everything it has: by a kept head, and by our own ledger', async () => {
-    const shorter = shortened(archive, 2)
-    expect(await findingsOf((answer) => answer, { expectedHead: keptHead(archive) }, shorter)).toEqual([
-      'head_mismatch kept.json',
-    ])
-    const own = ownLedger(archive.contents)
-    const { findings } = await verify(publishedBy(openSampleApp(shorter)), {}, { ledger: own })
-    expect(findings.map(({ code, path }) => [code, path])).toEqual([
-      ['head_mismatch', `entries/${rows.length}`],
-    ])
+    for (const entries of [1, 2]) {
+      const shorter = shortened(archive, entries)
+      expect(await findingsOf((answer) => answer, { expectedHead: keptHead(archive) }, shorter)).toEqual([
+        'head_mismatch kept.json',
+      ])
+      const own = ownLedger(archive.contents)
+      const { findings } = await verify(publishedBy(openSampleApp(shorter)), {}, { ledger: own })
+      expect(findings.map(({ code, path }) => [code, path])).toEqual([
+        ['head_mismatch', `entries/${rows.length}`],
+      ])
+    }
   })
 
   test('says itself that its ledger is damaged', async () => {
@@ -435,6 +453,17 @@ describe('a host that publishes no ledger', () => {
 
 describe('a host that does not answer', () => {
   const unreachable = new Refusal('source_unavailable', 'the host cannot be reached (refused)')
+
+  /** A host that answers the first of every `count` questions and none of the others. */
+  const answeringOneOf = (count: number): { published: PublishedHistory; asked: () => number } => {
+    const honest = publishedBy(openSampleApp(sampleArchive(30)))
+    let asked = 0
+    const at: PublishedHistory['at'] = (instant, held, signal) => {
+      asked += 1
+      return asked % count === 1 ? honest.at(instant, held, signal) : Promise.reject(unreachable)
+    }
+    return { published: { ...honest, at }, asked: () => asked }
+  }
 
   test('at all ends the audit', async () => {
     const fail = (): Promise<never> => Promise.reject(unreachable)
@@ -504,6 +533,19 @@ describe('a host that does not answer', () => {
     }
     await expect(verify(published)).rejects.toBe(unreachable)
     expect(asked).toBeLessThan(10)
+  })
+
+  test('four questions in a row does not end the audit, however often that happens', async () => {
+    const { published } = answeringOneOf(5)
+    const { findings } = await verify(published, { jobs: 1 })
+    expect(findings.length).toBeGreaterThan(30)
+    expect(findings.some(isDamage)).toBe(false)
+  })
+
+  test('five questions in a row ends the audit with the fifth', async () => {
+    const { published, asked } = answeringOneOf(6)
+    await expect(verify(published, { jobs: 1 })).rejects.toBe(unreachable)
+    expect(asked()).toBe(6)
   })
 
   test('is no longer asked once the audit is told to stop', async () => {

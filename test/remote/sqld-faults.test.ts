@@ -157,6 +157,28 @@ describe('an append that is delayed on its way', () => {
     expect((await ledger.read()).rows).toEqual([])
   })
 
+  test.each([
+    ['an hour behind ours, it is too late', -3_600, 'too-late'],
+    ['an hour ahead of ours, it is in time', 3_600, null],
+  ])('goes by the clock that the server tells: when that is %s', async (_what, seconds, outcome) => {
+    const gate = await httpGate(sqld.url)
+    const { ledger } = connectLedger(gate.url)
+    const token = await anyLease(ledger)
+    const told: number[] = []
+    gate.once("SELECT unixepoch('subsec') AS now", async (pass, answer) => {
+      await pass()
+      answer((text) =>
+        text.replace(/"value":(\d{10}(?:\.\d+)?)/, (_match, now: string) => {
+          told.push(Number(now) + seconds)
+          return `"value":${told[0]}`
+        }),
+      )
+    })
+    expect(await ledger.append(ROW, { ...appendOf(token), withinMs: 60_000 })).toBe(outcome)
+    expect(told).toHaveLength(1)
+    expect((await ledger.read()).rows).toEqual(outcome === null ? [ROW] : [])
+  })
+
   test('is appended when it arrives in time', async () => {
     const gate = await httpGate(sqld.url)
     const { ledger } = connectLedger(gate.url)

@@ -13,10 +13,15 @@ export interface HttpGate {
 }
 
 /**
- * @param pass asks the server behind and resolves when it has answered; the client gets that answer from `answer`
+ * @param pass asks the server behind and resolves when it has answered; the client gets that answer from `answer`,
+ *   changed as it likes
  * @param cut breaks the connection to the client off
  */
-type Meeting = (pass: () => Promise<void>, answer: () => void, cut: () => void) => Promise<void>
+type Meeting = (
+  pass: () => Promise<void>,
+  answer: (change?: (text: string) => string) => void,
+  cut: () => void,
+) => Promise<void>
 
 export async function httpGate(target: string): Promise<HttpGate> {
   const bodies: string[] = []
@@ -38,9 +43,10 @@ export async function httpGate(target: string): Promise<HttpGate> {
       const bytes = Buffer.from(await reply.arrayBuffer())
       answered = { status: reply.status, type: reply.headers.get('content-type') ?? '', bytes }
     }
-    const answer = (): void => {
+    const answer = (change?: (text: string) => string): void => {
       if (!answered) throw new Error('nothing to answer with')
-      response.writeHead(answered.status, { 'content-type': answered.type }).end(answered.bytes)
+      const bytes = change ? change(answered.bytes.toString('utf8')) : answered.bytes
+      response.writeHead(answered.status, { 'content-type': answered.type }).end(bytes)
     }
     const index = waiting.findIndex(({ text }) => body.includes(text))
     const [met] = index < 0 ? [] : waiting.splice(index, 1)

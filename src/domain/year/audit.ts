@@ -209,8 +209,8 @@ function auditHeads(
   }
   const present = new Set(heads.map(({ seq }) => seq))
   const sealed = rows.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 1
-  for (let seq = Math.max(1, sealed - 1); seq < last; seq += 1) {
-    if (!present.has(seq)) at(`heads/${seq}`, leaves.get(seq) ?? null, 'absent')
+  for (const { seq, leaf } of rows.slice(0, -1)) {
+    if (seq >= sealed - 1 && !present.has(seq)) at(`heads/${seq}`, leaf, 'absent')
   }
   return findings
 }

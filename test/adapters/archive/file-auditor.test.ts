@@ -179,6 +179,21 @@ describe.each([
     }
   })
 
+  test('are not missing in a store that goes away while they are examined', async () => {
+    const store = await openStore(MANY)
+    const examining = async (): Promise<void> => {
+      for await (const batch of store.auditor.examine(store.manifests, 'identity', jobs, NEVER)) {
+        for (const { outcome } of batch) expect(outcome).toMatchObject({ found: 'bytes', problems: [] })
+        if (existsSync(store.root)) renameSync(store.root, `${store.root}-away`)
+      }
+    }
+    try {
+      await expect(examining()).rejects.toMatchObject(UNAVAILABLE)
+    } finally {
+      renameSync(`${store.root}-away`, store.root)
+    }
+  })
+
   test.runIf(isLinux)('leave no thread behind, neither at the end nor when they are given up', async () => {
     const store = await openStore(MANY)
     const before = threadsOfThisProcess()
@@ -204,6 +219,25 @@ async function sizeOfFirstBatch({ auditor, manifests }: Store, jobs: number): Pr
 }
 
 describe('the heads of a folder', () => {
+  test('are no damaged ones in a store that goes away after they were listed: it is unavailable', async () => {
+    const { root } = await openStore(1)
+    const location = { kind: 'file' as const, path: root }
+    const archive = openArchive(location)
+    await archive.putHead({ seq: 1, leaf: '1'.repeat(64), time: 1 })
+    const keys = async (area: 'sha256' | 'heads'): Promise<string[]> => {
+      const listed = await archive.keys(area)
+      renameSync(root, `${root}-away`)
+      return listed
+    }
+    try {
+      await expect(openArchiveAuditor(location, { ...archive, keys }).heads()).rejects.toMatchObject(
+        UNAVAILABLE,
+      )
+    } finally {
+      renameSync(`${root}-away`, root)
+    }
+  })
+
   test('are told one by one: what is no head spoils no other', async () => {
     const { root, auditor } = await openStore(1)
     const archive = openArchive({ kind: 'file', path: root })

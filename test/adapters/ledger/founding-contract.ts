@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { proveLedger } from '../../../src/domain/year/chain.ts'
-import type { FoundingMark } from '../../../src/domain/year/ledger.ts'
+import type { Ledger } from '../../../src/domain/ports.ts'
+import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
+import type { Attempt, FoundingMark, LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
 import type { Founding } from '../../../src/domain/year/legacy-import.ts'
 import { chainOf, gap, headAt, legacyRow, manifest, publication } from '../../domain/year/ledger-rows.ts'
@@ -21,6 +22,17 @@ const FOUNDING: Founding = {
 const NOW = Date.UTC(2026, 2, 1)
 const SEAL = sealFounding(FOUNDING, NOW)
 const MARK: FoundingMark = { seq: 2, leaf: headAt(FOUNDING.rows, 2).leaf, beganAt: NOW }
+
+const EMPTY: LedgerContents = { rows: [], legacy: [], founding: null }
+
+/** A lease of ten minutes, while it is held and at the moment it ends. */
+async function shortLease(ledger: Ledger): Promise<Record<'held' | 'ended', { token: string; now: number }>> {
+  const forMs = 600_000
+  const grant = await ledger.takeLease({ name: 'the test', process: null }, NOW, forMs, () => false)
+  if (!grant.granted) throw new Error(`the lease is held by ${grant.heldBy}`)
+  const { token } = grant
+  return { held: { token, now: NOW + forMs - 1 }, ended: { token, now: NOW + forMs } }
+}
 
 async function begunIn(open: LedgerOpener): Promise<OpenLedger & { guard: { token: string; now: number } }> {
   const opened = await open()
@@ -149,6 +161,25 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await used.ledger.read()).toEqual({ rows, legacy: [], founding: null })
     })
 
+    test('writes nothing into a legacy ledger that has a row', async () => {
+      const { ledger, addLegacy, guard } = await begun()
+      const there = legacyRow(9, '2025-12-29')
+      await addLegacy([there])
+      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual({ rows: [], legacy: [there], founding: MARK })
+    })
+
+    test('needs a lease that has not run out, as beginning does', async () => {
+      const { ledger } = await open()
+      const { held, ended } = await shortLease(ledger)
+      expect(await ledger.beginFounding(MARK, ended)).toBe('lease-lost')
+      expect(await ledger.read()).toEqual(EMPTY)
+      expect(await ledger.beginFounding(MARK, held)).toBeNull()
+      expect(await ledger.found(FOUNDING, SEAL, ended)).toBe('lease-lost')
+      expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
+      expect(await ledger.found(FOUNDING, SEAL, held)).toBeNull()
+    })
+
     test('writes nothing when a row in the middle cannot be written', async () => {
       const { ledger, guard } = await begun()
       const [first] = LEGACY
@@ -158,6 +189,84 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       }
       await expect(ledger.found(twice, SEAL, guard)).rejects.toThrow('the legacy ledger is closed')
       expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+    })
+  })
+
+  describe(`another ledger taken over by ${engine}`, () => {
+    const own = sealEntry(
+      { kind: 'gap', asOfDay: '2026-01-05', reason: 'missed', attempts: 0 },
+      4,
+      NOW + 1,
+      SEAL.leaf,
+    )
+    const founded: LedgerContents = { legacy: LEGACY, rows: [...FOUNDING.rows, SEAL], founding: MARK }
+    const longer: LedgerContents = { ...founded, rows: [...founded.rows, own] }
+    const ATTEMPTS: Attempt[] = [
+      { asOfDay: '2026-01-05', attempt: 1, startedAt: NOW - 9, failedAt: NOW - 8, reason: 'a reason “x” 😀' },
+      { asOfDay: '2026-01-05', attempt: 2, startedAt: NOW - 7, failedAt: null, reason: null },
+      { asOfDay: '2026-01-06', attempt: 1, startedAt: NOW - 6, failedAt: null, reason: null },
+    ]
+
+    test('is read back with its mark and its attempts', async () => {
+      const { ledger } = await open()
+      const { held } = await shortLease(ledger)
+      expect(await ledger.adopt(founded, ATTEMPTS.slice(0, 1), EMPTY, held)).toBeNull()
+      expect(await ledger.read()).toEqual(founded)
+      expect(await ledger.everyAttempt()).toEqual(ATTEMPTS.slice(0, 1))
+      expect(await ledger.adopt(longer, ATTEMPTS, founded, held)).toBeNull()
+      expect(await ledger.read()).toEqual(longer)
+      expect(await ledger.everyAttempt()).toEqual(ATTEMPTS)
+    })
+
+    test('leaves an attempt that is there as it is', async () => {
+      const { ledger } = await open()
+      const { held } = await shortLease(ledger)
+      expect(await ledger.countAttempt('2026-01-05', 1, NOW, held.token)).toBe(true)
+      expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, held)).toBeNull()
+      const [first, ...others] = await ledger.everyAttempt()
+      expect(first).toEqual({
+        asOfDay: '2026-01-05',
+        attempt: 1,
+        startedAt: NOW,
+        failedAt: null,
+        reason: null,
+      })
+      expect(others).toEqual(ATTEMPTS.slice(1))
+    })
+
+    test('needs a lease that has not run out, and writes nothing without it', async () => {
+      const { ledger } = await open()
+      const { held, ended } = await shortLease(ledger)
+      for (const guard of [ended, { ...held, token: 'nobody' }]) {
+        expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, guard)).toBe('lease-lost')
+        expect(await ledger.read()).toEqual(EMPTY)
+        expect(await ledger.everyAttempt()).toEqual([])
+      }
+    })
+
+    test('writes no row when an entry came since it was compared', async () => {
+      const { ledger } = await open()
+      const { held } = await shortLease(ledger)
+      await ledger.adopt(founded, [], EMPTY, held)
+      expect(await ledger.adopt(longer, [], EMPTY, held)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual(founded)
+    })
+
+    test('writes no row when an entry it was compared with is not there', async () => {
+      const { ledger } = await open()
+      const { held } = await shortLease(ledger)
+      const before: LedgerContents = { legacy: [], rows: FOUNDING.rows.slice(0, 1), founding: null }
+      expect(await ledger.adopt({ ...founded, legacy: [] }, [], before, held)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual(EMPTY)
+    })
+
+    test('writes no row when a legacy row came since it was compared', async () => {
+      const { ledger, addLegacy } = await open()
+      const { held } = await shortLease(ledger)
+      const there = legacyRow(9, '2025-12-29')
+      await addLegacy([there])
+      expect(await ledger.adopt(founded, [], EMPTY, held)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual({ ...EMPTY, legacy: [there] })
     })
   })
 }

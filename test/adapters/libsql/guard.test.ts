@@ -88,6 +88,31 @@ describe('a guarded client', () => {
     },
   )
 
+  test.each<[string, (client: Client) => Promise<unknown>]>([
+    ['a batch', (client) => client.batch([insert('never')], 'deferred')],
+    [
+      'a transaction',
+      async (client) => {
+        const transaction = await client.transaction('deferred')
+        try {
+          return await transaction.execute(insert('never'))
+        } finally {
+          transaction.close()
+        }
+      },
+    ],
+  ])('keeps no lock when a statement inside %s finds the database busy', async (_what, write) => {
+    const { url, client } = await notes(0)
+    const other = rawClient(url)
+    const held = await other.transaction('write')
+    await expect(write(client)).rejects.toSatisfy(isBusy)
+    await held.rollback()
+    await client.execute(insert('one'))
+    await other.execute(insert('two'))
+    await client.execute(insert('three'))
+    expect(await textsIn(url)).toEqual(['one', 'two', 'three'])
+  })
+
   test('reads on while another process is writing', async () => {
     const { url, client } = await notes(0)
     await client.execute(insert('before'))
@@ -250,6 +275,16 @@ describe('a batch that must be in time', () => {
     const release = await holdLock(url, lock)
     await expect(client.batchWithin([insert('late')], 100)).rejects.toBeInstanceOf(TooLate)
     await release()
+    expect(await textsIn(url)).toEqual([])
+    await client.batchWithin([insert('in time')], 1_000)
+    expect(await textsIn(url)).toEqual(['in time'])
+  })
+
+  test('has not happened when its statements take longer than its time', async () => {
+    const { url, client } = await notes(60_000)
+    const slow = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
+      SELECT max(i) FROM n`
+    await expect(client.batchWithin([insert('late'), slow], 1)).rejects.toBeInstanceOf(TooLate)
     expect(await textsIn(url)).toEqual([])
     await client.batchWithin([insert('in time')], 1_000)
     expect(await textsIn(url)).toEqual(['in time'])

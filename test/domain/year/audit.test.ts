@@ -6,7 +6,16 @@ import type { AuditedContents, AuditedHead } from '../../../src/domain/year/audi
 import type { FindingCode } from '../../../src/domain/year/finding.ts'
 import { latestAt, leafOf, proveLedger, sealLegacy } from '../../../src/domain/year/chain.ts'
 import type { LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { chainOf, gap, headAt, legacyRow, manifest, publication, sampleLedger } from './ledger-rows.ts'
+import {
+  chainOf,
+  gap,
+  headAt,
+  legacyRow,
+  legacySeal,
+  manifest,
+  publication,
+  sampleLedger,
+} from './ledger-rows.ts'
 
 function audited({ rows, legacy, founding }: LedgerContents): AuditedContents {
   return { rows: rows.map((row) => ({ row })), legacy: legacy.map((row) => ({ row })), founding }
@@ -230,6 +239,26 @@ describe('the audit of the ledgers', () => {
     for (const wrong of [late, early, first]) {
       expect(auditSelection(timeline, wrong)[0]?.code).toBe('chain_broken')
     }
+  })
+
+  test('stays small, whatever number the last entry claims', () => {
+    const last = withRow(7, (row) => ({ ...row, seq: 2 ** 53 - 1 }))
+    expect(found(last, headsOf(sampleLedger().rows)).length).toBeLessThan(5)
+  })
+
+  test('notices an own publication of the same millisecond as the one before it', () => {
+    const legacy = [legacyRow(1, '2025-12-31')]
+    const { publishedAt } = manifest('2026-01-03')
+    const contents = [
+      legacySeal(legacy),
+      publication('2026-01-03'),
+      publication('2026-01-04', { publishedAt }),
+    ]
+    expect(found({ rows: chainOf(contents), legacy, founding: null })).toEqual([
+      ['chain_broken', 'entries/3'],
+    ])
+    const later = [...contents.slice(0, 2), publication('2026-01-04', { publishedAt: publishedAt + 1 })]
+    expect(found({ rows: chainOf(later), legacy, founding: null })).toEqual([])
   })
 
   test('holds the ledger against a head kept from before', () => {

@@ -74,6 +74,13 @@ describe('a line of the list', () => {
     })
   })
 
+  test('may name the very day it was published on as its own, and not the next', () => {
+    expect(parseListed({ ...ROW, asOfDay: '2026-01-01' }, 1, NOW)).toHaveProperty('manifest')
+    expect(parseListed({ ...ROW, asOfDay: '2026-01-02' }, 1, NOW)).toMatchObject({
+      reason: 'asOfDay: 2026-01-02 had not begun when it was published',
+    })
+  })
+
   test.each(Object.keys(ROW))('without %s is refused by that name', (field) => {
     const without = Object.fromEntries(Object.entries(ROW).filter(([name]) => name !== field))
     const publicationId = field === 'publicationId' ? null : 'an id'
@@ -203,6 +210,11 @@ describe('a founding', () => {
     expect(beganWith(entries, planFounding(list.slice(0, 2)))).toBe(false)
     expect(beganWith(entries, planFounding([...list, listed(4, 'versioned', 3)]))).toBe(false)
     expect(beganWith(entries, planFounding([...list, listed(4, 'v1', 0)]))).toBe(false)
+    expect(beganWith(entries, planFounding([listed(4, 'v1', 1), ...list.slice(1)]))).toBe(false)
+    expect(beganWith(entries, planFounding([...list.slice(0, 2), listed(4, 'versioned', 2)]))).toBe(false)
+    expect(
+      beganWith(entries, planFounding([...list.slice(0, 1), listed(4, 'versioned', 1), ...list.slice(2)])),
+    ).toBe(false)
     expect(beganWith([], planFounding([]))).toBe(false)
     const own = chainOf([gap('2026-01-01')])
     const other = proveLedger({ rows: own, legacy: [], founding: null }, headAt(own, 1))
