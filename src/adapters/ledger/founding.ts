@@ -3,7 +3,7 @@ import { getTableColumns } from 'drizzle-orm'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { FoundingRefusal, Ledger } from '../../domain/ports.ts'
-import type { Attempt, FoundingMark, LedgerContents } from '../../domain/year/ledger.ts'
+import type { Attempt, FoundingMark, LedgerContents, LedgerRow } from '../../domain/year/ledger.ts'
 import { attempts, entries, founding, legacyPublications } from './schema.ts'
 
 type Guard = Parameters<Ledger['found']>[2]
@@ -53,13 +53,28 @@ export async function found(
   const [, inserted, held] = await client.batch(
     [
       insertAll(legacyPublications, legacy, condition, [0, ...args]),
-      insertAll(entries, [...rows, seal], condition, [legacy.length, ...args]),
+      insertAll(entries, [...rows, seal], `${INSERTED_BEFORE} AND ${condition}`, [
+        legacy.length,
+        legacy.length,
+        ...args,
+      ]),
       { sql: `SELECT ${LEASE_HELD} AS held`, args: lease },
     ],
     'write',
   )
   if (inserted?.rowsAffected === rows.length + 1) return null
   return held?.rows[0]?.['held'] === 1 ? 'ledger-moved' : 'lease-lost'
+}
+
+/** The rows the statement before this one inserted: none when its condition did not hold. */
+const INSERTED_BEFORE = 'changes() = ?'
+
+/** How far the chain goes, and that it is this chain. */
+const ENDS_WITH = `(SELECT count(*) FROM entries) = ?
+  AND coalesce((SELECT leaf FROM entries ORDER BY seq DESC LIMIT 1), '') = ?`
+
+function endOf(rows: readonly LedgerRow[]): InValue[] {
+  return [rows.length, rows.at(-1)?.leaf ?? '']
 }
 
 /** See {@link Ledger.adopt}. Attempts that are there already stay as they are, as the database demands. */
@@ -71,42 +86,42 @@ export async function adopt(
   { token, now }: Guard,
 ): Promise<FoundingRefusal | null> {
   const lease = [token, now]
-  const entriesNow = '(SELECT count(*) FROM entries)'
-  const legacyNow = '(SELECT count(*) FROM legacy_publications)'
-  const asBefore = `${entriesNow} = ? AND ${legacyNow} = ? AND ${LEASE_HELD}`
-  const rows = contents.rows.slice(before.rows.length)
+  const condition = `${ENDS_WITH} AND (SELECT count(*) FROM legacy_publications) = ? AND ${LEASE_HELD}`
+  const asBefore = [...endOf(before.rows), before.legacy.length, ...lease]
+  const legacy = contents.legacy.slice(before.legacy.length)
   const mark = contents.founding
   const results = await client.batch(
     [
       insertAll(
         founding,
         mark ? [{ id: 1, ...mark }] : [],
-        `NOT EXISTS (SELECT 1 FROM founding) AND ${asBefore}`,
-        [before.rows.length, before.legacy.length, ...lease],
+        `NOT EXISTS (SELECT 1 FROM founding) AND ${condition}`,
+        asBefore,
       ),
-      insertAll(legacyPublications, contents.legacy.slice(before.legacy.length), asBefore, [
-        before.rows.length,
-        before.legacy.length,
-        ...lease,
-      ]),
-      insertAll(entries, rows, `${entriesNow} = ? AND ${legacyNow} = ? AND ${LEASE_HELD}`, [
-        before.rows.length,
+      insertAll(legacyPublications, legacy, condition, asBefore),
+      insertAll(entries, contents.rows.slice(before.rows.length), `${INSERTED_BEFORE} AND ${condition}`, [
+        legacy.length,
+        ...endOf(before.rows),
         contents.legacy.length,
         ...lease,
       ]),
       insertAll(
         attempts,
         counted,
-        `NOT EXISTS (SELECT 1 FROM attempts WHERE as_of_day = value ->> 0 AND attempt = value ->> 1) AND ${LEASE_HELD}`,
-        lease,
+        `NOT EXISTS (SELECT 1 FROM attempts WHERE as_of_day = value ->> 0 AND attempt = value ->> 1)
+          AND ${ENDS_WITH} AND ${LEASE_HELD}`,
+        [...endOf(contents.rows), ...lease],
       ),
-      { sql: `SELECT ${LEASE_HELD} AS held, ${entriesNow} AS entries`, args: lease },
+      {
+        sql: `SELECT ${LEASE_HELD} AS held, ${ENDS_WITH} AS adopted`,
+        args: [...lease, ...endOf(contents.rows)],
+      },
     ],
     'write',
   )
   const [state] = results.at(-1)?.rows ?? []
   if (state?.['held'] !== 1) return 'lease-lost'
-  return Number(state['entries']) === contents.rows.length ? null : 'ledger-moved'
+  return state['adopted'] === 1 ? null : 'ledger-moved'
 }
 
 /** One statement that inserts all rows, in their order, or none when the condition does not hold. */
