@@ -169,6 +169,14 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.read()).toEqual({ rows: [], legacy: [there], founding: MARK })
     })
 
+    test('writes nothing into a legacy ledger that has as many rows, but others', async () => {
+      const { ledger, addLegacy, guard } = await begun()
+      const there = [legacyRow(8, '2025-12-28'), legacyRow(9, '2025-12-29')]
+      await addLegacy(there)
+      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual({ rows: [], legacy: there, founding: MARK })
+    })
+
     test('needs a lease that has not run out, as beginning does', async () => {
       const { ledger } = await open()
       const { held, ended } = await shortLease(ledger)
@@ -248,8 +256,23 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       const { ledger } = await open()
       const { held } = await shortLease(ledger)
       await ledger.adopt(founded, [], EMPTY, held)
-      expect(await ledger.adopt(longer, [], EMPTY, held)).toBe('ledger-moved')
+      expect(await ledger.adopt(longer, ATTEMPTS, EMPTY, held)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(founded)
+      expect(await ledger.everyAttempt()).toEqual([])
+    })
+
+    test('writes nothing over another chain of the same length', async () => {
+      const { ledger } = await open()
+      const { held } = await shortLease(ledger)
+      await ledger.adopt(founded, [], EMPTY, held)
+      const other: LedgerContents = {
+        ...EMPTY,
+        rows: chainOf([gap('2026-01-01'), gap('2026-01-02'), gap('2026-01-03')]),
+      }
+      expect(await ledger.adopt(other, ATTEMPTS, EMPTY, held)).toBe('ledger-moved')
+      expect(await ledger.adopt({ ...other, legacy: LEGACY }, ATTEMPTS, other, held)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual(founded)
+      expect(await ledger.everyAttempt()).toEqual([])
     })
 
     test('writes no row when an entry it was compared with is not there', async () => {
