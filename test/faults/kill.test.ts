@@ -13,7 +13,7 @@ import { durationOf, killAtRandom, seeded } from '../support/kills.ts'
 import { storiesOf } from '../support/ndjson.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
-const SLOW = { timeout: 3_600_000 }
+const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
 test('an import killed at any moment loses nothing that a second import does not bring', async () => {
   const day = lastCompleteDay(Date.now())

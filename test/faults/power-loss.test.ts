@@ -117,7 +117,7 @@ async function publishBreaches(
   return rules.flatMap(([holds, breach]) => (holds ? [] : [`after ${after} operations, ${how}: ${breach}`]))
 }
 
-const SLOW = { timeout: 3_600_000 }
+const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
 test.each([
   ['on a new data folder', 0],

@@ -8,7 +8,7 @@ import { dash, serve } from '../support/dash.ts'
 import { inLanes, preparedFolder } from '../support/data-folders.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
-const SLOW = { timeout: 3_600_000 }
+const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
 /** How many publishers are started, and how many of them work at the same time. */
 const [PUBLISHERS, AT_ONCE] = LONG ? [200, 40] : [20, 20]

@@ -91,7 +91,7 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
 
 /** The exit code of a started program. */
 export async function exitOf(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null) return child.exitCode
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
   const [code] = (await once(child, 'exit')) as [number | null]
   return code
 }
