@@ -123,13 +123,21 @@ async function attackAll(title: string, prepared: PreparedFolder, stride: number
 }
 
 describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', () => {
-  test('leaves a sound archive and loses nothing, on a new data folder', { timeout: LONG ? 3_600_000 : 600_000 }, async () => {
-    expect(await attackAll('new data folder', await preparedFolder(), 41)).toEqual([])
-  })
+  test(
+    'leaves a sound archive and loses nothing, on a new data folder',
+    { timeout: LONG ? 3_600_000 : 600_000 },
+    async () => {
+      expect(await attackAll('new data folder', await preparedFolder(), 41)).toEqual([])
+    },
+  )
 
-  test('leaves a sound archive and loses nothing, after earlier days', { timeout: LONG ? 3_600_000 : 600_000 }, async () => {
-    expect(await attackAll('after two earlier days', await preparedFolder(2), 23)).toEqual([])
-  })
+  test(
+    'leaves a sound archive and loses nothing, after earlier days',
+    { timeout: LONG ? 3_600_000 : 600_000 },
+    async () => {
+      expect(await attackAll('after two earlier days', await preparedFolder(2), 23)).toEqual([])
+    },
+  )
 })
 
 /** The moment after the attempt was counted and before the commit: the object's own fsync. */
