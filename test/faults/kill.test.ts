@@ -24,6 +24,7 @@ test('an import killed at any moment loses nothing that a second import does not
   mkdirSync(data)
   const args = ['import', 'signals', file, '--data-dir', data, '--json']
   let stored = 0
+  let killed = 0
   for (let round = 0; round < 4; round += 1) {
     const child = startDash(args)
     const size = (): number => statSync(join(data, 'feed.db'), { throwIfNoEntry: false })?.size ?? 0
@@ -32,14 +33,15 @@ test('an import killed at any moment loses nothing that a second import does not
     while (size() < before + 1_500_000 && child.exitCode === null)
       await new Promise((resolve) => setImmediate(resolve))
     child.kill('SIGKILL')
-    await exitOf(child)
+    if ((await exitOf(child)) === null) killed += 1
     const { events } = await reopenWorkspace(data).feed.readWindow(windowEnding(day))
     expect(events.length % 5_000, `round ${round}`).toBe(0)
     expect(events.length).toBeGreaterThanOrEqual(stored)
     stored = events.length
   }
   expect(stored).toBeGreaterThan(0)
-  expect(stored).toBeLessThan(40_000)
+  // Where this process gets little time, a run may end before it is killed.
+  expect(killed).toBeGreaterThan(0)
   const finished = await dash(args)
   expect(JSON.parse(finished.stdout)).toMatchObject({
     rows: 40_000,
