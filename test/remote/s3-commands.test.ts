@@ -24,7 +24,7 @@ interface PublishReport {
 }
 
 /** A data folder of the test's own and an S3 store of its own. */
-function workplace(): { data: string; prefix: string; env: (endpoint?: string) => Record<string, string> } {
+function storePlace(): { data: string; prefix: string; env: (endpoint?: string) => Record<string, string> } {
   const data = join(temporaryFolder(), 'data')
   mkdirSync(data)
   prefixes += 1
@@ -43,7 +43,7 @@ async function publish(data: string, env: Record<string, string>) {
 }
 
 test('a day is published to an S3 store once, and replayed from it byte for byte', async () => {
-  const { data, env } = workplace()
+  const { data, env } = storePlace()
   const first = await publish(data, env())
   expect(first).toMatchObject({ code: 0, report: { outcome: 'published' } })
   const again = await publish(data, env())
@@ -76,7 +76,7 @@ test.each<[string, RegExp, S3Fault[], string]>([
 ])(
   'the server refuses history while %s, and answers again when it is not',
   async (_what, target, faults, code) => {
-    const { data, env } = workplace()
+    const { data, env } = storePlace()
     await publish(data, env())
     const { url, child } = await serve(['--data-dir', data], { env: env() })
     onTestFinished(() => void child.kill('SIGKILL'))
@@ -89,7 +89,7 @@ test.each<[string, RegExp, S3Fault[], string]>([
 )
 
 test('publishing to a store that ignores If-None-Match ends with 74 and stores nothing', async () => {
-  const { data, prefix, env } = workplace()
+  const { data, prefix, env } = storePlace()
   const finished = await publish(data, env(server.bareUrl))
   expect(finished).toMatchObject({ code: 74, report: { outcome: 'failed' } })
   expect(finished.report.reason).toContain('ignores If-None-Match')
