@@ -1,13 +1,12 @@
-import type { Signal } from './feed/signal.ts'
 import type { Day, Instant } from './time.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
 import type { FindingCode, ObjectOutcome } from './year/finding.ts'
 import type { ProvedLedger } from './year/chain.ts'
-import type { SourceObservation } from './year/coverage.ts'
 import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
-import type { VerifiedTitle, YearEvent } from './year/rank.ts'
-import type { YearWindow } from './year/window.ts'
+import type { VerifiedTitle } from './year/rank.ts'
+
+export type * from './feed/ports.ts'
 
 /**
  * Everything the product asks of the outside. A port states its promise; every adapter and every in-memory twin is
@@ -224,28 +223,6 @@ export interface DamageSample {
   restored(): Promise<string>
   /** Removes the sample. */
   remove(): Promise<void>
-}
-
-/** How many of a batch of signals were new, changed a stored one, or changed nothing. */
-export interface ImportCounts {
-  inserted: number
-  replaced: number
-  unchanged: number
-}
-
-/** Daily signals and the titles their sources verified. */
-export interface FeedStore {
-  /** Stores a batch in one transaction, later rows of the same triple winning. */
-  importSignals(signals: readonly Signal[]): Promise<ImportCounts>
-  /**
-   * One consistent reading of a window: every event published in it with known points, at the values of its
-   * latest signal up to the as-of day, and what each source left. Cost grows with the window's events.
-   */
-  readWindow(window: YearWindow): Promise<{ events: YearEvent[]; observed: SourceObservation[] }>
-  /** Verified titles among the given events, by save key. */
-  verifiedTitles(events: readonly YearEvent[]): Promise<Map<string, VerifiedTitle>>
-  saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>
-  ping(): Promise<void>
 }
 
 /** The owning sources, asked for one item's own title. */

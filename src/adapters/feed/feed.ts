@@ -1,6 +1,7 @@
 import type { FeedStore } from '../../domain/ports.ts'
 import type { Database } from '../libsql/database.ts'
 import { importSignals } from './import.ts'
+import { saveDetails } from './item-details.ts'
 import { verifiedTitles as verifiedTitlesTable } from './schema.ts'
 import { readWindow, verifiedTitles } from './window.ts'
 
@@ -10,6 +11,7 @@ export function libsqlFeed(database: Database): FeedStore {
     importSignals: (signals) => database.use(({ client }) => importSignals(client, signals)),
     readWindow: (window) => database.use(({ client }) => readWindow(client, window)),
     verifiedTitles: (events) => database.use(({ client }) => verifiedTitles(client, events)),
+    saveDetails: (details) => database.use(({ client }) => saveDetails(client, details)),
     saveVerifiedTitle: (source, sourceId, { title, provenance }, verifiedAt) =>
       database.use(async ({ orm }) => {
         await orm

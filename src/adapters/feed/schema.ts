@@ -54,3 +54,25 @@ export const revision = sqliteTable('revision', {
   id: integer('id').primaryKey(),
   number: integer('number').notNull(),
 })
+
+export const itemDetails = sqliteTable(
+  'item_details',
+  {
+    source: text('source').notNull(),
+    sourceId: text('source_id').notNull(),
+    author: text('author'),
+    tags: text('tags').notNull(),
+    description: text('description'),
+    collectedAt: integer('collected_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+)
+
+export const articles = sqliteTable('articles', {
+  id: integer('id').primaryKey(),
+  source: text('source').notNull(),
+  sourceId: text('source_id').notNull(),
+  text: text('text').notNull(),
+  provenance: text('provenance').notNull(),
+  fetchedAt: integer('fetched_at').notNull(),
+})

@@ -1,0 +1,32 @@
+import type { Instant } from '../time.ts'
+import type { SourceObservation } from '../year/coverage.ts'
+import type { VerifiedTitle, YearEvent } from '../year/rank.ts'
+import type { YearWindow } from '../year/window.ts'
+import type { ItemDetails } from './item-details.ts'
+import type { Signal } from './signal.ts'
+
+/** What the feed asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
+
+/** How many of a batch of signals were new, changed a stored one, or changed nothing. */
+export interface ImportCounts {
+  inserted: number
+  replaced: number
+  unchanged: number
+}
+
+/** Daily signals and the titles their sources verified. */
+export interface FeedStore {
+  /** Stores a batch in one transaction, later rows of the same triple winning. */
+  importSignals(signals: readonly Signal[]): Promise<ImportCounts>
+  /**
+   * One consistent reading of a window: every event published in it with known points, at the values of its
+   * latest signal up to the as-of day, and what each source left. Cost grows with the window's events.
+   */
+  readWindow(window: YearWindow): Promise<{ events: YearEvent[]; observed: SourceObservation[] }>
+  /** Verified titles among the given events, by save key. */
+  verifiedTitles(events: readonly YearEvent[]): Promise<Map<string, VerifiedTitle>>
+  /** Stores what sources say of items, in one transaction; an item's newest `collectedAt` wins. */
+  saveDetails(details: readonly ItemDetails[]): Promise<void>
+  saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>
+  ping(): Promise<void>
+}
