@@ -121,7 +121,7 @@ async function publishAsOf(
   stores: ReturnType<typeof openStores>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { ports, close } = publishPorts(stores, config, clockOfRun(asOfDay), () => undefined)
+  const { ports, close } = await publishPorts(stores, config, clockOfRun(asOfDay), () => undefined)
   try {
     const { report } = await publishYear(ports, { once: true, dryRun: false, retryDelayMs: 0, signal })
     signal.throwIfAborted()

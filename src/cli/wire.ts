@@ -11,8 +11,6 @@ import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
-import { openSourceAgent } from '../adapters/sources/json-request.ts'
-import { sourceTitles } from '../adapters/sources/titles.ts'
 import type {
   Archive,
   Clock,
@@ -152,13 +150,18 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** What publishing needs besides the stores; `close` ends the connections to the sources. */
-export function publishPorts(
+/**
+ * What publishing needs besides the stores; `close` ends the connections to the sources. They are loaded only here: a
+ * command that asks no source need not wait for its client.
+ */
+export async function publishPorts(
   stores: Stores,
   config: Config,
   clock: Clock,
   onProgress: (message: string) => void,
-): { ports: PublishPorts; close: () => Promise<void> } {
+): Promise<{ ports: PublishPorts; close: () => Promise<void> }> {
+  const { openSourceAgent } = await import('../adapters/sources/json-request.ts')
+  const { sourceTitles } = await import('../adapters/sources/titles.ts')
   const agent = openSourceAgent()
   const urls = { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl }
   return {

@@ -1,20 +1,22 @@
-import type { AppendRefusal, Archive, FeedStore, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
+import type { Archive, FeedStore, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
-import { headIsBehind, sealEntry } from '../domain/year/chain.ts'
+import { headIsBehind } from '../domain/year/chain.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
 import { coverageOf } from '../domain/year/coverage.ts'
 import { sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
-import type { EntryContent, Head, LedgerRow } from '../domain/year/ledger.ts'
-import { COMMIT_WITHIN_MS, missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
+import type { EntryContent } from '../domain/year/ledger.ts'
+import { missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
 import type { PublicationPlan } from '../domain/year/plan.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/window.ts'
 import { rankWithTitles } from './hydrate-titles.ts'
+import { appendEntry, appendFailure, endOf, putHead, recordGap, SEAL_TRIES } from './publisher-entries.ts'
+import type { ChainEnd, Gap } from './publisher-entries.ts'
 import { contents, describe, emptyReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
-import { leaseLost, messageOf, withPublisherLease } from './publisher-lease.ts'
+import { messageOf, withPublisherLease } from './publisher-lease.ts'
 import type { LeasePorts } from './publisher-lease.ts'
 
 export interface PublishPorts extends LeasePorts {
@@ -43,9 +45,6 @@ export interface PublishResult {
   cause: unknown
 }
 
-/** Sealing again when a commit came too late is bounded; a machine this slow fails the attempt instead. */
-const SEAL_TRIES = 5
-
 const UNFINISHED_IMPORT =
   'an import of an archive was begun and has not ended: run `dash import archive` with the same folder again'
 
@@ -61,13 +60,6 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
   const run = new PublishRun(ports, options, lastCompleteDay(startedAt), startedAt)
   if (options.dryRun) return run.rehearse()
   return withPublisherLease(ports, (token) => run.publish(token))
-}
-
-/** Where a chain stands: the sequence number and the leaf that the next entry continues. */
-type ChainEnd = Pick<Head, 'seq' | 'leaf'>
-
-function endOf({ entries, lastLeaf }: ProvedLedger): ChainEnd {
-  return { seq: entries.length, leaf: lastLeaf }
 }
 
 class PublishRun {
@@ -97,13 +89,13 @@ class PublishRun {
     const refused = this.#mayNotPublish(proved)
     if (refused) return refused
     // What a crash between commit and head left undone.
-    if (headIsBehind(proved.entries, found.head)) await this.#putHead(endOf(proved))
+    if (headIsBehind(proved.entries, found.head)) await putHead(this.#ports, endOf(proved))
     proved = await this.#recordMissedDays(proved, token)
     for (;;) {
       const plan = await this.#plan(proved)
       if (plan.do === 'nothing') return this.#alreadySettled(plan)
       if (plan.do === 'record-gap') {
-        await this.#recordGap(endOf(proved), token, this.#asOfDay, 'attempts_spent', plan.attempts)
+        await this.#recordSpent(proved, plan.attempts, token)
         proved = await this.#prove()
         continue
       }
@@ -112,7 +104,7 @@ class PublishRun {
       proved = await this.#prove()
       const spent = await this.#plan(proved)
       if (spent.do === 'record-gap') {
-        await this.#recordGap(endOf(proved), token, this.#asOfDay, 'attempts_spent', spent.attempts)
+        await this.#recordSpent(proved, spent.attempts, token)
         return { report: { ...result.report, outcome: 'gap' }, cause: result.cause }
       }
       if (this.#options.once || this.#options.signal.aborted) return result
@@ -164,10 +156,6 @@ class PublishRun {
     return (await this.#ports.year.read()).proved
   }
 
-  async #putHead({ seq, leaf }: ChainEnd): Promise<void> {
-    await this.#ports.archive.putHead({ seq, leaf, time: this.#ports.clock() })
-  }
-
   /** Years of gaps can follow an imported archive, so the ledger is proved again only after the last of them. */
   async #recordMissedDays(proved: ProvedLedger, token: string): Promise<ProvedLedger> {
     const firstAttemptDay = await this.#ports.ledger.firstAttemptDay()
@@ -177,35 +165,15 @@ class PublishRun {
       this.#options.signal.throwIfAborted()
       const tried = firstAttemptDay !== null && day >= firstAttemptDay
       const attempts = tried ? await this.#ports.ledger.attempts(day) : []
-      end = await this.#recordGap(end, token, day, 'missed', attempts.length)
+      const gap: Gap = { asOfDay: day, reason: 'missed', attempts: attempts.length }
+      end = await recordGap(this.#ports, end, gap, token)
     }
     return days.length === 0 ? proved : this.#prove()
   }
 
-  /** The append itself checks that the chain still ends where it is continued. */
-  async #recordGap(
-    end: ChainEnd,
-    token: string,
-    asOfDay: Day,
-    reason: 'attempts_spent' | 'missed',
-    attempts: number,
-  ): Promise<ChainEnd> {
-    const content: EntryContent = { kind: 'gap', asOfDay, reason, attempts }
-    const { refusal, row } = await this.#append(end, content, this.#ports.clock(), token)
-    if (refusal !== null) throw appendFailure(refusal)
-    await this.#putHead(row)
-    return row
-  }
-
-  async #append(
-    end: ChainEnd,
-    content: EntryContent,
-    recordedAt: Instant,
-    token: string,
-  ): Promise<{ refusal: AppendRefusal | null; row: LedgerRow }> {
-    const row = sealEntry(content, end.seq + 1, recordedAt, end.leaf)
-    const { ledger, clock } = this.#ports
-    return { refusal: await ledger.append(row, { token, clock, withinMs: COMMIT_WITHIN_MS }), row }
+  async #recordSpent(proved: ProvedLedger, attempts: number, token: string): Promise<void> {
+    const gap: Gap = { asOfDay: this.#asOfDay, reason: 'attempts_spent', attempts }
+    await recordGap(this.#ports, endOf(proved), gap, token)
   }
 
   async #attempt(proved: ProvedLedger, attempt: number, token: string): Promise<PublishResult> {
@@ -239,7 +207,7 @@ class PublishRun {
       ...contents(sealed),
     })
     try {
-      await this.#putHead(endOf(await this.#prove()))
+      await putHead(this.#ports, endOf(await this.#prove()))
       return published
     } catch (cause) {
       const reason = `published, but its head could not be written (${messageOf(cause)}); the next run writes it`
@@ -263,7 +231,13 @@ class PublishRun {
       onSeal(sealed)
       await this.#ports.archive.put(sealed.manifest.sha256, sealed.bytes)
       const content: EntryContent = { kind: 'publication', manifest: sealed.manifest }
-      const { refusal } = await this.#append(endOf(proved), content, sealed.manifest.publishedAt, token)
+      const { refusal } = await appendEntry(
+        this.#ports,
+        endOf(proved),
+        content,
+        sealed.manifest.publishedAt,
+        token,
+      )
       if (refusal === null) return
       if (refusal !== 'too-late' || tries === SEAL_TRIES) throw appendFailure(refusal)
       sealed = reseal(this.#ports.clock())
@@ -286,19 +260,5 @@ class PublishRun {
   #report(outcome: PublishReport['outcome'], facts: Partial<PublishReport>): PublishResult {
     const report = { ...emptyReport(outcome, this.#asOfDay), ...facts }
     return { report: { ...report, durationMs: this.#ports.clock() - this.#startedAt }, cause: null }
-  }
-}
-
-function appendFailure(refusal: AppendRefusal): Error {
-  switch (refusal) {
-    case 'lease-lost':
-    case 'ledger-moved':
-      return leaseLost()
-    case 'clock-went-back':
-      return new Error('the clock went back while the publication was made')
-    case 'too-late':
-      return new Error(
-        `the commit came more than ${COMMIT_WITHIN_MS} ms after its publication time, ${SEAL_TRIES} times`,
-      )
   }
 }

@@ -117,7 +117,7 @@ const PUBLISH_AT = `
   const [, dataDir, ago] = process.argv
   const config = readConfig({ dataDir }, {}, '/')
   const stores = openStores(config, 'batch')
-  const { ports } = publishPorts(stores, config, () => Date.now() - Number(ago), () => undefined)
+  const { ports } = await publishPorts(stores, config, () => Date.now() - Number(ago), () => undefined)
   const signal = new AbortController().signal
   const options = { once: true, dryRun: false, retryDelayMs: 0, signal }
   const outcome = await publishYear(ports, options).then(({ report }) => report.outcome, (error) => error.code)

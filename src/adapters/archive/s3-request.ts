@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
-import { Agent, request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { Refusal } from '../../domain/refusal.ts'
 import { OBJECT_MAX_BYTES, storageDamaged, storageUnavailable } from '../../domain/storage.ts'
+import { openConnections } from '../connections.ts'
+import type { Connections } from '../connections.ts'
 import { answerOf, isTransient, nameOf, noAnswer } from './s3-answer.ts'
 import type { S3Answer, S3Location, S3Reply, S3Request } from './s3-answer.ts'
 import { errorCodeOf } from './s3-listing.ts'
@@ -35,22 +36,22 @@ export interface S3Client {
 
 /** Connections to one bucket; whoever opens it closes it. */
 export function s3Client(location: S3Location, patience: S3Patience): S3Client {
-  const agent = new Agent({ connect: { timeout: patience.connectMs }, connections: 8 })
+  const connections = openConnections({ connect: { timeout: patience.connectMs }, connections: 8 })
   return {
     async send(asked) {
       for (let attempt = 1; ; attempt += 1) {
-        const reply = await replyTo(agent, location, asked, patience.answerMs)
+        const reply = await replyTo(connections, location, asked, patience.answerMs)
         if (!('lost' in reply || isTransient(reply))) return answerOf(reply, asked, location)
         if (attempt >= patience.attempts) throw noAnswer(reply, asked, location, attempt)
         await sleep(patience.backoffMs * 2 ** (attempt - 1))
       }
     },
-    close: () => agent.destroy(),
+    close: () => connections.close(),
   }
 }
 
 async function replyTo(
-  dispatcher: Agent,
+  connections: Connections,
   location: S3Location,
   asked: S3Request,
   answerMs: number,
@@ -61,7 +62,7 @@ async function replyTo(
   const timer = setTimeout(() => limit.abort(new Error(`no whole answer within ${answerMs} ms`)), answerMs)
   try {
     const { method, body = null } = asked
-    const response = await request(url, { dispatcher, signal: limit.signal, method, headers, body })
+    const response = await connections.request(url, { signal: limit.signal, method, headers, body })
     const { statusCode: status } = response
     const bytes = await readWhole(response, nameOf(asked, location))
     return { status, body: bytes, code: status < 300 ? null : errorCodeOf(bytes) }

@@ -1,6 +1,7 @@
-import { Agent, request } from 'undici'
 import { Refusal } from '../../domain/refusal.ts'
 import { StorageFault, storageUnavailable } from '../../domain/storage.ts'
+import { openConnections } from '../connections.ts'
+import type { Connections } from '../connections.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 
@@ -23,7 +24,7 @@ export interface ServerRequests {
 
 /** @param name as errors name the server */
 export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOUT_MS): ServerRequests {
-  const agent = new Agent({
+  const connections = openConnections({
     connect: { timeout: CONNECT_TIMEOUT_MS },
     // One timer of our own for everything: these two start again with each byte.
     headersTimeout: 0,
@@ -35,7 +36,7 @@ export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOU
       const limit = new AbortController()
       const timer = setTimeout(() => limit.abort(), answerTimeoutMs)
       try {
-        return await ask(agent, asked, limit.signal, name)
+        return await ask(connections, asked, limit.signal, name)
       } catch (error) {
         if (limit.signal.aborted) {
           throw new StorageFault(`${name} gave no answer within ${answerTimeoutMs} ms`, { cause: error })
@@ -48,18 +49,22 @@ export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOU
         clearTimeout(timer)
       }
     },
-    close: () => void agent.destroy(),
+    close: () => void connections.close(),
   }
 }
 
-async function ask(agent: Agent, asked: Request, signal: AbortSignal, name: string): Promise<Response> {
+async function ask(
+  connections: Connections,
+  asked: Request,
+  signal: AbortSignal,
+  name: string,
+): Promise<Response> {
   const body = Buffer.from(await asked.arrayBuffer())
   const {
     statusCode,
     headers,
     body: answer,
-  } = await request(asked.url, {
-    dispatcher: agent,
+  } = await connections.request(asked.url, {
     signal,
     method: 'POST',
     headers: Object.fromEntries(asked.headers),

@@ -1,5 +1,3 @@
-import { Agent, request } from 'undici'
-import type { Dispatcher } from 'undici'
 import type { PublishedAnswer, PublishedHistory, PublishedRefusal } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
@@ -8,6 +6,8 @@ import {
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
 } from '../../domain/year/published-ledger.ts'
+import { openConnections } from '../connections.ts'
+import type { Connections } from '../connections.ts'
 
 /** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'
@@ -46,7 +46,7 @@ export function openPublishedHistory(
   }: PublishedHistoryOptions = {},
 ): PublishedHistory & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
-  const agent = new Agent({
+  const pool = openConnections({
     connect: { timeout: SILENCE_TIMEOUT_MS },
     headersTimeout: SILENCE_TIMEOUT_MS,
     bodyTimeout: SILENCE_TIMEOUT_MS,
@@ -61,7 +61,7 @@ export function openPublishedHistory(
     const timer = setTimeout(stop, answerTimeoutMs)
     signal.addEventListener('abort', stop, { once: true })
     try {
-      return await answerOf(agent, url, ifNoneMatch, limit.signal, answerMaxBytes)
+      return await answerOf(pool, url, ifNoneMatch, limit.signal, answerMaxBytes)
     } catch (error) {
       signal.throwIfAborted()
       const why = limit.signal.aborted ? `no whole answer within ${answerTimeoutMs} ms` : describe(error)
@@ -95,19 +95,19 @@ export function openPublishedHistory(
       const path = `/api/feed/history?sort=year&at=${formatInstant(instant)}`
       return ask(path, held.map((sha256) => `"${sha256}"`).join(', '), signal)
     },
-    close: () => agent.destroy(),
+    close: () => pool.close(),
   }
 }
 
 async function answerOf(
-  dispatcher: Dispatcher,
+  connections: Connections,
   url: string,
   ifNoneMatch: string,
   signal: AbortSignal,
   maxBytes: number,
 ): Promise<PublishedAnswer> {
-  const { statusCode, headers, body } = await request(url, {
-    dispatcher,
+  const { statusCode, headers, body } = await connections.request(url, {
+    method: 'GET',
     signal,
     headers: {
       // A cache on the way may be a minute older than the host.

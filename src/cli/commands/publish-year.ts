@@ -17,7 +17,7 @@ export async function publishYearCommand(
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
   prepareFolders(config, false)
   const stores = openStores(config, 'batch')
-  const { ports, close } = publishPorts(stores, config, Date.now, terminal.note)
+  const { ports, close } = await publishPorts(stores, config, Date.now, terminal.note)
   try {
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
     if (result.report.outcome === 'failed' || result.cause !== null)

@@ -10,30 +10,58 @@ import type { LedgerRow, LegacyRow } from './ledger.ts'
 /** First element of every hashed array, so that a leaf can never be mistaken for another document. */
 const LEAF_FORMAT = 'dash-year-ledger/1'
 
-/** The text whose SHA-256 is a row's leaf: every other column, the leaf before it among them. */
+const text = z.string().refine((value) => value.isWellFormed())
+const number = z.int()
+const textOrNull = text.nullable()
+const numberOrNull = number.nullable()
+
+/** What a leaf covers, in its order: every other column, the leaf before it among them. */
+const LEAF_COLUMNS = {
+  previousLeaf: text,
+  seq: number,
+  kind: text,
+  recordedAt: number,
+  asOfDay: textOrNull,
+  publicationId: textOrNull,
+  algorithmVersion: textOrNull,
+  schemaVersion: numberOrNull,
+  envelopeKind: textOrNull,
+  windowStart: numberOrNull,
+  windowEnd: numberOrNull,
+  generatedAt: numberOrNull,
+  publishedAt: numberOrNull,
+  sha256: textOrNull,
+  byteSize: numberOrNull,
+  reason: textOrNull,
+  attempts: numberOrNull,
+  legacyRows: numberOrNull,
+  legacyDigest: textOrNull,
+} satisfies Record<keyof Omit<LedgerRow, 'leaf'>, z.ZodType>
+
+/** What the seal covers of each row of the legacy ledger, in its order: every column. */
+const LEGACY_COLUMNS = {
+  position: number,
+  publicationId: text,
+  algorithmVersion: text,
+  schemaVersion: number,
+  envelopeKind: text,
+  asOfDay: text,
+  windowStart: number,
+  windowEnd: number,
+  generatedAt: number,
+  publishedAt: number,
+  sha256: text,
+  byteSize: number,
+} satisfies Record<keyof LegacyRow, z.ZodType>
+
+const leafNames = namesOf(LEAF_COLUMNS)
+const legacyNames = namesOf(LEGACY_COLUMNS)
+const leafRow = z.object(LEAF_COLUMNS)
+const legacyRow = z.object(LEGACY_COLUMNS)
+
+/** The text whose SHA-256 is a row's leaf. */
 export function leafText(row: Omit<LedgerRow, 'leaf'>): string {
-  return JSON.stringify([
-    LEAF_FORMAT,
-    row.previousLeaf,
-    row.seq,
-    row.kind,
-    row.recordedAt,
-    row.asOfDay,
-    row.publicationId,
-    row.algorithmVersion,
-    row.schemaVersion,
-    row.envelopeKind,
-    row.windowStart,
-    row.windowEnd,
-    row.generatedAt,
-    row.publishedAt,
-    row.sha256,
-    row.byteSize,
-    row.reason,
-    row.attempts,
-    row.legacyRows,
-    row.legacyDigest,
-  ])
+  return JSON.stringify([LEAF_FORMAT, ...leafNames.map((name) => row[name])])
 }
 
 /** The text whose SHA-256 the seal over the legacy ledger records: its rows in order of position. */
@@ -47,33 +75,9 @@ export function legacyText(legacy: readonly LegacyRow[]): string {
  * @returns null for anything {@link leafText} would not have written, character by character
  */
 export function parseLeafText(line: string): LedgerRow | null {
-  const parsed = leafArray.safeParse(parseJson(line))
-  if (!parsed.success) return null
-  const [, previousLeaf, seq, kind, recordedAt, asOfDay, publicationId, ...versions] = parsed.data
-  const [algorithmVersion, schemaVersion, envelopeKind, windowStart, windowEnd, ...facts] = versions
-  const [generatedAt, publishedAt, sha256, byteSize, reason, attempts, legacyRows, legacyDigest] = facts
-  const row = {
-    seq,
-    kind,
-    recordedAt,
-    asOfDay,
-    publicationId,
-    algorithmVersion,
-    schemaVersion,
-    envelopeKind,
-    windowStart,
-    windowEnd,
-    generatedAt,
-    publishedAt,
-    sha256,
-    byteSize,
-    reason,
-    attempts,
-    legacyRows,
-    legacyDigest,
-    previousLeaf,
-  }
-  return leafText(row) === line ? { ...row, leaf: sha256Hex(line) } : null
+  const [, ...cells] = parseArray(line)
+  const parsed = leafRow.safeParse(named(leafNames, cells))
+  return parsed.success && leafText(parsed.data) === line ? { ...parsed.data, leaf: sha256Hex(line) } : null
 }
 
 /**
@@ -82,94 +86,28 @@ export function parseLeafText(line: string): LedgerRow | null {
  * @returns null for anything {@link legacyText} would not have written, character by character
  */
 export function parseLegacyLine(line: string): LegacyRow | null {
-  const parsed = legacyArray.safeParse(parseJson(line))
-  if (!parsed.success) return null
-  const [position, publicationId, algorithmVersion, schemaVersion, envelopeKind, asOfDay, ...times] =
-    parsed.data
-  const [windowStart, windowEnd, generatedAt, publishedAt, sha256, byteSize] = times
-  const row = {
-    position,
-    publicationId,
-    algorithmVersion,
-    schemaVersion,
-    envelopeKind,
-    asOfDay,
-    windowStart,
-    windowEnd,
-    generatedAt,
-    publishedAt,
-    sha256,
-    byteSize,
-  }
-  return legacyLine(row) === line ? row : null
+  const parsed = legacyRow.safeParse(named(legacyNames, parseArray(line)))
+  return parsed.success && legacyLine(parsed.data) === line ? parsed.data : null
 }
 
 function legacyLine(row: LegacyRow): string {
-  return JSON.stringify([
-    row.position,
-    row.publicationId,
-    row.algorithmVersion,
-    row.schemaVersion,
-    row.envelopeKind,
-    row.asOfDay,
-    row.windowStart,
-    row.windowEnd,
-    row.generatedAt,
-    row.publishedAt,
-    row.sha256,
-    row.byteSize,
-  ])
+  return JSON.stringify(legacyNames.map((name) => row[name]))
 }
 
-const text = z.string().refine((value) => value.isWellFormed())
-const number = z.int()
-const textOrNull = text.nullable()
-const numberOrNull = number.nullable()
+function namesOf<Name extends string>(columns: Record<Name, unknown>): Name[] {
+  return Object.keys(columns) as Name[]
+}
 
-/** The columns in the order of {@link leafText}. */
-const leafArray = z.tuple([
-  z.literal(LEAF_FORMAT),
-  text,
-  number,
-  text,
-  number,
-  textOrNull,
-  textOrNull,
-  textOrNull,
-  numberOrNull,
-  textOrNull,
-  numberOrNull,
-  numberOrNull,
-  numberOrNull,
-  numberOrNull,
-  textOrNull,
-  numberOrNull,
-  textOrNull,
-  numberOrNull,
-  numberOrNull,
-  textOrNull,
-])
+function named(names: readonly string[], cells: readonly unknown[]): Record<string, unknown> {
+  return Object.fromEntries(names.map((name, place) => [name, cells[place]]))
+}
 
-/** The columns in the order of {@link legacyText}. */
-const legacyArray = z.tuple([
-  number,
-  text,
-  text,
-  number,
-  text,
-  text,
-  number,
-  number,
-  number,
-  number,
-  text,
-  number,
-])
-
-function parseJson(line: string): unknown {
+/** The elements of a JSON array; none for anything else. */
+function parseArray(line: string): unknown[] {
   try {
-    return JSON.parse(line)
+    const value: unknown = JSON.parse(line)
+    return Array.isArray(value) ? value : []
   } catch {
-    return null
+    return []
   }
 }
