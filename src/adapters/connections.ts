@@ -1,4 +1,4 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Agent, Dispatcher, request as send } from 'undici'
 
 /** Connections to servers, of whoever opened them; `close` ends them. */
 export interface Connections {
@@ -15,7 +15,7 @@ export interface Connections {
  * audit, and a command on files never asks a server for anything.
  */
 export function openConnections(options: Agent.Options): Connections {
-  let opening: Promise<{ request: typeof import('undici').request; agent: Agent }> | null = null
+  let opening: Promise<{ request: typeof send; agent: Agent }> | null = null
   return {
     async request(url, asked) {
       opening ??= import('undici').then(({ Agent, request }) => ({ request, agent: new Agent(options) }))
