@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
+import { libsqlAnswers } from '../adapters/feed/kept-answers.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
@@ -11,9 +12,13 @@ import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
-import { openSourceAgent } from '../adapters/sources/json-request.ts'
+import { liveSources } from '../adapters/sources/live-sources.ts'
+import { openSourceClient } from '../adapters/sources/source-client.ts'
+import type { SourceClient } from '../adapters/sources/source-client.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
+import type { LiveSource } from '../domain/feed/live-source.ts'
 import type {
+  AnswerStore,
   Archive,
   Clock,
   DamageSample,
@@ -32,6 +37,7 @@ import { isDeadProcess, thisProcess } from './process-identity.ts'
 export interface Stores {
   ledger: Ledger
   feed: FeedStore
+  answers: AnswerStore
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -62,6 +68,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
+    answers: libsqlAnswers(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {
@@ -152,26 +159,74 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** Questions open at one source at a time. */
+const SOURCE_AT_ONCE = 4
+
+/** How long a collection waits for one source that asks for it; what asks for longer is reported. */
+const COLLECT_WAIT_MS = 120_000
+
+/** A publication has attempts of its own: it waits for no source that wants to be left alone for longer. */
+const PUBLISH_WAIT_MS = 10_000
+
+/** How sources are asked, whoever asks them. */
+function sourceClient(
+  config: Config,
+  version: string,
+  answers: AnswerStore | null,
+  longestWaitMs: number,
+): SourceClient {
+  // A header is plain ASCII.
+  const url = config.baseUrl.replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)
+  return openSourceClient({
+    userAgent: `dash/${version} (+${url})`,
+    clock: Date.now,
+    sleep: pause,
+    answers,
+    limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
+  })
+}
+
+/** The sources a collection reads; `close` ends the connections to them. */
+export function openLiveSources(
+  { answers }: Pick<Stores, 'answers'>,
+  config: Config,
+  version: string,
+): { sources: LiveSource[]; close: () => Promise<void> } {
+  const client = sourceClient(config, version, answers, COLLECT_WAIT_MS)
+  const urls = {
+    hackerNews: config.hackerNewsUrl,
+    hackerNewsSearch: config.hackerNewsSearchUrl,
+    lobsters: config.lobstersUrl,
+    lessWrong: config.lessWrongUrl,
+    gitHub: config.gitHubUrl,
+    huggingFace: config.huggingFaceUrl,
+    replicate: config.replicateUrl,
+    reddit: config.redditUrl,
+  }
+  return { sources: liveSources(client, urls, config.sourceTokens), close: client.close }
+}
+
 /** What publishing needs besides the stores; `close` ends the connections to the sources. */
 export function publishPorts(
   stores: Stores,
   config: Config,
+  version: string,
   clock: Clock,
   onProgress: (message: string) => void,
 ): { ports: PublishPorts; close: () => Promise<void> } {
-  const agent = openSourceAgent()
+  const client = sourceClient(config, version, null, PUBLISH_WAIT_MS)
   const urls = { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl }
   return {
     ports: {
       ...stores,
-      titles: sourceTitles(agent, urls),
+      titles: sourceTitles(client, urls),
       clock,
       sleep: pause,
       holder: thisProcess(),
       isDead: isDeadProcess,
       onProgress,
     },
-    close: () => agent.destroy(),
+    close: client.close,
   }
 }
 

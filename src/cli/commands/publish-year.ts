@@ -10,14 +10,14 @@ import { openStores, publishPorts } from '../wire.ts'
 
 /** `dash publish-year` */
 export async function publishYearCommand(
-  { config, terminal, signal }: CommandContext,
+  { config, terminal, signal, version }: CommandContext,
   flags: { retryDelay: string; once: boolean; dryRun: boolean },
 ): Promise<number> {
   const startedAt = Date.now()
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
   prepareFolders(config, false)
   const stores = openStores(config, 'batch')
-  const { ports, close } = publishPorts(stores, config, Date.now, terminal.note)
+  const { ports, close } = publishPorts(stores, config, version, Date.now, terminal.note)
   try {
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
     if (result.report.outcome === 'failed' || result.cause !== null)

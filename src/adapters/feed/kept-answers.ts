@@ -1,0 +1,41 @@
+import type { KeptAnswer } from '../../domain/feed/live-source.ts'
+import type { AnswerStore } from '../../domain/ports.ts'
+import type { Instant } from '../../domain/time.ts'
+import type { Database } from '../libsql/database.ts'
+import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
+import type { StoreClient } from '../libsql/store-client.ts'
+
+const KEPT = asJsonRows(
+  'etag, last_modified, body, kept_at',
+  'SELECT etag, last_modified, body, kept_at FROM kept_answers WHERE url = ?1 AND kept_at > ?2',
+)
+
+const KEEP = `
+  INSERT INTO kept_answers (url, etag, last_modified, body, kept_at) VALUES (?1, ?2, ?3, ?4, ?5)
+  ON CONFLICT (url) DO UPDATE SET
+    etag = excluded.etag, last_modified = excluded.last_modified, body = excluded.body, kept_at = excluded.kept_at`
+
+/** Kept answers of sources on libSQL, in the feed database. */
+export function libsqlAnswers(database: Database): AnswerStore {
+  return {
+    keptAnswer: (url, since) => database.use(({ client }) => keptAnswer(client, url, since)),
+    keepAnswer: (url, { etag, lastModified, body, keptAt }, since) =>
+      database.use(async ({ client }) => {
+        await client.batch(
+          [
+            { sql: KEEP, args: [url, etag, lastModified, body, keptAt] },
+            { sql: 'DELETE FROM kept_answers WHERE kept_at <= ?', args: [since] },
+          ],
+          'write',
+        )
+      }),
+  }
+}
+
+async function keptAnswer(client: StoreClient, url: string, since: Instant): Promise<KeptAnswer | null> {
+  const rows = await selectJsonRows(client, KEPT, [url, since], 'the kept answers')
+  const row = rows[0] as [string | null, string | null, string, Instant] | undefined
+  if (!row) return null
+  const [etag, lastModified, body, keptAt] = row
+  return { etag, lastModified, body, keptAt }
+}
