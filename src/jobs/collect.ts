@@ -11,7 +11,7 @@ import type { Day, Instant } from '../domain/time.ts'
  * - `failed`: nothing of it
  * - `skipped`: it was not asked, because a setting it needs is not there
  */
-export type SourceOutcome = 'collected' | 'partial' | 'failed' | 'skipped'
+type SourceOutcome = 'collected' | 'partial' | 'failed' | 'skipped'
 
 /** One source in the JSON result of `collect` (docs/collecting.md). */
 export interface SourceReport {
@@ -80,13 +80,13 @@ export async function collect(
 
 async function collectSource(
   { feed, onProgress }: CollectPorts,
-  { source, lacks, read }: LiveSource,
+  live: LiveSource,
   day: Day,
   signal: AbortSignal,
 ): Promise<SourceReport> {
   const tally = new Tally()
-  if (lacks.length > 0) return tally.skipped(`${lacks.join(' and ')} not set`)
-  for await (const batch of read(day, signal)) {
+  if (live.lacks.length > 0) return tally.skipped(`${live.lacks.join(' and ')} not set`)
+  for await (const batch of live.read(day, signal)) {
     signal.throwIfAborted()
     if (batch.signals.length > 0) {
       // Details first: an item that is there is then never without what is known of it.
@@ -94,7 +94,7 @@ async function collectSource(
       tally.stored(await feed.importSignals(batch.signals))
     }
     tally.add(batch)
-    onProgress(source, tally.report.items)
+    onProgress(live.source, tally.report.items)
   }
   return tally.finish()
 }

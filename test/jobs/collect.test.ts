@@ -1,24 +1,19 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { liveSources } from '../../src/adapters/sources/live-sources.ts'
+import { describe, expect, test } from 'vitest'
 import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
 import type { LiveSource } from '../../src/domain/feed/live-source.ts'
 import type { ItemDetails } from '../../src/domain/feed/item-details.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
-import type { AnswerStore } from '../../src/domain/ports.ts'
 import { windowEnding } from '../../src/domain/year/window.ts'
 import { collect } from '../../src/jobs/collect.ts'
 import type { CollectPorts, CollectReport } from '../../src/jobs/collect.ts'
 import { feedInMemory } from '../adapters/feed/open-feed.ts'
 import { FAULTS } from '../support/replay/faults.ts'
 import type { Fault } from '../support/replay/faults.ts'
-import { IDS_OF, REPLAYED, TOKENS } from '../support/replay/replies.ts'
+import { DAY, NOW, replay, sourcesOf } from '../support/replay/live-world.ts'
+import { IDS_OF, REPLAYED } from '../support/replay/replies.ts'
 import type { Replayed } from '../support/replay/replies.ts'
-import { startReplay } from '../support/replay/replay-server.ts'
-import type { Replay } from '../support/replay/replay-server.ts'
-import { answersInMemory, sourceClient } from '../support/source-client.ts'
-
-const NOW = Date.UTC(2026, 10, 21, 13, 30)
-const DAY = '2026-11-21'
+import { noTitles, openWorkspace, publish, publishPortsOf, tickingClock } from '../support/workspace.ts'
+import { answersInMemory } from '../support/source-client.ts'
 
 /** The source in a signal that each replayed server belongs to. */
 const SOURCE_OF: Record<Replayed, (typeof LIVE_SOURCES)[number]> = {
@@ -30,47 +25,6 @@ const SOURCE_OF: Record<Replayed, (typeof LIVE_SOURCES)[number]> = {
   huggingface: 'hype:huggingface',
   replicate: 'hype:replicate',
   reddit: 'hype:reddit',
-}
-
-async function replay(): Promise<Replay> {
-  const started = await startReplay()
-  onTestFinished(() => started.close())
-  return started
-}
-
-const ALL_TOKENS = {
-  gitHub: TOKENS.GITHUB_TOKEN,
-  huggingFace: TOKENS.HF_TOKEN,
-  replicate: TOKENS.REPLICATE_API_TOKEN,
-  redditClientId: TOKENS.REDDIT_CLIENT_ID,
-  redditClientSecret: TOKENS.REDDIT_CLIENT_SECRET,
-}
-
-function sourcesOf(
-  { urls }: Replay,
-  changes: {
-    answers?: AnswerStore
-    tokens?: Partial<Record<keyof typeof ALL_TOKENS, null>>
-    answerMs?: number
-  } = {},
-): LiveSource[] {
-  const { answers = null, answerMs = 10_000 } = changes
-  const client = sourceClient({ clock: () => NOW, answerMs, answers })
-  const { hn, lobsters, lesswrong, github, huggingface, ...rest } = urls
-  return liveSources(
-    client,
-    {
-      hackerNews: hn,
-      hackerNewsSearch: rest['hn-search'],
-      lobsters,
-      lessWrong: lesswrong,
-      gitHub: github,
-      huggingFace: huggingface,
-      replicate: rest.replicate,
-      reddit: rest.reddit,
-    },
-    { ...ALL_TOKENS, ...changes.tokens },
-  )
 }
 
 /** A feed that remembers what it was given, in a real store. */
@@ -241,11 +195,11 @@ describe('a source that misbehaves', () => {
     const world = await replay()
     for (const server of servers) world.fault(server, fault)
     const { ports, stored } = await openPorts()
-    const report = await collect(ports, sourcesOf(world, { answerMs: 1_000 }), never)
+    const report = await collect(ports, sourcesOf(world, { answerMs: 700 }), never)
     const kept = await stored()
     for (const server of servers) {
       expectRest(report, kept, server)
-      expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no whole answer within 1000 ms')
+      expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no whole answer within 700 ms')
     }
     const faulty = servers.map((server) => SOURCE_OF[server])
     expectWhole(report, kept, faulty)
@@ -316,4 +270,14 @@ describe('a run that is ended', () => {
     await expect(collect(failing, watched, never)).rejects.toBe(fault)
     expect(running).toBe(0)
   })
+})
+
+test('what was collected is published the day after without asking any source for a title', async () => {
+  const workspace = await openWorkspace()
+  const ports = { feed: workspace.feed, clock: () => NOW, onProgress: () => undefined }
+  await collect(ports, sourcesOf(await replay()), never)
+  const clock = tickingClock(NOW + 12 * 3_600_000)
+  const { report } = await publish(publishPortsOf(workspace, { clock, titles: noTitles }))
+  expect(report).toMatchObject({ outcome: 'published', asOfDay: DAY, reason: null })
+  expect(report.items).toMatchObject({ hackerNews: 62, lobsters: 4, lessWrong: 3 })
 })

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
+import { answersContract } from '../adapters/feed/answers-contract.ts'
+import { detailsContract } from '../adapters/feed/details-contract.ts'
 import { importContract } from '../adapters/feed/import-contract.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import type { FeedOpener } from '../adapters/feed/open-feed.ts'
@@ -26,6 +28,6 @@ const feedOnServer: FeedOpener = {
     }),
 }
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [titlesContract, importContract, windowContract, detailsContract, answersContract]) {
   contract('a libSQL server', feedOnServer)
 }

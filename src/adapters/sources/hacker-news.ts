@@ -15,6 +15,9 @@ const LISTS = [
   { name: 'showstories', first: 30 },
 ] as const
 
+/** Items asked for at a time. */
+const WORKERS = 4
+
 /** Items read between two batches that are stored. */
 const ITEMS_AT_ONCE = 40
 
@@ -80,28 +83,28 @@ async function listedIds(desk: Desk, base: string): Promise<number[]> {
 
 async function* putItems(desk: Desk, base: string, ids: readonly number[]): AsyncGenerator<void> {
   const failed: SourceUnavailable[] = []
-  let asked = 0
-  for (let start = 0; start < ids.length && failed.length < FAILED_ITEMS_MAX; start += ITEMS_AT_ONCE) {
-    await Promise.all(
-      ids.slice(start, start + ITEMS_AT_ONCE).map(async (id) => {
-        try {
-          if (failed.length >= FAILED_ITEMS_MAX) return
-          asked += 1
-          await putItem(desk, base, id)
-        } catch (error) {
+  const left = [...ids]
+  while (left.length > 0 && failed.length < FAILED_ITEMS_MAX) {
+    const part = left.splice(0, ITEMS_AT_ONCE)
+    const worker = async (): Promise<void> => {
+      while (failed.length < FAILED_ITEMS_MAX) {
+        const id = part.shift()
+        if (id === undefined) return
+        await putItem(desk, base, id).catch((error: unknown) => {
           if (!(error instanceof SourceUnavailable)) throw error
           failed.push(error)
-        }
-      }),
-    )
+        })
+      }
+    }
+    await Promise.all(Array.from({ length: WORKERS }, worker))
+    left.unshift(...part)
     yield
   }
   const [first] = failed
   if (!first) return
-  const rest = ids.length - asked
-  const left = rest === 0 ? '' : `, ${rest} more were not asked for`
+  const rest = left.length === 0 ? '' : `, ${left.length} more were not asked for`
   desk.fail({
-    reason: `${failed.length} of ${ids.length} items could not be read${left}; the first: ${first.detail}`,
+    reason: `${failed.length} of ${ids.length} items could not be read${rest}; the first: ${first.detail}`,
     retryAt: first.retryAt,
   })
   yield

@@ -81,10 +81,11 @@ export interface SourceClient {
 /** Opens no connection before the first question; whoever opens a client closes it. */
 export function openSourceClient(options: SourceClientOptions): SourceClient {
   const { answerMs = ANSWER_MS, clock, sleep, limits } = options
+  // Each question has a timer of its own, for all of its answer; the agent's would only tell the same in other words.
   const agent = new Agent({
-    connect: { timeout: answerMs },
-    headersTimeout: answerMs,
-    bodyTimeout: answerMs,
+    connect: { timeout: 2 * answerMs },
+    headersTimeout: 0,
+    bodyTimeout: 0,
     connections: limits.atOnce,
   })
   const gates = new HostGates(limits, clock, sleep)

@@ -29,7 +29,7 @@ export class SourceUnavailable extends Refusal<Extract<TitleRefusal, 'source_una
 }
 
 /** A row of a reply that was left out. */
-export interface BadRow {
+interface BadRow {
   /** The source's id of the row, or null when it has none that could be read. */
   sourceId: string | null
   reason: string

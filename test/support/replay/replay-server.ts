@@ -33,8 +33,8 @@ export async function startReplay(): Promise<Replay> {
   const asked: Replay['asked'] = []
   const servers: Server[] = []
   const rules = Object.fromEntries(
-    sources.map((source) => [source, { faults: [], changes: [], holds: [] } as Rules]),
-  ) as unknown as Record<Replayed, Rules>
+    sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], holds: [] }]),
+  ) as Record<Replayed, Rules>
   const urls: Partial<Record<Replayed, string>> = {}
   for (const source of sources) {
     const server = createServer((request, response) => {

@@ -26,13 +26,13 @@ export const TOKENS = {
 }
 
 export const HN_IDS = Array.from({ length: 60 }, (_, index) => 41_000_001 + index)
-export const SEARCHED_IDS = ['41000060', '41000061', '41000062']
-export const LOBSTERS_IDS = ['aaaaa1', 'aaaaa2', 'aaaaa3', 'aaaaa4']
-export const LESSWRONG_IDS = ['post0000000000001', 'post0000000000002', 'post0000000000003']
-export const GITHUB_IDS = ['owner/first', 'owner/second', 'other/third']
-export const HUGGINGFACE_IDS = ['org/model-a', 'org/model-b', 'solo']
-export const REPLICATE_IDS = ['maker/one', 'maker/two', 'maker/three']
-export const REDDIT_IDS = ['1aaaaa', '1bbbbb', '1ccccc']
+const SEARCHED_IDS = ['41000060', '41000061', '41000062']
+const LOBSTERS_IDS = ['aaaaa1', 'aaaaa2', 'aaaaa3', 'aaaaa4']
+const LESSWRONG_IDS = ['post0000000000001', 'post0000000000002', 'post0000000000003']
+const GITHUB_IDS = ['owner/first', 'owner/second', 'other/third']
+const HUGGINGFACE_IDS = ['org/model-a', 'org/model-b', 'solo']
+const REPLICATE_IDS = ['maker/one', 'maker/two', 'maker/three']
+const REDDIT_IDS = ['1aaaaa', '1bbbbb', '1ccccc']
 
 /** The ids every source gives in a run that meets no fault, by the name of the source in a signal. */
 export const IDS_OF: Record<string, string[]> = {
@@ -88,7 +88,7 @@ function mayBe(headers: Asked['headers'], allowed: (string | undefined)[]): bool
 function hackerNewsReply(pathname: string): unknown {
   if (pathname === '/topstories.json') return HN_IDS.slice(0, 40)
   if (pathname === '/beststories.json') return HN_IDS.slice(20, 50)
-  if (pathname === '/newstories.json') return HN_IDS.slice(50, 58).reverse()
+  if (pathname === '/newstories.json') return HN_IDS.slice(50, 58).toReversed()
   if (pathname === '/askstories.json') return [HN_IDS[58]]
   if (pathname === '/showstories.json') return [HN_IDS[59]]
   const id = Number(/^\/item\/(\d+)\.json$/.exec(pathname)?.[1])
