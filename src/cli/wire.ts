@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
-import { libsqlAnswers } from '../adapters/feed/kept-answers.ts'
+import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
@@ -18,7 +18,7 @@ import type { SourceClient } from '../adapters/sources/source-client.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
 import type { LiveSource } from '../domain/feed/live-source.ts'
 import type {
-  AnswerStore,
+  SourceMemory,
   Archive,
   Clock,
   DamageSample,
@@ -37,7 +37,7 @@ import { isDeadProcess, thisProcess } from './process-identity.ts'
 export interface Stores {
   ledger: Ledger
   feed: FeedStore
-  answers: AnswerStore
+  memory: SourceMemory
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -68,7 +68,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
-    answers: libsqlAnswers(feedDatabase),
+    memory: libsqlSourceMemory(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {
@@ -172,7 +172,7 @@ const PUBLISH_WAIT_MS = 10_000
 function sourceClient(
   config: Config,
   version: string,
-  answers: AnswerStore | null,
+  memory: SourceMemory | null,
   longestWaitMs: number,
 ): SourceClient {
   // A header is plain ASCII.
@@ -181,18 +181,18 @@ function sourceClient(
     userAgent: `dash/${version} (+${url})`,
     clock: Date.now,
     sleep: pause,
-    answers,
+    memory,
     limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
   })
 }
 
 /** The sources a collection reads; `close` ends the connections to them. */
 export function openLiveSources(
-  { answers }: Pick<Stores, 'answers'>,
+  { memory }: Pick<Stores, 'memory'>,
   config: Config,
   version: string,
 ): { sources: LiveSource[]; close: () => Promise<void> } {
-  const client = sourceClient(config, version, answers, COLLECT_WAIT_MS)
+  const client = sourceClient(config, version, memory, COLLECT_WAIT_MS)
   const urls = {
     hackerNews: config.hackerNewsUrl,
     hackerNewsSearch: config.hackerNewsSearchUrl,

@@ -126,6 +126,17 @@ describe('collect', () => {
     expect([quiet.code, quiet.stdout, quiet.stderr.split('\n').length]).toEqual([69, '', 2])
   })
 
+  test('does not ask a source again before the time it asked for, in the next process either', async () => {
+    const world = await replay()
+    world.fault('github', 'limited')
+    const folder = data()
+    await collectJson(folder, world, ['--source', 'hype:github'])
+    const { code, report } = await collectJson(folder, world, ['--source', 'hype:github'])
+    expect([code, report.sources['hype:github']?.requests]).toEqual([69, 0])
+    expect(report.sources['hype:github']?.reason).toContain('not asked; it asks to come back at')
+    expect(world.asked).toHaveLength(1)
+  })
+
   test('tells no token to anybody, whatever happens', async () => {
     const world = await replay()
     for (const source of ['github', 'huggingface', 'replicate', 'reddit'] as const)

@@ -13,7 +13,7 @@ import { DAY, NOW, replay, sourcesOf } from '../support/replay/live-world.ts'
 import { IDS_OF, REPLAYED } from '../support/replay/replies.ts'
 import type { Replayed } from '../support/replay/replies.ts'
 import { noTitles, openWorkspace, publish, publishPortsOf, tickingClock } from '../support/workspace.ts'
-import { answersInMemory } from '../support/source-client.ts'
+import { memoryOfSources } from '../support/source-client.ts'
 
 /** The source in a signal that each replayed server belongs to. */
 const SOURCE_OF: Record<Replayed, (typeof LIVE_SOURCES)[number]> = {
@@ -90,7 +90,7 @@ describe('a collection', () => {
 
   test('of an unchanged world on the same day changes nothing, and lists are not sent again', async () => {
     const { ports } = await openPorts()
-    const sources = sourcesOf(await replay(), { answers: answersInMemory() })
+    const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
     const first = await collect(ports, sources, never)
     const second = await collect(ports, sources, never)
     for (const source of LIVE_SOURCES) {
@@ -109,7 +109,7 @@ describe('a collection', () => {
   })
 
   test('of unchanged lists on another day is that day’s observation', async () => {
-    const sources = sourcesOf(await replay(), { answers: answersInMemory() })
+    const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
     const first = await openPorts()
     await collect(first.ports, sources, never)
     const next = await openPorts(NOW + 11 * 3_600_000)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest'
-import { answersContract } from '../adapters/feed/answers-contract.ts'
+import { sourceMemoryContract } from '../adapters/feed/source-memory-contract.ts'
 import { detailsContract } from '../adapters/feed/details-contract.ts'
 import { importContract } from '../adapters/feed/import-contract.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
@@ -28,6 +28,12 @@ const feedOnServer: FeedOpener = {
     }),
 }
 
-for (const contract of [titlesContract, importContract, windowContract, detailsContract, answersContract]) {
+for (const contract of [
+  titlesContract,
+  importContract,
+  windowContract,
+  detailsContract,
+  sourceMemoryContract,
+]) {
   contract('a libSQL server', feedOnServer)
 }

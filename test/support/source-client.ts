@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { openSourceClient } from '../../src/adapters/sources/source-client.ts'
 import type { SourceClient, SourceClientOptions } from '../../src/adapters/sources/source-client.ts'
-import type { AnswerStore, Clock } from '../../src/domain/ports.ts'
+import type { SourceMemory, Clock } from '../../src/domain/ports.ts'
 import type { KeptAnswer } from '../../src/domain/feed/live-source.ts'
 
 export const USER_AGENT = 'dash/1.2.3 (+https://dash.example)'
@@ -12,7 +12,7 @@ export function sourceClient(changes: Partial<SourceClientOptions> = {}): Source
     userAgent: USER_AGENT,
     clock: Date.now,
     sleep: () => Promise.reject(new Error('nobody may wait here')),
-    answers: null,
+    memory: null,
     limits: { atOnce: 4, longestWaitMs: 0 },
     ...changes,
   })
@@ -40,9 +40,10 @@ export function sleepingClock(from: number): {
   }
 }
 
-/** Kept answers in memory. */
-export function answersInMemory(): AnswerStore & { kept: Map<string, KeptAnswer> } {
+/** What is remembered of sources, in memory. */
+export function memoryOfSources(): SourceMemory & { kept: Map<string, KeptAnswer> } {
   const kept = new Map<string, KeptAnswer>()
+  const pauses = new Map<string, number>()
   return {
     kept,
     keptAnswer(url, since) {
@@ -51,6 +52,11 @@ export function answersInMemory(): AnswerStore & { kept: Map<string, KeptAnswer>
     },
     keepAnswer(url, answer) {
       kept.set(url, answer)
+      return Promise.resolve()
+    },
+    pausedUntil: (host) => Promise.resolve(pauses.get(host) ?? null),
+    pauseUntil(host, until) {
+      pauses.set(host, until)
       return Promise.resolve()
     },
   }

@@ -85,3 +85,9 @@ export const keptAnswers = sqliteTable('kept_answers', {
   body: text('body').notNull(),
   keptAt: integer('kept_at').notNull(),
 })
+
+/** Hosts of sources, and until when they asked to be left alone. */
+export const sourcePauses = sqliteTable('source_pauses', {
+  host: text('host').primaryKey(),
+  pausedUntil: integer('paused_until').notNull(),
+})

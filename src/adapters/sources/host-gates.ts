@@ -2,6 +2,9 @@ import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 
+/** Until when a host asked to be left alone in an earlier run, or null. */
+export type Recall = (host: string) => Promise<Instant | null>
+
 export interface HostLimits {
   /** Questions open at one host at a time. */
   atOnce: number
@@ -17,6 +20,8 @@ interface Host {
   waitedMs: number
   /** Set when a wait would be too long: until then nothing is asked at all. */
   closedUntil: Instant
+  /** Settles when what is remembered of the host is known; null before anybody asked. */
+  recalled: Promise<void> | null
 }
 
 /** How often and how many at a time each host is asked, over all its callers. */
@@ -25,11 +30,18 @@ export class HostGates {
   readonly #limits: HostLimits
   readonly #clock: Clock
   readonly #sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly #recall: Recall
 
-  constructor(limits: HostLimits, clock: Clock, sleep: (ms: number, signal: AbortSignal) => Promise<void>) {
+  constructor(
+    limits: HostLimits,
+    clock: Clock,
+    sleep: (ms: number, signal: AbortSignal) => Promise<void>,
+    recall: Recall,
+  ) {
     this.#limits = limits
     this.#clock = clock
     this.#sleep = sleep
+    this.#recall = recall
   }
 
   /**
@@ -39,6 +51,8 @@ export class HostGates {
    */
   async pass<T>(url: string, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     const host = this.#host(url)
+    host.recalled ??= this.#recallPause(url)
+    await host.recalled
     await this.#enter(host)
     try {
       for (;;) {
@@ -73,6 +87,11 @@ export class HostGates {
     return true
   }
 
+  async #recallPause(url: string): Promise<void> {
+    const until = await this.#recall(hostOf(url))
+    if (until !== null) this.pause(url, until)
+  }
+
   async #enter(host: Host): Promise<void> {
     if (host.open < this.#limits.atOnce) {
       host.open += 1
@@ -86,7 +105,7 @@ export class HostGates {
     const name = hostOf(url)
     let host = this.#hosts.get(name)
     if (!host) {
-      host = { open: 0, waiting: [], notBefore: 0, waitedMs: 0, closedUntil: 0 }
+      host = { open: 0, waiting: [], notBefore: 0, waitedMs: 0, closedUntil: 0, recalled: null }
       this.#hosts.set(name, host)
     }
     return host
@@ -99,8 +118,8 @@ function leave(host: Host): void {
   else host.open -= 1
 }
 
-/** What cannot be parsed is refused by whoever asks it. */
-function hostOf(url: string): string {
+/** The host and port of a URL; a URL that cannot be parsed is refused by whoever asks it. */
+export function hostOf(url: string): string {
   try {
     return new URL(url).host
   } catch {

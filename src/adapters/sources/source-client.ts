@@ -1,8 +1,8 @@
 import { Agent } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
-import type { AnswerStore, Clock } from '../../domain/ports.ts'
-import { HostGates } from './host-gates.ts'
+import type { SourceMemory, Clock } from '../../domain/ports.ts'
+import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
 import { exchange } from './json-request.ts'
 import type { Answer } from './json-request.ts'
@@ -23,6 +23,9 @@ const FIRST_PAUSE_MS = 1_000
 
 /** An answer is used again for at most this long, however unchanged its source says that it is. */
 const KEPT_FOR_MS = 24 * 3_600_000
+
+/** A pause is remembered for at most this long: a slip of a source must not silence it for a year. */
+const REMEMBERED_MS = 24 * 3_600_000
 
 /** A longer answer, in characters, is not kept. */
 const KEPT_MAX_LENGTH = 1_000_000
@@ -58,8 +61,8 @@ export interface SourceClientOptions {
   clock: Clock
   /** Rejects with the signal's reason when it is aborted. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Where conditional answers are kept; null when every answer is to be sent anew. */
-  answers: AnswerStore | null
+  /** What is known from earlier runs; null when nothing is to be remembered. */
+  memory: SourceMemory | null
   limits: HostLimits
   answerMs?: number
 }
@@ -80,7 +83,7 @@ export interface SourceClient {
 
 /** Opens no connection before the first question; whoever opens a client closes it. */
 export function openSourceClient(options: SourceClientOptions): SourceClient {
-  const { answerMs = ANSWER_MS, clock, sleep, limits } = options
+  const { answerMs = ANSWER_MS, clock, sleep, limits, memory } = options
   // Each question has a timer of its own, for all of its answer; the agent's would only tell the same in other words.
   const agent = new Agent({
     connect: { timeout: 2 * answerMs },
@@ -88,7 +91,7 @@ export function openSourceClient(options: SourceClientOptions): SourceClient {
     bodyTimeout: 0,
     connections: limits.atOnce,
   })
-  const gates = new HostGates(limits, clock, sleep)
+  const gates = new HostGates(limits, clock, sleep, async (host) => (await memory?.pausedUntil(host)) ?? null)
   const asking = { ...options, answerMs, agent, gates }
   return {
     clock,
@@ -106,8 +109,8 @@ async function ask<T>(
   counts: RequestCounts,
 ): Promise<T> {
   const { url } = request
-  const answers = request.conditional === true ? asking.answers : null
-  const known = await reusable(asking, answers, request)
+  const memory = request.conditional === true ? asking.memory : null
+  const known = await reusable(asking, memory, request)
   const answer = await askPatiently(asking, request, known?.kept ?? null, signal, counts)
   if (answer.status === 304 && known) {
     counts.notModified += 1
@@ -117,17 +120,17 @@ async function ask<T>(
   if (answer.status !== 200) throw new SourceUnavailable(`${url}: ${refusalOf(answer, request)}`)
   const value = readValue(request, readJson(url, answer.text, answer.headers))
   const kept = keepable(answer, asking.clock())
-  if (answers && kept) await answers.keepAnswer(url, kept, kept.keptAt - KEPT_FOR_MS)
+  if (memory && kept) await memory.keepAnswer(url, kept, kept.keptAt - KEPT_FOR_MS)
   return value
 }
 
 /** The kept answer and its value; none when its value is no longer what `read` takes. */
 async function reusable<T>(
   { clock }: Asking,
-  answers: AnswerStore | null,
+  memory: SourceMemory | null,
   request: SourceRequest<T>,
 ): Promise<{ kept: KeptAnswer; value: T } | null> {
-  const kept = await answers?.keptAnswer(request.url, clock() - KEPT_FOR_MS)
+  const kept = await memory?.keptAnswer(request.url, clock() - KEPT_FOR_MS)
   if (!kept) return null
   try {
     return { kept, value: readValue(request, readJson(request.url, kept.body, {})) }
@@ -139,7 +142,7 @@ async function reusable<T>(
 
 /** Sends a question until it is answered by more than "not now", as often and as long as the limits allow. */
 async function askPatiently(
-  { agent, gates, clock, userAgent, answerMs }: Asking,
+  { agent, gates, clock, memory, userAgent, answerMs }: Asking,
   request: SourceRequest<unknown>,
   kept: KeptAnswer | null,
   signal: AbortSignal,
@@ -162,6 +165,9 @@ async function askPatiently(
     const asked = retryAt(answer.headers, clock())
     const until = asked ?? clock() + FIRST_PAUSE_MS * 2 ** (attempt - 1)
     const mayWait = gates.pause(url, until)
+    if (!mayWait && asked !== null) {
+      await memory?.pauseUntil(hostOf(url), Math.min(asked, clock() + REMEMBERED_MS))
+    }
     if (!mayWait || attempt === TRIES) {
       throw new SourceUnavailable(`${url}: it answered ${answer.status}, too busy or asked too often`, {
         retryAt: asked,

@@ -32,10 +32,14 @@ export interface FeedStore {
   ping(): Promise<void>
 }
 
-/** Answers of sources by the URL they were asked at, the newest of each. */
-export interface AnswerStore {
+/** What is remembered of sources from one run to the next; whatever is lost of it costs only requests. */
+export interface SourceMemory {
   /** The answer kept for a URL, or null when there is none that was kept after `since`. */
   keptAnswer(url: string, since: Instant): Promise<KeptAnswer | null>
   /** Keeps an answer instead of the one before, and drops every answer kept at or before `since`. */
   keepAnswer(url: string, answer: KeptAnswer, since: Instant): Promise<void>
+  /** Until when a host asked not to be asked, over or not; null when it never did. */
+  pausedUntil(host: string): Promise<Instant | null>
+  /** Remembers what a host asked for; the later of two times stays. */
+  pauseUntil(host: string, until: Instant): Promise<void>
 }

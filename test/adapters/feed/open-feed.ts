@@ -3,18 +3,18 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
-import { libsqlAnswers } from '../../../src/adapters/feed/kept-answers.ts'
+import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import type { AnswerStore, FeedStore } from '../../../src/domain/ports.ts'
+import type { SourceMemory, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 export interface OpenFeed {
   feed: FeedStore
-  answers: AnswerStore
+  memory: SourceMemory
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
@@ -44,7 +44,7 @@ export const feedInMemory: FeedOpener = {
     const client = await store.use((open) => Promise.resolve(open.client))
     const same: OpenFeed = {
       feed: libsqlFeed(store),
-      answers: libsqlAnswers(store),
+      memory: libsqlSourceMemory(store),
       raw: () => client,
       another: () => same,
     }
@@ -61,9 +61,9 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const { feed, answers, close } = storeAt(url)
+  const { feed, memory, close } = storeAt(url)
   onTestFinished(close)
-  return { feed, answers, raw: () => rawClient(url), another: () => connectFeed(url) }
+  return { feed, memory, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
 async function fileFactory(): Promise<FeedFactory> {
@@ -80,9 +80,9 @@ async function fileFactory(): Promise<FeedFactory> {
   }
 }
 
-export function storeAt(url: string): { feed: FeedStore; answers: AnswerStore; close: () => void } {
+export function storeAt(url: string): { feed: FeedStore; memory: SourceMemory; close: () => void } {
   const store = openDatabase(url)
-  return { feed: libsqlFeed(store), answers: libsqlAnswers(store), close: () => store.close() }
+  return { feed: libsqlFeed(store), memory: libsqlSourceMemory(store), close: () => store.close() }
 }
 
 function openDatabase(url: string): Database {

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
-import { answersInMemory, sleepingClock, sourceClient, USER_AGENT } from '../../support/source-client.ts'
+import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from '../../support/source-client.ts'
 import { SOURCE_UNAVAILABLE } from '../refusals.ts'
 
 const MIB = 1024 * 1024
@@ -257,6 +257,21 @@ describe('a source that is busy', () => {
     expect([slept, questions.length]).toEqual([[], 1])
   })
 
+  test('is left alone by the next run too, for a day at most, and then asked again', async () => {
+    const { url, questions } = await busyFor([429, { 'retry-after': '99999' }])
+    const memory = memoryOfSources()
+    const limits = { atOnce: 4, longestWaitMs: 60_000 }
+    const run = (now: number) => ask({ url }, sourceClient({ ...sleepingClock(now), limits, memory }))
+    await expect(run(from)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    const aDayLater = from + 24 * 3_600_000
+    await expect(run(aDayLater - 60_001)).rejects.toMatchObject({
+      retryAt: aDayLater,
+      detail: expect.stringContaining('not asked; it asks to come back at') as string,
+    })
+    expect(questions).toHaveLength(1)
+    expect(await run(aDayLater - 60_000)).toEqual({ id: 1 })
+  })
+
   test('is waited for only so long in all', async () => {
     const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
     const { url } = await busyFor(busy, busy, busy)
@@ -348,7 +363,7 @@ describe('an answer with validators', () => {
 
   test('is kept, asked for again with them, and used again while it has not changed', async () => {
     const { url, questions } = await unchanging([1, 2])
-    const client = sourceClient({ answers: answersInMemory() })
+    const client = sourceClient({ memory: memoryOfSources() })
     const counts = { requests: 0, notModified: 0 }
     const { signal } = new AbortController()
     const asked = { url, conditional: true, read: (json: unknown) => json }
@@ -363,16 +378,16 @@ describe('an answer with validators', () => {
 
   test('is not kept where it was not asked for conditionally', async () => {
     const { url, questions } = await unchanging([1])
-    const client = sourceClient({ answers: answersInMemory() })
+    const client = sourceClient({ memory: memoryOfSources() })
     await ask({ url }, client)
     expect(await ask({ url }, client)).toEqual([1])
     expect(questions.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
   test('is not kept when it was not what was asked for, so that no error is ever "not modified"', async () => {
-    const answers = answersInMemory()
+    const memory = memoryOfSources()
     const { url, questions } = await unchanging({ error: 'overloaded' })
-    const client = sourceClient({ answers })
+    const client = sourceClient({ memory })
     const read = (json: unknown): unknown => {
       if (!Array.isArray(json)) throw new Error('not a list')
       return json
@@ -382,14 +397,14 @@ describe('an answer with validators', () => {
         detail: `${url}: its answer has another shape than expected`,
       })
     }
-    expect(answers.kept.size).toBe(0)
+    expect(memory.kept.size).toBe(0)
     expect(questions[1]?.headers['if-none-match']).toBeUndefined()
   })
 
   test('is asked for anew once it is a day old', async () => {
     const { url, questions } = await unchanging([1])
     let now = Date.UTC(2026, 10, 21)
-    const client = sourceClient({ answers: answersInMemory(), clock: () => now })
+    const client = sourceClient({ memory: memoryOfSources(), clock: () => now })
     await ask({ url, conditional: true }, client)
     now += 24 * 3_600_000
     expect(await ask({ url, conditional: true }, client)).toEqual([1])
@@ -397,26 +412,26 @@ describe('an answer with validators', () => {
   })
 
   test('is asked for anew when what was kept can no longer be read', async () => {
-    const answers = answersInMemory()
+    const memory = memoryOfSources()
     const { url, questions } = await unchanging([1])
-    const client = sourceClient({ answers })
+    const client = sourceClient({ memory })
     await ask({ url, conditional: true }, client)
-    for (const [key, kept] of answers.kept) answers.kept.set(key, { ...kept, body: '[1' })
+    for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
     expect(await ask({ url, conditional: true }, client)).toEqual([1])
     expect(questions[1]?.headers['if-none-match']).toBeUndefined()
   })
 
   test('of more than a million characters is not kept', async () => {
-    const answers = answersInMemory()
+    const memory = memoryOfSources()
     const { url } = await unchanging('x'.repeat(1_000_000))
-    await ask({ url, conditional: true }, sourceClient({ answers }))
-    expect(answers.kept.size).toBe(0)
+    await ask({ url, conditional: true }, sourceClient({ memory }))
+    expect(memory.kept.size).toBe(0)
   })
 
   test('without any is not kept', async () => {
-    const answers = answersInMemory()
+    const memory = memoryOfSources()
     const { url } = await unchanging([1], {})
-    await ask({ url, conditional: true }, sourceClient({ answers }))
-    expect(answers.kept.size).toBe(0)
+    await ask({ url, conditional: true }, sourceClient({ memory }))
+    expect(memory.kept.size).toBe(0)
   })
 })

@@ -1,5 +1,5 @@
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
-import type { AnswerStore } from '../../domain/ports.ts'
+import type { SourceMemory } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../libsql/database.ts'
 import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
@@ -15,8 +15,14 @@ const KEEP = `
   ON CONFLICT (url) DO UPDATE SET
     etag = excluded.etag, last_modified = excluded.last_modified, body = excluded.body, kept_at = excluded.kept_at`
 
-/** Kept answers of sources on libSQL, in the feed database. */
-export function libsqlAnswers(database: Database): AnswerStore {
+const PAUSED = 'SELECT paused_until FROM source_pauses WHERE host = ?'
+
+const PAUSE = `
+  INSERT INTO source_pauses (host, paused_until) VALUES (?, ?)
+  ON CONFLICT (host) DO UPDATE SET paused_until = max(paused_until, excluded.paused_until)`
+
+/** What is remembered of sources on libSQL, in the feed database. */
+export function libsqlSourceMemory(database: Database): SourceMemory {
   return {
     keptAnswer: (url, since) => database.use(({ client }) => keptAnswer(client, url, since)),
     keepAnswer: (url, { etag, lastModified, body, keptAt }, since) =>
@@ -28,6 +34,16 @@ export function libsqlAnswers(database: Database): AnswerStore {
           ],
           'write',
         )
+      }),
+    pausedUntil: (host) =>
+      database.use(async ({ client }) => {
+        const { rows } = await client.execute({ sql: PAUSED, args: [host] })
+        const until = rows[0]?.['paused_until']
+        return until === undefined ? null : Number(until)
+      }),
+    pauseUntil: (host, until) =>
+      database.use(async ({ client }) => {
+        await client.execute({ sql: PAUSE, args: [host, until] })
       }),
   }
 }

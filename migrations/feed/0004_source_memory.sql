@@ -6,3 +6,9 @@ CREATE TABLE kept_answers (
   body TEXT NOT NULL,
   kept_at INTEGER NOT NULL
 ) STRICT;
+--> statement-breakpoint
+-- Hosts of sources that asked to be left alone for longer than a run waits.
+CREATE TABLE source_pauses (
+  host TEXT PRIMARY KEY,
+  paused_until INTEGER NOT NULL
+) STRICT;
