@@ -194,10 +194,11 @@ class Tally {
   }
 }
 
-/** Longest reason kept, in characters: replies are not to be repeated at length. */
+/** Longest reason kept, in characters: replies are not to be repeated at length, and on one line. */
 const REASON_MAX_LENGTH = 400
 
 function shorten(text: string): string {
-  const characters = Array.from(text.slice(0, 2 * REASON_MAX_LENGTH))
-  return characters.length > REASON_MAX_LENGTH ? `${characters.slice(0, REASON_MAX_LENGTH).join('')}…` : text
+  const line = text.slice(0, 2 * REASON_MAX_LENGTH).replaceAll(/\s+/g, ' ')
+  const characters = Array.from(line)
+  return characters.length > REASON_MAX_LENGTH ? `${characters.slice(0, REASON_MAX_LENGTH).join('')}…` : line
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { ItemDetails } from '../../domain/feed/item-details.ts'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { LiveSource, LiveSourceName, SourceBatch, SourceFailure } from '../../domain/feed/live-source.ts'
@@ -7,7 +7,7 @@ import { isHttpUrl } from '../../domain/http-url.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { cleanLine } from './clean-line.ts'
-import { AnswerProblem } from './source-client.ts'
+import { describeIssues } from './shapes.ts'
 import type { RequestCounts, SourceClient, SourceRequest } from './source-client.ts'
 
 /** Time one source may take in all. */
@@ -32,9 +32,6 @@ export interface SourceRow {
   tags: readonly string[]
   description: string | null
 }
-
-/** A list as a source answers it: its rows are looked at one by one, so that a wrong one costs only itself. */
-export const listOfRows = z.array(z.unknown()).min(1)
 
 /** Where an adapter asks its questions and puts down what it finds. */
 export class Desk {
@@ -172,21 +169,6 @@ function failureOf({ detail, code, retryAt }: SourceUnavailable): SourceFailure 
 
 function emptyBatch(): SourceBatch {
   return { signals: [], details: [], badRows: [], failures: [], requests: 0, notModified: 0 }
-}
-
-/** What is wrong with a row, in one line. */
-export function describeIssues(error: z.ZodError): string {
-  return error.issues.map(({ path, message }) => `${path.join('.') || 'row'}: ${message}`).join('; ')
-}
-
-/** A reader for {@link SourceRequest} from a zod shape. */
-export function shapeReader<T>(shape: z.ZodType<T>): (answer: unknown) => T {
-  return (answer) => {
-    const parsed = shape.safeParse(answer)
-    if (parsed.success) return parsed.data
-    const why = describeIssues(parsed.error).slice(0, 300)
-    throw new AnswerProblem(`its answer has another shape than expected (${why})`)
-  }
 }
 
 /**

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { addDays, parseInstant } from '../../domain/time.ts'
-import { listOfRows, liveSource, shapeReader } from './desk.ts'
+import { addDays } from '../../domain/time.ts'
+import { liveSource } from './desk.ts'
 import type { Desk, SourceRow } from './desk.ts'
+import { instant, listOfRows, shapeReader } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Repositories created in the last week, and those of the last month that go on growing. */
@@ -21,7 +22,7 @@ const repository = z.object({
   html_url: z.string().nullish(),
   description: z.string().nullish(),
   stargazers_count: z.int().nullish(),
-  created_at: z.string().nullish(),
+  created_at: instant.nullish(),
   owner: z.object({ login: z.string() }).nullish().catch(null),
   topics: z.array(z.string()).nullish().catch(null),
 })
@@ -76,7 +77,7 @@ function rowOf(found: Repository): SourceRow | null {
     url: found.html_url ?? null,
     points: found.stargazers_count ?? null,
     comments: null,
-    publishedAt: found.created_at ? parseInstant(found.created_at) : null,
+    publishedAt: found.created_at ?? null,
     channel: 'search',
     author: found.owner?.login ?? null,
     tags: found.topics ?? [],

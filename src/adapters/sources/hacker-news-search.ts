@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { addDays, DAY_MS, formatInstant, parseInstant, startOfDay } from '../../domain/time.ts'
+import { addDays, DAY_MS, formatInstant, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { shapeReader } from './desk.ts'
 import type { Desk, SourceRow } from './desk.ts'
+import { instant, shapeReader, unixSeconds } from './shapes.ts'
 
 /**
  * Half days, because the search gives at most a thousand stories for a question and the busiest half day has fewer.
@@ -26,8 +26,8 @@ const hit = z.object({
   author: z.string().nullish(),
   points: z.int().nullish(),
   num_comments: z.int().nullish(),
-  created_at: z.string().nullish(),
-  created_at_i: z.int().min(0).max(4_102_444_800).nullish(),
+  created_at: instant.nullish(),
+  created_at_i: unixSeconds.nullish(),
 })
 type Hit = z.infer<typeof hit>
 
@@ -65,22 +65,18 @@ async function putWindow(desk: Desk, base: string, start: Instant): Promise<void
 
 function rowOf(story: Hit): SourceRow {
   const { objectID, title, url, author, points, num_comments: comments } = story
+  const { created_at: createdAt, created_at_i: seconds } = story
   return {
     sourceId: objectID,
     title,
     url: url ?? null,
     points: points ?? null,
     comments: comments ?? null,
-    publishedAt: createdAt(story),
+    // Its text comes with milliseconds or without.
+    publishedAt: createdAt ?? (seconds ? Math.floor(seconds) * 1000 : null),
     channel: 'algolia-search-by-date',
     author: author ?? null,
     tags: [],
     description: null,
   }
-}
-
-/** Replies have the time twice; its text comes with and without milliseconds. */
-function createdAt({ created_at: text, created_at_i: seconds }: Hit): Instant | null {
-  if (seconds !== null && seconds !== undefined) return seconds * 1000
-  return text ? parseInstant(text) : null
 }

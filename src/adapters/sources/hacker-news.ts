@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { describeIssues, liveSource, shapeReader } from './desk.ts'
+import { liveSource } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { putRecentStories } from './hacker-news-search.ts'
+import { describeIssues, listOfRows, shapeReader, unixSeconds } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** The lists that are read, and how far. */
@@ -25,7 +26,6 @@ const ITEMS_AT_ONCE = 40
 const FAILED_ITEMS_MAX = 5
 
 const itemId = z.int().positive()
-const idList = z.array(z.unknown()).min(1)
 
 const item = z.object({
   id: z.int(),
@@ -37,7 +37,7 @@ const item = z.object({
   by: z.string().nullish(),
   score: z.int().nullish(),
   descendants: z.int().nullish(),
-  time: z.int().min(0).max(4_102_444_800).nullish(),
+  time: unixSeconds.nullish(),
 })
 
 /** Jobs are advertisements and have no discussion; comments and poll options are parts of items. */
@@ -59,7 +59,7 @@ async function listedIds(desk: Desk, base: string): Promise<number[]> {
     LISTS.map(({ name, first }) =>
       desk.attempt(async () => {
         const url = `${base}/${name}.json`
-        const list = await desk.ask({ url, conditional: true, read: shapeReader(idList) })
+        const list = await desk.ask({ url, conditional: true, read: shapeReader(listOfRows) })
         const ids = list.slice(0, first).flatMap((value) => {
           const id = itemId.safeParse(value)
           if (!id.success) desk.bad(null, `${url}: an id that is no positive integer`)
@@ -133,7 +133,7 @@ async function putItem(desk: Desk, base: string, id: number): Promise<void> {
     url: answer.url ?? null,
     points: answer.score ?? null,
     comments: answer.descendants ?? null,
-    publishedAt: answer.time ? answer.time * 1000 : null,
+    publishedAt: answer.time ? Math.floor(answer.time) * 1000 : null,
     channel: 'firebase-item',
     author: answer.by ?? null,
     tags: [],

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { parseInstant } from '../../domain/time.ts'
-import { listOfRows, liveSource, shapeReader } from './desk.ts'
+import { liveSource } from './desk.ts'
 import type { SourceRow } from './desk.ts'
+import { instant, listOfRows, shapeReader } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 const MODELS_MAX = 100
@@ -14,7 +14,7 @@ const model = z.object({
   private: z.boolean().nullish(),
   author: z.string().nullish(),
   likes: z.int().nullish(),
-  createdAt: z.string().nullish(),
+  createdAt: instant.nullish(),
   pipeline_tag: z.string().nullish(),
   tags: z.array(z.string()).nullish().catch(null),
 })
@@ -51,7 +51,7 @@ function rowOf(found: Model): SourceRow | null {
     url: `https://huggingface.co/${found.id.split('/').map(encodeURIComponent).join('/')}`,
     points: found.likes ?? null,
     comments: null,
-    publishedAt: found.createdAt ? parseInstant(found.createdAt) : null,
+    publishedAt: found.createdAt ?? null,
     channel: 'models',
     author: found.author ?? (name === undefined ? null : (owner ?? null)),
     tags: found.tags ?? [],

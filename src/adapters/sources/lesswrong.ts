@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { addDays, parseInstant } from '../../domain/time.ts'
-import { listOfRows, liveSource } from './desk.ts'
+import { addDays } from '../../domain/time.ts'
+import { liveSource } from './desk.ts'
 import type { SourceRow } from './desk.ts'
 import { AnswerProblem } from './source-client.ts'
+import { instant, listOfRows } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Posts of this many days are read, so that late votes are seen. */
@@ -32,7 +33,7 @@ const post = z.object({
   _id: z.string(),
   title: z.string(),
   url: z.string().nullish(),
-  postedAt: z.string().nullish(),
+  postedAt: instant.nullish(),
   baseScore: z.int().nullish(),
   commentCount: z.int().nullish(),
   user: z.object({ username: z.string().nullish(), displayName: z.string().nullish() }).nullish().catch(null),
@@ -68,7 +69,7 @@ function rowOf({ _id, title, url, postedAt, baseScore, commentCount, user }: Pos
     url: url ?? null,
     points: baseScore ?? null,
     comments: commentCount ?? null,
-    publishedAt: postedAt ? parseInstant(postedAt) : null,
+    publishedAt: postedAt ?? null,
     channel: 'graphql-posts',
     author: user?.displayName ?? user?.username ?? null,
     tags: [],

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { parseInstant } from '../../domain/time.ts'
-import { listOfRows, liveSource, shapeReader } from './desk.ts'
+import { liveSource } from './desk.ts'
 import type { SourceRow } from './desk.ts'
 import { lobstersStory } from './lobsters-story.ts'
+import { instant, listOfRows, shapeReader } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 const listedStory = lobstersStory.extend({
-  created_at: z.string().nullish(),
+  created_at: instant.nullish(),
   url: z.string().nullish(),
   score: z.int().nullish(),
   comment_count: z.int().nullish(),
@@ -44,7 +44,7 @@ function rowOf(story: ListedStory, channel: string): SourceRow {
     url: story.url ?? null,
     points: story.score ?? null,
     comments: story.comment_count ?? null,
-    publishedAt: story.created_at ? parseInstant(story.created_at) : null,
+    publishedAt: story.created_at ?? null,
     channel,
     author: typeof submitter === 'string' ? submitter : (submitter?.username ?? null),
     tags: story.tags ?? [],

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { listOfRows, liveSource, shapeReader } from './desk.ts'
+import { liveSource } from './desk.ts'
 import type { SourceRow } from './desk.ts'
+import { listOfRows, shapeReader, unixSeconds } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 const SUBREDDITS = ['MachineLearning', 'LocalLLaMA', 'StableDiffusion']
@@ -29,7 +30,7 @@ const child = z.object({
     subreddit: z.string().nullish(),
     score: z.int().nullish(),
     num_comments: z.int().nullish(),
-    created_utc: z.number().min(0).max(4_102_444_800).nullish(),
+    created_utc: unixSeconds.nullish(),
     link_flair_text: z.string().nullish(),
     over_18: z.boolean().nullish(),
     stickied: z.boolean().nullish(),

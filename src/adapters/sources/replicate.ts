@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { parseInstant } from '../../domain/time.ts'
-import { listOfRows, liveSource, shapeReader } from './desk.ts'
+import { liveSource } from './desk.ts'
 import type { SourceRow } from './desk.ts'
+import { instant, listOfRows, shapeReader } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Pages of 25 models, newest version first. */
@@ -20,7 +20,7 @@ const model = z.object({
   visibility: z.string().nullish(),
   description: z.string().nullish(),
   run_count: z.int().nullish(),
-  latest_version: z.object({ created_at: z.string() }).nullish().catch(null),
+  latest_version: z.object({ created_at: instant.nullish() }).nullish(),
 })
 type Model = z.infer<typeof model>
 
@@ -55,14 +55,13 @@ function cursorOf(next: string | null | undefined): string | null {
 function rowOf(found: Model): SourceRow | null {
   if (found.visibility === 'private') return null
   const id = `${found.owner}/${found.name}`
-  const createdAt = found.latest_version?.created_at
   return {
     sourceId: id,
     title: id,
     url: found.url ?? null,
     points: found.run_count ?? null,
     comments: null,
-    publishedAt: createdAt === undefined ? null : parseInstant(createdAt),
+    publishedAt: found.latest_version?.created_at ?? null,
     channel: 'models',
     author: found.owner,
     tags: [],

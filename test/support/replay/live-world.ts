@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import { liveSources } from '../../../src/adapters/sources/live-sources.ts'
 import type { SourceTokens } from '../../../src/adapters/sources/live-sources.ts'
 import type { LiveSource, LiveSourceName, SourceBatch } from '../../../src/domain/feed/live-source.ts'
-import type { SourceMemory } from '../../../src/domain/ports.ts'
+import type { Clock, SourceMemory } from '../../../src/domain/ports.ts'
 import type { Day, Instant } from '../../../src/domain/time.ts'
 import { sourceClient } from '../source-client.ts'
 import { startReplay } from './replay-server.ts'
@@ -31,10 +31,10 @@ export async function replay(): Promise<Replay> {
 /** Every live source, reading the replayed ones by a client of its own. */
 export function sourcesOf(
   { urls }: Replay,
-  changes: { memory?: SourceMemory; tokens?: Partial<SourceTokens>; answerMs?: number } = {},
+  changes: { memory?: SourceMemory; tokens?: Partial<SourceTokens>; answerMs?: number; clock?: Clock } = {},
 ): LiveSource[] {
-  const { memory = null, answerMs = 10_000 } = changes
-  const client = sourceClient({ clock: () => NOW, answerMs, memory })
+  const { memory = null, answerMs = 10_000, clock = () => NOW } = changes
+  const client = sourceClient({ clock, answerMs, memory })
   const apis = {
     hackerNews: urls.hn,
     hackerNewsSearch: urls['hn-search'],

@@ -117,7 +117,7 @@ function searchReply(url: URL): unknown {
     title: `Found ${objectID}`,
     author: 'finder',
     // Replies of different years: with milliseconds or without, with null or without the key.
-    created_at: index === 1 ? '2026-11-21T00:00:05.000Z' : '2026-11-21T00:00:05Z',
+    created_at: new Date((start + 5) * 1000).toISOString().replace('.000Z', index === 1 ? '.000Z' : 'Z'),
     created_at_i: start + 5,
     points: 12 + index,
     num_comments: index,
