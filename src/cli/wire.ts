@@ -162,18 +162,23 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** Questions open at one source at a time. */
 const SOURCE_AT_ONCE = 4
 
-/** How long a collection waits for one source that asks for it; what asks for longer is reported. */
-const COLLECT_WAIT_MS = 120_000
+/** How long a source may take for an answer, and be waited for in all when it asks to be left alone. */
+interface Patience {
+  answerMs: number
+  longestWaitMs: number
+}
 
-/** A publication has attempts of its own: it waits for no source that wants to be left alone for longer. */
-const PUBLISH_WAIT_MS = 10_000
+const COLLECT_PATIENCE: Patience = { answerMs: 20_000, longestWaitMs: 120_000 }
+
+/** A publication asks for single items, and has attempts of its own. */
+const PUBLISH_PATIENCE: Patience = { answerMs: 10_000, longestWaitMs: 10_000 }
 
 /** How sources are asked, whoever asks them. */
 function sourceClient(
   config: Config,
   version: string,
   memory: SourceMemory | null,
-  longestWaitMs: number,
+  { answerMs, longestWaitMs }: Patience,
 ): SourceClient {
   // A header is plain ASCII.
   const url = config.baseUrl.replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)
@@ -183,6 +188,7 @@ function sourceClient(
     sleep: pause,
     memory,
     limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
+    answerMs,
   })
 }
 
@@ -192,7 +198,7 @@ export function openLiveSources(
   config: Config,
   version: string,
 ): { sources: LiveSource[]; close: () => Promise<void> } {
-  const client = sourceClient(config, version, memory, COLLECT_WAIT_MS)
+  const client = sourceClient(config, version, memory, COLLECT_PATIENCE)
   const urls = {
     hackerNews: config.hackerNewsUrl,
     hackerNewsSearch: config.hackerNewsSearchUrl,
@@ -214,7 +220,7 @@ export function publishPorts(
   clock: Clock,
   onProgress: (message: string) => void,
 ): { ports: PublishPorts; close: () => Promise<void> } {
-  const client = sourceClient(config, version, null, PUBLISH_WAIT_MS)
+  const client = sourceClient(config, version, null, PUBLISH_PATIENCE)
   const urls = { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl }
   return {
     ports: {

@@ -14,6 +14,7 @@ export function sourceClient(changes: Partial<SourceClientOptions> = {}): Source
     sleep: () => Promise.reject(new Error('nobody may wait here')),
     memory: null,
     limits: { atOnce: 4, longestWaitMs: 0 },
+    answerMs: 10_000,
     ...changes,
   })
   onTestFinished(() => client.close())

@@ -9,9 +9,6 @@ import type { Answer } from './json-request.ts'
 import { readJson } from './read-json.ts'
 import { isUsedUp, retryAt } from './retry-after.ts'
 
-/** Time for a whole answer, connection included. */
-const ANSWER_MS = 20_000
-
 /** No item is near this size; a list says how large it may be. */
 const ITEM_MAX_BYTES = 1024 * 1024
 
@@ -64,7 +61,8 @@ export interface SourceClientOptions {
   /** What is known from earlier runs; null when nothing is to be remembered. */
   memory: SourceMemory | null
   limits: HostLimits
-  answerMs?: number
+  /** Time for a whole answer, connection included. */
+  answerMs: number
 }
 
 /** Asks sources, politely: the one way to any of them. */
@@ -83,7 +81,7 @@ export interface SourceClient {
 
 /** Opens no connection before the first question; whoever opens a client closes it. */
 export function openSourceClient(options: SourceClientOptions): SourceClient {
-  const { answerMs = ANSWER_MS, clock, sleep, limits, memory } = options
+  const { answerMs, clock, sleep, limits, memory } = options
   // Each question has a timer of its own, for all of its answer; the agent's would only tell the same in other words.
   const agent = new Agent({
     connect: { timeout: 2 * answerMs },
@@ -92,7 +90,7 @@ export function openSourceClient(options: SourceClientOptions): SourceClient {
     connections: limits.atOnce,
   })
   const gates = new HostGates(limits, clock, sleep, async (host) => (await memory?.pausedUntil(host)) ?? null)
-  const asking = { ...options, answerMs, agent, gates }
+  const asking = { ...options, agent, gates }
   return {
     clock,
     ask: (request, signal, counts = { requests: 0, notModified: 0 }) => ask(asking, request, signal, counts),
@@ -100,7 +98,7 @@ export function openSourceClient(options: SourceClientOptions): SourceClient {
   }
 }
 
-type Asking = SourceClientOptions & { answerMs: number; agent: Agent; gates: HostGates }
+type Asking = SourceClientOptions & { agent: Agent; gates: HostGates }
 
 async function ask<T>(
   asking: Asking,
