@@ -21,9 +21,24 @@ export interface Config {
   storeNamed: boolean
   host: string
   port: number
+  /** Where this installation is reached from outside, without a trailing slash. */
+  baseUrl: string
   hackerNewsUrl: string
+  hackerNewsSearchUrl: string
   lobstersUrl: string
   lessWrongUrl: string
+  gitHubUrl: string
+  huggingFaceUrl: string
+  replicateUrl: string
+  redditUrl: string
+  /** What the sources know their reader by; null where nothing is set. */
+  sourceTokens: {
+    gitHub: string | null
+    huggingFace: string | null
+    replicate: string | null
+    redditClientId: string | null
+    redditClientSecret: string | null
+  }
   logLevel: LogLevel
   drainMs: number
 }
@@ -68,6 +83,9 @@ const wholeNumber = (what: string, least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `must be ${what}`)
 
+/** What goes into a header as it is. */
+const token = z.string().regex(/^[\x21-\x7e]+$/, 'must be plain characters without spaces')
+
 /** One schema for every variable (docs/configuration.md): its name, rule and default. */
 const environment = z.object({
   DASH_DATA_DIR: z.string().optional(),
@@ -80,9 +98,20 @@ const environment = z.object({
   AWS_SECRET_ACCESS_KEY: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber('a port from 0 to 65535', 0, 65_535).default(3000),
+  DASH_BASE_URL: httpUrl.optional(),
   DASH_HN_URL: httpUrl.default('https://hacker-news.firebaseio.com/v0'),
+  DASH_HN_SEARCH_URL: httpUrl.default('https://hn.algolia.com/api/v1'),
   DASH_LOBSTERS_URL: httpUrl.default('https://lobste.rs'),
   DASH_LESSWRONG_URL: httpUrl.default('https://www.lesswrong.com/graphql'),
+  DASH_GITHUB_URL: httpUrl.default('https://api.github.com'),
+  DASH_HUGGINGFACE_URL: httpUrl.default('https://huggingface.co/api'),
+  DASH_REPLICATE_URL: httpUrl.default('https://api.replicate.com/v1'),
+  DASH_REDDIT_URL: httpUrl.default('https://www.reddit.com'),
+  GITHUB_TOKEN: token.optional(),
+  HF_TOKEN: token.optional(),
+  REPLICATE_API_TOKEN: token.optional(),
+  REDDIT_CLIENT_ID: token.optional(),
+  REDDIT_CLIENT_SECRET: token.optional(),
   DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),
 })
@@ -91,7 +120,14 @@ const DEFAULT_DATA_DIR = './dash-data'
 
 /** Secrets, each of which may also stand in a file that `<NAME>_FILE` names. */
 const SECRETS_OF_S3 = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const
-const SECRETS = ['DASH_DATABASE_AUTH_TOKEN', ...SECRETS_OF_S3] as const
+const SECRETS_OF_SOURCES = [
+  'GITHUB_TOKEN',
+  'HF_TOKEN',
+  'REPLICATE_API_TOKEN',
+  'REDDIT_CLIENT_ID',
+  'REDDIT_CLIENT_SECRET',
+] as const
+const SECRETS: readonly string[] = ['DASH_DATABASE_AUTH_TOKEN', ...SECRETS_OF_S3, ...SECRETS_OF_SOURCES]
 
 /**
  * Reads flags, environment and env file into one configuration.
@@ -183,7 +219,8 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = issue.path.join('.')
-      problems.push(`${name}=${JSON.stringify(values[name])} ${issue.message}`)
+      const shown = SECRETS.includes(name) ? '(not shown)' : JSON.stringify(values[name])
+      problems.push(`${name}=${shown} ${issue.message}`)
     }
   }
   const missing = SECRETS_OF_S3.filter((name) => values[name] === undefined)
@@ -215,12 +252,29 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
     storeNamed: settings.DASH_STORE_URL !== undefined,
     host: settings.HOST,
     port: settings.PORT,
+    baseUrl: settings.DASH_BASE_URL ?? listeningUrl(settings.HOST, settings.PORT),
     hackerNewsUrl: settings.DASH_HN_URL,
+    hackerNewsSearchUrl: settings.DASH_HN_SEARCH_URL,
     lobstersUrl: settings.DASH_LOBSTERS_URL,
     lessWrongUrl: settings.DASH_LESSWRONG_URL,
+    gitHubUrl: settings.DASH_GITHUB_URL,
+    huggingFaceUrl: settings.DASH_HUGGINGFACE_URL,
+    replicateUrl: settings.DASH_REPLICATE_URL,
+    redditUrl: settings.DASH_REDDIT_URL,
+    sourceTokens: {
+      gitHub: settings.GITHUB_TOKEN ?? null,
+      huggingFace: settings.HF_TOKEN ?? null,
+      replicate: settings.REPLICATE_API_TOKEN ?? null,
+      redditClientId: settings.REDDIT_CLIENT_ID ?? null,
+      redditClientSecret: settings.REDDIT_CLIENT_SECRET ?? null,
+    },
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
   }
+}
+
+function listeningUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function storeOf(settings: z.infer<typeof environment>, dataDir: string, cwd: string): StoreLocation {

@@ -15,7 +15,8 @@ import type { RunningServer } from '../server/listen.ts'
 import type { Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
-import { openInput, openStores, publishPorts } from './wire.ts'
+import { publishPorts } from './wire-sources.ts'
+import { openInput, openStores } from './wire.ts'
 
 const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
 
@@ -41,7 +42,7 @@ export interface Demo {
  * Fills a throw-away folder with the bundled sample, shifted by whole days so that it ends yesterday, and publishes
  * the last thirty days by the real job at the times it would have run.
  */
-export async function openDemo({ config, terminal, signal }: CommandContext): Promise<Demo> {
+export async function openDemo({ config, terminal, signal, version }: CommandContext): Promise<Demo> {
   const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
   const close = (): Promise<void> => rm(folder, { recursive: true, force: true })
   try {
@@ -49,7 +50,7 @@ export async function openDemo({ config, terminal, signal }: CommandContext): Pr
     try {
       const demo = demoConfig(config, folder, sources.url)
       terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
-      await fill(demo, signal, terminal.note)
+      await fill(demo, version, signal, terminal.note)
       return { config: demo, close }
     } finally {
       await sources.close(0)
@@ -89,7 +90,12 @@ async function openDemoSources(signal: AbortSignal): Promise<RunningServer> {
   })
 }
 
-async function fill(config: Config, signal: AbortSignal, note: (message: string) => void): Promise<void> {
+async function fill(
+  config: Config,
+  version: string,
+  signal: AbortSignal,
+  note: (message: string) => void,
+): Promise<void> {
   prepareFolders(config, true)
   const stores = openStores(config, 'batch')
   try {
@@ -108,7 +114,7 @@ async function fill(config: Config, signal: AbortSignal, note: (message: string)
     for (let daysAgo = REPLAYED_DAYS - 1; daysAgo >= 0; daysAgo -= 1) {
       if (daysAgo === GAP_DAYS_AGO) continue
       signal.throwIfAborted()
-      await publishAsOf(addDays(yesterday, -daysAgo), config, stores, signal)
+      await publishAsOf(addDays(yesterday, -daysAgo), config, version, stores, signal)
     }
   } finally {
     await stores.close()
@@ -118,10 +124,11 @@ async function fill(config: Config, signal: AbortSignal, note: (message: string)
 async function publishAsOf(
   asOfDay: Day,
   config: Config,
+  version: string,
   stores: ReturnType<typeof openStores>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { ports, close } = await publishPorts(stores, config, clockOfRun(asOfDay), () => undefined)
+  const { ports, close } = publishPorts(stores, config, version, clockOfRun(asOfDay), () => undefined)
   try {
     const { report } = await publishYear(ports, { once: true, dryRun: false, retryDelayMs: 0, signal })
     signal.throwIfAborted()

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
+import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
+import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readConfig, readTargetConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
@@ -77,7 +79,7 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .addHelpText(
       'before',
-      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash publish-year --json\n',
+      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash collect\n  dash publish-year --json\n',
     )
   shared(
     program
@@ -129,6 +131,19 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       (await import('./commands/import-archive.ts')).importArchiveCommand(context, dir),
     ),
   )
+  shared(
+    program
+      .command('collect')
+      .description('collect the items of today from the live sources')
+      .addOption(
+        new Option('--source <name...>', 'sources to collect from (default: all)').choices(LIVE_SOURCES),
+      ),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & { source?: LiveSourceName[] }>()
+    return within(flags, async (context) =>
+      (await import('./commands/collect.ts')).collectCommand(context, flags.source ?? []),
+    )
+  })
   shared(
     program
       .command('publish-year')

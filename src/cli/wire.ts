@@ -1,9 +1,9 @@
 import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
+import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
@@ -18,11 +18,11 @@ import type {
   FeedStore,
   Ledger,
   LineSource,
+  SourceMemory,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
 import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
-import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
 
@@ -30,6 +30,7 @@ import { isDeadProcess, thisProcess } from './process-identity.ts'
 export interface Stores {
   ledger: Ledger
   feed: FeedStore
+  memory: SourceMemory
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -60,6 +61,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
+    memory: libsqlSourceMemory(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {
@@ -140,42 +142,6 @@ export async function openInputs(
 function isPipe(file: string): boolean {
   const stat = statSync(file, { throwIfNoEntry: false })
   return stat !== undefined && (stat.isFIFO() || stat.isSocket() || stat.isCharacterDevice())
-}
-
-/** Rejects with the signal's own reason, by which a run knows that it was told to stop. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
-    signal.throwIfAborted()
-    throw error
-  })
-}
-
-/**
- * What publishing needs besides the stores; `close` ends the connections to the sources. They are loaded only here: a
- * command that asks no source need not wait for its client.
- */
-export async function publishPorts(
-  stores: Stores,
-  config: Config,
-  clock: Clock,
-  onProgress: (message: string) => void,
-): Promise<{ ports: PublishPorts; close: () => Promise<void> }> {
-  const { openSourceAgent } = await import('../adapters/sources/json-request.ts')
-  const { sourceTitles } = await import('../adapters/sources/titles.ts')
-  const agent = openSourceAgent()
-  const urls = { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl }
-  return {
-    ports: {
-      ...stores,
-      titles: sourceTitles(agent, urls),
-      clock,
-      sleep: pause,
-      holder: thisProcess(),
-      isDead: isDeadProcess,
-      onProgress,
-    },
-    close: () => agent.destroy(),
-  }
 }
 
 /** What founding an archive needs besides the command's own ways to watch and to stop it. */

@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dash, startDash, temporaryFolder } from '../support/dash.ts'
 
-const COMMANDS = [['serve'], ['import', 'signals', 'x'], ['import', 'archive', 'x'], ['publish-year']]
+const COMMANDS = [
+  ['serve'],
+  ['import', 'signals', 'x'],
+  ['import', 'archive', 'x'],
+  ['publish-year'],
+  ['collect'],
+]
 
 describe('a command line', () => {
   test('asking for help or the version is answered on stdout with exit 0', async () => {
@@ -33,6 +39,8 @@ describe('a command line', () => {
     [['import', 'signals', 'x', '--on-error', 'maybe'], 'Allowed choices are abort, skip'],
     [['publish-year', '--retry-delay', 'soon'], '--retry-delay "soon"'],
     [['serve', 'extra'], 'too many arguments'],
+    [['collect', '--source', 'digg'], 'Allowed choices are hn, lobsters'],
+    [['collect', '--source'], 'argument missing'],
     [[], 'Usage: dash'],
   ])('%j that is wrong ends with 64 and says what', async (args, message) => {
     const { code, stdout, stderr } = await dash(args)

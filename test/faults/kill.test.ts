@@ -112,12 +112,13 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
 /** `dash publish-year --once --json` at another time: `process.argv` holds the data folder and how long ago. */
 const PUBLISH_AT = `
   import { readConfig } from '${builtModule('cli/config.js')}'
-  import { openStores, publishPorts } from '${builtModule('cli/wire.js')}'
+  import { openStores } from '${builtModule('cli/wire.js')}'
+  import { publishPorts } from '${builtModule('cli/wire-sources.js')}'
   import { publishYear } from '${builtModule('jobs/publish-year.js')}'
   const [, dataDir, ago] = process.argv
   const config = readConfig({ dataDir }, {}, '/')
   const stores = openStores(config, 'batch')
-  const { ports } = await publishPorts(stores, config, () => Date.now() - Number(ago), () => undefined)
+  const { ports } = publishPorts(stores, config, '0', () => Date.now() - Number(ago), () => undefined)
   const signal = new AbortController().signal
   const options = { once: true, dryRun: false, retryDelayMs: 0, signal }
   const outcome = await publishYear(ports, options).then(({ report }) => report.outcome, (error) => error.code)

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
+import { sourceMemoryContract } from '../adapters/feed/source-memory-contract.ts'
+import { detailsContract } from '../adapters/feed/details-contract.ts'
 import { importContract } from '../adapters/feed/import-contract.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import type { FeedOpener } from '../adapters/feed/open-feed.ts'
@@ -26,6 +28,12 @@ const feedOnServer: FeedOpener = {
     }),
 }
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [
+  titlesContract,
+  importContract,
+  windowContract,
+  detailsContract,
+  sourceMemoryContract,
+]) {
   contract('a libSQL server', feedOnServer)
 }

@@ -76,3 +76,18 @@ export const articles = sqliteTable('articles', {
   provenance: text('provenance').notNull(),
   fetchedAt: integer('fetched_at').notNull(),
 })
+
+/** Answers of sources with their validators, by URL. */
+export const keptAnswers = sqliteTable('kept_answers', {
+  url: text('url').primaryKey(),
+  etag: text('etag'),
+  lastModified: text('last_modified'),
+  body: text('body').notNull(),
+  keptAt: integer('kept_at').notNull(),
+})
+
+/** Hosts of sources, and until when they asked to be left alone. */
+export const sourcePauses = sqliteTable('source_pauses', {
+  host: text('host').primaryKey(),
+  pausedUntil: integer('paused_until').notNull(),
+})

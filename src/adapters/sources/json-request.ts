@@ -1,102 +1,99 @@
-import { Agent, request } from 'undici'
+import type { IncomingHttpHeaders } from 'node:http'
+import { request } from 'undici'
 import type { Dispatcher } from 'undici'
-import type { TitleRefusal } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 
-/** Names the product to the sources it reads, as their operators ask of readers. */
-const USER_AGENT = 'dash (AI and trends dashboard; reads public items)'
+/** What of an answer that is no success is read, so that its connection can be used again. */
+const OTHER_ANSWER_MAX_BYTES = 64 * 1024
 
-/** Time for a whole answer, connection included. */
-const ANSWER_TIMEOUT_MS = 10_000
-
-/** No item is near this size. */
-const ANSWER_MAX_BYTES = 1024 * 1024
-
-export interface JsonRequest {
+export interface Question {
   url: string
-  /** A JSON body makes it a POST. */
-  body?: unknown
+  headers: Record<string, string>
+  /** Makes it a POST. */
+  body: string | null
+  /** Largest body of a 200. */
+  maxBytes: number
+  /** For the whole answer, however slowly it drips in. */
+  answerMs: number
 }
 
-/** A pool of connections to the sources; whoever opens it closes it. */
-export function openSourceAgent(): Agent {
-  return new Agent({
-    connect: { timeout: ANSWER_TIMEOUT_MS },
-    headersTimeout: ANSWER_TIMEOUT_MS,
-    bodyTimeout: ANSWER_TIMEOUT_MS,
-    connections: 4,
-  })
+export interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  /** Of a 200 alone. */
+  text: string
 }
 
 /**
- * One JSON answer of a source, or `null` for a 404 or 410.
+ * Sends one question once. Redirections are answers like any other: nothing is ever followed, so that no token is
+ * sent where it does not belong.
  *
- * @param timeoutMs for the whole answer, however slowly it drips in
- * @throws Refusal `source_unavailable` for everything else: not reachable, another status, too slow, too large, not JSON
+ * @throws SourceUnavailable when no whole answer comes: not reachable, cut, too slow, too large, not UTF-8
  */
-export async function requestJson(
+export async function exchange(
   dispatcher: Dispatcher,
-  { url, body }: JsonRequest,
+  question: Question,
   signal: AbortSignal,
-  timeoutMs = ANSWER_TIMEOUT_MS,
-): Promise<unknown> {
+): Promise<Answer> {
   signal.throwIfAborted()
   // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
   const limit = new AbortController()
   const stop = (): void => limit.abort()
-  const timer = setTimeout(stop, timeoutMs)
+  const timer = setTimeout(stop, question.answerMs)
   signal.addEventListener('abort', stop, { once: true })
   try {
-    return await ask(dispatcher, { url, body }, limit.signal)
+    return await send(dispatcher, question, limit.signal)
   } catch (error) {
-    if (error instanceof Refusal) throw error
     signal.throwIfAborted()
-    const why = limit.signal.aborted ? `no answer within ${timeoutMs} ms` : describe(error)
-    throw unavailable(url, why, error)
+    if (error instanceof SourceUnavailable) throw error
+    const why = limit.signal.aborted ? `no whole answer within ${question.answerMs} ms` : describe(error)
+    throw new SourceUnavailable(`${question.url}: ${why}`, { cause: error })
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
   }
 }
 
-async function ask(
-  dispatcher: Dispatcher,
-  { url, body }: JsonRequest,
-  signal: AbortSignal,
-): Promise<unknown> {
+async function send(dispatcher: Dispatcher, question: Question, signal: AbortSignal): Promise<Answer> {
+  const { url, body } = question
   const response = await request(url, {
     dispatcher,
     signal,
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      accept: 'application/json',
-      'user-agent': USER_AGENT,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    body: body === undefined ? null : JSON.stringify(body),
+    method: body === null ? 'GET' : 'POST',
+    headers: question.headers,
+    body,
   })
-  if (response.statusCode === 200) return JSON.parse(await readText(response.body, url)) as unknown
-  await response.body.dump({ limit: ANSWER_MAX_BYTES, signal })
-  if (response.statusCode === 404 || response.statusCode === 410) return null
-  throw unavailable(url, `it answered ${response.statusCode}`)
+  const { statusCode: status, headers } = response
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (status === 200 && encoding === 'identity') {
+    return { status, headers, text: await readText(response.body, question) }
+  }
+  // Destroying the body instead would throw where nobody can catch it.
+  await response.body.dump({ limit: OTHER_ANSWER_MAX_BYTES, signal })
+  if (status !== 200) return { status, headers, text: '' }
+  throw new SourceUnavailable(
+    `${url}: it answered in the encoding ${String(encoding)}, which was not asked for`,
+  )
 }
 
-async function readText(body: AsyncIterable<Uint8Array>, url: string): Promise<string> {
+async function readText(body: AsyncIterable<Uint8Array>, { url, maxBytes }: Question): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body) {
     size += chunk.byteLength
-    if (size > ANSWER_MAX_BYTES) throw unavailable(url, `its answer is larger than ${ANSWER_MAX_BYTES} bytes`)
+    if (size > maxBytes) throw new SourceUnavailable(`${url}: its answer is larger than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
-  return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new SourceUnavailable(`${url}: its answer is not UTF-8`, { cause })
+  }
 }
 
-function unavailable(url: string, why: string, cause?: unknown): Refusal<TitleRefusal> {
-  return new Refusal<TitleRefusal>('source_unavailable', `${url}: ${why}`, { cause })
-}
-
+/** The innermost reason: undici wraps what the network said. */
 function describe(error: unknown): string {
-  if (error instanceof SyntaxError) return 'its answer is not JSON'
-  return error instanceof Error ? error.message || error.name : String(error)
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0])
+  return error.cause instanceof Error ? describe(error.cause) : error.message || error.name
 }

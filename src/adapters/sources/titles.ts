@@ -1,12 +1,11 @@
-import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import type { TitleRefusal, TitleSource } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
 import { isNewsSource } from '../../domain/feed/source.ts'
 import type { VerifiedTitle } from '../../domain/year/rank.ts'
-import type { JsonRequest } from './json-request.ts'
-import { requestJson } from './json-request.ts'
+import { lobstersStory } from './lobsters-story.ts'
+import type { SourceClient } from './source-client.ts'
 
 /** Base of each owning source's API, without a trailing slash. */
 export type SourceUrls = Record<NewsSource, string>
@@ -19,7 +18,7 @@ interface Answer {
 
 interface Owner {
   provenance: string
-  ask(base: string, sourceId: string): JsonRequest
+  ask(base: string, sourceId: string): { url: string; body?: unknown }
   /** The item in an answer, or null when the answer says that there is none. */
   read(answer: unknown): Answer | null
 }
@@ -30,8 +29,6 @@ const hackerNewsItem = z.object({
   deleted: z.boolean().optional(),
   dead: z.boolean().optional(),
 })
-
-const lobstersStory = z.object({ short_id: z.string(), title: z.string() })
 
 const lessWrongAnswer = z.object({
   data: z.object({
@@ -73,14 +70,14 @@ const OWNERS: Record<NewsSource, Owner> = {
 }
 
 /** The owning sources' own APIs, asked for one item's title by its own id (docs/ranking.md, rule 7). */
-export function sourceTitles(dispatcher: Dispatcher, urls: SourceUrls): TitleSource {
+export function sourceTitles(client: SourceClient, urls: SourceUrls): TitleSource {
   return {
     async title({ source, sourceId }, signal) {
       if (!isNewsSource(source))
         throw notVouched(source, sourceId, 'no source vouches for titles of this kind')
       const owner = OWNERS[source]
       const question = owner.ask(urls[source], sourceId)
-      const answer = await requestJson(dispatcher, question, signal)
+      const answer = await client.ask<unknown>({ ...question, absent: null, read: (json) => json }, signal)
       return vouch(owner, source, sourceId, answer, question.url)
     },
   }

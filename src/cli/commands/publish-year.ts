@@ -6,18 +6,19 @@ import type { PublishResult } from '../../jobs/publish-year.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
-import { openStores, publishPorts } from '../wire.ts'
+import { publishPorts } from '../wire-sources.ts'
+import { openStores } from '../wire.ts'
 
 /** `dash publish-year` */
 export async function publishYearCommand(
-  { config, terminal, signal }: CommandContext,
+  { config, terminal, signal, version }: CommandContext,
   flags: { retryDelay: string; once: boolean; dryRun: boolean },
 ): Promise<number> {
   const startedAt = Date.now()
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
   prepareFolders(config, false)
   const stores = openStores(config, 'batch')
-  const { ports, close } = await publishPorts(stores, config, Date.now, terminal.note)
+  const { ports, close } = publishPorts(stores, config, version, Date.now, terminal.note)
   try {
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
     if (result.report.outcome === 'failed' || result.cause !== null)

@@ -3,6 +3,7 @@ import type { SourceObservation } from '../year/coverage.ts'
 import type { VerifiedTitle, YearEvent } from '../year/rank.ts'
 import type { YearWindow } from '../year/window.ts'
 import type { ItemDetails } from './item-details.ts'
+import type { KeptAnswer } from './live-source.ts'
 import type { Signal } from './signal.ts'
 
 /** What the feed asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
@@ -29,4 +30,16 @@ export interface FeedStore {
   saveDetails(details: readonly ItemDetails[]): Promise<void>
   saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>
   ping(): Promise<void>
+}
+
+/** What is remembered of sources from one run to the next; whatever is lost of it costs only requests. */
+export interface SourceMemory {
+  /** The answer kept for a URL, or null when there is none that was kept after `since`. */
+  keptAnswer(url: string, since: Instant): Promise<KeptAnswer | null>
+  /** Keeps an answer instead of the one before, and drops every answer kept at or before `since`. */
+  keepAnswer(url: string, answer: KeptAnswer, since: Instant): Promise<void>
+  /** Until when a host asked not to be asked, over or not; null when it never did. */
+  pausedUntil(host: string): Promise<Instant | null>
+  /** Remembers what a host asked for; the later of two times stays. */
+  pauseUntil(host: string, until: Instant): Promise<void>
 }

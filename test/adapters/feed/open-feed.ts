@@ -3,16 +3,18 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
+import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import type { FeedStore } from '../../../src/domain/ports.ts'
+import type { SourceMemory, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 export interface OpenFeed {
   feed: FeedStore
+  memory: SourceMemory
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
@@ -40,7 +42,12 @@ export const feedInMemory: FeedOpener = {
     const store = openDatabase(':memory:')
     onTestFinished(() => store.close())
     const client = await store.use((open) => Promise.resolve(open.client))
-    const same: OpenFeed = { feed: libsqlFeed(store), raw: () => client, another: () => same }
+    const same: OpenFeed = {
+      feed: libsqlFeed(store),
+      memory: libsqlSourceMemory(store),
+      raw: () => client,
+      another: () => same,
+    }
     return same
   },
   factory: () => Promise.resolve(() => Promise.resolve(storeAt(':memory:'))),
@@ -54,9 +61,9 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const { feed, close } = storeAt(url)
+  const { feed, memory, close } = storeAt(url)
   onTestFinished(close)
-  return { feed, raw: () => rawClient(url), another: () => connectFeed(url) }
+  return { feed, memory, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
 async function fileFactory(): Promise<FeedFactory> {
@@ -73,9 +80,9 @@ async function fileFactory(): Promise<FeedFactory> {
   }
 }
 
-export function storeAt(url: string): { feed: FeedStore; close: () => void } {
+export function storeAt(url: string): { feed: FeedStore; memory: SourceMemory; close: () => void } {
   const store = openDatabase(url)
-  return { feed: libsqlFeed(store), close: () => store.close() }
+  return { feed: libsqlFeed(store), memory: libsqlSourceMemory(store), close: () => store.close() }
 }
 
 function openDatabase(url: string): Database {

@@ -33,9 +33,6 @@ function open(path: string, retryMs = 5_000): Database {
   return opened
 }
 
-/** Each numbered file is applied exactly once. */
-const KNOWN_MIGRATIONS = readdirSync(migrationsOf('feed')).filter((name) => name.endsWith('.sql')).length
-
 async function newPath(): Promise<string> {
   return join(await temporaryFolder(), 'feed.db')
 }
@@ -57,6 +54,9 @@ const ids = (store: Database): Promise<string[]> =>
       await orm.select({ id: verifiedTitles.sourceId }).from(verifiedTitles).orderBy(verifiedTitles.sourceId)
     ).map(({ id }) => id),
   )
+
+/** How many migrations the feed has. */
+const MIGRATIONS = readdirSync(migrationsOf('feed')).filter((name) => name.endsWith('.sql')).length
 
 async function migrationsIn(path: string): Promise<number> {
   return (await rawClient(pathToFileURL(path).href).execute('SELECT hash FROM migrations_feed')).rows.length
@@ -169,7 +169,7 @@ describe('migrations of a new database', () => {
     const stores = Array.from({ length: 4 }, () => open(path))
     await Promise.all(stores.map((store, index) => save(store, String(index))))
     for (const store of stores) expect(await ids(store)).toEqual(['0', '1', '2', '3'])
-    expect(await migrationsIn(path)).toBe(KNOWN_MIGRATIONS)
+    expect(await migrationsIn(path)).toBe(MIGRATIONS)
   })
 
   test('are applied once when four processes open it at once', async () => {
@@ -194,7 +194,7 @@ describe('migrations of a new database', () => {
       expect(await opener.line()).toBe('0')
       expect(await opener.ended).toMatchObject({ code: 0, errors: '' })
     }
-    expect(await migrationsIn(path)).toBe(KNOWN_MIGRATIONS)
+    expect(await migrationsIn(path)).toBe(MIGRATIONS)
   })
 
   test('refuse a database with a migration this release does not know', async () => {

@@ -1,8 +1,8 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openSourceAgent } from '../../../src/adapters/sources/json-request.ts'
+import { describe, expect, test, vi } from 'vitest'
 import { sourceTitles } from '../../../src/adapters/sources/titles.ts'
 import type { VerifiedTitle } from '../../../src/domain/year/rank.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
+import { sourceClient } from '../../support/source-client.ts'
 import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../refusals.ts'
 
 /** Asks a source at `url` for the title of one of its items. */
@@ -12,9 +12,8 @@ function ask(
   sourceId: string,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<VerifiedTitle> {
-  const agent = openSourceAgent()
-  onTestFinished(() => agent.destroy())
-  return sourceTitles(agent, { hn: url, lobsters: url, lesswrong: url }).title({ source, sourceId }, signal)
+  const client = sourceClient()
+  return sourceTitles(client, { hn: url, lobsters: url, lesswrong: url }).title({ source, sourceId }, signal)
 }
 
 const hnItem = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import type { LiveSource } from '../../domain/feed/live-source.ts'
+import { liveSource } from './desk.ts'
+import type { SourceRow } from './desk.ts'
+import { instant, listOfRows, shapeReader } from './shapes.ts'
+import type { SourceClient } from './source-client.ts'
+
+/** Pages of 25 models, newest version first. */
+const PAGES = 4
+
+/** Each model comes with the description of its interface. */
+const PAGE_MAX_BYTES = 8 * 1024 * 1024
+
+const page = z.object({ results: listOfRows, next: z.string().nullish() })
+
+const model = z.object({
+  owner: z.string().min(1),
+  name: z.string().min(1),
+  url: z.string().nullish(),
+  visibility: z.string().nullish(),
+  description: z.string().nullish(),
+  run_count: z.int().nullish(),
+  latest_version: z.object({ created_at: instant.nullish() }).nullish(),
+})
+type Model = z.infer<typeof model>
+
+/** Replicate: the public models with the newest versions. Needs a token. */
+export function replicate(client: SourceClient, base: string, token: string | null): LiveSource {
+  const lacks = token === null ? ['REPLICATE_API_TOKEN'] : []
+  return liveSource(client, 'hype:replicate', lacks, async function* (desk) {
+    let cursor: string | null = ''
+    for (let number = 1; number <= PAGES && cursor !== null; number += 1) {
+      const url: string = `${base}/models${cursor === '' ? '' : `?cursor=${encodeURIComponent(cursor)}`}`
+      const { results, next } = await desk.ask({
+        url,
+        headers: { authorization: `Bearer ${token ?? ''}` },
+        credential: 'REPLICATE_API_TOKEN',
+        conditional: true,
+        maxBytes: PAGE_MAX_BYTES,
+        read: shapeReader(page),
+      })
+      desk.putRows(url, results, model, rowOf)
+      cursor = cursorOf(next)
+      yield
+    }
+  })
+}
+
+/** Of the address of the next page only its position is used: the token goes to no other place than the base. */
+function cursorOf(next: string | null | undefined): string | null {
+  const query = next?.split('?')[1]
+  return query === undefined ? null : new URLSearchParams(query).get('cursor') || null
+}
+
+function rowOf(found: Model): SourceRow | null {
+  if (found.visibility === 'private') return null
+  const id = `${found.owner}/${found.name}`
+  return {
+    sourceId: id,
+    title: id,
+    url: found.url ?? null,
+    points: found.run_count ?? null,
+    comments: null,
+    publishedAt: found.latest_version?.created_at ?? null,
+    channel: 'models',
+    author: found.owner,
+    tags: [],
+    description: found.description ?? null,
+  }
+}

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { liveSources } from '../adapters/sources/live-sources.ts'
+import { openSourceClient } from '../adapters/sources/source-client.ts'
+import type { SourceClient } from '../adapters/sources/source-client.ts'
+import { sourceTitles } from '../adapters/sources/titles.ts'
+import type { LiveSource } from '../domain/feed/live-source.ts'
+import type { Clock, SourceMemory } from '../domain/ports.ts'
+import type { PublishPorts } from '../jobs/publish-year.ts'
+import type { Config } from './config.ts'
+import { isDeadProcess, thisProcess } from './process-identity.ts'
+import type { Stores } from './wire.ts'
+
+/** What commands that ask the sources get; apart from wire.ts, since the HTTP client takes long to load. */
+
+/** Rejects with the signal's own reason, by which a run knows that it was told to stop. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw error
+  })
+}
+
+/** Questions open at one source at a time. */
+const SOURCE_AT_ONCE = 4
+
+/** How long a source may take for an answer, and be waited for in all when it asks to be left alone. */
+interface Patience {
+  answerMs: number
+  longestWaitMs: number
+}
+
+const COLLECT_PATIENCE: Patience = { answerMs: 20_000, longestWaitMs: 120_000 }
+
+/** A publication asks for single items, and has attempts of its own. */
+const PUBLISH_PATIENCE: Patience = { answerMs: 10_000, longestWaitMs: 10_000 }
+
+/** How sources are asked, whoever asks them. */
+function sourceClient(
+  config: Config,
+  version: string,
+  memory: SourceMemory | null,
+  { answerMs, longestWaitMs }: Patience,
+): SourceClient {
+  // A header is plain ASCII.
+  const url = config.baseUrl.replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)
+  return openSourceClient({
+    userAgent: `dash/${version} (+${url})`,
+    clock: Date.now,
+    sleep: pause,
+    memory,
+    limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
+    answerMs,
+  })
+}
+
+/** The sources a collection reads; `close` ends the connections to them. */
+export function openLiveSources(
+  { memory }: Pick<Stores, 'memory'>,
+  config: Config,
+  version: string,
+): { sources: LiveSource[]; close: () => Promise<void> } {
+  const client = sourceClient(config, version, memory, COLLECT_PATIENCE)
+  const urls = {
+    hackerNews: config.hackerNewsUrl,
+    hackerNewsSearch: config.hackerNewsSearchUrl,
+    lobsters: config.lobstersUrl,
+    lessWrong: config.lessWrongUrl,
+    gitHub: config.gitHubUrl,
+    huggingFace: config.huggingFaceUrl,
+    replicate: config.replicateUrl,
+    reddit: config.redditUrl,
+  }
+  return { sources: liveSources(client, urls, config.sourceTokens), close: client.close }
+}
+
+/** What publishing needs besides the stores; `close` ends the connections to the sources. */
+export function publishPorts(
+  stores: Stores,
+  config: Config,
+  version: string,
+  clock: Clock,
+  onProgress: (message: string) => void,
+): { ports: PublishPorts; close: () => Promise<void> } {
+  const client = sourceClient(config, version, null, PUBLISH_PATIENCE)
+  const urls = { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl }
+  return {
+    ports: {
+      ...stores,
+      titles: sourceTitles(client, urls),
+      clock,
+      sleep: pause,
+      holder: thisProcess(),
+      isDead: isDeadProcess,
+      onProgress,
+    },
+    close: client.close,
+  }
+}

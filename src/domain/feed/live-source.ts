@@ -1,0 +1,78 @@
+import type { TitleRefusal } from '../ports.ts'
+import { Refusal } from '../refusal.ts'
+import { formatInstant } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
+import type { ItemDetails } from './item-details.ts'
+import type { Signal } from './signal.ts'
+
+/** The sources `dash collect` reads, in the order they are reported (docs/collecting.md). */
+export const LIVE_SOURCES = [
+  'hn',
+  'lobsters',
+  'lesswrong',
+  'hype:github',
+  'hype:huggingface',
+  'hype:replicate',
+  'hype:reddit',
+] as const
+export type LiveSourceName = (typeof LIVE_SOURCES)[number]
+
+/** A source could not be read, or not now; `retryAt` is when it asked to be asked again, or null. */
+export class SourceUnavailable extends Refusal<Extract<TitleRefusal, 'source_unavailable'>> {
+  readonly retryAt: Instant | null
+
+  constructor(detail: string, { cause, retryAt = null }: { cause?: unknown; retryAt?: Instant | null } = {}) {
+    const whenToCome = retryAt === null ? '' : `; it asks to come back at ${formatInstant(retryAt)}`
+    super('source_unavailable', `${detail}${whenToCome}`, { cause })
+    this.retryAt = retryAt
+  }
+}
+
+/** A row of a reply that was left out. */
+interface BadRow {
+  /** The source's id of the row, or null when it has none that could be read. */
+  sourceId: string | null
+  reason: string
+}
+
+/** Something that was asked of a source and could not be had; what else it gave is not touched by it. */
+export interface SourceFailure {
+  reason: string
+  retryAt: Instant | null
+}
+
+/** A part of what a source gave. */
+export interface SourceBatch {
+  /** Observations of the run's day, each event once a run. */
+  signals: Signal[]
+  details: ItemDetails[]
+  badRows: BadRow[]
+  failures: SourceFailure[]
+  /** Questions sent for this batch, repetitions included. */
+  requests: number
+  /** Of these, answered with "not modified". */
+  notModified: number
+}
+
+/** One source as a collection reads it. */
+export interface LiveSource {
+  source: LiveSourceName
+  /** Names of the settings it cannot be read without and that are not set; nobody may ask it then. */
+  lacks: readonly string[]
+  /**
+   * What the source shows today, in batches as they are read. What cannot be had is told in the batches; it throws for
+   * the signal and for stores that fail, and for nothing a source does.
+   *
+   * @param day the day every signal is of, whatever the clock says by then
+   */
+  read(day: Day, signal: AbortSignal): AsyncIterable<SourceBatch>
+}
+
+/** An answer of a source, kept so that it need not be sent again while it is unchanged. */
+export interface KeptAnswer {
+  etag: string | null
+  lastModified: string | null
+  /** The body, as text. */
+  body: string
+  keptAt: Instant
+}

@@ -1,0 +1,600 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { LIVE_SOURCES } from '../../../src/domain/feed/live-source.ts'
+import type { LiveSourceName, SourceBatch } from '../../../src/domain/feed/live-source.ts'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
+import { DAY, NOW, readWhole, replay, sourcesOf } from '../../support/replay/live-world.ts'
+import {
+  HN_IDS,
+  TOKENS,
+  hackerNewsItem,
+  lessWrongPost,
+  lobstersStory,
+  model,
+  redditPost,
+  replicateModel,
+  repository,
+} from '../../support/replay/replies.ts'
+import type { Replayed } from '../../support/replay/replies.ts'
+import { USER_AGENT } from '../../support/source-client.ts'
+
+function shape(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../../fixtures/shapes/${name}.json`, import.meta.url), 'utf8'))
+}
+
+/** What a source gives when one of its replies is another. */
+async function readChanged(
+  name: LiveSourceName,
+  server: Replayed,
+  where: RegExp,
+  change: (reply: unknown) => unknown,
+): Promise<SourceBatch> {
+  const world = await replay()
+  world.change(server, where, change)
+  return readWhole(world, name)
+}
+
+function itemOf({ signals, details }: SourceBatch, id: string) {
+  const signal = signals.find(({ sourceId }) => sourceId === id)
+  const known = details.find(({ sourceId }) => sourceId === id)
+  return { signal, author: known?.author, tags: known?.tags, description: known?.description }
+}
+
+const ITEMS: [LiveSourceName, Partial<Signal> & { sourceId: string }, Record<string, unknown>][] = [
+  [
+    'hn',
+    {
+      sourceId: '41000001',
+      title: 'Story 41000001: “quoted” & plain',
+      url: 'https://example.org/story/41000001',
+      points: 211,
+      comments: 1,
+      publishedAt: 1_795_219_200_000,
+      titleProvenance: 'hn:firebase-item',
+    },
+    { author: 'author0', tags: [], description: null },
+  ],
+  [
+    'hn',
+    {
+      sourceId: '41000062',
+      title: 'Found 41000062',
+      url: null,
+      points: 14,
+      comments: 2,
+      publishedAt: Date.UTC(2026, 10, 20, 0, 0, 5),
+      titleProvenance: 'hn:algolia-search-by-date',
+    },
+    { author: 'finder', tags: [], description: null },
+  ],
+  [
+    'lobsters',
+    {
+      sourceId: 'aaaaa1',
+      title: 'Lobsters story aaaaa1',
+      url: null,
+      points: 0,
+      comments: 0,
+      publishedAt: Date.UTC(2026, 10, 21, 3, 15),
+      titleProvenance: 'lobsters:hottest-json',
+    },
+    { author: 'user0', tags: ['programming', 'meta'], description: 'A description of two lines' },
+  ],
+  [
+    'lobsters',
+    {
+      sourceId: 'aaaaa4',
+      url: 'https://example.org/lobsters/aaaaa4',
+      titleProvenance: 'lobsters:newest-json',
+    },
+    { author: 'user3', tags: ['programming', 'meta'], description: null },
+  ],
+  [
+    'lesswrong',
+    {
+      sourceId: 'post0000000000001',
+      title: 'Post 0',
+      url: null,
+      points: -5,
+      comments: 0,
+      publishedAt: Date.UTC(2026, 10, 20, 16, 41, 42, 727),
+      titleProvenance: 'lesswrong:graphql-posts',
+    },
+    { author: 'User 0', tags: [], description: null },
+  ],
+  [
+    'lesswrong',
+    { sourceId: 'post0000000000003', url: 'https://example.org/linked', points: 15 },
+    { author: 'User 2', tags: [], description: null },
+  ],
+  [
+    'hype:github',
+    {
+      sourceId: 'owner/first',
+      title: 'owner/first',
+      url: 'https://github.com/owner/first',
+      points: 100,
+      comments: null,
+      publishedAt: Date.UTC(2026, 10, 18, 10),
+      titleProvenance: 'hype:github:search',
+    },
+    { author: 'owner', tags: ['agents', 'llm'], description: 'Does a thing.' },
+  ],
+  [
+    'hype:huggingface',
+    {
+      sourceId: 'org/model-a',
+      title: 'org/model-a',
+      url: 'https://huggingface.co/org/model-a',
+      points: 50,
+      comments: null,
+      publishedAt: Date.UTC(2026, 10, 15, 9, 12, 25),
+      titleProvenance: 'hype:huggingface:models',
+    },
+    { author: 'org', tags: ['transformers', 'text-generation', 'region:us'], description: 'text-generation' },
+  ],
+  ['hype:huggingface', { sourceId: 'solo', url: 'https://huggingface.co/solo' }, { author: null }],
+  [
+    'hype:replicate',
+    {
+      sourceId: 'maker/three',
+      title: 'maker/three',
+      url: 'https://replicate.com/maker/three',
+      points: 1002,
+      comments: null,
+      publishedAt: Date.UTC(2026, 10, 19, 8, 30, 0, 123),
+      titleProvenance: 'hype:replicate:models',
+    },
+    { author: 'maker', tags: [], description: 'What maker/three makes' },
+  ],
+  [
+    'hype:reddit',
+    {
+      sourceId: '1bbbbb',
+      title: 'A post & its title 1bbbbb',
+      url: 'https://www.reddit.com/r/LocalLLaMA/comments/1bbbbb/a_post/',
+      points: 77,
+      comments: 5,
+      publishedAt: 1_795_000_661_000,
+      titleProvenance: 'hype:reddit:top',
+    },
+    { author: 'somebody', tags: ['LocalLLaMA', 'Discussion'], description: null },
+  ],
+]
+
+describe('an item', () => {
+  test.each(ITEMS)('of %s is observed today with what the source says: %j', async (source, signal, known) => {
+    const whole = await readWhole(await replay(), source)
+    const found = itemOf(whole, signal.sourceId)
+    expect(found.signal).toMatchObject({ source, day: DAY, ...signal })
+    expect(found).toMatchObject(known)
+    expect([whole.badRows, whole.failures]).toEqual([[], []])
+    expect(whole.details.every(({ collectedAt }) => collectedAt === NOW)).toBe(true)
+  })
+})
+
+describe('the questions', () => {
+  test('name the product, and ask nobody twice for the same', async () => {
+    const world = await replay()
+    for (const { source } of sourcesOf(world)) await readWhole(world, source)
+    expect(world.asked.length).toBeGreaterThan(60)
+    for (const { headers } of world.asked) expect(headers['user-agent']).toBe(USER_AGENT)
+    const questions = world.asked.map(({ source, target, body }) => `${source} ${target} ${body}`)
+    expect(questions.filter((each, index) => questions.indexOf(each) !== index)).toEqual([])
+  })
+
+  test('carry each token to its own source alone, and work without those that can be missing', async () => {
+    const world = await replay()
+    for (const { source } of sourcesOf(world)) await readWhole(world, source)
+    const carried = world.asked.flatMap(({ source, headers }) =>
+      headers['authorization'] === undefined ? [] : [`${source} ${headers['authorization'] as string}`],
+    )
+    const basic = Buffer.from('reddit-id:reddit-secret').toString('base64')
+    expect(new Set(carried)).toEqual(
+      new Set([
+        `github Bearer ${TOKENS.GITHUB_TOKEN}`,
+        `huggingface Bearer ${TOKENS.HF_TOKEN}`,
+        `replicate Bearer ${TOKENS.REPLICATE_API_TOKEN}`,
+        `reddit Basic ${basic}`,
+        'reddit Bearer granted-token',
+      ]),
+    )
+    for (const source of ['hype:github', 'hype:huggingface'] as const) {
+      const whole = await readWhole(world, source, { gitHub: null, huggingFace: null })
+      expect([whole.signals.length, whole.failures]).toEqual([3, []])
+    }
+  })
+
+  test('to the search are half days of today and yesterday, as far as they have begun', async () => {
+    const world = await replay()
+    await readWhole(world, 'hn')
+    const windows = world.asked
+      .filter(({ source }) => source === 'hn-search')
+      .map(({ target }) => new URL(target, 'http://x').searchParams.get('numericFilters'))
+    const yesterday = Date.UTC(2026, 10, 20) / 1000
+    expect(windows).toEqual(
+      [0, 1, 2, 3].map(
+        (n) => `created_at_i>=${yesterday + n * 43_200},created_at_i<${yesterday + (n + 1) * 43_200}`,
+      ),
+    )
+  })
+
+  test('to GitHub are for public repositories of the last week and month', async () => {
+    const world = await replay()
+    await readWhole(world, 'hype:github')
+    const queries = world.asked.map(({ target }) => new URL(target, 'http://x').searchParams.get('q'))
+    expect(queries).toEqual(['is:public created:>=2026-11-14', 'is:public created:>=2026-10-22'])
+  })
+
+  test('for further pages of Replicate stay at its base, whatever address the reply names', async () => {
+    const world = await replay()
+    const { signals, failures } = await readWhole(world, 'hype:replicate')
+    expect([signals.length, failures]).toEqual([3, []])
+    expect(world.asked.map(({ target }) => target)).toEqual(['/models', '/models?cursor=second%3D'])
+  })
+
+  test.each([
+    ['REDDIT_CLIENT_ID and REDDIT_CLIENT_SECRET', 'hype:reddit', { redditClientSecret: 'wrong' }],
+    ['REPLICATE_API_TOKEN', 'hype:replicate', { replicate: 'wrong' }],
+    ['GITHUB_TOKEN', 'hype:github', { gitHub: 'wrong' }],
+    ['HF_TOKEN', 'hype:huggingface', { huggingFace: 'wrong' }],
+  ] as const)('with a wrong token name the setting: %s', async (setting, source, tokens) => {
+    const { signals, failures } = await readWhole(await replay(), source, tokens)
+    expect(signals).toEqual([])
+    for (const { reason } of failures) expect(reason).toMatch(new RegExp(`answered 401: check ${setting}$`))
+    expect(failures.length).toBeGreaterThan(0)
+    expect(JSON.stringify(failures)).not.toContain('wrong')
+  })
+})
+
+/** Rows that are no items, in a list of each source: the place the list is in, and what is made of a good row. */
+const LISTS: {
+  source: LiveSourceName
+  server: Replayed
+  where: RegExp
+  good: Record<string, unknown>
+  id: string
+  wrap: (rows: unknown[]) => unknown
+}[] = [
+  {
+    source: 'lobsters',
+    server: 'lobsters',
+    where: /hottest|newest/,
+    good: lobstersStory('aaaaa2'),
+    id: 'short_id',
+    wrap: (rows) => rows,
+  },
+  {
+    source: 'lesswrong',
+    server: 'lesswrong',
+    where: /./,
+    good: lessWrongPost('post0000000000002'),
+    id: '_id',
+    wrap: (results) => ({ data: { posts: { results } } }),
+  },
+  {
+    source: 'hype:github',
+    server: 'github',
+    where: /./,
+    good: repository('owner/second'),
+    id: 'full_name',
+    wrap: (items) => ({ total_count: 9, items }),
+  },
+  {
+    source: 'hype:huggingface',
+    server: 'huggingface',
+    where: /./,
+    good: model('org/model-b'),
+    id: 'id',
+    wrap: (rows) => rows,
+  },
+  {
+    source: 'hype:replicate',
+    server: 'replicate',
+    where: /./,
+    good: replicateModel('maker/two'),
+    id: 'owner',
+    wrap: (results) => ({ next: null, results }),
+  },
+]
+
+describe('a row that is no item', () => {
+  test.each(LISTS)(
+    'of $source costs only itself, and is told',
+    async ({ source, server, where, good, id, wrap }) => {
+      const rows = [null, 'text', [], {}, { ...good, [id]: 5 }, { ...good, [id]: null }, good]
+      const { signals, badRows, failures } = await readChanged(source, server, where, () => wrap(rows))
+      expect([signals.length, failures]).toEqual([1, []])
+      expect(badRows.length % 6).toBe(0)
+      expect(badRows.length).toBeGreaterThan(0)
+      expect(badRows.some(({ reason }) => reason.includes(`${id}: `))).toBe(true)
+    },
+  )
+
+  test.each(LISTS)('makes $source fail when there is no other', async ({ source, server, where, wrap }) => {
+    for (const rows of [[{}], []]) {
+      const { signals, failures } = await readChanged(source, server, where, () => wrap(rows))
+      expect(signals).toEqual([])
+      expect(failures.length).toBeGreaterThan(0)
+    }
+  })
+
+  test('of a listing of Reddit costs only itself, and posts that are not for everybody are left out', async () => {
+    const post = redditPost('1aaaaa', 'MachineLearning')
+    const data = post['data'] as Record<string, unknown>
+    const children = [
+      { kind: 't1', data: { body: 'a comment' } },
+      { kind: 't3', data: { ...data, id: 7 } },
+      { kind: 't3', data: { ...data, id: 'adult', over_18: true } },
+      { kind: 't3', data: { ...data, id: 'pinned', stickied: true } },
+      { kind: 't3', data: { ...data, id: 'away', permalink: 'https://elsewhere.example/' } },
+      post,
+    ]
+    const { signals, badRows } = await readChanged('hype:reddit', 'reddit', /top\.json/, () => ({
+      data: { children },
+    }))
+    expect(signals.map(({ sourceId }) => sourceId)).toEqual(['1aaaaa'])
+    expect(badRows).toHaveLength(9)
+  })
+
+  test.each([
+    ['an empty title', { title: ' \t' }, 'title: is empty'],
+    ['a NUL in the title', { title: 'a\0b' }, 'title: contains a NUL character'],
+    ['half of a surrogate pair', { title: 'a\uD83D' }, 'title: is not well-formed'],
+    ['an id too long for a save key', { short_id: 'x'.repeat(130) }, 'the save key has 139 characters'],
+    ['an empty id', { short_id: '' }, 'sourceId: is empty'],
+    ['half a point', { score: 1.5 }, 'score: '],
+    ['a time that is none', { created_at: 'yesterday' }, 'created_at: must be an ISO-8601 instant'],
+  ])('by the rules of signals is told: %s', async (_what, change, reason) => {
+    const { signals, badRows } = await readChanged('lobsters', 'lobsters', /hottest/, () => [
+      { ...lobstersStory('aaaaa1'), ...change },
+      lobstersStory('aaaaa2'),
+    ])
+    expect(signals.map(({ sourceId }) => sourceId)).toEqual(['aaaaa2', 'aaaaa3', 'aaaaa4'])
+    expect(badRows).toMatchObject([{ reason: expect.stringContaining(reason) as string }])
+  })
+})
+
+describe('an item of Hacker News', () => {
+  test.each([
+    ['is null', null, 0],
+    ['was deleted', { deleted: true, id: HN_IDS[3], time: 1, type: 'story' }, 0],
+    ['is dead', { ...hackerNewsItem(HN_IDS[3] ?? 0), dead: true }, 0],
+    ['is a job', { ...hackerNewsItem(HN_IDS[3] ?? 0), type: 'job' }, 0],
+    ['is a comment', { id: HN_IDS[3], type: 'comment', text: 'x' }, 0],
+    ['answers for another id', hackerNewsItem(HN_IDS[4] ?? 0), 1],
+    ['has no title', { ...hackerNewsItem(HN_IDS[3] ?? 0), title: undefined }, 1],
+    ['has its id as text', { ...hackerNewsItem(HN_IDS[3] ?? 0), id: String(HN_IDS[3]) }, 1],
+    ['is an error', { error: 'Permission denied' }, 1],
+  ])('that %s is left out, and the others are not', async (_what, item, bad) => {
+    const whole = await readChanged('hn', 'hn', new RegExp(`item/${HN_IDS[3]}`), () => item)
+    expect(whole.signals.map(({ sourceId }) => sourceId)).not.toContain(String(HN_IDS[3]))
+    expect([whole.signals.length, whole.badRows.length, whole.failures]).toEqual([61, bad, []])
+  })
+
+  test('that answers for another id is told with both', async () => {
+    const { badRows } = await readChanged('hn', 'hn', /item\/41000004/, () => hackerNewsItem(41_000_005))
+    expect(badRows).toEqual([
+      { sourceId: '41000004', reason: expect.stringMatching(/answered for the item 41000005$/) as string },
+    ])
+  })
+
+  test('whose URL is none a browser would open has none', async () => {
+    const change = () => ({ ...hackerNewsItem(41_000_001), url: 'javascript:alert(1)' })
+    const whole = await readChanged('hn', 'hn', /item\/41000001/, change)
+    expect(itemOf(whole, '41000001').signal?.url).toBeNull()
+  })
+
+  test('that cannot be read costs only itself; after five the others are not asked for', async () => {
+    const some = await replay()
+    some.fault('hn', 'failing', /item\/4100000[12]/)
+    const partly = await readWhole(some, 'hn')
+    expect(partly.signals).toHaveLength(60)
+    expect(partly.failures).toEqual([
+      {
+        reason: expect.stringMatching(/^2 of 60 items could not be read; the first: /) as string,
+        retryAt: null,
+      },
+    ])
+    const none = await replay()
+    none.fault('hn', 'failing', /item/)
+    const { failures, requests } = await readWhole(none, 'hn')
+    expect(failures[0]?.reason).toMatch(/more were not asked for/)
+    // Five lists, four searches, and at most three further items that were on their way.
+    expect(requests).toBeLessThanOrEqual(5 + 4 + 5 + 3)
+  })
+
+  test('is read although a list is missing, which is told', async () => {
+    const world = await replay()
+    world.fault('hn', 'html', /topstories/)
+    const { signals, failures } = await readWhole(world, 'hn')
+    expect(signals.length).toBeGreaterThan(35)
+    expect(failures).toEqual([
+      { reason: expect.stringMatching(/topstories\.json: it answered with a page/) as string, retryAt: null },
+    ])
+  })
+
+  test('comes as it does in recorded replies', async () => {
+    const world = await replay()
+    world.change('hn', /stories\.json/, () => [8863, 121_003])
+    world.change('hn', /item\/8863/, () => shape('hn-firebase-item-story'))
+    world.change('hn', /item\/121003/, () => shape('hn-firebase-item-ask'))
+    world.change('hn-search', /./, () => shape('hn-algolia-search_by_date-story'))
+    const whole = await readWhole(world, 'hn')
+    expect(whole.badRows).toEqual([])
+    expect(whole.signals).toMatchObject([
+      {
+        sourceId: '8863',
+        points: 111,
+        comments: 71,
+        publishedAt: 1_175_714_200_000,
+        url: 'http://www.getdropbox.com/u/2/screencast.html',
+      },
+      { sourceId: '121003', title: 'Ask HN: The Arc Effect', url: null, points: 25, comments: 16 },
+      { sourceId: '7919424', points: 1, publishedAt: Date.UTC(2014, 5, 20, 3, 35, 46) },
+    ])
+  })
+})
+
+test('the lists of Hacker News are read from recorded ids', async () => {
+  const world = await replay()
+  world.change('hn', /stories\.json/, () => shape('hn-firebase-topstories'))
+  world.change('hn', /item/, () => null)
+  await readWhole(world, 'hn')
+  expect(world.asked.some(({ target }) => target === '/item/9129911.json')).toBe(true)
+})
+
+describe('the search of Hacker News', () => {
+  const hit = (changes: Record<string, unknown>) => ({
+    objectID: '5',
+    title: 'Found',
+    points: 30,
+    num_comments: 1,
+    created_at_i: 1_795_219_200,
+    ...changes,
+  })
+
+  test.each([
+    ['without milliseconds', { created_at_i: undefined, created_at: '2026-11-20T01:02:03Z' }],
+    ['with milliseconds', { created_at_i: undefined, created_at: '2026-11-20T01:02:03.000Z' }],
+    ['with the seconds alone', { created_at_i: Date.UTC(2026, 10, 20, 1, 2, 3) / 1000 }],
+    [
+      'with both',
+      { created_at_i: Date.UTC(2026, 10, 20, 1, 2, 3) / 1000, created_at: '2026-11-20T01:02:03Z' },
+    ],
+  ])('gives times %s', async (_form, changes) => {
+    const whole = await readChanged('hn', 'hn-search', /./, () => ({ hits: [hit(changes)] }))
+    expect(itemOf(whole, '5').signal?.publishedAt).toBe(Date.UTC(2026, 10, 20, 1, 2, 3))
+  })
+
+  test('leaves stories of yesterday with few points out, and keeps those of today', async () => {
+    const world = await replay()
+    const today = Date.UTC(2026, 10, 21) / 1000
+    world.change('hn-search', new RegExp(`%3E%3D${today}`), () => ({
+      hits: [hit({ objectID: '6', points: 1 })],
+    }))
+    world.change('hn-search', new RegExp(`%3C${today}`), () => ({
+      hits: [hit({ objectID: '7', points: 9 }), hit({ objectID: '8', points: 10 })],
+    }))
+    const ids = (await readWhole(world, 'hn')).signals.map(({ sourceId }) => sourceId)
+    expect(ids.filter((id) => ['6', '7', '8'].includes(id)).sort()).toEqual(['6', '8'])
+  })
+
+  test('may have nothing for a half day that has just begun, but not for one that is over', async () => {
+    const { failures } = await readChanged('hn', 'hn-search', /./, () => ({ hits: [] }))
+    expect(failures).toHaveLength(3)
+  })
+
+  test('never replaces what an item itself has told', async () => {
+    const whole = await readChanged('hn', 'hn-search', /./, () => ({
+      hits: [hit({ objectID: '41000001', title: 'An older title', points: 1 })],
+    }))
+    expect(whole.signals.filter(({ sourceId }) => sourceId === '41000001')).toMatchObject([
+      { title: 'Story 41000001: “quoted” & plain', titleProvenance: 'hn:firebase-item' },
+    ])
+  })
+})
+
+describe('details of a list that changed their shape', () => {
+  test.each([
+    [{ submitter_user: 'name' }, 'name'],
+    [{ submitter_user: { username: 'name', karma: 3 } }, 'name'],
+    [{ submitter_user: { login: 'name' } }, null],
+    [{ submitter_user: 5 }, null],
+    [{ submitter_user: undefined }, null],
+  ])('cost no story of Lobsters: %j', async (change, author) => {
+    const whole = await readChanged('lobsters', 'lobsters', /hottest/, () => [
+      { ...lobstersStory('aaaaa1'), ...change, tags: { programming: true }, new_key: 1 },
+    ])
+    expect(itemOf(whole, 'aaaaa1')).toMatchObject({ author, tags: [] })
+    expect(whole.badRows).toEqual([])
+  })
+
+  test('come from a recorded story of Lobsters', async () => {
+    const whole = await readChanged('lobsters', 'lobsters', /hottest/, () => [shape('lobsters-story')])
+    const found = itemOf(whole, 'tdfoqh')
+    expect(found).toMatchObject({
+      signal: {
+        title: "Ranking comments by sum of replies' scores",
+        url: null,
+        points: 18,
+        comments: 10,
+        publishedAt: Date.UTC(2022, 6, 22, 17, 6, 59),
+      },
+      author: 'gioele',
+      tags: ['meta'],
+    })
+    expect(Array.from(found.description ?? '')).toHaveLength(500)
+    expect(found.description).toMatch(/^There are often cases .*…$/)
+  })
+
+  test('are one clean line each', async () => {
+    const whole = await readChanged('hype:github', 'github', /./, () => ({
+      items: [
+        {
+          ...repository('owner/first'),
+          description: ' a\u0000b\u001b[31m\r\n\u202Ec\u00AD d\uD83D ',
+          topics: ['x', 'x', ' ', 'y'.repeat(200)],
+          owner: null,
+        },
+      ],
+    }))
+    expect(itemOf(whole, 'owner/first')).toMatchObject({
+      author: null,
+      tags: ['x', `${'y'.repeat(99)}…`],
+      description: 'a b [31m c d\uFFFD',
+    })
+  })
+})
+
+test('a private repository or model a token may see is left out', async () => {
+  const gitHub = await readChanged('hype:github', 'github', /./, () => ({
+    items: [{ ...repository('owner/first'), private: true }, repository('owner/second')],
+  }))
+  const huggingFace = await readChanged('hype:huggingface', 'huggingface', /./, () => [
+    { ...model('org/model-a'), private: true },
+    model('org/model-b'),
+  ])
+  const replicate = await readChanged('hype:replicate', 'replicate', /./, () => ({
+    results: [{ ...replicateModel('maker/one'), visibility: 'private' }, replicateModel('maker/two')],
+  }))
+  for (const { signals, badRows } of [gitHub, huggingFace, replicate]) {
+    expect([signals.length, badRows]).toEqual([1, []])
+  }
+})
+
+test('a search of GitHub that ran out of time keeps what it found and says that it is incomplete', async () => {
+  const { signals, failures } = await readChanged('hype:github', 'github', /./, (reply) => ({
+    ...(reply as object),
+    incomplete_results: true,
+  }))
+  expect([signals.length, failures.length]).toEqual([3, 2])
+  expect(failures[0]?.reason).toMatch(/ran out of time/)
+})
+
+test.each([
+  ['an error', { errors: [{ message: 'Cannot query field "x"' }] }, /the error "Cannot query field/],
+  ['an error and no data', { errors: [{ message: 'internal' }], data: null }, /the error "internal"/],
+  ['no list', { data: { posts: null } }, /no list of posts/],
+  ['something else', [1], /no list of posts/],
+])('LessWrong answering with %s is a failure that says so', async (_what, reply, told) => {
+  const { signals, failures } = await readChanged('lesswrong', 'lesswrong', /./, () => reply)
+  expect([signals, failures.length]).toEqual([[], 1])
+  expect(failures[0]?.reason).toMatch(told)
+})
+
+test('a source that takes more than five minutes in all is asked nothing more', async () => {
+  const world = await replay()
+  let now = NOW
+  const slowly = sourcesOf(world, { clock: () => (now += 60_000) }).find(({ source }) => source === 'hn')
+  const failures: string[] = []
+  for await (const batch of slowly?.read(DAY, new AbortController().signal) ?? []) {
+    failures.push(...batch.failures.map(({ reason }) => reason))
+  }
+  expect(failures.at(-1)).toMatch(/not asked, the source took more than 300000 ms in all$/)
+  expect(world.asked.length).toBeLessThan(10)
+})
+
+test('the sources are those the command knows, in their order', async () => {
+  expect(sourcesOf(await replay()).map(({ source }) => source)).toEqual([...LIVE_SOURCES])
+})

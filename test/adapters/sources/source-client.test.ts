@@ -1,0 +1,437 @@
+import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test, vi } from 'vitest'
+import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
+import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
+import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
+import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from '../../support/source-client.ts'
+import { SOURCE_UNAVAILABLE } from '../refusals.ts'
+
+const MIB = 1024 * 1024
+
+/** Asks for a JSON value of whatever shape; a 404 gives null. */
+function ask(
+  request: Partial<SourceRequest<unknown>> & { url: string },
+  client: SourceClient = sourceClient(),
+  signal: AbortSignal = new AbortController().signal,
+): Promise<unknown> {
+  return client.ask({ absent: null, read: (json: unknown) => json, ...request }, signal)
+}
+
+const html = '<!doctype html><title>Just a moment...</title>'
+
+/** Ways to answer that are no answer, and what is said of each. */
+const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
+  'a server error': [/answered 500$/, (response) => response.writeHead(500).end('{"error":"internal"}')],
+  'a server error of two megabytes': [
+    /answered 502$/,
+    (response) => response.writeHead(502).end('x'.repeat(2 * MIB)),
+  ],
+  'a refusal': [/answered 403$/, (response) => response.writeHead(403).end('{}')],
+  'a redirection': [
+    /answered 302 and points to "\/elsewhere", which is not followed$/,
+    (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
+  ],
+  'no content': [/answered 204$/, (response) => response.writeHead(204).end()],
+  'another success': [/answered 201$/, (response) => response.writeHead(201).end('{}')],
+  '"not modified" that nobody asked for': [/answered 304$/, (response) => response.writeHead(304).end()],
+  'an HTML page': [
+    /a page \(text\/html\) instead of JSON/,
+    (response) => response.writeHead(200, { 'content-type': 'text/html' }).end(html),
+  ],
+  'an HTML page that says it is JSON': [
+    /a page \(application\/json\) instead of JSON/,
+    (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(html),
+  ],
+  nothing: [/is empty$/, (response) => response.writeHead(200).end()],
+  'half a document': [/cut short after 18 characters/, (response) => response.end('{"id":1,"title":"a')],
+  'a document cut after a value': [/cut short after 7 characters/, (response) => response.end('{"id":1')],
+  'two documents': [/\(no content type\) is not JSON/, (response) => response.writeHead(200).end('{}{}')],
+  'bytes that are not UTF-8': [
+    /not UTF-8/,
+    (response) => response.writeHead(200).end(Buffer.from([0x22, 0xc3, 0x28, 0x22])),
+  ],
+  'a compressed body': [
+    /encoding gzip, which was not asked for/,
+    (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}')),
+  ],
+  'a body that ends too early': [
+    /./,
+    (response) => {
+      response.writeHead(200, { 'content-length': 100 })
+      response.write('{"id":1}')
+      response.socket?.end()
+    },
+  ],
+  'a chunked body that is cut': [
+    /./,
+    (response) => {
+      response.writeHead(200)
+      response.write('{"id":1}')
+      response.socket?.resetAndDestroy()
+    },
+  ],
+  'a reset connection': [/./, (response) => response.socket?.resetAndDestroy()],
+  'a closed connection': [/./, (response) => response.socket?.destroy()],
+  'something that is not HTTP': [/./, (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
+  'a body of two megabytes': [
+    /larger than 1048576 bytes$/,
+    (response) => response.writeHead(200).end(JSON.stringify('x'.repeat(2 * MIB))),
+  ],
+  'a body that never ends': [
+    /larger than 1048576 bytes$/,
+    (response) => {
+      response.writeHead(200)
+      const more = (): void => {
+        while (!response.destroyed && response.write('"'.padEnd(64 * 1024, 'x'))) continue
+        if (!response.destroyed) response.once('drain', more)
+      }
+      more()
+    },
+  ],
+}
+
+describe('a question to a source', () => {
+  test.each([
+    ['an object', { id: 8863, title: 'Größe “quoted” 😀 \u2028' }],
+    ['a list', [1, 2, 3]],
+    ['null', null],
+    ['a text', 'x'],
+  ])('is answered by %s', async (_what, document) => {
+    const { url, questions } = await jsonSource(document)
+    expect(await ask({ url: `${url}/item/8863.json` })).toEqual(document)
+    expect(questions).toEqual([
+      expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
+    ])
+    expect(questions[0]?.headers).toMatchObject({
+      accept: 'application/json',
+      'user-agent': USER_AGENT,
+    })
+  })
+
+  test('with a body is sent as JSON', async () => {
+    const { url, questions } = await jsonSource({})
+    await ask({ url, body: { query: 'q', variables: { id: 'ä' } } })
+    expect(questions[0]).toMatchObject({ method: 'POST', body: '{"query":"q","variables":{"id":"ä"}}' })
+    expect(questions[0]?.headers['content-type']).toBe('application/json')
+  })
+
+  test.each([404, 410])('answered with %i finds nothing', async (status) => {
+    const { url } = await localSource((_question, response) => response.writeHead(status).end(html))
+    expect(await ask({ url })).toBeNull()
+  })
+
+  test('takes an answer of nearly a megabyte', async () => {
+    const { url } = await jsonSource('x'.repeat(MIB - 2))
+    expect(await ask({ url })).toHaveLength(MIB - 2)
+  })
+
+  test.each(Object.entries(MISBEHAVIOURS))(
+    'answered with %s makes the source unavailable, and is not sent again',
+    async (_what, [told, answer]) => {
+      const { url, questions } = await localSource((_question, response) => answer(response))
+      const error = await ask({ url: `${url}/item/1.json` }).catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject(SOURCE_UNAVAILABLE)
+      const { detail = '' } = error as SourceUnavailable
+      expect(detail).toContain(`${url}/item/1.json: `)
+      expect(detail).toMatch(told)
+      expect(questions).toHaveLength(1)
+    },
+  )
+
+  test('to a port nobody listens on makes the source unavailable', async () => {
+    await expect(ask({ url: await unreachableUrl() })).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+  })
+
+  test.each(['http://name.invalid/', 'not a URL', 'ftp://127.0.0.1/'])(
+    'to %s makes the source unavailable',
+    async (url) => {
+      await expect(ask({ url })).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    },
+  )
+
+  test('is asked anew after a failure, on the same connections', async () => {
+    let asked = 0
+    const { url } = await localSource((_question, response) => {
+      asked += 1
+      if (asked === 1) response.socket?.resetAndDestroy()
+      else response.end('{"id":1}')
+    })
+    const client = sourceClient()
+    await expect(ask({ url }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    expect(await ask({ url }, client)).toEqual({ id: 1 })
+    expect(asked).toBe(2)
+  })
+})
+
+test('an answer that drips in for ever is given up when its time is over', async () => {
+  const source = await localSource((_question, response) => {
+    response.writeHead(200)
+    const drip = setInterval(() => response.write(' '), 5)
+    response.once('close', () => clearInterval(drip))
+  })
+  await expect(ask({ url: source.url }, sourceClient({ answerMs: 60 }))).rejects.toMatchObject({
+    ...SOURCE_UNAVAILABLE,
+    detail: expect.stringContaining('no whole answer within 60 ms') as string,
+  })
+})
+
+describe('an aborted question to a source', () => {
+  const reason = new Error('the run was ended')
+
+  test.each([
+    ['before any answer', () => undefined],
+    [
+      'in the middle of an answer',
+      (response: ServerResponse) => {
+        response.writeHead(200)
+        response.write('{"id":')
+      },
+    ],
+  ])('rejects with the reason at once: %s', async (_what, answer) => {
+    const { url, questions } = await localSource((_question, response) => answer(response))
+    const controller = new AbortController()
+    const asking = ask({ url }, sourceClient(), controller.signal)
+    const outcome = expect(asking).rejects.toBe(reason)
+    await vi.waitUntil(() => questions.length === 1, { interval: 1, timeout: 5_000 })
+    const abortedAt = performance.now()
+    controller.abort(reason)
+    await outcome
+    // Far from the ten seconds after which it would have ended by itself.
+    expect(performance.now() - abortedAt).toBeLessThan(3_000)
+  })
+
+  test('is never sent when it was aborted before', async () => {
+    const { url, questions } = await jsonSource({})
+    await expect(ask({ url }, sourceClient(), AbortSignal.abort(reason))).rejects.toBe(reason)
+    expect(questions).toEqual([])
+  })
+})
+
+describe('a source that is busy', () => {
+  const from = Date.UTC(2026, 10, 21, 12)
+
+  /** A source that answers with each of the given heads once, then with an object. */
+  async function busyFor(...heads: [number, Record<string, string>][]) {
+    const left = [...heads]
+    return localSource((_question, response) => {
+      const head = left.shift()
+      if (head) response.writeHead(...head).end('{}')
+      else response.end('{"id":1}')
+    })
+  }
+
+  test.each([
+    ['seconds', '7'],
+    ['a date', new Date(from + 7_000).toUTCString()],
+  ])('is asked again when the %s of its Retry-After are over', async (_form, value) => {
+    for (const status of [429, 503]) {
+      const { url, questions } = await busyFor([status, { 'retry-after': value }])
+      const { slept, ...time } = sleepingClock(from)
+      const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+      expect(await ask({ url }, client)).toEqual({ id: 1 })
+      expect([slept, questions.length]).toEqual([[7_000], 2])
+    }
+  })
+
+  test('is asked three times in all, with growing pauses, when it does not say how long', async () => {
+    const busy: [number, Record<string, string>] = [503, {}]
+    const { url, questions } = await busyFor(busy, busy, busy, busy)
+    const { slept, ...time } = sleepingClock(from)
+    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const error = await ask({ url }, client).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ ...SOURCE_UNAVAILABLE, retryAt: null })
+    expect([slept, questions.length]).toEqual([[1_000, 2_000], 3])
+  })
+
+  test('is left alone, and says until when, where it asks for longer than may be waited', async () => {
+    const { url, questions } = await busyFor([429, { 'retry-after': '3600' }])
+    const { slept, ...time } = sleepingClock(from)
+    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const retryAt = from + 3_600_000
+    await expect(ask({ url }, client)).rejects.toMatchObject({
+      retryAt,
+      detail: expect.stringContaining('come back at 2026-11-21T13:00:00.000Z') as string,
+    })
+    await expect(ask({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
+    expect([slept, questions.length]).toEqual([[], 1])
+  })
+
+  test('is left alone by the next run too, for a day at most, and then asked again', async () => {
+    const { url, questions } = await busyFor([429, { 'retry-after': '99999' }])
+    const memory = memoryOfSources()
+    const limits = { atOnce: 4, longestWaitMs: 60_000 }
+    const run = (now: number) => ask({ url }, sourceClient({ ...sleepingClock(now), limits, memory }))
+    await expect(run(from)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    const aDayLater = from + 24 * 3_600_000
+    await expect(run(aDayLater - 60_001)).rejects.toMatchObject({
+      retryAt: aDayLater,
+      detail: expect.stringContaining('not asked; it asks to come back at') as string,
+    })
+    expect(questions).toHaveLength(1)
+    expect(await run(aDayLater - 60_000)).toEqual({ id: 1 })
+  })
+
+  test('is waited for only so long in all', async () => {
+    const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
+    const { url } = await busyFor(busy, busy, busy)
+    const { slept, ...time } = sleepingClock(from)
+    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 40_000 } })
+    await expect(ask({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
+    expect(slept).toEqual([25_000])
+  })
+
+  test('that is GitHub says so by 403 and the reset of its limit', async () => {
+    const reset = String(from / 1000 + 30)
+    const { url } = await busyFor([403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }])
+    const { slept, ...time } = sleepingClock(from)
+    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    expect(await ask({ url }, client)).toEqual({ id: 1 })
+    expect(slept).toEqual([30_000])
+  })
+
+  test('does not keep another host waiting', async () => {
+    const { url: busy } = await busyFor([429, { 'retry-after': '3600' }])
+    const { url: other } = await jsonSource({ id: 2 })
+    const client = sourceClient(sleepingClock(from))
+    await expect(ask({ url: busy }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    expect(await ask({ url: other }, client)).toEqual({ id: 2 })
+  })
+
+  test('ends its pause when the run ends', async () => {
+    const { url, questions } = await busyFor([429, { 'retry-after': '30' }])
+    const controller = new AbortController()
+    const reason = new Error('the run was ended')
+    const sleep = (_ms: number, signal: AbortSignal): Promise<void> =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error))
+        controller.abort(reason)
+      })
+    const client = sourceClient({ sleep, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    await expect(ask({ url }, client, controller.signal)).rejects.toBe(reason)
+    expect(questions).toHaveLength(1)
+  })
+})
+
+test('a host has at most four questions open at a time, and the next is sent when one is answered', async () => {
+  const open: ServerResponse[] = []
+  let most = 0
+  const { url, questions } = await localSource((_question, response) => {
+    open.push(response)
+    most = Math.max(most, open.length)
+    if (questions.length < 4) return
+    // All four are there: one answer after the other makes room for the rest.
+    setImmediate(() => open.shift()?.end('{}'))
+    if (questions.length === 12) for (const last of open.splice(0)) last.end('{}')
+  })
+  const client = sourceClient()
+  await Promise.all(Array.from({ length: 12 }, (_, id) => ask({ url: `${url}/${id}` }, client)))
+  expect([most, questions.length]).toEqual([4, 12])
+})
+
+describe('a token', () => {
+  test('goes to its own host alone: a redirection is not followed', async () => {
+    const elsewhere = await jsonSource({ stolen: true })
+    const { url, questions } = await localSource((_question, response) =>
+      response.writeHead(307, { location: elsewhere.url }).end(),
+    )
+    const headers = { authorization: 'Bearer secret' }
+    const error = await ask({ url, headers, credential: 'X_TOKEN' }).catch((thrown: unknown) => thrown)
+    expect(questions[0]?.headers.authorization).toBe('Bearer secret')
+    expect(elsewhere.questions).toEqual([])
+    expect(JSON.stringify([String(error), error])).not.toContain('secret')
+  })
+
+  test.each([401, 403])('that is refused with %i is named, not told', async (status) => {
+    const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
+    const asking = ask({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
+    await expect(asking).rejects.toMatchObject({ detail: `${url}: it answered ${status}: check X_TOKEN` })
+  })
+})
+
+describe('an answer with validators', () => {
+  const validators = { etag: 'W/"1"', 'last-modified': 'Sat, 21 Nov 2026 10:00:00 GMT' }
+
+  /** Answers 304 to whoever knows the validators. */
+  async function unchanging(value: unknown, headers: Record<string, string> = validators) {
+    return localSource(({ headers: asked }, response) => {
+      const known = asked['if-none-match'] !== undefined || asked['if-modified-since'] !== undefined
+      if (known) response.writeHead(304, headers).end()
+      else response.writeHead(200, headers).end(JSON.stringify(value))
+    })
+  }
+
+  test('is kept, asked for again with them, and used again while it has not changed', async () => {
+    const { url, questions } = await unchanging([1, 2])
+    const client = sourceClient({ memory: memoryOfSources() })
+    const counts = { requests: 0, notModified: 0 }
+    const { signal } = new AbortController()
+    const asked = { url, conditional: true, read: (json: unknown) => json }
+    expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
+    expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
+    expect(counts).toEqual({ requests: 2, notModified: 1 })
+    expect(questions[1]?.headers).toMatchObject({
+      'if-none-match': 'W/"1"',
+      'if-modified-since': validators['last-modified'],
+    })
+  })
+
+  test('is not kept where it was not asked for conditionally', async () => {
+    const { url, questions } = await unchanging([1])
+    const client = sourceClient({ memory: memoryOfSources() })
+    await ask({ url }, client)
+    expect(await ask({ url }, client)).toEqual([1])
+    expect(questions.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
+  })
+
+  test('is not kept when it was not what was asked for, so that no error is ever "not modified"', async () => {
+    const memory = memoryOfSources()
+    const { url, questions } = await unchanging({ error: 'overloaded' })
+    const client = sourceClient({ memory })
+    const read = (json: unknown): unknown => {
+      if (!Array.isArray(json)) throw new Error('not a list')
+      return json
+    }
+    for (let time = 0; time < 2; time += 1) {
+      await expect(ask({ url, conditional: true, read }, client)).rejects.toMatchObject({
+        detail: `${url}: its answer has another shape than expected`,
+      })
+    }
+    expect(memory.kept.size).toBe(0)
+    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
+  })
+
+  test('is asked for anew once it is a day old', async () => {
+    const { url, questions } = await unchanging([1])
+    let now = Date.UTC(2026, 10, 21)
+    const client = sourceClient({ memory: memoryOfSources(), clock: () => now })
+    await ask({ url, conditional: true }, client)
+    now += 24 * 3_600_000
+    expect(await ask({ url, conditional: true }, client)).toEqual([1])
+    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
+  })
+
+  test('is asked for anew when what was kept can no longer be read', async () => {
+    const memory = memoryOfSources()
+    const { url, questions } = await unchanging([1])
+    const client = sourceClient({ memory })
+    await ask({ url, conditional: true }, client)
+    for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
+    expect(await ask({ url, conditional: true }, client)).toEqual([1])
+    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
+  })
+
+  test('of more than a million characters is not kept', async () => {
+    const memory = memoryOfSources()
+    const { url } = await unchanging('x'.repeat(1_000_000))
+    await ask({ url, conditional: true }, sourceClient({ memory }))
+    expect(memory.kept.size).toBe(0)
+  })
+
+  test('without any is not kept', async () => {
+    const memory = memoryOfSources()
+    const { url } = await unchanging([1], {})
+    await ask({ url, conditional: true }, sourceClient({ memory }))
+    expect(memory.kept.size).toBe(0)
+  })
+})

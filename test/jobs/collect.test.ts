@@ -1,0 +1,286 @@
+import { describe, expect, test } from 'vitest'
+import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
+import type { LiveSource } from '../../src/domain/feed/live-source.ts'
+import type { ItemDetails } from '../../src/domain/feed/item-details.ts'
+import type { Signal } from '../../src/domain/feed/signal.ts'
+import { windowEnding } from '../../src/domain/year/window.ts'
+import { collect } from '../../src/jobs/collect.ts'
+import type { CollectPorts, CollectReport } from '../../src/jobs/collect.ts'
+import { feedInMemory } from '../adapters/feed/open-feed.ts'
+import { FAULTS } from '../support/replay/faults.ts'
+import type { Fault } from '../support/replay/faults.ts'
+import { DAY, NOW, replay, sourcesOf } from '../support/replay/live-world.ts'
+import { IDS_OF, REPLAYED } from '../support/replay/replies.ts'
+import type { Replayed } from '../support/replay/replies.ts'
+import { noTitles, openWorkspace, publish, publishPortsOf, tickingClock } from '../support/workspace.ts'
+import { memoryOfSources } from '../support/source-client.ts'
+
+/** The source in a signal that each replayed server belongs to. */
+const SOURCE_OF: Record<Replayed, (typeof LIVE_SOURCES)[number]> = {
+  hn: 'hn',
+  'hn-search': 'hn',
+  lobsters: 'lobsters',
+  lesswrong: 'lesswrong',
+  github: 'hype:github',
+  huggingface: 'hype:huggingface',
+  replicate: 'hype:replicate',
+  reddit: 'hype:reddit',
+}
+
+/** A feed that remembers what it was given, in a real store. */
+async function openPorts(clock = NOW) {
+  const { feed } = await feedInMemory.open()
+  const signals: Signal[] = []
+  const details: ItemDetails[] = []
+  const ports: CollectPorts = {
+    feed: {
+      importSignals(batch) {
+        signals.push(...batch)
+        return feed.importSignals(batch)
+      },
+      saveDetails(batch) {
+        details.push(...batch)
+        return feed.saveDetails(batch)
+      },
+    },
+    clock: () => clock,
+    onProgress: () => undefined,
+  }
+  const stored = async (): Promise<Record<string, string[]>> => {
+    const { events } = await feed.readWindow(windowEnding(DAY))
+    const ids: Record<string, string[]> = {}
+    for (const { source, sourceId } of events) ids[source] = [...(ids[source] ?? []), sourceId].sort()
+    return ids
+  }
+  return { ports, signals, details, stored }
+}
+
+const never = new AbortController().signal
+
+const sorted = (ids: readonly string[] = []): string[] => [...ids].sort()
+
+function expectWhole(report: CollectReport, stored: Record<string, string[]>, but: string[] = []): void {
+  for (const source of LIVE_SOURCES) {
+    if (but.includes(source)) continue
+    expect(report.sources[source], source).toMatchObject({
+      outcome: 'collected',
+      items: IDS_OF[source]?.length,
+      reason: null,
+      badRows: 0,
+    })
+    expect(stored[source], source).toEqual(sorted(IDS_OF[source]))
+  }
+}
+
+describe('a collection', () => {
+  test('stores what every source shows today, vouched for, with what is known of each item', async () => {
+    const { ports, signals, details, stored } = await openPorts()
+    const report = await collect(ports, sourcesOf(await replay()), never)
+    expect(report).toMatchObject({ job: 'collect', day: DAY, outcome: 'collected' })
+    expect(Object.keys(report.sources)).toEqual([...LIVE_SOURCES])
+    expectWhole(report, await stored())
+    for (const { source, day, titleProvenance } of signals) {
+      expect([day, titleProvenance?.startsWith(`${source}:`)]).toEqual([DAY, true])
+    }
+    const keys = (rows: { source: string; sourceId: string }[]) =>
+      rows.map(({ source, sourceId }) => `${source} ${sourceId}`)
+    expect(keys(details)).toEqual(keys(signals))
+    expect(new Set(keys(signals)).size).toBe(signals.length)
+  })
+
+  test('of an unchanged world on the same day changes nothing, and lists are not sent again', async () => {
+    const { ports } = await openPorts()
+    const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
+    const first = await collect(ports, sources, never)
+    const second = await collect(ports, sources, never)
+    for (const source of LIVE_SOURCES) {
+      const before = first.sources[source]
+      expect(second.sources[source], source).toMatchObject({
+        outcome: 'collected',
+        items: before?.items,
+        inserted: 0,
+        replaced: 0,
+        unchanged: before?.items,
+      })
+    }
+    expect(first.sources.lobsters?.notModified).toBe(0)
+    expect(second.sources.lobsters).toMatchObject({ requests: 2, notModified: 2 })
+    expect(second.sources['hype:github']).toMatchObject({ requests: 2, notModified: 2 })
+  })
+
+  test('of unchanged lists on another day is that day’s observation', async () => {
+    const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
+    const first = await openPorts()
+    await collect(first.ports, sources, never)
+    const next = await openPorts(NOW + 11 * 3_600_000)
+    const report = await collect(next.ports, sources, never)
+    expect(report.sources.lobsters).toMatchObject({ notModified: 2, items: IDS_OF['lobsters']?.length })
+    expect(new Set(next.signals.map(({ day }) => day))).toEqual(new Set(['2026-11-22']))
+  })
+
+  test('asks only the sources it is given', async () => {
+    const world = await replay()
+    const { ports } = await openPorts()
+    const chosen = sourcesOf(world).filter(({ source }) => source === 'lobsters')
+    const report = await collect(ports, chosen, never)
+    expect(Object.keys(report.sources)).toEqual(['lobsters'])
+    expect(new Set(world.asked.map(({ source }) => source))).toEqual(new Set(['lobsters']))
+  })
+})
+
+describe('a source without the token it needs', () => {
+  test('is skipped, named and never asked; the others are collected', async () => {
+    const world = await replay()
+    const { ports, stored } = await openPorts()
+    const tokens = { gitHub: null, huggingFace: null, replicate: null, redditClientSecret: null }
+    const report = await collect(ports, sourcesOf(world, { tokens }), never)
+    expect(report.outcome).toBe('partial')
+    expect(report.sources['hype:replicate']).toMatchObject({
+      outcome: 'skipped',
+      requests: 0,
+      reason: 'REPLICATE_API_TOKEN not set',
+    })
+    expect(report.sources['hype:reddit']).toMatchObject({
+      outcome: 'skipped',
+      reason: 'REDDIT_CLIENT_SECRET not set',
+    })
+    expectWhole(report, await stored(), ['hype:replicate', 'hype:reddit'])
+    expect(world.asked.filter(({ source }) => source === 'replicate' || source === 'reddit')).toEqual([])
+  })
+})
+
+/** What one half of Hacker News cannot tell, the other still does. */
+const REST: Partial<Record<Replayed, number>> = { hn: 3, 'hn-search': 60 }
+
+const SERVERS = Object.keys(REPLAYED) as Replayed[]
+
+/** The faults that are noticed only when the time for an answer is over. */
+const LASTING: Fault[] = ['slow', 'drip']
+
+describe('a source that misbehaves', () => {
+  const each = SERVERS.flatMap((server) =>
+    (Object.keys(FAULTS) as Fault[])
+      .filter((fault) => !LASTING.includes(fault))
+      .map((fault): [Replayed, Fault] => [server, fault]),
+  )
+
+  function expectRest(report: CollectReport, stored: Record<string, string[]>, server: Replayed): void {
+    const source = SOURCE_OF[server]
+    const rest = REST[server] ?? 0
+    const of = report.sources[source]
+    const outcome = rest > 0 ? 'partial' : 'failed'
+    expect([of?.outcome, of?.items, stored[source]?.length ?? 0]).toEqual([outcome, rest, rest])
+    expect(of?.reason).toContain('http://127.0.0.1:')
+  }
+
+  test.each(each)('%s, %s: is reported, and costs the others nothing', async (server, fault) => {
+    const world = await replay()
+    world.fault(server, fault)
+    const { ports, stored } = await openPorts()
+    const report = await collect(ports, sourcesOf(world), never)
+    const kept = await stored()
+    expect(report.outcome).toBe('partial')
+    expectRest(report, kept, server)
+    expectWhole(report, kept, [SOURCE_OF[server]])
+    const retryAt = fault === 'limited' ? '2026-11-21T14:30:00.000Z' : null
+    expect(report.sources[SOURCE_OF[server]]?.retryAt).toBe(retryAt)
+  })
+
+  test.each(
+    LASTING.flatMap((fault): [Fault, Replayed[]][] => [
+      [fault, ['hn', 'lobsters', 'github', 'replicate']],
+      [fault, ['hn-search', 'lesswrong', 'huggingface', 'reddit']],
+    ]),
+  )('%s, %j: are given up when their time is over, and cost the others nothing', async (fault, servers) => {
+    const world = await replay()
+    for (const server of servers) world.fault(server, fault)
+    const { ports, stored } = await openPorts()
+    const faulty = servers.map((server) => SOURCE_OF[server])
+    // Only they are given little time: the others may be slow for another reason.
+    const hasty = sourcesOf(world, { answerMs: 1_000 }).filter(({ source }) => faulty.includes(source))
+    const patient = sourcesOf(world).filter(({ source }) => !faulty.includes(source))
+    const report = await collect(ports, [...hasty, ...patient], never)
+    const kept = await stored()
+    for (const server of servers) {
+      expectRest(report, kept, server)
+      expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no whole answer within 1000 ms')
+    }
+    expectWhole(report, kept, faulty)
+  })
+
+  test('when all do, the run fails, and says why of each', async () => {
+    const world = await replay()
+    for (const server of Object.keys(REPLAYED) as Replayed[]) world.fault(server, 'failing')
+    const { ports, stored } = await openPorts()
+    const report = await collect(ports, sourcesOf(world), never)
+    expect([report.outcome, await stored()]).toEqual(['failed', {}])
+    for (const source of LIVE_SOURCES) {
+      expect(report.sources[source]).toMatchObject({ outcome: 'failed', items: 0 })
+      expect(report.sources[source]?.reason).toContain('answered 500')
+    }
+  })
+})
+
+describe('a run that is ended', () => {
+  test('by a signal ends with its reason, and what was stored stays', async () => {
+    const world = await replay()
+    world.hold('hn', /item\/41000050/)
+    const { ports, stored } = await openPorts()
+    const controller = new AbortController()
+    const reason = new Error('the run was ended')
+    const running = collect(
+      { ...ports, onProgress: (source) => void (source === 'hn' && controller.abort(reason)) },
+      sourcesOf(world).filter(({ source }) => source === 'hn'),
+      controller.signal,
+    )
+    await expect(running).rejects.toBe(reason)
+    expect((await stored())['hn'] ?? []).toEqual([])
+    const other = await openPorts()
+    const late = new AbortController()
+    let batches = 0
+    const stopped = collect(
+      {
+        ...other.ports,
+        onProgress: (_source, items) => {
+          batches += 1
+          if (items > 0) late.abort(reason)
+        },
+      },
+      sourcesOf(await replay()).filter(({ source }) => source === 'hn'),
+      late.signal,
+    )
+    await expect(stopped).rejects.toBe(reason)
+    expect(batches).toBeGreaterThan(0)
+    expect((await other.stored())['hn']?.length).toBe(40)
+  })
+
+  test('by a store that fails throws its error, after every source has come to rest', async () => {
+    const { ports } = await openPorts()
+    const fault = new Error('the disk is gone')
+    const failing = { ...ports, feed: { ...ports.feed, importSignals: () => Promise.reject(fault) } }
+    let running = 0
+    const watched = sourcesOf(await replay()).map((source): LiveSource => ({
+      ...source,
+      async *read(day, signal) {
+        running += 1
+        try {
+          yield* source.read(day, signal)
+        } finally {
+          running -= 1
+        }
+      },
+    }))
+    await expect(collect(failing, watched, never)).rejects.toBe(fault)
+    expect(running).toBe(0)
+  })
+})
+
+test('what was collected is published the day after without asking any source for a title', async () => {
+  const workspace = await openWorkspace()
+  const ports = { feed: workspace.feed, clock: () => NOW, onProgress: () => undefined }
+  await collect(ports, sourcesOf(await replay()), never)
+  const clock = tickingClock(NOW + 12 * 3_600_000)
+  const { report } = await publish(publishPortsOf(workspace, { clock, titles: noTitles }))
+  expect(report).toMatchObject({ outcome: 'published', asOfDay: DAY, reason: null })
+  expect(report.items).toMatchObject({ hackerNews: 62, lobsters: 4, lessWrong: 3 })
+})

@@ -1,0 +1,76 @@
+import { onTestFinished } from 'vitest'
+import { liveSources } from '../../../src/adapters/sources/live-sources.ts'
+import type { SourceTokens } from '../../../src/adapters/sources/live-sources.ts'
+import type { LiveSource, LiveSourceName, SourceBatch } from '../../../src/domain/feed/live-source.ts'
+import type { Clock, SourceMemory } from '../../../src/domain/ports.ts'
+import type { Day, Instant } from '../../../src/domain/time.ts'
+import { sourceClient } from '../source-client.ts'
+import { startReplay } from './replay-server.ts'
+import type { Replay } from './replay-server.ts'
+import { TOKENS } from './replies.ts'
+
+/** When the tests collect. */
+export const NOW: Instant = Date.UTC(2026, 10, 21, 13, 30)
+export const DAY: Day = '2026-11-21'
+
+const ALL_TOKENS: SourceTokens = {
+  gitHub: TOKENS.GITHUB_TOKEN,
+  huggingFace: TOKENS.HF_TOKEN,
+  replicate: TOKENS.REPLICATE_API_TOKEN,
+  redditClientId: TOKENS.REDDIT_CLIENT_ID,
+  redditClientSecret: TOKENS.REDDIT_CLIENT_SECRET,
+}
+
+/** The replayed sources, closed when the test ends. */
+export async function replay(): Promise<Replay> {
+  const started = await startReplay()
+  onTestFinished(() => started.close())
+  return started
+}
+
+/** Every live source, reading the replayed ones by a client of its own. */
+export function sourcesOf(
+  { urls }: Replay,
+  changes: { memory?: SourceMemory; tokens?: Partial<SourceTokens>; answerMs?: number; clock?: Clock } = {},
+): LiveSource[] {
+  const { memory = null, answerMs = 10_000, clock = () => NOW } = changes
+  const client = sourceClient({ clock, answerMs, memory })
+  const apis = {
+    hackerNews: urls.hn,
+    hackerNewsSearch: urls['hn-search'],
+    lobsters: urls.lobsters,
+    lessWrong: urls.lesswrong,
+    gitHub: urls.github,
+    huggingFace: urls.huggingface,
+    replicate: urls.replicate,
+    reddit: urls.reddit,
+  }
+  return liveSources(client, apis, { ...ALL_TOKENS, ...changes.tokens })
+}
+
+/** Everything one source gives, as one batch. */
+export async function readWhole(
+  world: Replay,
+  name: LiveSourceName,
+  tokens: Partial<SourceTokens> = {},
+): Promise<SourceBatch> {
+  const source = sourcesOf(world, { tokens }).find(({ source: each }) => each === name)
+  if (!source) throw new Error(`there is no source ${name}`)
+  const whole: SourceBatch = {
+    signals: [],
+    details: [],
+    badRows: [],
+    failures: [],
+    requests: 0,
+    notModified: 0,
+  }
+  for await (const batch of source.read(DAY, new AbortController().signal)) {
+    whole.signals.push(...batch.signals)
+    whole.details.push(...batch.details)
+    whole.badRows.push(...batch.badRows)
+    whole.failures.push(...batch.failures)
+    whole.requests += batch.requests
+    whole.notModified += batch.notModified
+  }
+  return whole
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { FAULTS } from './faults.ts'
+import type { Fault } from './faults.ts'
+import { REPLAYED, replyOf, TOKENS } from './replies.ts'
+import type { Asked, Replayed } from './replies.ts'
+
+export interface Replay {
+  /** What points `dash` to the replayed sources, tokens included. */
+  env: Record<string, string>
+  urls: Record<Replayed, string>
+  asked: (Asked & { source: Replayed })[]
+  /** Makes a source misbehave where the path and query match; several may be set. */
+  fault(source: Replayed, fault: Fault, where?: RegExp): void
+  /** Gives other answers where the path and query match; what `change` returns is sent as JSON. */
+  change(source: Replayed, where: RegExp, change: (reply: unknown) => unknown): void
+  /** Holds every answer of a source back until the function it returns is called. */
+  hold(source: Replayed, where?: RegExp): () => void
+  close(): Promise<void>
+}
+
+interface Rules {
+  faults: { where: RegExp; fault: Fault }[]
+  changes: { where: RegExp; change: (reply: unknown) => unknown }[]
+  holds: { where: RegExp; until: Promise<void> }[]
+}
+
+/** All live sources on ports of this machine, each on its own. Answers carry ETags and are asked for conditionally. */
+export async function startReplay(): Promise<Replay> {
+  const sources = Object.keys(REPLAYED) as Replayed[]
+  const asked: Replay['asked'] = []
+  const servers: Server[] = []
+  const rules = Object.fromEntries(
+    sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], holds: [] }]),
+  ) as Record<Replayed, Rules>
+  const urls: Partial<Record<Replayed, string>> = {}
+  for (const source of sources) {
+    const server = createServer((request, response) => {
+      void answer(source, rules[source], asked, request, response)
+    })
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    urls[source] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const all = urls as Record<Replayed, string>
+  const env = Object.fromEntries(sources.map((source) => [REPLAYED[source], all[source]]))
+  return {
+    env: { ...env, ...TOKENS },
+    urls: all,
+    asked,
+    fault: (source, fault, where = /./) => void rules[source].faults.push({ where, fault }),
+    change: (source, where, change) => void rules[source].changes.push({ where, change }),
+    hold(source, where = /./) {
+      let release = (): void => undefined
+      const until = new Promise<void>((resolve) => (release = resolve))
+      rules[source].holds.push({ where, until })
+      return release
+    },
+    async close() {
+      for (const server of servers) {
+        server.closeAllConnections()
+        await new Promise((resolve) => server.close(resolve))
+      }
+    },
+  }
+}
+
+async function answer(
+  source: Replayed,
+  { faults, changes, holds }: Rules,
+  asked: Replay['asked'],
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const { method = '', url: target = '', headers } = request
+  const question = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
+  asked.push(question)
+  for (const { where, until } of holds) if (where.test(target)) await until
+  let reply = replyOf(source, question)
+  for (const { where, change } of changes) if (where.test(target)) reply = change(reply)
+  const body = JSON.stringify(reply)
+  const fault = faults.find(({ where }) => where.test(target))
+  if (fault) {
+    FAULTS[fault.fault](response, body)
+    return
+  }
+  if (typeof reply === 'number') {
+    response.writeHead(reply, { 'content-type': 'application/json' }).end('{}')
+    return
+  }
+  if (reply === null && source !== 'hn') {
+    response.writeHead(404).end('Not Found')
+    return
+  }
+  const etag = `W/"${createHash('sha256').update(body).digest('hex').slice(0, 16)}"`
+  if (method === 'GET' && headers['if-none-match'] === etag) {
+    response.writeHead(304, { etag }).end()
+    return
+  }
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', etag }).end(body)
+}

@@ -1,0 +1,64 @@
+import { onTestFinished } from 'vitest'
+import { openSourceClient } from '../../src/adapters/sources/source-client.ts'
+import type { SourceClient, SourceClientOptions } from '../../src/adapters/sources/source-client.ts'
+import type { SourceMemory, Clock } from '../../src/domain/ports.ts'
+import type { KeptAnswer } from '../../src/domain/feed/live-source.ts'
+
+export const USER_AGENT = 'dash/1.2.3 (+https://dash.example)'
+
+/** A client that waits for nobody, closed when the test ends. */
+export function sourceClient(changes: Partial<SourceClientOptions> = {}): SourceClient {
+  const client = openSourceClient({
+    userAgent: USER_AGENT,
+    clock: Date.now,
+    sleep: () => Promise.reject(new Error('nobody may wait here')),
+    memory: null,
+    limits: { atOnce: 4, longestWaitMs: 0 },
+    answerMs: 10_000,
+    ...changes,
+  })
+  onTestFinished(() => client.close())
+  return client
+}
+
+/** A clock that stands still but for the sleeps, which take no time of the test's. */
+export function sleepingClock(from: number): {
+  clock: Clock
+  sleep: SourceClientOptions['sleep']
+  slept: number[]
+} {
+  let now = from
+  const slept: number[] = []
+  return {
+    clock: () => now,
+    sleep(ms, signal) {
+      signal.throwIfAborted()
+      slept.push(ms)
+      now += ms
+      return Promise.resolve()
+    },
+    slept,
+  }
+}
+
+/** What is remembered of sources, in memory. */
+export function memoryOfSources(): SourceMemory & { kept: Map<string, KeptAnswer> } {
+  const kept = new Map<string, KeptAnswer>()
+  const pauses = new Map<string, number>()
+  return {
+    kept,
+    keptAnswer(url, since) {
+      const answer = kept.get(url)
+      return Promise.resolve(answer && answer.keptAt > since ? answer : null)
+    },
+    keepAnswer(url, answer) {
+      kept.set(url, answer)
+      return Promise.resolve()
+    },
+    pausedUntil: (host) => Promise.resolve(pauses.get(host) ?? null),
+    pauseUntil(host, until) {
+      pauses.set(host, until)
+      return Promise.resolve()
+    },
+  }
+}
