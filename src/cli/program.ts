@@ -145,6 +145,13 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     )
   })
   shared(
+    program.command('snapshot').description('rank the live periods now and store what /api/feed serves'),
+  ).action((_flags: unknown, command: Command) =>
+    within(command.optsWithGlobals<SharedFlags>(), async (context) =>
+      (await import('./commands/snapshot.ts')).snapshotCommand(context),
+    ),
+  )
+  shared(
     program
       .command('verify-archive')
       .description('audit the archive: ledgers, chain, heads, objects; reads only')

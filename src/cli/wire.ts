@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
+import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
@@ -20,6 +21,7 @@ import type {
   FeedStore,
   Ledger,
   LineSource,
+  LiveFeedStore,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -32,6 +34,7 @@ import { isDeadProcess, thisProcess } from './process-identity.ts'
 export interface Stores {
   ledger: Ledger
   feed: FeedStore
+  live: LiveFeedStore
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -62,6 +65,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
+    live: libsqlLiveFeed(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {

@@ -1,4 +1,4 @@
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 /** Tables of the feed database; migrations/feed holds their indexes and what each is for. */
 
@@ -76,3 +76,20 @@ export const articles = sqliteTable('articles', {
   provenance: text('provenance').notNull(),
   fetchedAt: integer('fetched_at').notNull(),
 })
+
+export const snapshots = sqliteTable('snapshots', {
+  id: text('id').primaryKey(),
+  generatedAt: integer('generated_at').notNull(),
+  feeds: text('feeds').notNull(),
+})
+
+export const snapshotFeeds = sqliteTable(
+  'snapshot_feeds',
+  {
+    snapshotId: text('snapshot_id').notNull(),
+    sort: text('sort').notNull(),
+    part: integer('part').notNull(),
+    payload: blob('payload').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.snapshotId, table.sort, table.part] })],
+)

@@ -2,8 +2,10 @@ import type { Instant } from '../time.ts'
 import type { SourceObservation } from '../year/coverage.ts'
 import type { VerifiedTitle, YearEvent } from '../year/rank.ts'
 import type { YearWindow } from '../year/window.ts'
+import type { FeedEvent } from './event.ts'
 import type { ItemDetails } from './item-details.ts'
 import type { Signal } from './signal.ts'
+import type { SealedSnapshot, Snapshot, SnapshotFeed } from './snapshot.ts'
 
 /** What the feed asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
 
@@ -29,4 +31,28 @@ export interface FeedStore {
   saveDetails(details: readonly ItemDetails[]): Promise<void>
   saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>
   ping(): Promise<void>
+}
+
+/** The live feed: what it is ranked from, and the snapshots of its runs. */
+export interface LiveFeedStore {
+  /**
+   * One consistent reading of the longest live period: every event published in the 30 days up to `now`, inclusive, with
+   * known points, at the values of its latest signal of today or earlier, under its verified title where there is one.
+   * Cost grows with the events of those days.
+   */
+  liveEvents(now: Instant): Promise<FeedEvent[]>
+  /** What sources say of the given events, by save key; nothing for an event no source told of. */
+  details(events: readonly Pick<FeedEvent, 'source' | 'sourceId'>[]): Promise<Map<string, ItemDetails>>
+  /**
+   * Stores a snapshot and removes old ones in one transaction (docs/operations.md): the newest ten stay, and none dated
+   * more than five minutes after this one, which only a clock that was wrong can have made. The same snapshot again
+   * changes nothing.
+   *
+   * @returns how many were removed
+   */
+  saveSnapshot(sealed: SealedSnapshot): Promise<number>
+  /** The snapshot with the latest instant; null when there is none. */
+  newestSnapshot(): Promise<Snapshot | null>
+  /** The stored bytes of one of its feeds, undecoded; null when they are absent. */
+  snapshotFeed(id: string, feed: SnapshotFeed): Promise<Uint8Array | null>
 }
