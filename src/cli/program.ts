@@ -145,12 +145,16 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     )
   })
   shared(
-    program.command('snapshot').description('rank the live periods now and store what /api/feed serves'),
-  ).action((_flags: unknown, command: Command) =>
-    within(command.optsWithGlobals<SharedFlags>(), async (context) =>
-      (await import('./commands/snapshot.ts')).snapshotCommand(context),
-    ),
-  )
+    program
+      .command('snapshot')
+      .description('rank the live periods now and store what /api/feed serves')
+      .option('--discard-later', 'remove snapshots of later than now, which a wrong clock made', false),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & { discardLater: boolean }>()
+    return within(flags, async (context) =>
+      (await import('./commands/snapshot.ts')).snapshotCommand(context, flags),
+    )
+  })
   shared(
     program
       .command('verify-archive')

@@ -3,7 +3,9 @@ import { LIVE_SORTS } from '../domain/feed/live-sort.ts'
 import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { listedEvents, rankLivePeriods, sealSnapshot } from '../domain/feed/snapshot.ts'
 import type { Clock, LiveFeedStore } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
+import type { Instant } from '../domain/time.ts'
 
 /** The JSON result of `dash snapshot` (docs/operations.md). */
 export interface SnapshotReport {
@@ -26,16 +28,26 @@ export interface RankPeriodsPorts {
   clock: Clock
 }
 
+export interface RankPeriodsOptions {
+  /** Ends the run before anything is stored. */
+  signal: AbortSignal
+  /** Snapshots dated later than this run, by a clock that was wrong, are removed. */
+  discardLater: boolean
+}
+
+/** Refusals of {@link rankPeriods}. */
+export type RankPeriodsRefusal = 'clock_behind'
+
 /**
  * Ranks the live periods at this instant and stores the snapshot (docs/ranking.md). It has one effect, the transaction
  * that stores: a run cut or failed before it leaves the snapshot that was there.
  *
- * @param signal ends the run before anything is stored
- * @throws whatever reading, sealing or storing throws; the signal's reason
+ * @throws Refusal `clock_behind` when a later snapshot is stored already; whatever reading, sealing or storing throws;
+ *   the signal's reason
  */
 export async function rankPeriods(
   { live, clock }: RankPeriodsPorts,
-  signal: AbortSignal,
+  { signal, discardLater }: RankPeriodsOptions,
 ): Promise<SnapshotReport> {
   const startedAt = clock()
   const events = await live.liveEvents(startedAt)
@@ -44,7 +56,8 @@ export async function rankPeriods(
   const details = await live.details(listedEvents(ranked))
   signal.throwIfAborted()
   const sealed = sealSnapshot(ranked, details, startedAt)
-  const removed = await live.saveSnapshot(sealed)
+  const saving = await live.saveSnapshot(sealed, { discardLater })
+  if (!saving.saved) throw clockBehind(startedAt, saving.newestAt)
   return {
     job: 'snapshot',
     outcome: 'taken',
@@ -53,9 +66,15 @@ export async function rankPeriods(
     events: events.length,
     items: bySort((sort) => countItems(sealed.feeds.find(({ sortMode }) => sortMode === sort))),
     byteSize: bySort((sort) => sealed.payloads.get(sort)?.byteLength ?? 0),
-    removed,
+    removed: saving.removed,
     durationMs: clock() - startedAt,
   }
+}
+
+function clockBehind(now: Instant, newestAt: Instant): Refusal<RankPeriodsRefusal> {
+  const times = `the clock says ${formatInstant(now)}, but the newest snapshot is of ${formatInstant(newestAt)}`
+  const mend = 'set the clock right, or discard what a wrong clock made with dash snapshot --discard-later'
+  return new Refusal('clock_behind', `${times}; ${mend}`)
 }
 
 function bySort<T>(of: (sort: LiveSort) => T): Record<LiveSort, T> {

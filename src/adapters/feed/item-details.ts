@@ -50,7 +50,7 @@ export async function readDetails(
 ): Promise<Map<string, ItemDetails>> {
   const found = new Map<string, ItemDetails>()
   let atOnce = AT_ONCE
-  for (let start = 0; start < events.length; ) {
+  for (let start = 0; start < events.length;) {
     const asked = events.slice(start, start + atOnce)
     const rows = await readSome(reader, asked)
     if (rows === 'too-large') {

@@ -15,7 +15,7 @@ export function libsqlLiveFeed(database: Database): LiveFeedStore {
   return {
     liveEvents: (now) => database.use(({ client }) => liveEvents(client, now)),
     details: (events) => database.use(({ client }) => readDetails(client, events)),
-    saveSnapshot: (sealed) => database.use(({ client }) => saveSnapshot(client, sealed)),
+    saveSnapshot: (sealed, options) => database.use(({ client }) => saveSnapshot(client, sealed, options)),
     newestSnapshot: () => database.use(({ client }) => newestSnapshot(client)),
     snapshotFeed: (id, feed) => database.use(({ client }) => snapshotFeed(client, id, feed)),
   }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isSha256Hex } from '../../domain/digest.ts'
 import { LIVE_SORTS } from '../../domain/feed/live-sort.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
+import type { SnapshotSaving } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, storageDamaged } from '../../domain/storage.ts'
 import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
 import type { Reader, StoreClient } from '../libsql/store-client.ts'
@@ -10,49 +11,63 @@ import type { Reader, StoreClient } from '../libsql/store-client.ts'
 /** Snapshots that are kept, the newest among them. */
 const KEPT = 10
 
-/** A snapshot dated later than a new one by more than this was made under a wrong clock. */
+/** A snapshot dated earlier than the newest by more than this is not that of a run that took its time. */
 const CLOCK_TOLERANCE_MS = 300_000
 
 /** Bytes of a payload in one row. */
 const PART_BYTES = 1024 * 1024
 
-const INSERT_SNAPSHOT = 'INSERT INTO snapshots (id, generated_at, feeds) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+/** Not behind a later snapshot: the parts that then belong to none are removed again. */
+const INSERT_SNAPSHOT = `
+  INSERT INTO snapshots (id, generated_at, feeds)
+  SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE generated_at > ?4)
+  ON CONFLICT DO NOTHING`
 
 const INSERT_PART =
   'INSERT INTO snapshot_feeds (snapshot_id, sort, part, payload) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING'
 
-const DELETE_SNAPSHOTS = `
-  DELETE FROM snapshots WHERE generated_at > ?1 OR id NOT IN (
-    SELECT id FROM snapshots WHERE generated_at <= ?1 ORDER BY generated_at DESC, id DESC LIMIT ${KEPT}
-  )`
+const DELETE_LATER = 'DELETE FROM snapshots WHERE generated_at > ?'
+
+const DELETE_OLD = `
+  DELETE FROM snapshots
+  WHERE id NOT IN (SELECT id FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT ${KEPT})`
 
 const DELETE_PARTS = 'DELETE FROM snapshot_feeds WHERE snapshot_id NOT IN (SELECT id FROM snapshots)'
+
+const NEWEST_TIME = 'SELECT max(generated_at) AS newest FROM snapshots'
 
 const NEWEST = asJsonRows(
   'id, generated_at, feeds',
   'SELECT id, generated_at, feeds FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT 1',
 )
 
-const SELECT_PART =
-  'SELECT payload FROM snapshot_feeds WHERE snapshot_id = ? AND sort = ? AND part = ?'
+const SELECT_PART = 'SELECT payload FROM snapshot_feeds WHERE snapshot_id = ? AND sort = ? AND part = ?'
 
 /** Stores a snapshot and removes old ones in one transaction; see the port. */
 export async function saveSnapshot(
   client: StoreClient,
   { snapshot, payloads }: SealedSnapshot,
-): Promise<number> {
+  { discardLater }: { discardLater: boolean },
+): Promise<SnapshotSaving> {
   const { id, generatedAt, feeds } = snapshot
   const described = JSON.stringify(feeds.map(({ sort, sha256, byteSize }) => [sort, sha256, byteSize]))
+  const latest = generatedAt + CLOCK_TOLERANCE_MS
+  const deletions: InStatement[] = discardLater ? [{ sql: DELETE_LATER, args: [latest] }] : []
   const results = await client.batch(
     [
-      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, described] },
+      ...deletions,
+      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, described, latest] },
       ...[...payloads].flatMap(([sort, bytes]) => partsOf(id, sort, bytes)),
-      { sql: DELETE_SNAPSHOTS, args: [generatedAt + CLOCK_TOLERANCE_MS] },
+      DELETE_OLD,
       DELETE_PARTS,
+      NEWEST_TIME,
     ],
     'write',
   )
-  return results.at(-2)?.rowsAffected ?? 0
+  const newestAt = Number(results.at(-1)?.rows[0]?.['newest'])
+  if (newestAt > latest) return { saved: false, newestAt }
+  const discarded = discardLater ? (results[0]?.rowsAffected ?? 0) : 0
+  return { saved: true, removed: discarded + (results.at(-3)?.rowsAffected ?? 0) }
 }
 
 function partsOf(id: string, sort: string, bytes: Uint8Array): InStatement[] {
@@ -64,13 +79,7 @@ function partsOf(id: string, sort: string, bytes: Uint8Array): InStatement[] {
 }
 
 const describedFeeds = z
-  .array(
-    z.tuple([
-      z.enum(LIVE_SORTS),
-      z.string().refine(isSha256Hex),
-      z.int().min(1).max(OBJECT_MAX_BYTES),
-    ]),
-  )
+  .array(z.tuple([z.enum(LIVE_SORTS), z.string().refine(isSha256Hex), z.int().min(1).max(OBJECT_MAX_BYTES)]))
   .refine((feeds) => LIVE_SORTS.every((sort) => feeds.filter(([given]) => given === sort).length === 1))
 
 /**

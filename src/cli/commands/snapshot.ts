@@ -6,11 +6,14 @@ import type { CommandContext } from '../program.ts'
 import { openStores } from '../wire.ts'
 
 /** `dash snapshot` */
-export async function snapshotCommand({ config, terminal, signal }: CommandContext): Promise<number> {
+export async function snapshotCommand(
+  { config, terminal, signal }: CommandContext,
+  { discardLater }: { discardLater: boolean },
+): Promise<number> {
   prepareFolders(config, false)
   const stores = openStores(config, 'batch')
   try {
-    const report = await rankPeriods({ live: stores.live, clock: Date.now }, signal)
+    const report = await rankPeriods({ live: stores.live, clock: Date.now }, { signal, discardLater })
     terminal.result(report, summary(report))
     return EXIT.done
   } finally {

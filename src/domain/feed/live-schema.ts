@@ -24,7 +24,11 @@ const liveItemSchema = z
     points: z.int().describe('latest stored points, karma or provider unit'),
     comments,
     publishedAt: instant.describe("the event's own publication time"),
-    percentile: z.number().gt(0).lt(1).describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
+    percentile: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
     agg_score: z
       .number()
       .min(0)
@@ -82,7 +86,10 @@ export const liveFeedSchema = z
     generatedAt: instant.describe("the run's instant, at which the period ends"),
     algoVersion: z.literal('live-v1'),
     sortMode: z.enum(LIVE_SORTS),
-    snapshotId: z.string().regex(/^feed-\d{8}T\d{9}Z-[0-9a-f]{8}$/).describe('the run; sorts by time'),
+    snapshotId: z
+      .string()
+      .regex(/^feed-\d{8}T\d{9}Z-[0-9a-f]{8}$/)
+      .describe('the run; sorts by time'),
     hackerNews: z.array(hackerNewsItemSchema).max(COLUMN_LENGTH),
     lobsters: z.array(lobstersItemSchema).max(COLUMN_LENGTH),
     lessWrong: z.array(lessWrongItemSchema).max(COLUMN_LENGTH),

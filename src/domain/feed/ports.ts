@@ -33,6 +33,9 @@ export interface FeedStore {
   ping(): Promise<void>
 }
 
+/** Whether a snapshot was stored and how many others were removed, or the time of the later one before it. */
+export type SnapshotSaving = { saved: true; removed: number } | { saved: false; newestAt: Instant }
+
 /** The live feed: what it is ranked from, and the snapshots of its runs. */
 export interface LiveFeedStore {
   /**
@@ -44,13 +47,13 @@ export interface LiveFeedStore {
   /** What sources say of the given events, by save key; nothing for an event no source told of. */
   details(events: readonly Pick<FeedEvent, 'source' | 'sourceId'>[]): Promise<Map<string, ItemDetails>>
   /**
-   * Stores a snapshot and removes old ones in one transaction (docs/operations.md): the newest ten stay, and none dated
-   * more than five minutes after this one, which only a clock that was wrong can have made. The same snapshot again
-   * changes nothing.
+   * Stores a snapshot and removes all but the newest ten in one transaction (docs/operations.md). Nothing is stored
+   * behind a snapshot that is later by more than five minutes: then one of the two clocks was wrong. The same snapshot
+   * again changes nothing.
    *
-   * @returns how many were removed
+   * @param options `discardLater`: such later snapshots are removed instead
    */
-  saveSnapshot(sealed: SealedSnapshot): Promise<number>
+  saveSnapshot(sealed: SealedSnapshot, options: { discardLater: boolean }): Promise<SnapshotSaving>
   /** The snapshot with the latest instant; null when there is none. */
   newestSnapshot(): Promise<Snapshot | null>
   /** The stored bytes of one of its feeds, undecoded; null when they are absent. */

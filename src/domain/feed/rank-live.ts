@@ -61,7 +61,10 @@ export function rankLive(sort: LiveSort, events: readonly FeedEvent[], now: Inst
   )
   const rule = sort === 'trending' ? trendingRule(now) : PERIOD_RULE
   const weighted = (source: string, compare = rule.compare.plain): Weighted[] =>
-    scoreAmong(bySource.get(source) ?? [], compare).map((scored) => ({ ...scored, weight: rule.weigh(scored) }))
+    scoreAmong(bySource.get(source) ?? [], compare).map((scored) => ({
+      ...scored,
+      weight: rule.weigh(scored),
+    }))
   const listed = (ordered: readonly Weighted[]): LiveEntry[] =>
     ordered.map(({ weight, ...scored }, index) => ({
       ...scored,
