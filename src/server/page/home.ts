@@ -21,7 +21,7 @@ export function mountHome(app: H3, { publications, demo, clock, log }: HomePorts
   const envelopeOf = (publication: ProvedPublication): YearEnvelope | null => {
     const known = envelopes.get(publication)
     if (known !== undefined) return known
-    const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.bytes.toString('utf8')))
+    const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.published.body.toString('utf8')))
     const envelope = parsed.success ? parsed.data : null
     envelopes.set(publication, envelope)
     return envelope
