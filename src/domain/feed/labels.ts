@@ -11,3 +11,19 @@ const UNITS: Readonly<Record<string, string>> = {
 export function unitOf(source: string): string {
   return UNITS[source] ?? 'points'
 }
+
+const NAMES: Readonly<Record<string, string>> = {
+  hn: 'Hacker News',
+  lobsters: 'Lobsters',
+  lesswrong: 'LessWrong',
+  'hype:github': 'GitHub',
+  'hype:huggingface': 'Hugging Face',
+  'hype:replicate': 'Replicate',
+  'hype:reddit': 'Reddit',
+  midjourney: 'Midjourney',
+}
+
+/** A source's name as people write it; the source itself where nobody named it. */
+export function nameOfSource(source: string): string {
+  return NAMES[source] ?? source
+}
