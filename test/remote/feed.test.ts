@@ -1,7 +1,9 @@
 import { afterAll, beforeAll } from 'vitest'
 import { importContract } from '../adapters/feed/import-contract.ts'
+import { liveFeedContract } from '../adapters/feed/live-feed-contract.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import type { FeedOpener } from '../adapters/feed/open-feed.ts'
+import { snapshotContract } from '../adapters/feed/snapshot-contract.ts'
 import { titlesContract } from '../adapters/feed/titles-contract.ts'
 import { windowContract } from '../adapters/feed/window-contract.ts'
 import { startSqld } from '../support/sqld.ts'
@@ -26,6 +28,6 @@ const feedOnServer: FeedOpener = {
     }),
 }
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [titlesContract, importContract, windowContract, liveFeedContract, snapshotContract]) {
   contract('a libSQL server', feedOnServer)
 }

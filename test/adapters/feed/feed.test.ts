@@ -6,11 +6,13 @@ import { signal } from '../../support/signals.ts'
 import { holdLock } from '../libsql/lock-holder.ts'
 import { UNAVAILABLE } from '../refusals.ts'
 import { importContract } from './import-contract.ts'
+import { liveFeedContract } from './live-feed-contract.ts'
 import { feedInFile, feedInMemory, openFeed } from './open-feed.ts'
+import { snapshotContract } from './snapshot-contract.ts'
 import { titlesContract } from './titles-contract.ts'
 import { windowContract } from './window-contract.ts'
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [titlesContract, importContract, windowContract, liveFeedContract, snapshotContract]) {
   contract('a file', feedInFile)
   contract('memory', feedInMemory)
 }

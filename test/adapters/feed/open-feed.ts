@@ -3,24 +3,32 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
+import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import type { FeedStore } from '../../../src/domain/ports.ts'
+import type { FeedStore, LiveFeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 export interface OpenFeed {
   feed: FeedStore
+  live: LiveFeedStore
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
   another(): OpenFeed
 }
 
+interface OneFeed {
+  feed: FeedStore
+  live: LiveFeedStore
+  close: () => void
+}
+
 /** Gives one empty store after the other, for properties with many runs; each must be closed. */
-type FeedFactory = () => Promise<{ feed: FeedStore; close: () => void }>
+type FeedFactory = () => Promise<OneFeed>
 
 /** How a contract is run against an engine. */
 export interface FeedOpener {
@@ -40,7 +48,12 @@ export const feedInMemory: FeedOpener = {
     const store = openDatabase(':memory:')
     onTestFinished(() => store.close())
     const client = await store.use((open) => Promise.resolve(open.client))
-    const same: OpenFeed = { feed: libsqlFeed(store), raw: () => client, another: () => same }
+    const same: OpenFeed = {
+      feed: libsqlFeed(store),
+      live: libsqlLiveFeed(store),
+      raw: () => client,
+      another: () => same,
+    }
     return same
   },
   factory: () => Promise.resolve(() => Promise.resolve(storeAt(':memory:'))),
@@ -54,9 +67,9 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const { feed, close } = storeAt(url)
+  const { feed, live, close } = storeAt(url)
   onTestFinished(close)
-  return { feed, raw: () => rawClient(url), another: () => connectFeed(url) }
+  return { feed, live, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
 async function fileFactory(): Promise<FeedFactory> {
@@ -73,9 +86,9 @@ async function fileFactory(): Promise<FeedFactory> {
   }
 }
 
-export function storeAt(url: string): { feed: FeedStore; close: () => void } {
+export function storeAt(url: string): OneFeed {
   const store = openDatabase(url)
-  return { feed: libsqlFeed(store), close: () => store.close() }
+  return { feed: libsqlFeed(store), live: libsqlLiveFeed(store), close: () => store.close() }
 }
 
 function openDatabase(url: string): Database {
