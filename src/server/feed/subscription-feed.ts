@@ -62,15 +62,14 @@ export function subscriptionFeed(
   }
 }
 
-/** Characters a URL parser leaves alone although no URI may hold them (RFC 3986); brackets only beyond the host. */
-const NOT_OF_A_URI = /[\\^`{|}]/g
+/** Characters a URL parser leaves alone although no URI may hold them beyond its host (RFC 3986). */
+const NOT_OF_A_URI = /[[\]\\^`{|}]/g
 
 /** A stored http(s) URL as a URI: links are kept as their sources wrote them, feeds must hold what every reader takes. */
 export function uriOf(url: string): string {
-  const { origin, pathname, search, hash, username, password } = new URL(url)
-  const user = username === '' ? '' : `${username}${password === '' ? '' : `:${password}`}@`
-  const rest = `${pathname}${search}${hash}`.replaceAll(/[[\]]/g, percent).replaceAll(NOT_OF_A_URI, percent)
-  return `${origin.replace('://', `://${user}`)}${rest}`
+  const { href } = new URL(url)
+  const path = href.indexOf('/', href.indexOf('//') + 2)
+  return href.slice(0, path) + href.slice(path).replaceAll(NOT_OF_A_URI, percent)
 }
 
 function percent(character: string): string {
