@@ -36,7 +36,7 @@ export interface RankPeriodsOptions {
 }
 
 /** Refusals of {@link rankPeriods}. */
-export type RankPeriodsRefusal = 'clock_behind'
+type RankPeriodsRefusal = 'clock_behind'
 
 /**
  * Ranks the live periods at this instant and stores the snapshot (docs/ranking.md). It has one effect, the transaction

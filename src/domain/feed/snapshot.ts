@@ -60,10 +60,10 @@ export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
  * @throws ZodError when an item does not fit its schema; nothing is sealed then
  */
 export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
-  const lists = ranked.map(([sort, lists]) => ({ sort, lists: listsOf(lists, details) }))
+  const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
   const instant = formatInstant(generatedAt)
   const id = `feed-${instant.replace(/[-:.]/g, '')}-${sha256Hex(JSON.stringify(lists)).slice(0, 8)}`
-  const feeds = lists.map(({ sort, lists: inSort }): LiveFeed => ({
+  const feeds = lists.map(({ sort, inSort }): LiveFeed => ({
     generatedAt: instant,
     algoVersion: ALGO_VERSION,
     sortMode: sort,

@@ -39,7 +39,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
  * A text as it may stand between tags and in an attribute. What XML 1.0 forbids, control characters and halves of
  * surrogate pairs among it, becomes U+FFFD.
  */
-export function escapeXml(text: string): string {
+function escapeXml(text: string): string {
   return text
     .toWellFormed()
     .replaceAll(FORBIDDEN, '\uFFFD')

@@ -68,7 +68,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
       for (const one of all) removed.push(await keep(live, one))
       expect(removed.slice(9)).toEqual([
         { saved: true, removed: 0 },
-        ...Array<unknown>(3).fill({ saved: true, removed: 1 }),
+        ...Array.from({ length: 3 }, () => ({ saved: true, removed: 1 })),
       ])
       const last = all.at(-1) ?? sealed()
       await expectServed(live, last)

@@ -43,7 +43,11 @@ const XML_PATHS = Object.keys(FORMATS) as (keyof typeof FORMATS)[]
 
 /** What XML 1.0 can hold of a text. */
 const asXml = (text: string): string =>
-  text.toWellFormed().replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
+  Array.from(text.toWellFormed(), (character) => {
+    const code = character.codePointAt(0) ?? 0
+    const isControl = code < 0x20 && !'\t\n\r'.includes(character)
+    return isControl || code === 0xfffe || code === 0xffff ? '\ufffd' : character
+  }).join('')
 
 const titled = (titles: readonly string[]): FeedEvent[] =>
   titles.map((title, index) =>
