@@ -7,6 +7,9 @@ import { LIVE_SORTS } from './live-sort.ts'
  * its source under the names readers of that source know.
  */
 
+/** Version of the rules and of this layout together: whoever changes either gives it another. */
+export const LIVE_VERSION = 'live-v1'
+
 const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
 const text = z.string().regex(/\S/)
 const comments = z.int().nullable().describe('latest stored number of comments; null = unknown')
@@ -84,7 +87,7 @@ const hypeItemSchema = liveItemSchema
 export const liveFeedSchema = z
   .object({
     generatedAt: instant.describe("the run's instant, at which the period ends"),
-    algoVersion: z.literal('live-v1'),
+    algoVersion: z.literal(LIVE_VERSION),
     sortMode: z.enum(LIVE_SORTS),
     snapshotId: z
       .string()

@@ -5,14 +5,12 @@ import type { Instant } from '../time.ts'
 import type { FeedEvent } from './event.ts'
 import { hackerNewsItem, hypeItem, itemOf, lessWrongItem, lobstersItem, popularItem } from './live-items.ts'
 import type { Details } from './live-items.ts'
-import { liveFeedSchema } from './live-schema.ts'
+import { LIVE_VERSION, liveFeedSchema } from './live-schema.ts'
 import type { LiveFeed } from './live-schema.ts'
 import { LIVE_SORTS } from './live-sort.ts'
 import type { LiveSort } from './live-sort.ts'
 import { rankLive } from './rank-live.ts'
 import type { RankedLive } from './rank-live.ts'
-
-const ALGO_VERSION = 'live-v1'
 
 /** What a snapshot holds for one sort. */
 export interface SnapshotFeed {
@@ -65,7 +63,7 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
   const id = `feed-${instant.replace(/[-:.]/g, '')}-${sha256Hex(JSON.stringify(lists)).slice(0, 8)}`
   const feeds = lists.map(({ sort, inSort }): LiveFeed => ({
     generatedAt: instant,
-    algoVersion: ALGO_VERSION,
+    algoVersion: LIVE_VERSION,
     sortMode: sort,
     snapshotId: id,
     ...inSort,

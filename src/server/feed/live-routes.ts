@@ -1,5 +1,5 @@
 import type { LiveRefusal } from '../../domain/feed/live-refusals.ts'
-import { liveFeedSchema } from '../../domain/feed/live-schema.ts'
+import { LIVE_VERSION } from '../../domain/feed/live-schema.ts'
 import type { LiveFeed } from '../../domain/feed/live-schema.ts'
 import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -56,9 +56,12 @@ function serve(
   })
 }
 
-/** A proved payload that another release stored may have another layout: it is served as it is, but not rewritten. */
+/**
+ * A proved payload as the feed it was sealed from: its schema held then, so that its version is enough. One that another
+ * release stored may have another layout: it is served as it is, but not rewritten.
+ */
 function parse({ snapshot, published }: ProvedFeed): LiveFeed {
-  const parsed = liveFeedSchema.safeParse(JSON.parse(published.body.toString('utf8')))
-  if (!parsed.success) throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of live-v1`)
-  return parsed.data
+  const feed = JSON.parse(published.body.toString('utf8')) as LiveFeed
+  if (feed.algoVersion === LIVE_VERSION) return feed
+  throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of ${LIVE_VERSION}`)
 }
