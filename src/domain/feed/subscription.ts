@@ -69,8 +69,12 @@ function authorOf({ by, submitter_user, author, username }: AnyItem): string | n
 }
 
 function summaryOf({ source, points, comments, description }: AnyItem): string {
-  const said = comments === null ? '' : `, ${comments} comments`
-  const numbers = `${points} ${unitOf(source)}${said} on ${nameOfSource(source)}`
+  const said = comments === null ? '' : `, ${counted(comments, 'comments')}`
+  const numbers = `${counted(points, unitOf(source))}${said} on ${nameOfSource(source)}`
   const words = description?.trim() ?? ''
   return words === '' ? numbers : `${numbers}: ${words}`
+}
+
+function counted(count: number, plural: string): string {
+  return `${count} ${count === 1 ? plural.replace(/s$/, '') : plural}`
 }
