@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { EXIT } from '../src/cli/exit-codes.ts'
+import { LIVE_REFUSALS } from '../src/domain/feed/live-refusals.ts'
 import { HISTORY_REFUSALS } from '../src/domain/year/refusals.ts'
 import { dash } from './support/dash.ts'
 
@@ -31,6 +32,7 @@ describe('the documents', () => {
     'docs/operations.md',
     'docs/troubleshooting.md',
     'docs/history-api.md',
+    'docs/feed-api.md',
   ]
   const all = operating.map(read).join('\n')
 
@@ -52,6 +54,7 @@ describe('the documents', () => {
       ['import', 'archive'],
       ['publish-year'],
       ['collect'],
+      ['snapshot'],
     ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
@@ -61,7 +64,7 @@ describe('the documents', () => {
   })
 
   test('name every refusal code and every exit code', () => {
-    for (const code of HISTORY_REFUSALS) expect(all, code).toContain(`\`${code}\``)
+    for (const code of [...HISTORY_REFUSALS, ...LIVE_REFUSALS]) expect(all, code).toContain(`\`${code}\``)
     for (const code of Object.values(EXIT))
       expect(all).toMatch(new RegExp(`^\\| (?:\\d+, )*${code}(?:, \\d+)* `, 'm'))
   })

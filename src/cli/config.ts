@@ -21,8 +21,8 @@ export interface Config {
   storeNamed: boolean
   host: string
   port: number
-  /** Where this installation is reached from outside, without a trailing slash. */
-  baseUrl: string
+  /** Address the server is reached at from outside, without a slash at its end; null when only the listener knows. */
+  baseUrl: string | null
   hackerNewsUrl: string
   hackerNewsSearchUrl: string
   lobstersUrl: string
@@ -58,6 +58,11 @@ const httpUrl = z
   .string()
   .refine(isHttpUrl, 'must be an absolute http(s) URL')
   .transform((value) => value.replace(/\/+$/, ''))
+
+const baseUrl = httpUrl.refine(
+  (value) => !/[?#@]/.test(value),
+  'must be an address without user, query or fragment',
+)
 
 const databaseUrl = z.string().refine((value) => {
   if (value.startsWith('file:')) return toFilePath(value) !== null
@@ -98,7 +103,7 @@ const environment = z.object({
   AWS_SECRET_ACCESS_KEY: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber('a port from 0 to 65535', 0, 65_535).default(3000),
-  DASH_BASE_URL: httpUrl.optional(),
+  DASH_BASE_URL: baseUrl.optional(),
   DASH_HN_URL: httpUrl.default('https://hacker-news.firebaseio.com/v0'),
   DASH_HN_SEARCH_URL: httpUrl.default('https://hn.algolia.com/api/v1'),
   DASH_LOBSTERS_URL: httpUrl.default('https://lobste.rs'),
@@ -252,7 +257,7 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
     storeNamed: settings.DASH_STORE_URL !== undefined,
     host: settings.HOST,
     port: settings.PORT,
-    baseUrl: settings.DASH_BASE_URL ?? listeningUrl(settings.HOST, settings.PORT),
+    baseUrl: settings.DASH_BASE_URL ?? null,
     hackerNewsUrl: settings.DASH_HN_URL,
     hackerNewsSearchUrl: settings.DASH_HN_SEARCH_URL,
     lobstersUrl: settings.DASH_LOBSTERS_URL,
@@ -273,7 +278,8 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
   }
 }
 
-function listeningUrl(host: string, port: number): string {
+/** Where a server with these settings listens. */
+export function listeningUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 

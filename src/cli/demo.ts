@@ -8,6 +8,7 @@ import type { Day, Instant } from '../domain/time.ts'
 import { lastCompleteDay } from '../domain/year/window.ts'
 import { importSignals } from '../jobs/import-signals.ts'
 import { publishYear } from '../jobs/publish-year.ts'
+import { rankPeriods } from '../jobs/rank-periods.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
@@ -40,7 +41,8 @@ export interface Demo {
 
 /**
  * Fills a throw-away folder with the bundled sample, shifted by whole days so that it ends yesterday, and publishes
- * the last thirty days by the real job at the times it would have run.
+ * the last thirty days by the real job at the times it would have run. The live periods end where the sample does, at
+ * the last millisecond of yesterday, which their `generatedAt` says.
  */
 export async function openDemo({ config, terminal, signal, version }: CommandContext): Promise<Demo> {
   const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
@@ -116,6 +118,9 @@ async function fill(
       signal.throwIfAborted()
       await publishAsOf(addDays(yesterday, -daysAgo), config, version, stores, signal)
     }
+    // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
+    const endOfSample = startOfDay(yesterday) + DAY_MS - 1
+    await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })
   } finally {
     await stores.close()
   }

@@ -30,6 +30,7 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   title_not_vouched: EXIT.failed,
   input_unreadable: EXIT.failed,
   copy_refused: EXIT.failed,
+  clock_behind: EXIT.failed,
 }
 
 /** Errors that a store can meet: no room, no permission, a broken disk, a server or a connection that failed. */

@@ -161,6 +161,17 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
   })
   shared(
     program
+      .command('snapshot')
+      .description('rank the live periods now and store what /api/feed serves')
+      .option('--discard-later', 'remove snapshots of later than now, which a wrong clock made', false),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & { discardLater: boolean }>()
+    return within(flags, async (context) =>
+      (await import('./commands/snapshot.ts')).snapshotCommand(context, flags),
+    )
+  })
+  shared(
+    program
       .command('verify-archive')
       .description('audit the archive: ledgers, chain, heads, objects; reads only')
       .option('--sample <amount>', 'read only some objects: a share (5%), a size (500M) or a bucket (2/7)')

@@ -6,6 +6,7 @@ import { sourceTitles } from '../adapters/sources/titles.ts'
 import type { LiveSource } from '../domain/feed/live-source.ts'
 import type { Clock, SourceMemory } from '../domain/ports.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
+import { listeningUrl } from './config.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
 import type { Stores } from './wire.ts'
@@ -42,7 +43,10 @@ function sourceClient(
   { answerMs, longestWaitMs }: Patience,
 ): SourceClient {
   // A header is plain ASCII.
-  const url = config.baseUrl.replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)
+  const url = (config.baseUrl ?? listeningUrl(config.host, config.port)).replaceAll(
+    /[^\x21-\x7e]+/gu,
+    encodeURIComponent,
+  )
   return openSourceClient({
     userAgent: `dash/${version} (+${url})`,
     clock: Date.now,

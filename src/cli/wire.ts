@@ -4,6 +4,7 @@ import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
+import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
@@ -19,6 +20,7 @@ import type {
   Ledger,
   LineSource,
   SourceMemory,
+  LiveFeedStore,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -31,6 +33,7 @@ export interface Stores {
   ledger: Ledger
   feed: FeedStore
   memory: SourceMemory
+  live: LiveFeedStore
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -62,6 +65,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     ledger,
     feed: libsqlFeed(feedDatabase),
     memory: libsqlSourceMemory(feedDatabase),
+    live: libsqlLiveFeed(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {

@@ -1,6 +1,10 @@
 import { H3 } from 'h3'
 import type { Archive, Clock, Ledger, YearReader } from '../domain/ports.ts'
 import { mountDocs } from './docs/docs.ts'
+import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from './feed/contract.ts'
+import { liveRoutes } from './feed/live-routes.ts'
+import { provedSnapshots } from './feed/proved-snapshots.ts'
+import type { SnapshotReader } from './feed/proved-snapshots.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
@@ -18,6 +22,7 @@ export interface ServerPorts {
   ledger: Ledger
   archive: Archive
   year: YearReader
+  live: SnapshotReader
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -25,6 +30,8 @@ export interface ServerPorts {
   /** Release of the product, for the published documents. */
   version: string
   demo: boolean
+  /** Address the server is reached at from outside, without a slash at its end; asked once it listens. */
+  baseUrl: () => string
 }
 
 /** The whole HTTP application, without a socket. */
@@ -44,8 +51,9 @@ export function createApp(ports: ServerPorts): H3 {
   const publications = provedPublications(ports)
   mountHealth(app, ports.checks, ports.isDraining, log)
   mountHome(app, { publications, demo, clock, log })
-  mountDocs(app, [historyDocument(ports.version, demo)], demo)
-  mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications)], log)
+  const live = liveRoutes(provedSnapshots(ports.live), () => ({ baseUrl: ports.baseUrl(), demo }))
+  mountDocs(app, [historyDocument(ports.version, demo), feedDocument(ports.version, demo)], demo)
+  mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   return app
 }
 
@@ -66,6 +74,23 @@ function historyDocument(version: string, demo: boolean) {
       ledgerContract,
       legacyLedgerContract,
       headContract,
+    ]),
+  }
+}
+
+function feedDocument(version: string, demo: boolean) {
+  const title = 'Live feed'
+  const description =
+    'Serves what trends now and in the last day, week and month, also as RSS, Atom and JSON Feed.'
+  return {
+    path: FEED_DOCS,
+    title,
+    summary: description,
+    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
+      liveContract,
+      rssContract,
+      atomContract,
+      jsonFeedContract,
     ]),
   }
 }

@@ -18,12 +18,13 @@ export function openApiDocument(
   info: DocumentInfo,
   contracts: readonly Contract<string>[],
 ): Record<string, unknown> {
+  const paths = Object.fromEntries(contracts.map((contract) => [contract.path, pathItem(contract)]))
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
-    paths: Object.fromEntries(contracts.map((contract) => [contract.path, pathItem(contract)])),
-    components: { schemas: componentSchemas() },
+    paths,
+    components: { schemas: referredSchemas(paths) },
   }
 }
 
@@ -74,9 +75,9 @@ function successes(contract: Contract<string>): Record<string, unknown> {
 
 /** One response a status; its schema lists exactly the codes that status is given with. */
 function refusals(contract: Contract<string>): Record<string, unknown> {
-  const byStatus = new Map<number, [code: string, when: string][]>()
-  for (const [code, { status, when }] of Object.entries(contract.refusals)) {
-    byStatus.set(status, [...(byStatus.get(status) ?? []), [code, when]])
+  const byStatus = new Map<number, [code: string, when: string, members: object][]>()
+  for (const [code, { status, when, members = {} }] of Object.entries(contract.refusals)) {
+    byStatus.set(status, [...(byStatus.get(status) ?? []), [code, when, members]])
   }
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
@@ -89,13 +90,25 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
             schema: {
               type: 'object',
               required: ['error'],
-              properties: { error: { type: 'string', enum: codes.map(([code]) => code) } },
+              properties: {
+                error: { type: 'string', enum: codes.map(([code]) => code) },
+                ...memberSchemas(codes.map(([, , members]) => members)),
+              },
               additionalProperties: false,
             },
           },
         },
       },
     ]),
+  )
+}
+
+/** What some refusals of one status say beside their code, each always the same. */
+function memberSchemas(members: readonly object[]): Record<string, unknown> {
+  return Object.fromEntries(
+    members.flatMap((given) =>
+      Object.entries(given).map(([name, value]) => [name, { type: 'string', enum: [value] }]),
+    ),
   )
 }
 
@@ -109,10 +122,20 @@ function headerObjects(headers: Readonly<Record<string, string>>): Record<string
   )
 }
 
-/** The schemas that carry an id, each once. */
-function componentSchemas(): Record<string, unknown> {
+/** The schemas that a part of the document refers to, and those that they refer to. */
+function referredSchemas(part: unknown): Record<string, unknown> {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` })
-  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutDocumentKeys(schema)]))
+  const referred = new Map<string, unknown>()
+  const follow = (from: unknown): void => {
+    for (const [, id = ''] of JSON.stringify(from).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      const schema = schemas[id]
+      if (!schema || referred.has(id)) continue
+      referred.set(id, withoutDocumentKeys(schema))
+      follow(schema)
+    }
+  }
+  follow(part)
+  return Object.fromEntries(referred)
 }
 
 function inlineSchema(schema: z.ZodType): Record<string, unknown> {

@@ -15,6 +15,12 @@ interface QueryParameter {
   example?: string
 }
 
+interface RefusalContract {
+  status: number
+  when: string
+  members?: Readonly<Record<string, string>>
+}
+
 /**
  * The contract of a route: what the OpenAPI document publishes and what `route()` holds the handler to.
  *
@@ -35,8 +41,8 @@ export interface Contract<Code extends string> {
   successDescription: string
   /** Response headers of a success, by name, with what each holds. */
   successHeaders: Readonly<Record<string, string>>
-  /** Every refusal's status, and when it is given. */
-  refusals: Readonly<Record<Code, { status: number; when: string }>>
+  /** Every refusal's status, when it is given, and what its body says beside `error`. */
+  refusals: Readonly<Record<Code, RefusalContract>>
   /** What a store's refusal becomes in this area. */
   storage: Readonly<Record<StorageRefusal, Code>>
   /** What anything unexpected becomes. */
@@ -61,10 +67,10 @@ export function route<Code extends string>(
   handler: (event: H3Event) => Promise<Response>,
 ): Route {
   const refuse = (event: H3Event, code: Code): Response => {
-    const { status } = contract.refusals[code]
+    const { status, members } = contract.refusals[code]
     const allow: Record<string, string> = code === contract.methodNotAllowed ? { allow: 'GET' } : {}
     const headers = { ...contract.headers, ...contract.refusalHeaders, ...allow }
-    return respondJson(event, status, headers, { error: code })
+    return respondJson(event, status, headers, { error: code, ...members })
   }
   return {
     path: contract.path,

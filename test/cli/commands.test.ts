@@ -333,6 +333,15 @@ test('the demo is ready by itself, says that it is one, and cleans up after itse
     if (past.status === 200) asOfDays.add(((await past.json()) as { asOfDay: string }).asOfDay)
   }
   expect(asOfDays.size).toBe(28)
+  for (const sort of ['trending', 'day', 'week', 'month']) {
+    const live = (await (await fetch(`${url}/api/feed?sort=${sort}`)).json()) as {
+      generatedAt: string
+      popular: unknown[]
+    }
+    expect(dayOf(Date.parse(live.generatedAt))).toBe(lastCompleteDay(Date.now()))
+    expect(live.popular.length).toBeGreaterThan(20)
+  }
+  expect(await (await fetch(`${url}/api/rss`)).text()).toContain('<title>DEMO: dash: trending now</title>')
   child.kill('SIGTERM')
   expect(await exitOf(child)).toBe(0)
   expect(existsSync(folder)).toBe(false)

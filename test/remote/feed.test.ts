@@ -1,11 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
-import { sourceMemoryContract } from '../adapters/feed/source-memory-contract.ts'
-import { detailsContract } from '../adapters/feed/details-contract.ts'
-import { importContract } from '../adapters/feed/import-contract.ts'
+import { FEED_CONTRACTS } from '../adapters/feed/feed-contracts.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import type { FeedOpener } from '../adapters/feed/open-feed.ts'
-import { titlesContract } from '../adapters/feed/titles-contract.ts'
-import { windowContract } from '../adapters/feed/window-contract.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 
@@ -28,12 +24,6 @@ const feedOnServer: FeedOpener = {
     }),
 }
 
-for (const contract of [
-  titlesContract,
-  importContract,
-  windowContract,
-  detailsContract,
-  sourceMemoryContract,
-]) {
+for (const contract of FEED_CONTRACTS) {
   contract('a libSQL server', feedOnServer)
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import type { SnapshotReport } from '../../src/jobs/rank-periods.ts'
 import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
 import { storiesOf } from '../support/ndjson.ts'
@@ -33,6 +34,11 @@ async function historyOf(url: string): Promise<{ status: number; etag: string | 
   const response = await fetch(`${url}/api/feed/history?sort=year`)
   const bytes = Buffer.from(await response.arrayBuffer())
   return { status: response.status, etag: response.headers.get('etag'), bytes }
+}
+
+async function liveOf(url: string): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${url}/api/feed?sort=week`)
+  return { status: response.status, body: await response.json() }
 }
 
 test('import, publication and several servers share one libSQL server', { timeout: 120_000 }, async () => {
@@ -75,19 +81,30 @@ test('import, publication and several servers share one libSQL server', { timeou
   const again = await dash(['publish-year', '--json'], { env, cwd: folder })
   expect(JSON.parse(again.stdout)).toMatchObject({ outcome: 'already-published', sha256 })
 
+  const taken = await dash(['snapshot', '--json'], { env, cwd: folder })
+  expect(taken).toMatchObject({ code: 0, stderr: '' })
+  const { snapshotId } = JSON.parse(taken.stdout) as SnapshotReport
+
   const servers = [await serve([], { env, cwd: folder }), await serve([], { env, cwd: folder })]
   const [one, two] = await Promise.all(servers.map(({ url }) => historyOf(url)))
   expect(one).toMatchObject({ status: 200, etag: `"${sha256}"` })
   expect(two).toEqual(one)
+  const live = await Promise.all(servers.map(({ url }) => liveOf(url)))
+  expect(live).toEqual(live.map(() => ({ status: 200, body: live[0]?.body })))
+  expect(live[0]?.body).toMatchObject({ snapshotId, sortMode: 'week' })
 
   await sqld.kill()
   for (const { url } of servers) {
     expect((await historyOf(url)).status).toBe(503)
+    expect(await liveOf(url)).toEqual({ status: 503, body: { error: 'feed_storage_unavailable' } })
     expect((await fetch(`${url}/readyz`)).status).toBe(503)
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
   }
   await sqld.start()
-  for (const { url } of servers) expect(await historyOf(url)).toEqual(one)
+  for (const { url } of servers) {
+    expect(await historyOf(url)).toEqual(one)
+    expect(await liveOf(url)).toEqual(live[0])
+  }
   for (const { child, output } of servers) {
     child.kill('SIGTERM')
     expect(await exitOf(child)).toBe(0)

@@ -1,5 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
+import { LIVE_REFUSALS } from '../../src/domain/feed/live-refusals.ts'
 import { HISTORY_REFUSALS } from '../../src/domain/year/refusals.ts'
 import { yearEnvelopeSchema } from '../../src/domain/year/schema.ts'
 import { askHistory, openApp, silentLog } from '../support/api-client.ts'
@@ -11,22 +12,27 @@ interface OpenApi {
   components: { schemas: Record<string, { required?: string[]; properties?: Record<string, unknown> }> }
 }
 
-async function historyDocument(): Promise<OpenApi> {
-  const response = await openApp(await openWorkspace()).request(
-    'http://dash.test/docs/api/top-year-history/openapi.json',
-  )
+const historyDocument = (): Promise<OpenApi> => documentAt('/docs/api/top-year-history')
+
+async function documentAt(path: string): Promise<OpenApi> {
+  const response = await openApp(await openWorkspace()).request(`http://dash.test${path}/openapi.json`)
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toContain('application/json')
   return (await response.json()) as OpenApi
 }
 
-test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator', async () => {
-  const document = await historyDocument()
-  const validator = new Validator()
-  const result = await validator.validate({ ...document })
-  expect(result.errors ?? []).toEqual([])
-  expect([result.valid, document.openapi, validator.version]).toEqual([true, '3.1.0', '3.1'])
-})
+const DOCUMENTS = ['/docs/api/top-year-history', '/docs/api/feed']
+
+test.each(DOCUMENTS)(
+  'the OpenAPI document of %s is valid 3.1 under an independent validator',
+  async (path) => {
+    const document = await documentAt(path)
+    const validator = new Validator()
+    const result = await validator.validate({ ...document })
+    expect(result.errors ?? []).toEqual([])
+    expect([result.valid, document.openapi, validator.version]).toEqual([true, '3.1.0', '3.1'])
+  },
+)
 
 test('the OpenAPI document names every parameter, status and refusal code, and the envelope as it is parsed', async () => {
   const { paths, components } = await historyDocument()
@@ -54,6 +60,39 @@ test('the OpenAPI document describes the published ledgers by their media type, 
   ])
 })
 
+test('the OpenAPI document of the live feed names its media types, codes and what they say', async () => {
+  const { paths, components } = await documentAt('/docs/api/feed')
+  const described = Object.entries(paths).map(([path, { get }]) => {
+    const answers = get.responses as Record<string, { content?: object }>
+    return [path, Object.keys(answers), Object.keys(answers['200']?.content ?? {})]
+  })
+  const statuses = ['200', '304', '400', '404', '405', '503']
+  expect(described).toEqual([
+    ['/api/feed', statuses, ['application/json']],
+    ['/api/rss', statuses, ['application/rss+xml']],
+    ['/api/atom', statuses, ['application/atom+xml']],
+    ['/api/feed.json', statuses, ['application/feed+json']],
+  ])
+  const refused = paths['/api/feed']?.get.responses ?? {}
+  for (const code of LIVE_REFUSALS) expect(JSON.stringify(refused)).toContain(`"${code}"`)
+  expect(refused['400']).toMatchObject({
+    content: {
+      'application/json': {
+        schema: { required: ['error'], properties: { history: { enum: ['/api/feed/history?sort=year'] } } },
+      },
+    },
+  })
+  expect(Object.keys(components.schemas).sort()).toEqual([
+    'JsonFeed',
+    'LiveFeed',
+    'LiveHackerNewsItem',
+    'LiveHypeItem',
+    'LiveItem',
+    'LiveLessWrongItem',
+    'LiveLobstersItem',
+  ])
+})
+
 test('a real answer fits the published schema', async () => {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())
@@ -64,7 +103,7 @@ test('a real answer fits the published schema', async () => {
 
 test('every page and what it loads come from this server, under a policy that allows nothing else', async () => {
   const app = openApp(await openWorkspace())
-  for (const path of ['/', '/docs', '/docs/api/top-year-history']) {
+  for (const path of ['/', '/docs', ...DOCUMENTS]) {
     const response = await app.request(`http://dash.test${path}`)
     const page = await response.text()
     expect([path, response.status]).toEqual([path, 200])

@@ -20,6 +20,7 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     isDraining: () => false,
     version: '0.0.0-test',
     demo: false,
+    baseUrl: () => 'http://dash.test',
     ...changes,
   })
 }

@@ -105,12 +105,14 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     ledger,
     archive: store,
     year: { read },
+    live: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     clock: Date.now,
     log: silentLog,
     checks: {},
     isDraining: () => false,
     version: '0.0.0-test',
     demo: false,
+    baseUrl: () => 'http://dash.test',
     ...changes,
   })
 }

@@ -1,5 +1,8 @@
 import type { ItemDetails } from '../../domain/feed/item-details.ts'
-import type { StoreClient } from '../libsql/store-client.ts'
+import { saveKey } from '../../domain/feed/source.ts'
+import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
+import { isTooLarge } from '../libsql/store-client.ts'
+import type { Reader, StoreClient } from '../libsql/store-client.ts'
 
 const UPSERT_DETAILS = `
   INSERT INTO item_details (source, source_id, author, tags, description, collected_at)
@@ -30,4 +33,48 @@ export async function saveDetails(client: StoreClient, details: readonly ItemDet
     statements.push({ sql: UPSERT_DETAILS, args: [JSON.stringify(rows)] })
   }
   if (statements.length > 0) await client.batch(statements, 'write')
+}
+
+const DETAILS = asJsonRows(
+  'source, source_id, author, json(tags), description, collected_at',
+  `SELECT source, source_id, author, tags, description, collected_at
+  FROM json_each(?) JOIN item_details ON source = value ->> 0 AND source_id = value ->> 1`,
+)
+
+type DetailsRow = [string, string, string | null, string[], string | null, number]
+
+/** What sources say of the given events, by save key. */
+export async function readDetails(
+  reader: Reader,
+  events: readonly { source: string; sourceId: string }[],
+): Promise<Map<string, ItemDetails>> {
+  const found = new Map<string, ItemDetails>()
+  let atOnce = AT_ONCE
+  for (let start = 0; start < events.length;) {
+    const asked = events.slice(start, start + atOnce)
+    const rows = await readSome(reader, asked)
+    if (rows === 'too-large') {
+      atOnce = Math.ceil(atOnce / 4)
+      continue
+    }
+    for (const [source, sourceId, author, tags, description, collectedAt] of rows) {
+      const details = { source, sourceId, author, tags, description, collectedAt }
+      found.set(saveKey(source, sourceId), details)
+    }
+    start += asked.length
+  }
+  return found
+}
+
+async function readSome(
+  reader: Reader,
+  asked: readonly { source: string; sourceId: string }[],
+): Promise<DetailsRow[] | 'too-large'> {
+  const wanted = JSON.stringify(asked.map(({ source, sourceId }) => [source, sourceId]))
+  try {
+    return (await selectJsonRows(reader, DETAILS, [wanted], 'the details of items')) as DetailsRow[]
+  } catch (error) {
+    if (asked.length > 1 && isTooLarge(error)) return 'too-large'
+    throw error
+  }
 }

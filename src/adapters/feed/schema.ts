@@ -1,4 +1,4 @@
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 /** Tables of the feed database; migrations/feed holds their indexes and what each is for. */
 
@@ -91,3 +91,20 @@ export const sourcePauses = sqliteTable('source_pauses', {
   host: text('host').primaryKey(),
   pausedUntil: integer('paused_until').notNull(),
 })
+
+export const snapshots = sqliteTable('snapshots', {
+  id: text('id').primaryKey(),
+  generatedAt: integer('generated_at').notNull(),
+  feeds: text('feeds').notNull(),
+})
+
+export const snapshotFeeds = sqliteTable(
+  'snapshot_feeds',
+  {
+    snapshotId: text('snapshot_id').notNull(),
+    sort: text('sort').notNull(),
+    part: integer('part').notNull(),
+    payload: blob('payload').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.snapshotId, table.sort, table.part] })],
+)

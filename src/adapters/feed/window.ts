@@ -1,3 +1,4 @@
+import type { FeedEvent } from '../../domain/feed/event.ts'
 import { saveKey } from '../../domain/feed/source.ts'
 import type { SourceObservation } from '../../domain/year/coverage.ts'
 import type { VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
@@ -12,7 +13,7 @@ const PAGE = 4_000
 const TITLES_AT_ONCE = 2_000
 
 /** Grows with every import that changed something. */
-const REVISION = 'SELECT number FROM revision'
+export const REVISION = 'SELECT number FROM revision'
 
 /**
  * A page of the events a window can hold, found by their reach in time and read at the values of their latest
@@ -113,8 +114,12 @@ type PageRow = [
   titleProvenance: string | null,
 ]
 
-async function readEvents(reader: Reader, window: YearWindow): Promise<YearEvent[]> {
-  const events: YearEvent[] = []
+/** Which events are read, and up to which day their signals count. */
+export type EventRange = Pick<YearWindow, 'windowStart' | 'windowEnd' | 'asOfDay'>
+
+/** Every event published in the range with known points; `windowEnd` is exclusive. */
+export async function readEvents(reader: Reader, window: EventRange): Promise<FeedEvent[]> {
+  const events: FeedEvent[] = []
   let after: [number, string, string] = [window.windowStart, '', '']
   let limit = PAGE
   for (;;) {
@@ -136,7 +141,7 @@ async function readEvents(reader: Reader, window: YearWindow): Promise<YearEvent
 
 async function readPage(
   reader: Reader,
-  window: YearWindow,
+  window: EventRange,
   after: [number, string, string],
   limit: number,
 ): Promise<PageRow[] | 'too-large'> {

@@ -40,14 +40,29 @@ async function serveConfig(
   const lines = logStream(process.stderr.fd)
   const log = pino({ level: config.logLevel }, lines)
   const stores = openStores(config, 'server')
-  const { ledger, archive, year, feed } = stores
+  const { ledger, archive, year, feed, live } = stores
+  let baseUrl = config.baseUrl ?? ''
   const isDraining = (): boolean => signal.aborted
   const checks = { ledger: () => ledger.ping(), archive: () => archive.ping(), feed: () => feed.ping() }
-  const app = createApp({ ledger, archive, year, clock: Date.now, log, checks, isDraining, version, demo })
+  const app = createApp({
+    ledger,
+    archive,
+    year,
+    live,
+    clock: Date.now,
+    log,
+    checks,
+    isDraining,
+    version,
+    demo,
+    baseUrl: () => baseUrl,
+  })
   try {
     const { host, port } = config
     const timeouts = { headersTimeoutMs: HEADERS_TIMEOUT_MS, requestTimeoutMs: REQUEST_TIMEOUT_MS }
     const server = await listenOn(app, { host, port, log, isDraining, ...timeouts })
+    // A wildcard address is for listening, not for links.
+    if (config.baseUrl === null) baseUrl = server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
     const label = demo ? 'DEMO: ' : ''
     terminal.result({ job: 'serve', url: server.url, demo }, `${label}dash is listening on ${server.url}`)
     if (!signal.aborted)

@@ -2,9 +2,11 @@ import type { Instant } from '../time.ts'
 import type { SourceObservation } from '../year/coverage.ts'
 import type { VerifiedTitle, YearEvent } from '../year/rank.ts'
 import type { YearWindow } from '../year/window.ts'
+import type { FeedEvent } from './event.ts'
 import type { ItemDetails } from './item-details.ts'
 import type { KeptAnswer } from './live-source.ts'
 import type { Signal } from './signal.ts'
+import type { SealedSnapshot, Snapshot, SnapshotFeed } from './snapshot.ts'
 
 /** What the feed asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
 
@@ -42,4 +44,31 @@ export interface SourceMemory {
   pausedUntil(host: string): Promise<Instant | null>
   /** Remembers what a host asked for; the later of two times stays. */
   pauseUntil(host: string, until: Instant): Promise<void>
+}
+
+/** Whether a snapshot was stored and how many others were removed, or the time of the later one before it. */
+export type SnapshotSaving = { saved: true; removed: number } | { saved: false; newestAt: Instant }
+
+/** The live feed: what it is ranked from, and the snapshots of its runs. */
+export interface LiveFeedStore {
+  /**
+   * One consistent reading of the longest live period: every event published in the 30 days up to `now`, inclusive, with
+   * known points, at the values of its latest signal of today or earlier, under its verified title where there is one.
+   * Cost grows with the events of those days.
+   */
+  liveEvents(now: Instant): Promise<FeedEvent[]>
+  /** What sources say of the given events, by save key; nothing for an event no source told of. */
+  details(events: readonly Pick<FeedEvent, 'source' | 'sourceId'>[]): Promise<Map<string, ItemDetails>>
+  /**
+   * Stores a snapshot and removes all but the newest ten in one transaction (docs/operations.md). Nothing is stored
+   * behind a snapshot that is later by more than five minutes: then one of the two clocks was wrong. The same snapshot
+   * again changes nothing.
+   *
+   * @param options `discardLater`: such later snapshots are removed instead
+   */
+  saveSnapshot(sealed: SealedSnapshot, options: { discardLater: boolean }): Promise<SnapshotSaving>
+  /** The snapshot with the latest instant; null when there is none. */
+  newestSnapshot(): Promise<Snapshot | null>
+  /** The stored bytes of one of its feeds, undecoded; null when they are absent. */
+  snapshotFeed(id: string, feed: SnapshotFeed): Promise<Uint8Array | null>
 }

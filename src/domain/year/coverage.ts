@@ -1,7 +1,7 @@
 import { NEWS_SOURCES } from '../feed/source.ts'
+import { compareCodeUnits } from '../order.ts'
 import { daysBetween } from '../time.ts'
 import type { Day } from '../time.ts'
-import { compareCodeUnits } from './rank.ts'
 import type { RankedYear } from './rank.ts'
 import type { Coverage } from './schema.ts'
 import { TARGET_DAYS } from './window.ts'

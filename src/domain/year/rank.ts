@@ -1,31 +1,30 @@
-import { HYPE_PROVIDERS, hypeProviderOf, isRankedProvider, NEWS_SOURCES, saveKey } from '../feed/source.ts'
+import {
+  compareInColumn,
+  compareInHype,
+  compareInPopular,
+  comparePoints,
+  comparePointsAndComments,
+  groupBySource,
+  scoreAmong,
+  takeDistinct,
+  topOf,
+} from '../feed/columns.ts'
+import type { Scored } from '../feed/columns.ts'
+import type { FeedEvent } from '../feed/event.ts'
+import { HYPE_PROVIDERS, hypeProviderOf, isRankedProvider, NEWS_SOURCES } from '../feed/source.ts'
 import type { NewsSource } from '../feed/source.ts'
-import type { Instant } from '../time.ts'
-import { midpointPercentiles } from './percentile.ts'
+import { compareCodeUnits } from '../order.ts'
 
 /**
  * The version-3 ranking (docs/ranking.md): a pure function of the window's
  * events and the titles their sources verified.
  */
 
-/** Length of each column and of `popular`. */
-const COLUMN_LENGTH = 100
-
 /** The fewest eligible events that make a hype cohort comparable. */
 const COHORT_MINIMUM = 5
 
 /** An event with the values of its latest signal up to the as-of day; published inside the window, points known. */
-export interface YearEvent {
-  source: string
-  sourceId: string
-  title: string
-  url: string | null
-  points: number
-  comments: number | null
-  publishedAt: Instant
-  /** Null for a legacy signal, whose title nobody vouched for. */
-  titleProvenance: string | null
-}
+export type YearEvent = FeedEvent
 
 /** A title together with the channel of the owning source that vouched for it. */
 export interface VerifiedTitle {
@@ -57,12 +56,6 @@ export interface RankedYear {
 /** Either the ranking, or the events whose titles must be asked of their sources before it can exist. */
 export type RankOutcome = { do: 'ranked'; year: RankedYear } | { do: 'hydrate'; events: YearEvent[] }
 
-interface Scored {
-  event: YearEvent
-  key: string
-  percentile: number
-}
-
 /**
  * Ranks a Year, or names the events whose titles are still unverified and would stand in it.
  *
@@ -90,17 +83,16 @@ export function rankYear(
       return [{ event, key, provider: hypeProviderOf(event.source), rank: index + 1, percentile, title }]
     })
 
-  const news = NEWS_SOURCES.map((source) => scoreByPointsAndComments(bySource.get(source) ?? []))
+  const news = NEWS_SOURCES.map((source) => scoreAmong(bySource.get(source) ?? [], comparePointsAndComments))
   const columns = Object.fromEntries(
-    NEWS_SOURCES.map((source, index) => [source, titled(topOfColumn(news[index] ?? []))]),
+    NEWS_SOURCES.map((source, index) => [source, titled(topOf(news[index] ?? [], compareInColumn))]),
   ) as Record<NewsSource, RankedEvent[]>
   const popular = walkPopular(news.flat(), titles, missing)
   if (missing.size > 0) return { do: 'hydrate', events: [...missing.values()] }
 
   const hype = rankHype(bySource)
-  const midjourney = titled(
-    topOfColumn(scoreByPointsAndComments(verifiedOnly(bySource.get('midjourney') ?? []))),
-  )
+  const images = scoreAmong(verifiedOnly(bySource.get('midjourney') ?? []), comparePointsAndComments)
+  const midjourney = titled(topOf(images, compareInColumn))
   const unverified = events.filter(
     (event) => needsProvenance(event.source) && event.titleProvenance === null,
   ).length
@@ -132,40 +124,6 @@ function verifiedOnly(events: readonly YearEvent[]): YearEvent[] {
   return events.filter((event) => event.titleProvenance !== null)
 }
 
-function groupBySource(events: readonly YearEvent[]): Map<string, YearEvent[]> {
-  const groups = new Map<string, YearEvent[]>()
-  for (const event of events) {
-    const group = groups.get(event.source)
-    if (group) group.push(event)
-    else groups.set(event.source, [event])
-  }
-  return groups
-}
-
-/** Rule 5: within a source, (points, comments) is compared as a pair; null comments count as 0. */
-function comparePointsAndComments(a: YearEvent, b: YearEvent): number {
-  return a.points - b.points || (a.comments ?? 0) - (b.comments ?? 0)
-}
-
-function scoreByPointsAndComments(events: readonly YearEvent[]): Scored[] {
-  const percentiles = midpointPercentiles(events, comparePointsAndComments)
-  return events.map((event) => ({
-    event,
-    key: saveKey(event.source, event.sourceId),
-    percentile: percentiles.get(event) ?? 0,
-  }))
-}
-
-/** Rule 3: points descending, comments descending, sourceId ascending in code-unit order. */
-function topOfColumn(scored: readonly Scored[]): Scored[] {
-  return [...scored]
-    .sort(
-      (a, b) =>
-        comparePointsAndComments(b.event, a.event) || compareCodeUnits(a.event.sourceId, b.event.sourceId),
-    )
-    .slice(0, COLUMN_LENGTH)
-}
-
 /** Rule 4: percentiles inside each large enough provider cohort, then one order over all of them. */
 function rankHype(bySource: ReadonlyMap<string, YearEvent[]>): {
   top: Scored[]
@@ -183,19 +141,9 @@ function rankHype(bySource: ReadonlyMap<string, YearEvent[]>): {
       excluded.push({ provider, eligibleEvents: cohort.length })
       continue
     }
-    const percentiles = midpointPercentiles(cohort, (a, b) => a.points - b.points)
-    for (const event of cohort) {
-      const key = saveKey(event.source, event.sourceId)
-      scored.push({ event, key, percentile: percentiles.get(event) ?? 0 })
-    }
+    for (const one of scoreAmong(cohort, comparePoints)) scored.push(one)
   }
-  scored.sort(
-    (a, b) =>
-      b.percentile - a.percentile ||
-      compareCodeUnits(a.event.source, b.event.source) ||
-      compareCodeUnits(a.event.sourceId, b.event.sourceId),
-  )
-  return { top: scored.slice(0, COLUMN_LENGTH), excluded }
+  return { top: topOf(scored, compareInHype), excluded }
 }
 
 /**
@@ -207,34 +155,13 @@ function walkPopular(
   titles: (event: YearEvent, key: string) => VerifiedTitle | null,
   missing: Map<string, YearEvent>,
 ): RankedEvent[] {
-  const order = [...news].sort(
-    (a, b) =>
-      b.percentile - a.percentile ||
-      (b.event.comments ?? 0) - (a.event.comments ?? 0) ||
-      compareCodeUnits(a.key, b.key),
-  )
-  const urls = new Set<string>()
-  const taken = new Set<string>()
+  const order = [...news].sort(compareInPopular)
+  const taken = takeDistinct(order, ({ event, key }) => titles(event, key)?.title ?? null)
   const popular: RankedEvent[] = []
-  let awaited = 0
-  for (const { event, key, percentile } of order) {
-    if (popular.length + awaited >= COLUMN_LENGTH) break
-    if (event.url !== null && urls.has(event.url)) continue
+  for (const { event, key, percentile } of taken) {
     const title = titles(event, key)
-    if (title === null) {
-      missing.set(key, event)
-      awaited += 1
-    } else {
-      if (taken.has(title.title)) continue
-      taken.add(title.title)
-      popular.push({ event, key, provider: null, rank: popular.length + 1, percentile, title })
-    }
-    if (event.url !== null) urls.add(event.url)
+    if (title === null) missing.set(key, event)
+    else popular.push({ event, key, provider: null, rank: popular.length + 1, percentile, title })
   }
   return popular
-}
-
-/** Code-unit order, the same on every machine and in every locale. */
-export function compareCodeUnits(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -21,7 +21,7 @@ export function mountHome(app: H3, { publications, demo, clock, log }: HomePorts
   const envelopeOf = (publication: ProvedPublication): YearEnvelope | null => {
     const known = envelopes.get(publication)
     if (known !== undefined) return known
-    const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.bytes.toString('utf8')))
+    const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.published.body.toString('utf8')))
     const envelope = parsed.success ? parsed.data : null
     envelopes.set(publication, envelope)
     return envelope
@@ -56,16 +56,22 @@ const NOTHING_YET = html`<p>
   Nothing has been published yet. Import signals, then run <code>publish-year</code>.
 </p>`
 
+/** By which feed readers find what to subscribe to. */
+const FEED_LINKS = html`<link rel="alternate" type="application/rss+xml" title="dash (RSS)" href="/api/rss" />
+  <link rel="alternate" type="application/atom+xml" title="dash (Atom)" href="/api/atom" />
+  <link rel="alternate" type="application/feed+json" title="dash (JSON Feed)" href="/api/feed.json" />`
+
 function page(event: H3Event, status: number, content: Html, demo: boolean): Response {
   const main = html`<main>
     <h1>dash</h1>
     <p>
       The Top Year of Hacker News, Lobsters and LessWrong: published once a day, never changed, and provable.
-      <a href="/docs">Documentation</a>
+      <a href="/docs">Documentation</a>. Live: <a href="/api/feed">feed</a>, <a href="/api/rss">RSS</a>,
+      <a href="/api/atom">Atom</a>, <a href="/api/feed.json">JSON Feed</a>.
     </p>
     ${content}
   </main>`
-  return respondText(event, status, PAGE_HEADERS, HTML_TYPE, layout('dash', demo, html``, main))
+  return respondText(event, status, PAGE_HEADERS, HTML_TYPE, layout('dash', demo, FEED_LINKS, main))
 }
 
 function newest({ manifest }: ProvedPublication, envelope: YearEnvelope | null): Html {

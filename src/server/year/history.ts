@@ -1,10 +1,9 @@
-import { matchesEntityTag } from '../../domain/conditional.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { parseHistoryQuery } from '../../domain/year/history.ts'
 import type { HistoryRefusal } from '../../domain/year/refusals.ts'
-import { respond } from '../respond.ts'
+import { respondPublished } from '../published.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
 import { historyContract } from './contract.ts'
@@ -16,13 +15,7 @@ export function history(publications: ProvedPublications, clock: Clock): Route {
     const { at } = parseHistoryQuery(event.url.searchParams, clock())
     const publication = await publications.latestAt(at)
     if (!publication) throw new Refusal<HistoryRefusal>('year_history_not_found')
-    const unchanged = matchesEntityTag(event.req.headers.get('if-none-match'), publication.etag)
-    const headers = {
-      ...historyContract.headers,
-      ...publication.headers,
-      'x-year-history-requested-at': formatInstant(at),
-    }
-    if (unchanged) return respond(event, 304, headers, null)
-    return respond(event, 200, { ...headers, ...publication.contentHeaders }, publication.bytes)
+    const headers = { ...historyContract.headers, 'x-year-history-requested-at': formatInstant(at) }
+    return respondPublished(event, headers, publication.published)
   })
 }

@@ -1,11 +1,12 @@
 import type { Archive, Clock, Ledger, Witness, YearReader } from '../../domain/ports.ts'
-import { sha256HexToBase64 } from '../../domain/digest.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
 import type { Head, Manifest } from '../../domain/year/ledger.ts'
 import { coalesce, together } from '../coalesce.ts'
+import { published } from '../published.ts'
+import type { Published } from '../published.ts'
 import { publishedLedger } from './published-ledger.ts'
 import type { PublishedLedger } from './published-ledger.ts'
 
@@ -18,12 +19,7 @@ const PROOF_MAX_AGE_MS = 60_000
 /** A publication whose bytes are proved, with the headers that follow from them. */
 export interface ProvedPublication {
   manifest: Manifest
-  bytes: Buffer
-  etag: string
-  /** For a 200 and a 304 alike. */
-  headers: Readonly<Record<string, string>>
-  /** Only where the bytes follow. */
-  contentHeaders: Readonly<Record<string, string>>
+  published: Published
 }
 
 export interface PublicationPorts {
@@ -154,7 +150,7 @@ function keptObjects(
   const kept = new Map<string, Kept<ProvedPublication>>()
   let bytesKept = 0
   const forget = (publicationId: string): void => {
-    bytesKept -= kept.get(publicationId)?.value.bytes.byteLength ?? 0
+    bytesKept -= kept.get(publicationId)?.value.published.body.byteLength ?? 0
     kept.delete(publicationId)
   }
   return {
@@ -168,7 +164,7 @@ function keptObjects(
       const { publicationId } = publication.manifest
       forget(publicationId)
       kept.set(publicationId, { value: publication, witness, provedAt: clock() })
-      bytesKept += publication.bytes.byteLength
+      bytesKept += publication.published.body.byteLength
       for (const oldest of kept.keys()) {
         if (bytesKept <= maxBytes) break
         forget(oldest)
@@ -178,18 +174,10 @@ function keptObjects(
 }
 
 function describe(manifest: Manifest, bytes: Buffer): ProvedPublication {
-  const etag = `"${manifest.sha256}"`
-  const digest = `sha-256=:${sha256HexToBase64(manifest.sha256)}:`
-  return {
-    manifest,
-    bytes,
-    etag,
-    headers: {
-      'cache-control': 'public, max-age=300, stale-while-revalidate=3600',
-      etag,
-      'last-modified': new Date(manifest.publishedAt).toUTCString(),
-      'repr-digest': digest,
-    },
-    contentHeaders: { 'content-type': 'application/json; charset=utf-8', 'content-digest': digest },
+  const as = {
+    contentType: 'application/json; charset=utf-8',
+    cacheControl: 'public, max-age=300, stale-while-revalidate=3600',
+    headers: { 'last-modified': new Date(manifest.publishedAt).toUTCString() },
   }
+  return { manifest, published: published(bytes, as, manifest.sha256) }
 }

@@ -5,20 +5,10 @@ import { windowEnding } from '../../../src/domain/year/window.ts'
 import { signal } from '../../support/signals.ts'
 import { holdLock } from '../libsql/lock-holder.ts'
 import { UNAVAILABLE } from '../refusals.ts'
-import { sourceMemoryContract } from './source-memory-contract.ts'
-import { detailsContract } from './details-contract.ts'
-import { importContract } from './import-contract.ts'
+import { FEED_CONTRACTS } from './feed-contracts.ts'
 import { feedInFile, feedInMemory, openFeed } from './open-feed.ts'
-import { titlesContract } from './titles-contract.ts'
-import { windowContract } from './window-contract.ts'
 
-for (const contract of [
-  titlesContract,
-  importContract,
-  windowContract,
-  detailsContract,
-  sourceMemoryContract,
-]) {
+for (const contract of FEED_CONTRACTS) {
   contract('a file', feedInFile)
   contract('memory', feedInMemory)
 }

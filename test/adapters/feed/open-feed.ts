@@ -7,22 +7,32 @@ import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import type { SourceMemory, FeedStore } from '../../../src/domain/ports.ts'
+import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
+import type { FeedStore, LiveFeedStore, SourceMemory } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
-export interface OpenFeed {
+/** Everything that is kept in one feed database. */
+interface FeedStores {
   feed: FeedStore
   memory: SourceMemory
+  live: LiveFeedStore
+}
+
+export interface OpenFeed extends FeedStores {
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
   another(): OpenFeed
 }
 
+interface OneFeed extends FeedStores {
+  close: () => void
+}
+
 /** Gives one empty store after the other, for properties with many runs; each must be closed. */
-type FeedFactory = () => Promise<{ feed: FeedStore; close: () => void }>
+type FeedFactory = () => Promise<OneFeed>
 
 /** How a contract is run against an engine. */
 export interface FeedOpener {
@@ -43,8 +53,7 @@ export const feedInMemory: FeedOpener = {
     onTestFinished(() => store.close())
     const client = await store.use((open) => Promise.resolve(open.client))
     const same: OpenFeed = {
-      feed: libsqlFeed(store),
-      memory: libsqlSourceMemory(store),
+      ...storesIn(store),
       raw: () => client,
       another: () => same,
     }
@@ -61,9 +70,9 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const { feed, memory, close } = storeAt(url)
+  const { close, ...stores } = storeAt(url)
   onTestFinished(close)
-  return { feed, memory, raw: () => rawClient(url), another: () => connectFeed(url) }
+  return { ...stores, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
 async function fileFactory(): Promise<FeedFactory> {
@@ -80,9 +89,13 @@ async function fileFactory(): Promise<FeedFactory> {
   }
 }
 
-export function storeAt(url: string): { feed: FeedStore; memory: SourceMemory; close: () => void } {
+export function storeAt(url: string): OneFeed {
   const store = openDatabase(url)
-  return { feed: libsqlFeed(store), memory: libsqlSourceMemory(store), close: () => store.close() }
+  return { ...storesIn(store), close: () => store.close() }
+}
+
+function storesIn(store: Database): FeedStores {
+  return { feed: libsqlFeed(store), memory: libsqlSourceMemory(store), live: libsqlLiveFeed(store) }
 }
 
 function openDatabase(url: string): Database {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compareCodeUnits, rankYear } from '../../../src/domain/year/rank.ts'
+import { compareCodeUnits } from '../../../src/domain/order.ts'
+import { rankYear } from '../../../src/domain/year/rank.ts'
 import type { RankedEvent, VerifiedTitle, YearEvent } from '../../../src/domain/year/rank.ts'
 import { rankedYear, yearEvent, yearEvents } from '../../support/year-events.ts'
 import { naiveKey, naiveRanking } from './naive-ranking.ts'

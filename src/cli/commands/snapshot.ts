@@ -1,0 +1,27 @@
+import { rankPeriods } from '../../jobs/rank-periods.ts'
+import type { SnapshotReport } from '../../jobs/rank-periods.ts'
+import { prepareFolders } from '../data-folder.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../program.ts'
+import { openStores } from '../wire.ts'
+
+/** `dash snapshot` */
+export async function snapshotCommand(
+  { config, terminal, signal }: CommandContext,
+  { discardLater }: { discardLater: boolean },
+): Promise<number> {
+  prepareFolders(config, false)
+  const stores = openStores(config, 'batch')
+  try {
+    const report = await rankPeriods({ live: stores.live, clock: Date.now }, { signal, discardLater })
+    terminal.result(report, summary(report))
+    return EXIT.done
+  } finally {
+    await stores.close()
+  }
+}
+
+function summary({ snapshotId, events, items }: SnapshotReport): string {
+  const popular = Object.entries(items).map(([sort, lists]) => `${sort} ${lists['popular']}`)
+  return `snapshot ${snapshotId} of ${events} events; popular: ${popular.join(', ')}`
+}

@@ -1,0 +1,113 @@
+import { sha256Hex } from '../digest.ts'
+import { storageDamaged } from '../storage.ts'
+import { formatInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
+import type { FeedEvent } from './event.ts'
+import { hackerNewsItem, hypeItem, itemOf, lessWrongItem, lobstersItem, popularItem } from './live-items.ts'
+import type { Details } from './live-items.ts'
+import { LIVE_VERSION, liveFeedSchema } from './live-schema.ts'
+import type { LiveFeed } from './live-schema.ts'
+import { LIVE_SORTS } from './live-sort.ts'
+import type { LiveSort } from './live-sort.ts'
+import { rankLive } from './rank-live.ts'
+import type { RankedLive } from './rank-live.ts'
+
+/** What a snapshot holds for one sort. */
+export interface SnapshotFeed {
+  sort: LiveSort
+  /** Digest of the payload's bytes. */
+  sha256: string
+  byteSize: number
+}
+
+/** One run over the live periods: its name, its instant, and the digests of its payloads. */
+export interface Snapshot {
+  /** `feed-<instant>-<first 8 hex digits of the digest of its lists>`; sorts by time. */
+  id: string
+  generatedAt: Instant
+  feeds: readonly SnapshotFeed[]
+}
+
+/** A snapshot ready to be stored. */
+export interface SealedSnapshot {
+  snapshot: Snapshot
+  /** The bytes of each feed, as they are served. */
+  payloads: ReadonlyMap<LiveSort, Uint8Array>
+  feeds: readonly LiveFeed[]
+}
+
+/** The four rankings of a run, in the order of {@link LIVE_SORTS}. */
+export type RankedPeriods = readonly (readonly [LiveSort, RankedLive])[]
+
+/** Ranks every live period at one instant; see {@link rankLive}. */
+export function rankLivePeriods(events: readonly FeedEvent[], now: Instant): RankedPeriods {
+  return LIVE_SORTS.map((sort) => [sort, rankLive(sort, events, now)] as const)
+}
+
+/** Every event that stands in a list, each once. */
+export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
+  const listed = ranked.flatMap(([, { columns, hype, midjourney, popular }]) =>
+    [...Object.values(columns), hype, midjourney, popular].flat(),
+  )
+  return [...new Map(listed.map(({ key, event }) => [key, event])).values()]
+}
+
+/**
+ * The bytes of a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
+ *
+ * @throws ZodError when an item does not fit its schema; nothing is sealed then
+ */
+export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
+  const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
+  const instant = formatInstant(generatedAt)
+  const id = `feed-${instant.replace(/[-:.]/g, '')}-${sha256Hex(JSON.stringify(lists)).slice(0, 8)}`
+  const feeds = lists.map(({ sort, inSort }): LiveFeed => ({
+    generatedAt: instant,
+    algoVersion: LIVE_VERSION,
+    sortMode: sort,
+    snapshotId: id,
+    ...inSort,
+  }))
+  for (const feed of feeds) liveFeedSchema.parse(feed)
+  const payloads = new Map(
+    feeds.map((feed) => [feed.sortMode, new TextEncoder().encode(JSON.stringify(feed))] as const),
+  )
+  const described = [...payloads].map(([sort, bytes]) => ({
+    sort,
+    sha256: sha256Hex(bytes),
+    byteSize: bytes.byteLength,
+  }))
+  return { snapshot: { id, generatedAt, feeds: described }, payloads, feeds }
+}
+
+/**
+ * Proves stored bytes to be the payload a snapshot names.
+ *
+ * @param bytes as the store returned them, or null when they are absent
+ * @throws Refusal `storage_damaged` naming what differs
+ */
+export function proveFeed(id: string, feed: SnapshotFeed, bytes: Uint8Array | null): Uint8Array {
+  const where = `the feed ${feed.sort} of snapshot ${id}`
+  if (bytes === null) throw storageDamaged(`${where} is absent`)
+  if (bytes.byteLength !== feed.byteSize || sha256Hex(bytes) !== feed.sha256) {
+    throw storageDamaged(`${where} is not the one that was stored: its digest differs`)
+  }
+  return bytes
+}
+
+type Lists = Pick<
+  LiveFeed,
+  'hackerNews' | 'lobsters' | 'lessWrong' | 'hypeReplicate' | 'midjourney' | 'github' | 'popular'
+>
+
+function listsOf({ columns, hype, midjourney, popular }: RankedLive, details: Details): Lists {
+  return {
+    hackerNews: columns.hn.map((entry) => hackerNewsItem(entry, details)),
+    lobsters: columns.lobsters.map((entry) => lobstersItem(entry, details)),
+    lessWrong: columns.lesswrong.map((entry) => lessWrongItem(entry, details)),
+    hypeReplicate: hype.map((entry) => hypeItem(entry, details)),
+    midjourney: midjourney.map(itemOf),
+    github: { status: 'collecting', items: [] },
+    popular: popular.map((entry) => popularItem(entry, details)),
+  }
+}

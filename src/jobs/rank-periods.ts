@@ -1,0 +1,89 @@
+import type { LiveFeed } from '../domain/feed/live-schema.ts'
+import { LIVE_SORTS } from '../domain/feed/live-sort.ts'
+import type { LiveSort } from '../domain/feed/live-sort.ts'
+import { listedEvents, rankLivePeriods, sealSnapshot } from '../domain/feed/snapshot.ts'
+import type { Clock, LiveFeedStore } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { formatInstant } from '../domain/time.ts'
+import type { Instant } from '../domain/time.ts'
+
+/** The JSON result of `dash snapshot` (docs/operations.md). */
+export interface SnapshotReport {
+  job: 'snapshot'
+  outcome: 'taken'
+  snapshotId: string
+  generatedAt: string
+  /** Events of the last 30 days that were ranked. */
+  events: number
+  /** Items in each list of each sort. */
+  items: Record<LiveSort, Record<string, number>>
+  byteSize: Record<LiveSort, number>
+  /** Older snapshots that were removed. */
+  removed: number
+  durationMs: number
+}
+
+export interface RankPeriodsPorts {
+  live: Pick<LiveFeedStore, 'liveEvents' | 'details' | 'saveSnapshot'>
+  clock: Clock
+}
+
+export interface RankPeriodsOptions {
+  /** Ends the run before anything is stored. */
+  signal: AbortSignal
+  /** Snapshots dated later than this run, by a clock that was wrong, are removed. */
+  discardLater: boolean
+}
+
+/** Refusals of {@link rankPeriods}. */
+type RankPeriodsRefusal = 'clock_behind'
+
+/**
+ * Ranks the live periods at this instant and stores the snapshot (docs/ranking.md). It has one effect, the transaction
+ * that stores: a run cut or failed before it leaves the snapshot that was there.
+ *
+ * @throws Refusal `clock_behind` when a later snapshot is stored already; whatever reading, sealing or storing throws;
+ *   the signal's reason
+ */
+export async function rankPeriods(
+  { live, clock }: RankPeriodsPorts,
+  { signal, discardLater }: RankPeriodsOptions,
+): Promise<SnapshotReport> {
+  const startedAt = clock()
+  const events = await live.liveEvents(startedAt)
+  signal.throwIfAborted()
+  const ranked = rankLivePeriods(events, startedAt)
+  const details = await live.details(listedEvents(ranked))
+  signal.throwIfAborted()
+  const sealed = sealSnapshot(ranked, details, startedAt)
+  const saving = await live.saveSnapshot(sealed, { discardLater })
+  if (!saving.saved) throw clockBehind(startedAt, saving.newestAt)
+  return {
+    job: 'snapshot',
+    outcome: 'taken',
+    snapshotId: sealed.snapshot.id,
+    generatedAt: formatInstant(startedAt),
+    events: events.length,
+    items: bySort((sort) => countItems(sealed.feeds.find(({ sortMode }) => sortMode === sort))),
+    byteSize: bySort((sort) => sealed.payloads.get(sort)?.byteLength ?? 0),
+    removed: saving.removed,
+    durationMs: clock() - startedAt,
+  }
+}
+
+function clockBehind(now: Instant, newestAt: Instant): Refusal<RankPeriodsRefusal> {
+  const times = `the clock says ${formatInstant(now)}, but the newest snapshot is of ${formatInstant(newestAt)}`
+  const mend = 'set the clock right, or discard what a wrong clock made with dash snapshot --discard-later'
+  return new Refusal('clock_behind', `${times}; ${mend}`)
+}
+
+function bySort<T>(of: (sort: LiveSort) => T): Record<LiveSort, T> {
+  return Object.fromEntries(LIVE_SORTS.map((sort) => [sort, of(sort)])) as Record<LiveSort, T>
+}
+
+/** Lengths of the lists, by their key in the feed. */
+function countItems(feed: LiveFeed | undefined): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(feed ?? {}).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list.length]] : [])),
+  )
+}

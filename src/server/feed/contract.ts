@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import type { LiveRefusal } from '../../domain/feed/live-refusals.ts'
+import { liveFeedSchema } from '../../domain/feed/live-schema.ts'
+import { LIVE_SORTS } from '../../domain/feed/live-sort.ts'
+import type { Contract } from '../route.ts'
+import { jsonFeedSchema } from './json-feed.ts'
+
+/** Where the interface is described, as a document and as a page. */
+export const FEED_DOCS = '/docs/api/feed'
+
+const STATUS = {
+  invalid_sort: {
+    status: 400,
+    when: '`sort` is given twice, empty, or none of `trending`, `day`, `week` and `month`',
+  },
+  year_is_archived: {
+    status: 400,
+    when: '`sort` is `year`: the Year is no live period; `history` says where it is served',
+    members: { history: '/api/feed/history?sort=year' },
+  },
+  no_snapshot: { status: 404, when: 'no run over the live periods has been stored yet' },
+  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  feed_storage_unavailable: { status: 503, when: 'the feed database cannot be opened or reached' },
+  feed_snapshot_corrupt: {
+    status: 503,
+    when: 'the newest snapshot fails verification; no older one stands in',
+  },
+  feed_lookup_failed: { status: 503, when: 'any other failure' },
+} satisfies Record<LiveRefusal, { status: number; when: string; members?: Record<string, string> }>
+
+/** What the four contracts share. */
+const COMMON = {
+  tag: 'Live feed',
+  query: [
+    {
+      name: 'sort',
+      required: false,
+      description: 'The live period; `trending` when it is absent.',
+      schema: { type: 'string', enum: LIVE_SORTS, default: 'trending' },
+      example: 'day',
+    },
+  ],
+  successHeaders: {
+    'Cache-Control': '`public, max-age=60, stale-while-revalidate=300`',
+    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'Last-Modified': "the snapshot's instant, to the second",
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    Link: 'the documentation and the OpenAPI description',
+  },
+  refusals: STATUS,
+  storage: {
+    storage_unavailable: 'feed_storage_unavailable',
+    storage_damaged: 'feed_snapshot_corrupt',
+  },
+  fault: 'feed_lookup_failed',
+  methodNotAllowed: 'method_not_allowed',
+  headers: {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'ETag, Last-Modified, Link',
+    link: `<${FEED_DOCS}/openapi.json>; rel="service-desc"; type="application/json", <${FEED_DOCS}>; rel="service-doc"; type="text/html"`,
+  },
+  refusalHeaders: { 'cache-control': 'no-store' },
+  preflight: {
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'GET, OPTIONS',
+    'access-control-allow-headers': 'If-None-Match',
+    'cache-control': 'no-store',
+  },
+} as const
+
+/** `GET /api/feed` (docs/feed-api.md). */
+export const liveContract: Contract<LiveRefusal> = {
+  ...COMMON,
+  path: '/api/feed',
+  operationId: 'getLiveFeed',
+  summary: 'A live period, as the newest run ranked it',
+  description: [
+    'Serves the payload of the newest snapshot as it was stored. `generatedAt` tells how old it is.',
+    "Every item has the product's own fields and, beside them, those of its source under the names its readers know.",
+  ].join(' '),
+  success: liveFeedSchema,
+  successDescription: 'The feed, verbatim from the snapshot',
+}
+
+/** `GET /api/rss` (docs/feed-api.md). */
+export const rssContract: Contract<LiveRefusal> = {
+  ...COMMON,
+  path: '/api/rss',
+  operationId: 'getRss',
+  summary: 'The same as RSS 2.0',
+  description:
+    'Popular, hype and image items of the newest snapshot as one list in the order of `agg_score`.',
+  contentType: 'application/rss+xml',
+  success: z.string(),
+  successDescription: 'An RSS 2.0 document',
+}
+
+/** `GET /api/atom` (docs/feed-api.md). */
+export const atomContract: Contract<LiveRefusal> = {
+  ...rssContract,
+  path: '/api/atom',
+  operationId: 'getAtom',
+  summary: 'The same as Atom',
+  contentType: 'application/atom+xml',
+  successDescription: 'An Atom 1.0 document',
+}
+
+/** `GET /api/feed.json` (docs/feed-api.md). */
+export const jsonFeedContract: Contract<LiveRefusal> = {
+  ...rssContract,
+  path: '/api/feed.json',
+  operationId: 'getJsonFeed',
+  summary: 'The same as JSON Feed',
+  contentType: 'application/feed+json',
+  success: jsonFeedSchema,
+  successDescription: 'A JSON Feed 1.1 document',
+}

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
+import { proveFeed, rankLivePeriods, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
+import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
+import type { LiveFeedStore } from '../../../src/domain/ports.ts'
+import { feedEvents, NOW } from '../../support/feed-events.ts'
+import { DAMAGED } from '../refusals.ts'
+import type { FeedOpener } from './open-feed.ts'
+
+const MINUTE_MS = 60_000
+
+const sealed = (at = NOW, events = 2): SealedSnapshot =>
+  sealSnapshot(rankLivePeriods(feedEvents('hn', events), at), new Map(), at)
+
+/** What every engine promises about the snapshots it keeps. */
+export function snapshotContract(name: string, engine: FeedOpener): void {
+  const keep = (
+    live: LiveFeedStore,
+    one: SealedSnapshot,
+    discardLater = false,
+  ): ReturnType<LiveFeedStore['saveSnapshot']> => live.saveSnapshot(one, { discardLater })
+
+  const expectServed = async (live: LiveFeedStore, { snapshot, payloads }: SealedSnapshot): Promise<void> => {
+    expect(await live.newestSnapshot()).toEqual(snapshot)
+    for (const feed of snapshot.feeds) {
+      const bytes = proveFeed(snapshot.id, feed, await live.snapshotFeed(snapshot.id, feed))
+      expect(Buffer.from(bytes).equals(payloads.get(feed.sort) ?? new Uint8Array())).toBe(true)
+    }
+  }
+
+  describe(`snapshots in ${name}`, () => {
+    test('are none at first', async () => {
+      const { live } = await engine.open()
+      const [feed] = sealed().snapshot.feeds
+      expect(await live.newestSnapshot()).toBeNull()
+      expect(feed && (await live.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
+    })
+
+    test('are read back byte for byte, also through another connection, and stored once', async () => {
+      const { live, another, raw } = await engine.open()
+      expect(await keep(live, sealed())).toEqual({ saved: true, removed: 0 })
+      expect(await keep(live, sealed())).toEqual({ saved: true, removed: 0 })
+      await expectServed(another().live, sealed())
+      const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
+      expect(rows[0]?.['n']).toBe(4)
+    })
+
+    test('are kept in parts when their payloads are long', async () => {
+      const { live } = await engine.open()
+      const one = sealed()
+      const payloads = new Map<LiveSort, Uint8Array>()
+      const feeds = one.snapshot.feeds.map((feed, index) => {
+        const bytes = Buffer.alloc(index * 1024 * 1024 + (index % 2), `${index}abc`)
+        payloads.set(feed.sort, index === 0 ? Buffer.from('x') : bytes)
+        return { ...feed, byteSize: payloads.get(feed.sort)?.byteLength ?? 0 }
+      })
+      await keep(live, { ...one, snapshot: { ...one.snapshot, feeds }, payloads })
+      for (const feed of feeds) {
+        const bytes = await live.snapshotFeed(one.snapshot.id, feed)
+        expect(Buffer.from(bytes ?? []).equals(payloads.get(feed.sort) ?? new Uint8Array())).toBe(true)
+      }
+    })
+
+    test('are the newest ten, parts and all, and the newest is the one of the latest instant', async () => {
+      const { live, raw } = await engine.open()
+      const all = Array.from({ length: 13 }, (_, index) => sealed(NOW + index * MINUTE_MS))
+      const removed: unknown[] = []
+      for (const one of all) removed.push(await keep(live, one))
+      expect(removed.slice(9)).toEqual([
+        { saved: true, removed: 0 },
+        ...Array.from({ length: 3 }, () => ({ saved: true, removed: 1 })),
+      ])
+      const last = all.at(-1) ?? sealed()
+      await expectServed(live, last)
+      const { rows } = await raw().execute(
+        'SELECT count(*) AS n, count(DISTINCT snapshot_id) AS ids FROM snapshot_feeds',
+      )
+      expect([rows[0]?.['n'], rows[0]?.['ids']]).toEqual([40, 10])
+    })
+
+    test('of a run that took longer do not stand before those of a later one', async () => {
+      const { live } = await engine.open()
+      const later = sealed(NOW + 5 * MINUTE_MS)
+      await keep(live, later)
+      expect(await keep(live, sealed())).toEqual({ saved: true, removed: 0 })
+      await expectServed(live, later)
+    })
+
+    test('are not stored behind one that is later by more than five minutes, unless it is to go', async () => {
+      const { live, raw } = await engine.open()
+      const later = sealed(NOW + 5 * MINUTE_MS + 1)
+      await keep(live, later)
+      expect(await keep(live, sealed())).toEqual({ saved: false, newestAt: NOW + 5 * MINUTE_MS + 1 })
+      await expectServed(live, later)
+      const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
+      expect(rows[0]?.['n']).toBe(4)
+      expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 1 })
+      await expectServed(live, sealed())
+    })
+
+    test('have no bytes where a part is gone, and refuse where the row that describes them is damaged', async () => {
+      const { live, raw } = await engine.open()
+      await keep(live, sealed())
+      const [feed] = sealed().snapshot.feeds
+      await raw().execute("DELETE FROM snapshot_feeds WHERE sort = 'trending'")
+      expect(feed && (await live.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
+      for (const damage of [
+        "'[]'",
+        "'nonsense'",
+        `'[["day","${'0'.repeat(64)}",-1]]'`,
+        "CAST(x'c328' AS TEXT)",
+      ]) {
+        await raw().execute(`UPDATE snapshots SET feeds = ${damage}`)
+        await expect(live.newestSnapshot()).rejects.toMatchObject(DAMAGED)
+      }
+      const next = sealed(NOW + 1)
+      expect(await keep(live, next)).toMatchObject({ saved: true })
+      await expectServed(live, next)
+    })
+  })
+}

@@ -1,0 +1,114 @@
+import { writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { dayOf } from '../../src/domain/time.ts'
+import { lastCompleteDay } from '../../src/domain/year/window.ts'
+import type { SnapshotReport } from '../../src/jobs/rank-periods.ts'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { rawClient } from '../adapters/libsql/lock-holder.ts'
+import { storiesOf } from '../support/ndjson.ts'
+
+async function filledFolder(): Promise<string> {
+  const data = join(temporaryFolder(), 'data')
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
+  expect(await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).toMatchObject({ code: 0 })
+  return data
+}
+
+/** Asks under another name than the server's own. */
+function askAs(host: string, url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    request(url, { headers: { host } }, (response) => {
+      let body = ''
+      response.on('data', (chunk: Buffer) => (body += chunk.toString()))
+      response.on('end', () => resolve(body))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+describe('snapshot', () => {
+  test('stores what serve then answers, and prints one line, one document, or nothing', async () => {
+    const data = await filledFolder()
+    const { url } = await serve(['--data-dir', data])
+    const before = await fetch(`${url}/api/feed?sort=week`)
+    expect([before.status, await before.json()]).toEqual([404, { error: 'no_snapshot' }])
+    const json = await dash(['snapshot', '--data-dir', data, '--json'])
+    const report = JSON.parse(json.stdout) as SnapshotReport
+    expect([json.code, json.stderr]).toEqual([0, ''])
+    expect(report).toMatchObject({ job: 'snapshot', outcome: 'taken', events: 5, removed: 0 })
+    expect(report.items.week).toMatchObject({ hackerNews: 5, popular: 5 })
+    const after = await fetch(`${url}/api/feed?sort=week`)
+    expect(after.headers.get('content-length')).toBe(String(report.byteSize.week))
+    expect(await after.json()).toMatchObject({ snapshotId: report.snapshotId, sortMode: 'week' })
+    const line = await dash(['snapshot', '--data-dir', data])
+    expect(line.stdout).toMatch(
+      /^snapshot feed-\S+ of 5 events; popular: trending 5, day \d, week 5, month 5\n$/,
+    )
+    const quiet = await dash(['snapshot', '--data-dir', data, '--quiet'])
+    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
+    const again = (await (await fetch(`${url}/api/feed?sort=week`)).json()) as { snapshotId: string }
+    expect(again.snapshotId > report.snapshotId).toBe(true)
+  })
+
+  test('ends with 1 and says how to mend it when a later snapshot is there, and discards it on demand', async () => {
+    const data = await filledFolder()
+    await dash(['snapshot', '--data-dir', data])
+    const raw = rawClient(`file:${join(data, 'feed.db')}`)
+    await raw.execute('UPDATE snapshots SET generated_at = generated_at + 86400000')
+    const refused = await dash(['snapshot', '--data-dir', data])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(
+      new RegExp(`^error: the clock says ${dayOf(Date.now())}.*--discard-later\n$`),
+    )
+    const mended = await dash(['snapshot', '--data-dir', data, '--discard-later', '--json'])
+    expect([mended.code, JSON.parse(mended.stdout)]).toMatchObject([0, { removed: 1 }])
+  })
+
+  test('ends with 78 without its folder, and with 74 on a database that is none', async () => {
+    const data = await filledFolder()
+    expect((await dash(['snapshot', '--data-dir', `${data}-missing`])).code).toBe(78)
+    writeFileSync(join(data, 'feed.db'), 'not a database at all')
+    const { code, stdout } = await dash(['snapshot', '--data-dir', data])
+    expect([code, stdout]).toEqual([74, ''])
+  })
+
+  test('may be taken by two at once', async () => {
+    const data = await filledFolder()
+    const both = await Promise.all([1, 2].map(() => dash(['snapshot', '--data-dir', data])))
+    expect(both.map(({ code }) => code)).toEqual([0, 0])
+  })
+})
+
+describe('the address in feeds', () => {
+  test('is the one the server listens on, whatever it is asked as', async () => {
+    const data = await filledFolder()
+    await dash(['snapshot', '--data-dir', data])
+    const { url } = await serve(['--data-dir', data])
+    expect(await askAs('evil.example', `${url}/api/rss`)).toContain(`<link>${url}/</link>`)
+    expect(await askAs('evil.example', `${url}/api/feed.json`)).not.toContain('evil.example')
+  })
+
+  test('is DASH_BASE_URL where that is set, and localhost for a wildcard address', async () => {
+    const data = await filledFolder()
+    await dash(['snapshot', '--data-dir', data])
+    const env = { DASH_BASE_URL: 'https://dash.example/news/' }
+    const configured = await serve(['--data-dir', data], { env })
+    const atom = await (await fetch(`${configured.url}/api/atom?sort=week`)).text()
+    expect(atom).toContain('<id>https://dash.example/news/api/atom?sort=week</id>')
+    const wildcard = await serve(['--data-dir', data, '--host', '0.0.0.0'])
+    const { port } = new URL(wildcard.url)
+    const rss = await (await fetch(`http://127.0.0.1:${port}/api/rss`)).text()
+    expect(rss).toContain(`<link>http://localhost:${port}/</link>`)
+  })
+
+  test.each(['ftp://x/', 'dash.example', 'https://x/?a', 'https://x/#a', 'https://a@x/'])(
+    'may not be %s',
+    async (value) => {
+      const { code, stderr } = await dash(['snapshot'], { env: { DASH_BASE_URL: value } })
+      expect([code, stderr.includes(`DASH_BASE_URL=${JSON.stringify(value)}`)]).toEqual([78, true])
+    },
+  )
+})

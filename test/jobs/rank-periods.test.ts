@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import { LIVE_SORTS } from '../../src/domain/feed/live-sort.ts'
+import { proveFeed } from '../../src/domain/feed/snapshot.ts'
+import { rankPeriods } from '../../src/jobs/rank-periods.ts'
+import type { RankPeriodsPorts, SnapshotReport } from '../../src/jobs/rank-periods.ts'
+import { AS_OF, openWorkspace, sampleSignals } from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+import { addDays, startOfDay } from '../../src/domain/time.ts'
+
+/** Two days after the events of the sample were published. */
+const NOW = startOfDay(addDays(AS_OF, 1))
+
+async function filledWorkspace(): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  return workspace
+}
+
+function run(
+  { live }: Workspace,
+  changes: Partial<RankPeriodsPorts['live']> = {},
+  now = NOW,
+  signal = new AbortController().signal,
+): Promise<SnapshotReport> {
+  return rankPeriods({ live: { ...live, ...changes }, clock: () => now }, { signal, discardLater: false })
+}
+
+test('stores what it reports', async () => {
+  const workspace = await filledWorkspace()
+  await workspace.feed.saveDetails([
+    {
+      source: 'lobsters',
+      sourceId: 'lobsters1',
+      author: 'a',
+      tags: ['t'],
+      description: null,
+      collectedAt: NOW,
+    },
+  ])
+  const report = await run(workspace)
+  const snapshot = await workspace.live.newestSnapshot()
+  expect(report).toMatchObject({
+    job: 'snapshot',
+    outcome: 'taken',
+    snapshotId: snapshot?.id,
+    generatedAt: '2026-03-02T00:00:00.000Z',
+    events: 9,
+    removed: 0,
+  })
+  const column = { hackerNews: 3, lobsters: 3, lessWrong: 3, hypeReplicate: 0, midjourney: 0, popular: 9 }
+  const none = { hackerNews: 0, lobsters: 0, lessWrong: 0, hypeReplicate: 0, midjourney: 0, popular: 0 }
+  expect(report.items).toEqual({ trending: column, day: none, week: column, month: column })
+  const feed = snapshot?.feeds.find(({ sort }) => sort === 'week')
+  if (!snapshot || !feed) throw new Error('nothing was stored')
+  const bytes = proveFeed(snapshot.id, feed, await workspace.live.snapshotFeed(snapshot.id, feed))
+  expect(report.byteSize.week).toBe(bytes.byteLength)
+  expect(Buffer.from(bytes).toString()).toContain('"submitter_user":"a","tags":["t"]')
+})
+
+test('gives the same bytes for the same signals and instant, and stores them once', async () => {
+  const workspace = await filledWorkspace()
+  const first = await run(workspace)
+  expect(await run(workspace)).toEqual({ ...first, removed: 0 })
+})
+
+test('takes a snapshot of nothing, too: the periods move on whether something was published or not', async () => {
+  const workspace = await openWorkspace()
+  const report = await run(workspace)
+  expect(report.events).toBe(0)
+  expect(Object.keys(report.items)).toEqual([...LIVE_SORTS])
+  expect((await workspace.live.newestSnapshot())?.id).toBe(report.snapshotId)
+})
+
+test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
+  'leaves the snapshot that was there when %s fails, and takes the next one when it works again',
+  async (step) => {
+    const workspace = await filledWorkspace()
+    const before = await run(workspace)
+    const failing = { [step]: () => Promise.reject(new Error('the store broke off')) }
+    await expect(run(workspace, failing, NOW + 1)).rejects.toThrow('broke off')
+    expect((await workspace.live.newestSnapshot())?.id).toBe(before.snapshotId)
+    const after = await run(workspace, {}, NOW + 2)
+    expect((await workspace.live.newestSnapshot())?.id).toBe(after.snapshotId)
+  },
+)
+
+test('may store the same again when only its answer was lost', async () => {
+  const workspace = await filledWorkspace()
+  const lost: RankPeriodsPorts['live']['saveSnapshot'] = async (...args) => {
+    await workspace.live.saveSnapshot(...args)
+    throw new Error('the answer was lost')
+  }
+  await expect(run(workspace, { saveSnapshot: lost })).rejects.toThrow('lost')
+  const { snapshotId } = await run(workspace)
+  expect((await workspace.live.newestSnapshot())?.id).toBe(snapshotId)
+})
+
+test('stores nothing that does not fit the schema', async () => {
+  const workspace = await filledWorkspace()
+  const before = await run(workspace)
+  const liveEvents: RankPeriodsPorts['live']['liveEvents'] = async (now) =>
+    (await workspace.live.liveEvents(now)).map((event) => ({ ...event, title: '' }))
+  await expect(run(workspace, { liveEvents }, NOW + 1)).rejects.toThrow()
+  expect((await workspace.live.newestSnapshot())?.id).toBe(before.snapshotId)
+})
+
+test('stores nothing once it is told to stop', async () => {
+  const workspace = await filledWorkspace()
+  const stopping = new AbortController()
+  const liveEvents: RankPeriodsPorts['live']['liveEvents'] = (now) => {
+    stopping.abort(new Error('told to stop'))
+    return workspace.live.liveEvents(now)
+  }
+  await expect(run(workspace, { liveEvents }, NOW, stopping.signal)).rejects.toThrow('told to stop')
+  expect(await workspace.live.newestSnapshot()).toBeNull()
+})
+
+test('refuses under a clock that is behind, says how to mend it, and then discards on demand', async () => {
+  const workspace = await filledWorkspace()
+  const future = await run(workspace, {}, NOW + 3_600_000)
+  await expect(run(workspace)).rejects.toMatchObject({
+    code: 'clock_behind',
+    detail: expect.stringContaining('2026-03-02T01:00:00.000Z') as string,
+  })
+  expect((await workspace.live.newestSnapshot())?.id).toBe(future.snapshotId)
+  const options = { signal: new AbortController().signal, discardLater: true }
+  const report = await rankPeriods({ live: workspace.live, clock: () => NOW }, options)
+  expect(report.removed).toBe(1)
+  expect((await workspace.live.newestSnapshot())?.id).toBe(report.snapshotId)
+})
