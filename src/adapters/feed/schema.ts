@@ -76,3 +76,16 @@ export const articles = sqliteTable('articles', {
   provenance: text('provenance').notNull(),
   fetchedAt: integer('fetched_at').notNull(),
 })
+
+export const articleTries = sqliteTable(
+  'article_tries',
+  {
+    source: text('source').notNull(),
+    sourceId: text('source_id').notNull(),
+    tries: integer('tries').notNull(),
+    reason: text('reason').notNull(),
+    triedAt: integer('tried_at').notNull(),
+    nextTryAt: integer('next_try_at'),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+)
