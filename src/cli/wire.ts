@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
+import { libsqlArticles } from '../adapters/feed/articles.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
@@ -11,10 +12,12 @@ import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
-import { openSourceAgent } from '../adapters/sources/json-request.ts'
+import { openSourceAgent, requestJson } from '../adapters/sources/json-request.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
 import type {
   Archive,
+  ArticleStore,
+  ArticleTexts,
   Clock,
   DamageSample,
   FeedStore,
@@ -32,6 +35,7 @@ import { isDeadProcess, thisProcess } from './process-identity.ts'
 export interface Stores {
   ledger: Ledger
   feed: FeedStore
+  articles: ArticleStore
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -62,6 +66,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
+    articles: libsqlArticles(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {
@@ -172,6 +177,35 @@ export function publishPorts(
       onProgress,
     },
     close: () => agent.destroy(),
+  }
+}
+
+/**
+ * Where `collectArticles` reads texts, for one run; `close` ends its connections and its thread. Loaded only where it
+ * is asked for: the libraries that read pages are large.
+ *
+ * @param userAgent begins with `dash/<version>` and names the product's URL
+ */
+export async function openArticleTexts(
+  config: Config,
+  userAgent: string,
+  clock: Clock,
+): Promise<ArticleTexts & { close: () => Promise<void> }> {
+  const open = (await import('../adapters/articles/open.ts')).openArticleTexts
+  const agent = openSourceAgent()
+  const texts = open({
+    urls: { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl },
+    askJson: (request, signal) => requestJson(agent, request, signal),
+    userAgent,
+    clock,
+    allowed: config.articles.allowed,
+  })
+  return {
+    read: (item, signal) => texts.read(item, signal),
+    async close() {
+      await texts.close()
+      await agent.destroy()
+    },
   }
 }
 

@@ -99,7 +99,11 @@ async function inLanes(
       signal.throwIfAborted()
       const free = running.size < AT_ONCE ? waiting.findIndex(({ lane }) => !running.has(lane)) : -1
       const [next] = free < 0 ? [] : waiting.splice(free, 1)
-      if (next) running.set(next.lane, work(next.item).then(() => next.lane))
+      if (next)
+        running.set(
+          next.lane,
+          work(next.item).then(() => next.lane),
+        )
       else running.delete(await Promise.race(running.values()))
     }
   } finally {

@@ -34,9 +34,8 @@ export function extract({ html, as, token }: ExtractRequest): Extracted {
     if ((name === 'robots' || name === token) && forbidsKeeping(words, token)) return { kind: 'forbidden' }
   }
   if (depthBelow(document) > DEPTH_MAX) return { kind: 'none' }
-  type Input = ConstructorParameters<typeof Readability>[0]
-  const article = new Readability<DomElement>(document as unknown as Input, {
-    serializer: (node) => node as unknown as DomElement,
+  const article = new Readability<DomElement>(document, {
+    serializer: (node) => node,
     disableJSONLD: true,
   }).parse()
   return article?.content ? { kind: 'text', text: textBelow(article.content) } : { kind: 'none' }

@@ -37,7 +37,9 @@ const PAGE_MS = 30_000
 const ROBOTS_MS = 10_000
 
 /** Texts of items, from their sources and from the pages they link to (docs/articles.md); for one run. */
-export function openArticleTexts(options: ArticleTextsOptions): ArticleTexts & { close: () => Promise<void> } {
+export function openArticleTexts(
+  options: ArticleTextsOptions,
+): ArticleTexts & { close: () => Promise<void> } {
   const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS, robotsMs = ROBOTS_MS } = options
   const agent = openGuardedAgent(allowed, lookup)
   const extractor = openExtractor(options.extractor)

@@ -141,7 +141,8 @@ function parsePageUrl(text: string, base?: URL): URL {
   if (url.username !== '' || url.password !== '') {
     throw new PageProblem('badUrl', `${url.host}: the URL holds credentials`)
   }
-  if (url.href.length > URL_MAX_LENGTH) throw new PageProblem('badUrl', `${named}…: longer than ${URL_MAX_LENGTH}`)
+  if (url.href.length > URL_MAX_LENGTH)
+    throw new PageProblem('badUrl', `${named}…: longer than ${URL_MAX_LENGTH}`)
   url.hash = ''
   return url
 }

@@ -60,5 +60,7 @@ export class RobotsGate {
 function rulesOf({ status, url, bytes, notBefore }: PageAnswer): RobotsRules {
   if (status === 200) return parseRobots(new TextDecoder().decode(bytes), PRODUCT_TOKEN)
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
-  throw new PageProblem(null, `${url.href}: it answered ${status}, so that nothing may be read`, { notBefore })
+  throw new PageProblem(null, `${url.href}: it answered ${status}, so that nothing may be read`, {
+    notBefore,
+  })
 }

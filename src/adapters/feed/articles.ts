@@ -116,6 +116,13 @@ const UPSERT_TRY = `
   ON CONFLICT (source, source_id) DO UPDATE SET
     tries = excluded.tries, reason = excluded.reason, tried_at = excluded.tried_at, next_try_at = excluded.next_try_at`
 
-function tryArgs({ source, sourceId, tries, reason, triedAt, nextTryAt }: FailedTry): (string | number | null)[] {
+function tryArgs({
+  source,
+  sourceId,
+  tries,
+  reason,
+  triedAt,
+  nextTryAt,
+}: FailedTry): (string | number | null)[] {
   return [source, sourceId, tries, reason, triedAt, nextTryAt]
 }

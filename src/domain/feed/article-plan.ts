@@ -117,10 +117,7 @@ export function planNextTry(
  * Where the text of an item is looked for, in this order: at its source, or on the page it links to. LessWrong holds
  * the text of every post; the other news sources that of posts without a link.
  */
-export function placesOfText({
-  source,
-  url,
-}: Pick<WantedItem, 'source' | 'url'>): ('source' | 'page')[] {
+export function placesOfText({ source, url }: Pick<WantedItem, 'source' | 'url'>): ('source' | 'page')[] {
   if (source === 'lesswrong') return url === null ? ['source'] : ['source', 'page']
   if (url !== null) return ['page']
   return isNewsSource(source) ? ['source'] : []

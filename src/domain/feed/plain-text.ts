@@ -13,7 +13,7 @@ const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
 /** Every way to end a line that Unicode knows. */
-const LINE_ENDS = /\r\n?|[\u000B\u000C\u0085\u2028\u2029]/g
+const LINE_ENDS = /\r\n?|\v|\f|[\u0085\u2028\u2029]/g
 
 /** Elements whose content is not text for a reader. */
 const UNREAD = ['script', 'style']
