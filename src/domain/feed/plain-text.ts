@@ -60,9 +60,13 @@ function withoutMarkup(text: string): string {
     withoutSpans(text, /<!--/g, /-->/g),
   )
   return readable
-    .replace(/<[/!?]?([a-z][a-z0-9]*)\b[^<>]*>/gi, (tag, name: string) => {
-      if (BLOCK_NAMES.has(name.toLowerCase())) return name.toLowerCase() === 'br' ? '\n' : '\n\n'
-      return INLINE_NAMES.has(name.toLowerCase()) || tag.startsWith('<!') ? '' : tag
+    .replace(/<([/!?]?)([a-z][a-z0-9]*)\b([^<>]*)>/gi, (tag, mark: string, name: string, rest: string) => {
+      if (mark === '!') return ''
+      // Not `a <b && c> d`.
+      if (!/^\s*\/?$|^\s+[a-z_:@]/i.test(rest)) return tag
+      const element = name.toLowerCase()
+      if (BLOCK_NAMES.has(element)) return element === 'br' ? '\n' : '\n\n'
+      return INLINE_NAMES.has(element) ? '' : tag
     })
     .replace(/<(?=[a-z/!?])/gi, '< ')
 }
