@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from 'vitest'
+import { articlesContract } from '../adapters/feed/articles-contract.ts'
 import { importContract } from '../adapters/feed/import-contract.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import type { FeedOpener } from '../adapters/feed/open-feed.ts'
@@ -26,6 +27,6 @@ const feedOnServer: FeedOpener = {
     }),
 }
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [articlesContract, titlesContract, importContract, windowContract]) {
   contract('a libSQL server', feedOnServer)
 }

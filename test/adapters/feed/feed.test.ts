@@ -5,12 +5,13 @@ import { windowEnding } from '../../../src/domain/year/window.ts'
 import { signal } from '../../support/signals.ts'
 import { holdLock } from '../libsql/lock-holder.ts'
 import { UNAVAILABLE } from '../refusals.ts'
+import { articlesContract } from './articles-contract.ts'
 import { importContract } from './import-contract.ts'
 import { feedInFile, feedInMemory, openFeed } from './open-feed.ts'
 import { titlesContract } from './titles-contract.ts'
 import { windowContract } from './window-contract.ts'
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [articlesContract, titlesContract, importContract, windowContract]) {
   contract('a file', feedInFile)
   contract('memory', feedInMemory)
 }

@@ -2,17 +2,19 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { libsqlArticles } from '../../../src/adapters/feed/articles.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import type { FeedStore } from '../../../src/domain/ports.ts'
+import type { ArticleStore, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 export interface OpenFeed {
   feed: FeedStore
+  articles: ArticleStore
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
@@ -20,7 +22,13 @@ export interface OpenFeed {
 }
 
 /** Gives one empty store after the other, for properties with many runs; each must be closed. */
-type FeedFactory = () => Promise<{ feed: FeedStore; close: () => void }>
+type FeedFactory = () => Promise<FeedStores>
+
+interface FeedStores {
+  feed: FeedStore
+  articles: ArticleStore
+  close: () => void
+}
 
 /** How a contract is run against an engine. */
 export interface FeedOpener {
@@ -40,7 +48,12 @@ export const feedInMemory: FeedOpener = {
     const store = openDatabase(':memory:')
     onTestFinished(() => store.close())
     const client = await store.use((open) => Promise.resolve(open.client))
-    const same: OpenFeed = { feed: libsqlFeed(store), raw: () => client, another: () => same }
+    const same: OpenFeed = {
+      feed: libsqlFeed(store),
+      articles: libsqlArticles(store),
+      raw: () => client,
+      another: () => same,
+    }
     return same
   },
   factory: () => Promise.resolve(() => Promise.resolve(storeAt(':memory:'))),
@@ -54,9 +67,9 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const { feed, close } = storeAt(url)
+  const { feed, articles, close } = storeAt(url)
   onTestFinished(close)
-  return { feed, raw: () => rawClient(url), another: () => connectFeed(url) }
+  return { feed, articles, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
 async function fileFactory(): Promise<FeedFactory> {
@@ -73,9 +86,9 @@ async function fileFactory(): Promise<FeedFactory> {
   }
 }
 
-export function storeAt(url: string): { feed: FeedStore; close: () => void } {
+export function storeAt(url: string): FeedStores {
   const store = openDatabase(url)
-  return { feed: libsqlFeed(store), close: () => store.close() }
+  return { feed: libsqlFeed(store), articles: libsqlArticles(store), close: () => store.close() }
 }
 
 function openDatabase(url: string): Database {
