@@ -33,7 +33,7 @@ export function extract({ html, as, token }: ExtractRequest): Extracted {
     const words = meta.getAttribute('content') ?? ''
     if ((name === 'robots' || name === token) && forbidsKeeping(words, token)) return { kind: 'forbidden' }
   }
-  if (depthBelow(document) > DEPTH_MAX) return { kind: 'none' }
+  if (depthBelow(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
   const article = new Readability<DomElement>(document, {
     serializer: (node) => node,
     disableJSONLD: true,

@@ -35,7 +35,7 @@ export async function readBody(
     for await (const chunk of source) {
       size += chunk.byteLength
       chunks.push(chunk)
-      if (size > maxBytes) throw new LimitReached()
+      if (size > maxBytes) return
     }
   }
   try {
@@ -49,10 +49,11 @@ export async function readBody(
     }
   } catch (error) {
     body.destroy()
-    if (!(error instanceof LimitReached)) throw error
-    if (beyond === 'refuse') throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
+    // What breaks off behind the limit breaks because of it.
+    if (size <= maxBytes) throw error
+  }
+  if (size > maxBytes && beyond === 'refuse') {
+    throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
   }
   return Buffer.concat(chunks).subarray(0, maxBytes)
 }
-
-class LimitReached extends Error {}
