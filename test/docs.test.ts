@@ -46,7 +46,13 @@ describe('the documents', () => {
   })
 
   test('name every flag of every command', async () => {
-    for (const command of [['serve'], ['import', 'signals'], ['import', 'archive'], ['publish-year']]) {
+    for (const command of [
+      ['serve'],
+      ['import', 'signals'],
+      ['import', 'articles'],
+      ['import', 'archive'],
+      ['publish-year'],
+    ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
       expect(flags.length).toBeGreaterThan(5)

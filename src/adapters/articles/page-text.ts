@@ -10,7 +10,7 @@ import type { RobotsGate } from './robots-gate.ts'
 import { withTimeLimit } from './time-limit.ts'
 
 /** Largest page, decompressed; articles with everything around them are far smaller. */
-export const PAGE_MAX_BYTES = 2 * 1024 * 1024
+const PAGE_MAX_BYTES = 2 * 1024 * 1024
 
 /** A page whose article is shorter, in characters, shows a notice, not an article. */
 const ARTICLE_MIN_LENGTH = 200

@@ -19,7 +19,7 @@ export interface Article {
 export type ParsedArticle = { kind: 'article'; article: Article } | { kind: 'bad'; reason: string }
 
 /** Longest provenance, in UTF-16 code units. */
-export const PROVENANCE_MAX_LENGTH = 4_096
+const PROVENANCE_MAX_LENGTH = 4_096
 
 const articleRow = z.object({
   key: rowText.transform((value, context) => {

@@ -22,7 +22,7 @@ describe('plain text', () => {
     ['an unclosed tag', 'x <img src=x onerror=alert(1)', 'x < img src=x onerror=alert(1)'],
     ['escapes of a terminal', '\u001B[31mred\u0007', '[31mred'],
     ['text turned around', 'abc\u202Edef\u2066g\u2069', 'abcdefg'],
-    ['hidden instructions', `a${'\u{E0049}\u{E0047}'}b\u200Bc\u2060d\uFE0F\u{E0101}`, 'abcd'],
+    ['hidden instructions', 'a\u{E0049}\u{E0047}b\u200Bc\u2060d\uFE0F\u{E0101}', 'abcd'],
     ['halves of surrogate pairs', 'a\uD800b', 'a\uFFFDb'],
     ['white space alone', ' \n\u00A0\u3000\u200B\n', ''],
   ])('of %s', (_what, text, plain) => {

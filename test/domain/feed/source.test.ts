@@ -110,7 +110,7 @@ describe('a save key', () => {
       fc.property(prefix, fc.constantFrom('-', '', ':'), fc.string(), (start, between, rest) => {
         const key = `${start}${between}${rest}`
         const item = parseSaveKey(key)
-        if (item) expect(saveKey(item.source, item.sourceId)).toBe(key)
+        expect(item === null ? key : saveKey(item.source, item.sourceId)).toBe(key)
       }),
       {
         examples: [
