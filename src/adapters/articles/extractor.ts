@@ -39,7 +39,8 @@ export function openExtractor({
 
   const run = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
     signal.throwIfAborted()
-    worker ??= new Worker(script, { resourceLimits: MEMORY, stdin: false })
+    // Without the options this process was started with, some of which a thread does not take.
+    worker ??= new Worker(script, { resourceLimits: MEMORY, execArgv: [] })
     try {
       return await ask(worker, request, extractMs, signal)
     } catch (error) {

@@ -52,14 +52,14 @@ describe('a robots.txt', () => {
     expect(allows(text, path)).toBe(allowed)
   })
 
-  test('is no way to keep its reader busy', () => {
-    const startedAt = performance.now()
-    const path = `/${'a'.repeat(2_000)}`
-    for (const rule of ['*a'.repeat(250_000), '*'.repeat(500_000), `/${'*a'.repeat(100)}`]) {
-      allows(`User-agent: *\n${`Disallow: ${rule}b\n`.repeat(Math.ceil(500_000 / rule.length))}`, path)
-    }
-    expect(performance.now() - startedAt).toBeLessThan(10_000)
-  })
+  // Work that grew with rule times path would take far longer than a test may.
+  test.each(['*a'.repeat(250_000), '*'.repeat(500_000), `/${'*a'.repeat(100)}`])(
+    'of half a megabyte of %.20s… is decided on like any other',
+    (rule) => {
+      const rules = `Disallow: ${rule}b\n`.repeat(Math.ceil(500_000 / rule.length))
+      expect(allows(`User-agent: *\n${rules}`, `/${'a'.repeat(2_000)}`)).toBe(true)
+    },
+  )
 })
 
 test.each([
