@@ -4,12 +4,11 @@ import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import type { MinPoints } from '../domain/feed/article-plan.ts'
-import { isKnownSource } from '../domain/feed/source.ts'
 import { isHttpUrl } from '../domain/http-url.ts'
-import { parseIpRange } from '../domain/ip-address.ts'
 import type { IpRange } from '../domain/ip-address.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/storage.ts'
+import { addressRangesSetting, DEFAULT_MIN_POINTS, minPointsSetting } from './article-settings.ts'
 import { parseStoreUrl, toFilePath } from './store-url.ts'
 
 /** Everything the commands need to know, read once. */
@@ -80,30 +79,6 @@ const wholeNumber = (what: string, least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `must be ${what}`)
 
-const minPoints = z.string().transform((value, context): MinPoints => {
-  const points: Record<string, number> = {}
-  for (const part of value.split(',')) {
-    const [, source = '', least] = /^\s*([^\s=]+)\s*=\s*(\d{1,9})\s*$/.exec(part) ?? []
-    if (!isKnownSource(source) || points[source] !== undefined) {
-      const message = 'must be <source>=<points>, comma-separated, each source once, as in hn=100,lobsters=20'
-      context.addIssue({ code: 'custom', message })
-      return z.NEVER
-    }
-    points[source] = Number(least)
-  }
-  return points
-})
-
-const addressRanges = z.string().transform((value, context): IpRange[] => {
-  const ranges = value.split(',').map((part) => parseIpRange(part.trim()))
-  if (ranges.every((range) => range !== null)) return ranges
-  const message = 'must be addresses or ranges (CIDR), comma-separated, as in 10.20.0.0/16,fd00::/8'
-  context.addIssue({ code: 'custom', message })
-  return z.NEVER
-})
-
-const DEFAULT_MIN_POINTS: MinPoints = { hn: 100, lobsters: 20, lesswrong: 30 }
-
 /** One schema for every variable (docs/configuration.md): its name, rule and default. */
 const environment = z.object({
   DASH_DATA_DIR: z.string().optional(),
@@ -119,9 +94,9 @@ const environment = z.object({
   DASH_HN_URL: httpUrl.default('https://hacker-news.firebaseio.com/v0'),
   DASH_LOBSTERS_URL: httpUrl.default('https://lobste.rs'),
   DASH_LESSWRONG_URL: httpUrl.default('https://www.lesswrong.com/graphql'),
-  DASH_ARTICLE_MIN_POINTS: minPoints.default(DEFAULT_MIN_POINTS),
+  DASH_ARTICLE_MIN_POINTS: minPointsSetting.default(DEFAULT_MIN_POINTS),
   DASH_ARTICLE_MAX_PER_RUN: wholeNumber('a whole number from 0 to 10000', 0, 10_000).default(200),
-  DASH_ARTICLE_ALLOW_PRIVATE: addressRanges.default([]),
+  DASH_ARTICLE_ALLOW_PRIVATE: addressRangesSetting.default([]),
   DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),
 })
