@@ -51,6 +51,7 @@ describe('the documents', () => {
     for (const command of [
       ['serve'],
       ['import', 'signals'],
+      ['import', 'articles'],
       ['import', 'archive'],
       ['publish-year'],
       ['collect'],

@@ -3,9 +3,12 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
+import type { MinPoints } from '../domain/feed/article-plan.ts'
 import { isHttpUrl } from '../domain/http-url.ts'
+import type { IpRange } from '../domain/ip-address.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/storage.ts'
+import { addressRangesSetting, DEFAULT_MIN_POINTS, minPointsSetting } from './article-settings.ts'
 import { parseStoreUrl, toFilePath } from './store-url.ts'
 
 /** Everything the commands need to know, read once. */
@@ -38,6 +41,14 @@ export interface Config {
     replicate: string | null
     redditClientId: string | null
     redditClientSecret: string | null
+  }
+  articles: {
+    /** Points from which on an item is given a text, by source. */
+    minPoints: MinPoints
+    /** Items of one run at most. */
+    perRun: number
+    /** Addresses pages may be read from although they are not public. */
+    allowed: readonly IpRange[]
   }
   logLevel: LogLevel
   drainMs: number
@@ -117,6 +128,9 @@ const environment = z.object({
   REPLICATE_API_TOKEN: token.optional(),
   REDDIT_CLIENT_ID: token.optional(),
   REDDIT_CLIENT_SECRET: token.optional(),
+  DASH_ARTICLE_MIN_POINTS: minPointsSetting.default(DEFAULT_MIN_POINTS),
+  DASH_ARTICLE_MAX_PER_RUN: wholeNumber('a whole number from 0 to 10000', 0, 10_000).default(200),
+  DASH_ARTICLE_ALLOW_PRIVATE: addressRangesSetting.default([]),
   DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),
 })
@@ -272,6 +286,11 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
       replicate: settings.REPLICATE_API_TOKEN ?? null,
       redditClientId: settings.REDDIT_CLIENT_ID ?? null,
       redditClientSecret: settings.REDDIT_CLIENT_SECRET ?? null,
+    },
+    articles: {
+      minPoints: settings.DASH_ARTICLE_MIN_POINTS,
+      perRun: settings.DASH_ARTICLE_MAX_PER_RUN,
+      allowed: settings.DASH_ARTICLE_ALLOW_PRIVATE,
     },
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,

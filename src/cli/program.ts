@@ -103,11 +103,7 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       .command('signals')
       .description('import daily signals from NDJSON files, plain or gzip; - is standard input')
       .argument('<file...>', 'files to read')
-      .addOption(
-        new Option('--on-error <what>', 'what a bad row does to its file')
-          .choices(['abort', 'skip'])
-          .default('abort'),
-      )
+      .addOption(onErrorOption())
       .option(
         '--title-provenance <value>',
         'vouch for the titles of rows without provenance, <source>:<channel>',
@@ -118,6 +114,20 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       (await import('./commands/import-signals.ts')).importSignalsCommand(context, files, {
         onError: flags.onError,
         titleProvenance: flags.titleProvenance ?? null,
+      }),
+    )
+  })
+  shared(
+    imports
+      .command('articles')
+      .description('import article texts from NDJSON files, plain or gzip; - is standard input')
+      .argument('<file...>', 'files to read')
+      .addOption(onErrorOption()),
+  ).action((files: string[], _flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<ImportFlags>()
+    return within(flags, async (context) =>
+      (await import('./commands/import-articles.ts')).importArticlesCommand(context, files, {
+        onError: flags.onError,
       }),
     )
   })
@@ -210,6 +220,12 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
 }
 
 type ImportFlags = SharedFlags & { onError: 'abort' | 'skip'; titleProvenance?: string }
+
+function onErrorOption(): Option {
+  return new Option('--on-error <what>', 'what a bad row does to its file')
+    .choices(['abort', 'skip'])
+    .default('abort')
+}
 
 /** Flags every command has; they may stand before its name as well as after. */
 function shared(command: Command): Command {

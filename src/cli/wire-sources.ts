@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openArticleTexts as openTexts } from '../adapters/articles/open.ts'
 import { liveSources } from '../adapters/sources/live-sources.ts'
 import { openSourceClient } from '../adapters/sources/source-client.ts'
 import type { SourceClient } from '../adapters/sources/source-client.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
 import type { LiveSource } from '../domain/feed/live-source.ts'
-import type { Clock, SourceMemory } from '../domain/ports.ts'
+import type { ArticleTexts, Clock, SourceMemory } from '../domain/ports.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import { listeningUrl } from './config.ts'
 import type { Config } from './config.ts'
@@ -42,19 +43,44 @@ function sourceClient(
   memory: SourceMemory | null,
   { answerMs, longestWaitMs }: Patience,
 ): SourceClient {
-  // A header is plain ASCII.
-  const url = (config.baseUrl ?? listeningUrl(config.host, config.port)).replaceAll(
-    /[^\x21-\x7e]+/gu,
-    encodeURIComponent,
-  )
   return openSourceClient({
-    userAgent: `dash/${version} (+${url})`,
+    userAgent: userAgentOf(config, version),
     clock: Date.now,
     sleep: pause,
     memory,
     limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
     answerMs,
   })
+}
+
+/** `dash/<version> (+<URL>)`: who asks, and where to learn more. */
+function userAgentOf({ baseUrl, host, port }: Config, version: string): string {
+  // A header is plain ASCII.
+  const url = (baseUrl ?? listeningUrl(host, port)).replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)
+  return `dash/${version} (+${url})`
+}
+
+/** Where the texts of items are read, for one run; `close` ends the connections and the thread that reads pages. */
+export function openArticleTexts(
+  config: Config,
+  version: string,
+): ArticleTexts & { close: () => Promise<void> } {
+  const client = sourceClient(config, version, null, COLLECT_PATIENCE)
+  const texts = openTexts({
+    urls: { hn: config.hackerNewsUrl, lobsters: config.lobstersUrl, lesswrong: config.lessWrongUrl },
+    askJson: (request, signal) =>
+      client.ask<unknown>({ ...request, absent: null, read: (answer) => answer }, signal),
+    userAgent: userAgentOf(config, version),
+    clock: Date.now,
+    allowed: config.articles.allowed,
+  })
+  return {
+    read: (item, signal) => texts.read(item, signal),
+    async close() {
+      await texts.close()
+      await client.close()
+    },
+  }
 }
 
 /** The sources a collection reads; `close` ends the connections to them. */

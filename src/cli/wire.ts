@@ -2,6 +2,7 @@ import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
+import { libsqlArticles } from '../adapters/feed/articles.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
@@ -14,6 +15,7 @@ import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
 import type {
   Archive,
+  ArticleStore,
   Clock,
   DamageSample,
   FeedStore,
@@ -34,6 +36,7 @@ export interface Stores {
   feed: FeedStore
   memory: SourceMemory
   live: LiveFeedStore
+  articles: ArticleStore
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -66,6 +69,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     feed: libsqlFeed(feedDatabase),
     memory: libsqlSourceMemory(feedDatabase),
     live: libsqlLiveFeed(feedDatabase),
+    articles: libsqlArticles(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {

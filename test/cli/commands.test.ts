@@ -111,6 +111,61 @@ describe('import signals', () => {
   })
 })
 
+describe('import articles', () => {
+  const text = (key: string, changes: Record<string, unknown> = {}): string =>
+    JSON.stringify({
+      key,
+      text: 'A text.',
+      fetchedAt: '2026-03-01T12:00:00Z',
+      provenance: 'test:file',
+      ...changes,
+    })
+
+  test('takes gzip and standard input, prints one line, and changes nothing the second time', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'texts.ndjson.gz')
+    writeFileSync(file, gzipSync(`${text('hn-1')}\n${text('hype-github-a/b')}\n`))
+    const data = join(folder, 'data')
+    expect(await dash(['import', 'articles', file, '--data-dir', data])).toEqual({
+      code: 0,
+      stdout: '2 rows of 1 file: 2 inserted, 0 replaced, 0 unchanged, 0 skipped\n',
+      stderr: '',
+    })
+    const again = await dash(['import', 'articles', '-', '--data-dir', data, '--json'], {
+      stdin: `${text('hn-1')}\n${text('hn-2', { text: '<b>x</b>' })}\n`,
+    })
+    expect([again.code, again.stderr]).toEqual([0, ''])
+    expect(JSON.parse(again.stdout)).toEqual({
+      files: 1,
+      rows: 2,
+      inserted: 1,
+      replaced: 0,
+      unchanged: 1,
+      skipped: 0,
+      errors: [],
+      errorCount: 0,
+    })
+  })
+
+  test('reports bad rows by file and line, leaves their file out, and takes its good rows under skip', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'bad.ndjson')
+    writeFileSync(file, `${text('hn-1')}\n${text('nobody-1')}\n${text('hn-2', { text: ' ' })}`)
+    const args = ['import', 'articles', file, '--data-dir', join(folder, 'data')]
+    const aborted = await dash(args)
+    expect([aborted.code, aborted.stdout]).toEqual([
+      1,
+      '3 rows of 1 file: 0 inserted, 0 replaced, 0 unchanged, 0 skipped\n',
+    ])
+    expect(aborted.stderr).toContain(`${file}:2: key: must be a save key`)
+    expect(aborted.stderr).toContain(`${file}:3: text: is empty`)
+    expect(aborted.stderr).toContain('--on-error skip')
+    const skipped = await dash([...args, '--on-error', 'skip', '--json'])
+    expect(skipped.code).toBe(0)
+    expect(JSON.parse(skipped.stdout)).toMatchObject({ rows: 3, inserted: 1, skipped: 2, errorCount: 2 })
+  })
+})
+
 describe('import archive', () => {
   test('founds an archive that is served byte for byte, and changes nothing the second time', async () => {
     const data = join(temporaryFolder(), 'new', 'data')

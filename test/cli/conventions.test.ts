@@ -57,6 +57,9 @@ describe('the configuration', () => {
     DASH_STORE_URL: 'ftp://bucket',
     DASH_DATABASE_URL: 'file:one.db',
     DASH_LEDGER_URL: 'postgres://x',
+    DASH_ARTICLE_MIN_POINTS: 'hn=many',
+    DASH_ARTICLE_MAX_PER_RUN: '10001',
+    DASH_ARTICLE_ALLOW_PRIVATE: '10.0.0.1/8',
   }
 
   test.each(COMMANDS)(

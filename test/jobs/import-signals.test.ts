@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { InputLine, LineSource } from '../../src/domain/ports.ts'
+import type { LineSource } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { windowEnding } from '../../src/domain/year/window.ts'
 import { importSignals } from '../../src/jobs/import-signals.ts'
 import type { ImportOptions, ImportReport } from '../../src/jobs/import-signals.ts'
+import { lineSource as file } from '../support/line-source.ts'
 import { AS_OF, openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 
@@ -20,15 +21,6 @@ const good = (id: string, changes: Record<string, unknown> = {}): string =>
     extra: 'ignored',
     ...changes,
   })
-
-function file(name: string, ...texts: string[]): LineSource {
-  return {
-    name,
-    async *lines() {
-      yield texts.map((text, index): InputLine => ({ number: index + 1, text }))
-    },
-  }
-}
 
 function run(
   { feed }: Workspace,

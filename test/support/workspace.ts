@@ -6,13 +6,22 @@ import { mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
 import { fileArchive } from '../../src/adapters/archive/open.ts'
 import { yearReader } from '../../src/adapters/archive/year-reader.ts'
+import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { database } from '../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
-import type { Archive, Clock, FeedStore, Ledger, LiveFeedStore, YearReader } from '../../src/domain/ports.ts'
+import type {
+  Archive,
+  ArticleStore,
+  Clock,
+  FeedStore,
+  Ledger,
+  LiveFeedStore,
+  YearReader,
+} from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day, Instant } from '../../src/domain/time.ts'
@@ -28,6 +37,7 @@ export interface Workspace {
   ledger: Ledger
   feed: FeedStore
   live: LiveFeedStore
+  articles: ArticleStore
   archive: Archive
   year: YearReader
   /** Closes the connections before the test ends, which closes them anyway. */
@@ -81,6 +91,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     ledger,
     feed,
     live: libsqlLiveFeed(feedDatabase),
+    articles: libsqlArticles(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     close,

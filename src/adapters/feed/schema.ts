@@ -108,3 +108,16 @@ export const snapshotFeeds = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.snapshotId, table.sort, table.part] })],
 )
+
+export const articleTries = sqliteTable(
+  'article_tries',
+  {
+    source: text('source').notNull(),
+    sourceId: text('source_id').notNull(),
+    tries: integer('tries').notNull(),
+    reason: text('reason').notNull(),
+    triedAt: integer('tried_at').notNull(),
+    nextTryAt: integer('next_try_at'),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+)

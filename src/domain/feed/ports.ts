@@ -3,6 +3,8 @@ import type { SourceObservation } from '../year/coverage.ts'
 import type { VerifiedTitle, YearEvent } from '../year/rank.ts'
 import type { YearWindow } from '../year/window.ts'
 import type { FeedEvent } from './event.ts'
+import type { Article } from './article.ts'
+import type { ArticleReading, ArticleWish, FailedTry, WantedItem } from './article-plan.ts'
 import type { ItemDetails } from './item-details.ts'
 import type { KeptAnswer } from './live-source.ts'
 import type { Signal } from './signal.ts'
@@ -71,4 +73,25 @@ export interface LiveFeedStore {
   newestSnapshot(): Promise<Snapshot | null>
   /** The stored bytes of one of its feeds, undecoded; null when they are absent. */
   snapshotFeed(id: string, feed: SnapshotFeed): Promise<Uint8Array | null>
+}
+
+/** The texts of items, and the tries to read one that failed. */
+export interface ArticleStore {
+  /** Stores a batch in one transaction, later rows of the same item winning, and forgets the items' failed tries. */
+  saveArticles(articles: readonly Article[]): Promise<ImportCounts>
+  /** The text of an item; null when there is none. */
+  article(source: string, sourceId: string): Promise<Article | null>
+  /**
+   * Items a wish holds for: the latest signal is of its first day or later and has its source's points, there is no
+   * text, and no failed try that forbids another now. The best of each source first, the sources taking turns.
+   */
+  itemsWantingText(wish: ArticleWish): Promise<WantedItem[]>
+  /** Replaces what is known of the item's failed tries. */
+  recordFailedTry(failed: FailedTry): Promise<void>
+}
+
+/** Where texts are read: the source of an item, or the page it links to. */
+export interface ArticleTexts {
+  /** Never throws for what a stranger's server does; rejects with the signal's reason. */
+  read(item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>, signal: AbortSignal): Promise<ArticleReading>
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isHttpUrl } from '../http-url.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
+import { describeIssues, rowText } from './row.ts'
 import { isKnownSource, SAVE_KEY_MAX_LENGTH, saveKey } from './source.ts'
 
 /** One observation of one event on one UTC day (docs/importing.md). */
@@ -23,31 +24,26 @@ export type ParsedSignal =
   | { kind: 'unknown-source'; source: string }
   | { kind: 'bad'; reason: string }
 
-const text = z
-  .string()
-  .refine((value) => !value.includes('\0'), 'contains a NUL character')
-  .refine((value) => value.isWellFormed(), 'is not well-formed Unicode (half of a surrogate pair)')
-
 const count = z.int('must be an integer or null').nullable()
 
 const signalRow = z.object({
-  sourceId: text.refine((value) => value !== '', 'is empty'),
-  day: text.transform((value, context) => {
+  sourceId: rowText.refine((value) => value !== '', 'is empty'),
+  day: rowText.transform((value, context) => {
     const day = parseDay(value)
     if (day === null) context.addIssue({ code: 'custom', message: 'must be a real YYYY-MM-DD day' })
     return day ?? ''
   }),
-  title: text.refine((value) => value.trim() !== '', 'is empty'),
-  url: text.refine(isHttpUrl, 'must be an absolute http(s) URL or null').nullable(),
+  title: rowText.refine((value) => value.trim() !== '', 'is empty'),
+  url: rowText.refine(isHttpUrl, 'must be an absolute http(s) URL or null').nullable(),
   points: count,
   comments: count,
-  publishedAt: text.nullable().transform((value, context) => {
+  publishedAt: rowText.nullable().transform((value, context) => {
     if (value === null) return null
     const instant = parseInstant(value)
     if (instant === null) context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant or null' })
     return instant
   }),
-  titleProvenance: text.optional(),
+  titleProvenance: rowText.optional(),
 })
 
 /**
@@ -65,7 +61,7 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
     return { kind: 'bad', reason: 'source: must be a nonempty string' }
   if (!isKnownSource(source)) return { kind: 'unknown-source', source }
   const parsed = signalRow.safeParse(row)
-  if (!parsed.success) return { kind: 'bad', reason: describe(parsed.error) }
+  if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
   const { titleProvenance, ...values } = parsed.data
   const provenance = titleProvenance ?? vouchedProvenance
   if (provenance !== null && !vouchesFor(provenance, source)) {
@@ -88,8 +84,4 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
 /** True when a provenance value has the form `<source>:<channel>` for this very source. */
 function vouchesFor(provenance: string, source: string): boolean {
   return provenance.startsWith(`${source}:`) && provenance.slice(source.length + 1).trim() !== ''
-}
-
-function describe(error: z.ZodError): string {
-  return error.issues.map((issue) => `${issue.path.join('.') || 'row'}: ${issue.message}`).join('; ')
 }

@@ -15,6 +15,7 @@ export const SAVE_KEY_MAX_LENGTH = 132
 
 const PLAIN_SOURCES: ReadonlySet<string> = new Set([...NEWS_SOURCES, 'midjourney', 'github'])
 const HYPE_PATTERN = /^hype:([a-z0-9][a-z0-9-]*)$/
+const SAVE_KEY_PATTERN = /^((?:hype-)?[a-z0-9]+)-(.*)$/s
 const RANKED_PROVIDERS: ReadonlySet<string> = new Set(HYPE_PROVIDERS)
 
 /** True for a source whose signals are stored: a name of the table, or any `hype:<slug>`. */
@@ -39,6 +40,29 @@ export function isRankedProvider(provider: string): provider is HypeProvider {
 /** `<prefix>-<sourceId>`: `hn-1`, `hype-github-owner/name`. */
 export function saveKey(source: string, sourceId: string): string {
   return `${source.replace(':', '-')}-${sourceId}`
+}
+
+/**
+ * The item a save key names; the reverse of {@link saveKey}.
+ *
+ * Providers and ids may both contain `-`, so a key of an unranked provider does not say where its provider ends: the
+ * first `-` is taken, and a provider that has one itself (`hype:two-words`) cannot be named by a key. The ranked
+ * providers have none.
+ *
+ * @returns null for anything that is not the key of a known source with a nonempty id, of at most
+ *   {@link SAVE_KEY_MAX_LENGTH} characters
+ */
+export function parseSaveKey(key: string): { source: string; sourceId: string } | null {
+  if (!isSaveKeyLength(key)) return null
+  const [, prefix = '', sourceId = ''] = SAVE_KEY_PATTERN.exec(key) ?? []
+  const source = prefix.replace('hype-', 'hype:')
+  return sourceId !== '' && isKnownSource(source) ? { source, sourceId } : null
+}
+
+/** True when a key is not longer than {@link SAVE_KEY_MAX_LENGTH}, counted in code points. */
+function isSaveKeyLength(key: string): boolean {
+  // A text of many megabytes need not be taken apart to see that it is too long.
+  return key.length <= 2 * SAVE_KEY_MAX_LENGTH && Array.from(key).length <= SAVE_KEY_MAX_LENGTH
 }
 
 /** The page where an event of a news source is discussed; null for every other source. */

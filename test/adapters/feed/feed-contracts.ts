@@ -1,3 +1,4 @@
+import { articlesContract } from './articles-contract.ts'
 import { detailsContract } from './details-contract.ts'
 import { importContract } from './import-contract.ts'
 import { liveFeedContract } from './live-feed-contract.ts'
@@ -12,6 +13,7 @@ export const FEED_CONTRACTS = [
   importContract,
   windowContract,
   detailsContract,
+  articlesContract,
   sourceMemoryContract,
   liveFeedContract,
   snapshotContract,

@@ -2,13 +2,14 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { libsqlArticles } from '../../../src/adapters/feed/articles.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
 import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
 import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
-import type { FeedStore, LiveFeedStore, SourceMemory } from '../../../src/domain/ports.ts'
+import type { ArticleStore, FeedStore, LiveFeedStore, SourceMemory } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
@@ -16,6 +17,7 @@ import type { RawClient } from '../ledger/open-ledger.ts'
 /** Everything that is kept in one feed database. */
 interface FeedStores {
   feed: FeedStore
+  articles: ArticleStore
   memory: SourceMemory
   live: LiveFeedStore
 }
@@ -95,7 +97,12 @@ export function storeAt(url: string): OneFeed {
 }
 
 function storesIn(store: Database): FeedStores {
-  return { feed: libsqlFeed(store), memory: libsqlSourceMemory(store), live: libsqlLiveFeed(store) }
+  return {
+    feed: libsqlFeed(store),
+    articles: libsqlArticles(store),
+    memory: libsqlSourceMemory(store),
+    live: libsqlLiveFeed(store),
+  }
 }
 
 function openDatabase(url: string): Database {

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   discussionUrl,
@@ -5,6 +6,7 @@ import {
   isKnownSource,
   isNewsSource,
   isRankedProvider,
+  parseSaveKey,
   saveKey,
 } from '../../../src/domain/feed/source.ts'
 
@@ -80,4 +82,70 @@ test('points a news event at its discussion and nothing else at one', () => {
   for (const source of ['hype:github', 'hype:reddit', 'midjourney', 'github']) {
     expect(discussionUrl(source, '42')).toBeNull()
   }
+})
+
+describe('a save key', () => {
+  const source = fc.constantFrom(...TABLE.map((row) => row.source), 'hype:civitai', 'hype:0')
+
+  test('gives back the item it was made of', () => {
+    const id = fc.string({ unit: 'binary', minLength: 1, maxLength: 110 })
+    fc.assert(
+      fc.property(source, id, (of, sourceId) => {
+        expect(parseSaveKey(saveKey(of, sourceId))).toEqual({ source: of, sourceId })
+      }),
+      {
+        examples: [
+          ['hype:github', 'owner/na-me'],
+          ['hn', '-'],
+          ['github', 'hype-x-y'],
+          ['lobsters', 'a\nb'],
+        ],
+      },
+    )
+  })
+
+  test('that can be parsed is the one its item makes', () => {
+    const prefix = fc.constantFrom('hn', 'hype', 'hype-', 'hype-github', 'hype-a-b', 'github', 'x', '')
+    fc.assert(
+      fc.property(prefix, fc.constantFrom('-', '', ':'), fc.string(), (start, between, rest) => {
+        const key = `${start}${between}${rest}`
+        const item = parseSaveKey(key)
+        expect(item === null ? key : saveKey(item.source, item.sourceId)).toBe(key)
+      }),
+      {
+        examples: [
+          ['hype', '-', 'x'],
+          ['hype-', '-', 'x'],
+          ['hn', '-', ''],
+        ],
+      },
+    )
+  })
+
+  test.each([
+    '',
+    'hn',
+    'hn-',
+    '-1',
+    'HN-1',
+    'digg-1',
+    'hype-github',
+    'hype-github-',
+    'hype-1',
+    'hype:github-1',
+    ' hn-1',
+  ])('is not %j', (key) => {
+    expect(parseSaveKey(key)).toBeNull()
+  })
+
+  test('has at most 132 characters, however many code units', () => {
+    const longest = `hn-${'😀'.repeat(129)}`
+    expect(parseSaveKey(longest)).toEqual({ source: 'hn', sourceId: '😀'.repeat(129) })
+    expect(parseSaveKey(`${longest}x`)).toBeNull()
+    expect(parseSaveKey(`hn-${'1'.repeat(130)}`)).toBeNull()
+  })
+
+  test('of an unranked provider ends the provider at its first hyphen', () => {
+    expect(parseSaveKey('hype-two-words-x')).toEqual({ source: 'hype:two', sourceId: 'words-x' })
+  })
 })

@@ -1,0 +1,8 @@
+import { parentPort } from 'node:worker_threads'
+import { extract } from './extract.ts'
+import type { ExtractRequest } from './extract.ts'
+
+/** One page after the other, each answered once; whoever asks ends the thread when it takes too long. */
+parentPort?.on('message', (request: ExtractRequest) => {
+  parentPort?.postMessage(extract(request))
+})

@@ -1,0 +1,118 @@
+/** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md). */
+
+/** What a robots.txt says to one reader. */
+export interface RobotsRules {
+  /** @param path path and query of a URL, as `URL` gives them */
+  allows(path: string): boolean
+}
+
+export const ALLOW_ALL: RobotsRules = { allows: () => true }
+
+/** Longest robots.txt that is read, in bytes; the rest does not count. */
+export const ROBOTS_MAX_BYTES = 500 * 1024
+
+interface Rule {
+  allow: boolean
+  pattern: string
+}
+
+/**
+ * The rules of a robots.txt for one product token: those of every group that names the token, whatever its letter
+ * case; without one, those of every group for `*`; without one, none. Lines that are no rule of the protocol are passed
+ * over and end no group.
+ */
+export function parseRobots(text: string, token: string): RobotsRules {
+  const own: Rule[] = []
+  const everybodys: Rule[] = []
+  let isNamed = false
+  let group: { own: boolean; everybody: boolean } = { own: false, everybody: false }
+  let inAgents = false
+  for (const line of text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/)) {
+    const [, field = '', rest = ''] = /^[ \t]*([A-Za-z-]+)[ \t]*:([^#]*)/.exec(line) ?? []
+    const value = rest.trim()
+    const name = field.toLowerCase()
+    if (name === 'user-agent') {
+      if (!inAgents) group = { own: false, everybody: false }
+      inAgents = true
+      const agent = (/^\*|^[A-Za-z_-]*/.exec(value)?.[0] ?? '').toLowerCase()
+      group = { own: group.own || agent === token, everybody: group.everybody || agent === '*' }
+      isNamed ||= group.own
+    } else if (name === 'allow' || name === 'disallow') {
+      inAgents = false
+      // An empty pattern is no rule: it matches nothing.
+      if (value === '') continue
+      const rule = { allow: name === 'allow', pattern: normalise(value) }
+      if (group.own) own.push(rule)
+      if (group.everybody) everybodys.push(rule)
+    }
+  }
+  const rules = isNamed ? own : everybodys
+  return { allows: (path) => path === '/robots.txt' || decide(rules, normalise(path)) }
+}
+
+/** The longest match decides; of equals an allowing one; without any it is allowed. */
+function decide(rules: readonly Rule[], path: string): boolean {
+  let length = -1
+  let allowed = true
+  for (const { allow, pattern } of rules) {
+    if (pattern.length < length || (pattern.length === length && allowed)) continue
+    if (!matches(pattern, path)) continue
+    length = pattern.length
+    allowed = allow
+  }
+  return allowed
+}
+
+/** `*` is anything, `$` at the end is the end; each part is looked for once, so that no pattern is slow. */
+function matches(pattern: string, path: string): boolean {
+  const isAnchored = pattern.endsWith('$')
+  const [first = '', ...parts] = (isAnchored ? pattern.slice(0, -1) : pattern).split('*')
+  if (!path.startsWith(first)) return false
+  let at = first.length
+  const last = parts.pop()
+  for (const part of parts) {
+    const found = path.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  if (last === undefined) return !isAnchored || at === path.length
+  if (isAnchored) return path.length - last.length >= at && path.endsWith(last)
+  return path.indexOf(last, at) >= 0
+}
+
+/** One spelling for what is the same: no escapes of unreserved characters, all others in upper case, no raw ones. */
+function normalise(path: string): string {
+  const escaped = path.toWellFormed().replace(/[^\x21-\x7E]/gu, (character) => encodeURIComponent(character))
+  return escaped.replace(/%[0-9a-f]{2}/gi, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
+    return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
+  })
+}
+
+/**
+ * True when the words of an `X-Robots-Tag` header or a robots `meta` element ask that a page be not indexed, kept or
+ * quoted: `noindex`, `none`, `noarchive`, `nosnippet`, `max-snippet:0`. Words for another reader (`otherbot: none`) do
+ * not count.
+ */
+export function forbidsKeeping(words: string, token: string): boolean {
+  let isMeant = true
+  for (const part of words.toLowerCase().split(',')) {
+    const [, name, word = ''] = /^\s*(?:([a-z_-]+)\s*:)?\s*(.*?)\s*$/.exec(part) ?? []
+    const isSetting = name !== undefined && SETTINGS.has(name)
+    // A reader's name holds for the words after it too.
+    if (name !== undefined && !isSetting) isMeant = name === token
+    if (!isMeant) continue
+    if (isSetting ? name === 'max-snippet' && word === '0' : FORBIDDING.has(word)) return true
+  }
+  return false
+}
+
+const FORBIDDING: ReadonlySet<string> = new Set(['noindex', 'none', 'noarchive', 'nosnippet'])
+
+/** Words with a value of their own. */
+const SETTINGS: ReadonlySet<string> = new Set([
+  'max-snippet',
+  'max-image-preview',
+  'max-video-preview',
+  'unavailable_after',
+])

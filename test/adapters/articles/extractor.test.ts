@@ -1,0 +1,86 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { extract } from '../../../src/adapters/articles/extract.ts'
+import { openExtractor } from '../../../src/adapters/articles/extractor.ts'
+import type { Extractor } from '../../../src/adapters/articles/extractor.ts'
+import type { Extracted } from '../../../src/adapters/articles/extract.ts'
+import { plainText } from '../../../src/domain/feed/plain-text.ts'
+import { pageHtml } from '../../support/pages.ts'
+import { builtModule } from '../built-modules.ts'
+
+const NEVER = new AbortController().signal
+
+function open(extractMs?: number): Extractor {
+  const script = new URL(builtModule('adapters/articles/extract-worker.js'))
+  const extractor = openExtractor({ script, ...(extractMs === undefined ? {} : { extractMs }) })
+  onTestFinished(() => extractor.close())
+  return extractor
+}
+
+const page = (html: string): { html: string; as: 'page'; token: string } => ({
+  html,
+  as: 'page',
+  token: 'dash',
+})
+
+const fragment = (html: string): string => {
+  const extracted = extract({ html, as: 'fragment', token: 'dash' })
+  return extracted.kind === 'text' ? plainText(extracted.text) : extracted.kind
+}
+
+describe('a piece of HTML', () => {
+  test.each([
+    ['one<p>two<p>three', 'one\n\ntwo\n\nthree'],
+    ['a <i>b</i> <a href="https:&#x2F;&#x2F;x.org">c&#x27;d</a> &lt;e&gt;', "a b c'd < e>"],
+    ['<p>a\nb</p>\n\n<pre><code>if x:\n  y\n</code></pre>', 'a b\n\nif x:\ny'],
+    ['<ul><li>a</li><li><p>b</p></li></ul>c', '- a\n\n-\n\nb\n\nc'],
+    ['a<br>b<br/>c', 'a\nb\nc'],
+    ['<script>x</script><style>y</style>z<!-- w -->', 'z'],
+    ['<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>', 'a b\n\nc'],
+    ['', ''],
+  ])('%j is read as a person reads it', (html, text) => {
+    expect(fragment(html)).toBe(text)
+  })
+})
+
+/** Pages that cost the parser or readability far more than they weigh. */
+const HOSTILE: Record<string, string> = {
+  'nested elements': `<html><body>${'<div>'.repeat(400_000)}`,
+  'nested formatting': `<html><body>${'<b><i><a><p>'.repeat(150_000)}`,
+  'nested tables': `<html><body>${'<table><tr><td>'.repeat(130_000)}`,
+  'line breaks': `<html><body><div>${'a<br><br>'.repeat(200_000)}</div>`,
+  'empty paragraphs': `<html><body>${'<p>'.repeat(600_000)}`,
+}
+
+describe('taking out the text of a hostile page', () => {
+  test.each(Object.entries(HOSTILE))(
+    'is ended, costs nobody else, and leaves the next page its text: %s',
+    { timeout: 60_000 },
+    async (_what, html) => {
+      const extractor = open(2_000)
+      await expect(extractor.extract(page(html), NEVER)).rejects.toMatchObject({
+        name: 'PageProblem',
+        why: null,
+        message: expect.stringMatching(/longer than 2000 ms|memory limit/) as string,
+      })
+      expect(await extractor.extract(page(pageHtml('The next page')), NEVER)).toMatchObject({ kind: 'text' })
+    },
+  )
+
+  test('is not waited for once the run is ended', async () => {
+    const extractor = open(60_000)
+    const controller = new AbortController()
+    const reason = new Error('the run was ended')
+    const extracting = extractor.extract(page(HOSTILE['nested elements'] ?? ''), controller.signal)
+    setImmediate(() => controller.abort(reason))
+    await expect(extracting).rejects.toBe(reason)
+  })
+})
+
+test('pages are taken one after the other, each with its own answer', async () => {
+  const extractor = open()
+  const words = ['One', 'Two', 'Three']
+  const extracted = await Promise.all(words.map((word) => extractor.extract(page(pageHtml(word)), NEVER)))
+  expect(
+    extracted.map((each: Extracted) => each.kind === 'text' && /Heading\s+(\w+)/.exec(each.text)?.[1]),
+  ).toEqual(words)
+})

@@ -1,0 +1,239 @@
+import type { ServerResponse } from 'node:http'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { describe, expect, test, vi } from 'vitest'
+import type { ArticleReading } from '../../../src/domain/feed/article-plan.ts'
+import type { ArticleTexts } from '../../../src/domain/ports.ts'
+import type { LocalSource } from '../../support/local-source.ts'
+import { unreachableUrl } from '../../support/local-source.ts'
+import { htmlSite, openTexts, pageHtml, site } from '../../support/pages.ts'
+
+const MIB = 1024 * 1024
+
+const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
+  texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
+
+const PAGE = pageHtml('Größe of things')
+
+const answers = (
+  body: string | Buffer,
+  headers: Record<string, string> = {},
+): ((response: ServerResponse) => void) => {
+  return (response) => void response.writeHead(200, { 'content-type': 'text/html', ...headers }).end(body)
+}
+
+const siteOf = (answer: (response: ServerResponse) => void): Promise<LocalSource> =>
+  site((_question, response) => answer(response))
+
+describe('the text of a page', () => {
+  test('is its article, in paragraphs, without the menu, with its URL', async () => {
+    const { url } = await htmlSite(PAGE)
+    const reading = await read(openTexts(), `${url}/a?b#c`)
+    expect(reading).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/a?b` })
+    const { text } = reading as { text: string }
+    expect(text).toMatch(/^(Heading\n\n)?(Größe of things, with [^\n<]+\.(\n\n|$)){8}$/)
+    expect(text).not.toMatch(/Menu|Imprint|</)
+  })
+
+  test('is plain, whatever the page says', async () => {
+    const hostile = pageHtml(
+      'A &lt;script&gt;alert(1)&lt;/script&gt; b\u202E \u{E0041}c <i onclick=x>d</i><script>bad()</script>',
+    )
+    const { url } = await htmlSite(hostile)
+    const { text } = (await read(openTexts(), url)) as { text: string }
+    expect(text).toContain('d')
+    expect(text).not.toMatch(/<[a-z/!]|bad\(\)|[\u202E\u{E0041}]/u)
+  })
+
+  test('is found where html, head and body are left out, as HTML allows', async () => {
+    const bare = PAGE.replace(/<\/?(html|head|body)>/g, '')
+    const { url } = await htmlSite(bare)
+    expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
+  })
+
+  test('may be plain already', async () => {
+    const text = 'A line.\nAnother < third.\n\nA paragraph. '.repeat(10)
+    const { url } = await siteOf(answers(text, { 'content-type': 'text/plain; charset=utf-8' }))
+    expect(await read(openTexts(), url)).toEqual({
+      kind: 'text',
+      text: text.trim().replace(/ A line/g, ' A line'),
+      provenance: `page:plain-text ${url}/`,
+    })
+  })
+
+  test.each([
+    ['the header', 'text/html; charset=iso-8859-1', Buffer.from(PAGE, 'latin1')],
+    ['the header, quoted and in capitals', 'Text/HTML;Charset="WINDOWS-1252"', Buffer.from(PAGE, 'latin1')],
+    [
+      'a meta element',
+      'text/html',
+      Buffer.from(PAGE.replace('<head>', '<head><meta charset=latin1>'), 'latin1'),
+    ],
+    [
+      'an older meta element',
+      'text/html',
+      Buffer.from(
+        PAGE.replace(
+          '<head>',
+          '<head><meta http-equiv="Content-Type" content="text/html; charset=ISO-8859-15">',
+        ),
+        'latin1',
+      ),
+    ],
+    ['a byte order mark, whatever else is said', 'text/html; charset=latin1', Buffer.from(`\uFEFF${PAGE}`)],
+    ['the mark of UTF-16', 'text/html', Buffer.from(`\uFEFF${PAGE}`, 'utf16le')],
+    ['nobody', 'text/html', Buffer.from(PAGE)],
+    ['a name nobody knows', 'text/html; charset=klingon', Buffer.from(PAGE)],
+    ['a name nobody knows, XHTML', 'application/xhtml+xml; charset=x', Buffer.from(PAGE)],
+  ])('is decoded by the character set named by %s', async (_what, type, bytes) => {
+    const { url } = await siteOf(answers(bytes, { 'content-type': type }))
+    expect(await read(openTexts(), url)).toMatchObject({ text: expect.stringContaining('Größe') as string })
+  })
+
+  test.each([
+    ['gzip', gzipSync(PAGE)],
+    ['x-gzip', gzipSync(PAGE)],
+    ['br', brotliCompressSync(PAGE)],
+    ['deflate', deflateSync(PAGE)],
+    ['identity', Buffer.from(PAGE)],
+  ])('comes out of its compression: %s', async (encoding, bytes) => {
+    const { url } = await siteOf(answers(bytes, { 'content-encoding': encoding }))
+    expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
+  })
+})
+
+const SKIPS: [string, string, (response: ServerResponse) => void][] = [
+  ['a picture', 'notHtml', answers('x', { 'content-type': 'image/png' })],
+  ['a PDF', 'notHtml', answers('%PDF', { 'content-type': 'application/pdf' })],
+  ['something without a type', 'notHtml', (response) => void response.writeHead(200).end(PAGE)],
+  ['a compression nobody asked for', 'notHtml', answers('x', { 'content-encoding': 'zstd' })],
+  ['two compressions', 'notHtml', answers(gzipSync(gzipSync(PAGE)), { 'content-encoding': 'gzip, gzip' })],
+  ['a large page', 'tooLarge', answers(`${PAGE}${' '.repeat(2 * MIB)}`)],
+  ['a small page that unpacks to a huge one', 'tooLarge', answers(gzipSync(Buffer.alloc(200 * MIB)), { 'content-encoding': 'gzip' })],
+  ['the same in Brotli', 'tooLarge', answers(brotliCompressSync(Buffer.alloc(50 * MIB)), { 'content-encoding': 'br' })],
+  ['a page without an article', 'noText', answers('<html><body><p>Enable scripts.</p></body></html>')],
+  ['nothing', 'noText', answers('')],
+  ['a page of noise', 'noText', answers(Buffer.from([0xff, 0x00, 0x80, 0x3c]))],
+  ['a page nested deeper than any', 'noText', answers(`<body>${'<div>'.repeat(3_000)}x`)],
+  ['404', 'gone', (response) => void response.writeHead(404).end(PAGE)],
+  ['410', 'gone', (response) => void response.writeHead(410).end()],
+  ['401', 'refused', (response) => void response.writeHead(401).end()],
+  ['403', 'refused', (response) => void response.writeHead(403).end()],
+  ['451', 'refused', (response) => void response.writeHead(451).end()],
+  ['a header against keeping', 'robots', answers(PAGE, { 'x-robots-tag': 'noarchive' })],
+  ['a header against it among others', 'robots', answers(PAGE, { 'x-robots-tag': 'otherbot: all, dash: noindex' })],
+  ['an element against keeping', 'robots', answers(pageHtml('x', '<meta name="ROBOTS" content="NoArchive">'))],
+  ['an element for this reader', 'robots', answers(pageHtml('x', '<meta name="dash" content="none">'))],
+] // prettier-ignore
+
+const FAILURES: [string, (response: ServerResponse) => void][] = [
+  ['500', (response) => void response.writeHead(500).end(PAGE)],
+  ['429', (response) => void response.writeHead(429).end()],
+  ['a redirection to nowhere', (response) => void response.writeHead(302).end()],
+  ['no content', (response) => void response.writeHead(204).end()],
+  ['a body that ends too early', (response) => {
+    response.writeHead(200, { 'content-type': 'text/html', 'content-length': 100_000 })
+    response.write(PAGE)
+    response.socket?.end()
+  }],
+  ['a broken compression', answers(gzipSync(PAGE).subarray(0, 100), { 'content-encoding': 'gzip' })],
+  ['no compression where one is named', answers(PAGE, { 'content-encoding': 'gzip' })],
+  ['a reset connection', (response) => response.socket?.resetAndDestroy()],
+  ['something that is not HTTP', (response) => void response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
+  ['headers without end', (response) => {
+    for (let index = 0; index < 40; index += 1) response.setHeader(`x-${index}`, 'x'.repeat(1_000))
+    response.end(PAGE)
+  }],
+] // prettier-ignore
+
+describe('no text is taken from', () => {
+  test.each(SKIPS)('%s: %s', async (_what, why, answer) => {
+    const { url } = await siteOf(answer)
+    expect(await read(openTexts(), url)).toEqual({
+      kind: 'skipped',
+      why,
+      detail: expect.stringContaining('127.0.0.1') as string,
+      notBefore: null,
+    })
+  })
+
+  test.each(FAILURES)('%s', async (_what, answer) => {
+    const { url } = await siteOf(answer)
+    const reading = await read(openTexts(), url)
+    expect(reading).toMatchObject({ kind: 'failed', reason: expect.stringContaining(url) as string })
+  })
+
+  test('a port nobody listens on, or a name nobody knows', async () => {
+    expect(await read(openTexts(), await unreachableUrl())).toMatchObject({ kind: 'failed' })
+    expect(await read(openTexts(), 'http://name.invalid/')).toMatchObject({ kind: 'failed' })
+  })
+
+  test('a page that drips in for ever', async () => {
+    const { url } = await siteOf((response) => {
+      response.writeHead(200, { 'content-type': 'text/html' })
+      const drip = setInterval(() => response.write(' '), 5)
+      response.once('close', () => clearInterval(drip))
+    })
+    expect(await read(openTexts({ pageMs: 100 }), url)).toMatchObject({
+      kind: 'failed',
+      reason: expect.stringContaining('no whole answer within 100 ms') as string,
+    })
+  })
+})
+
+describe('a host that asks to be left alone', () => {
+  test('is not asked again in the run before its time', async () => {
+    let now = 1_000_000
+    const { url, questions } = await siteOf(
+      (response) => void response.writeHead(503, { 'retry-after': '60' }).end(),
+    )
+    const texts = openTexts({ clock: () => now })
+    expect(await read(texts, `${url}/1`)).toMatchObject({ kind: 'failed', notBefore: now + 60_000 })
+    expect(await read(texts, `${url}/2`)).toMatchObject({
+      kind: 'skipped',
+      why: 'busy',
+      notBefore: now + 60_000,
+    })
+    expect(questions.map(({ target }) => target)).toEqual(['/robots.txt', '/1'])
+    now += 60_000
+    expect(await read(texts, `${url}/3`)).toMatchObject({ kind: 'failed' })
+    expect(questions).toHaveLength(3)
+  })
+
+  test('may say so with a date', async () => {
+    const date = 'Sun, 01 Mar 2026 12:00:00 GMT'
+    const { url } = await siteOf((response) => void response.writeHead(429, { 'retry-after': date }).end())
+    const reading = await read(openTexts({ clock: () => Date.UTC(2026, 2, 1) }), url)
+    expect(reading).toMatchObject({ kind: 'failed', notBefore: Date.UTC(2026, 2, 1, 12) })
+  })
+})
+
+test('a host is asked one thing at a time, however many want something of it', async () => {
+  let open = 0
+  let most = 0
+  const { url, questions } = await site((_question, response) => {
+    open += 1
+    most = Math.max(most, open)
+    setImmediate(() => {
+      open -= 1
+      response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+    })
+  })
+  const texts = openTexts()
+  const readings = await Promise.all(['a', 'b', 'c', 'd'].map((path) => read(texts, `${url}/${path}`)))
+  expect(readings.map(({ kind }) => kind)).toEqual(['text', 'text', 'text', 'text'])
+  expect(most).toBe(1)
+  expect(questions.filter(({ target }) => target === '/robots.txt')).toHaveLength(1)
+})
+
+test('a reading that is stopped rejects with the reason', async () => {
+  const { url, questions } = await siteOf(
+    (response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('x'),
+  )
+  const controller = new AbortController()
+  const reason = new Error('the run was ended')
+  const reading = openTexts().read({ source: 'hn', sourceId: '1', url }, controller.signal)
+  const outcome = expect(reading).rejects.toBe(reason)
+  await vi.waitUntil(() => questions.length === 2, { interval: 1, timeout: 5_000 })
+  controller.abort(reason)
+  await outcome
+})

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import type { ArticleReading } from '../../../src/domain/feed/article-plan.ts'
+import type { AskJson } from '../../../src/adapters/articles/source-html.ts'
+import { htmlSite, openTexts, pageHtml } from '../../support/pages.ts'
+
+interface Asked {
+  url: string
+  body?: unknown
+}
+
+function read(
+  source: string,
+  sourceId: string,
+  answer: unknown,
+  url: string | null = null,
+): { reading: Promise<ArticleReading>; asked: Asked[] } {
+  const asked: Asked[] = []
+  const askJson: AskJson = (request) => {
+    asked.push(request)
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer)
+  }
+  const reading = openTexts({ askJson }).read({ source, sourceId, url }, new AbortController().signal)
+  return { reading, asked }
+}
+
+const post = (result: unknown): unknown => ({ data: { post: { result } } })
+
+describe('the text an item has at its source', () => {
+  test('is read from Hacker News', async () => {
+    const answer = { id: 7, type: 'story', text: '<i>or</i> HN<p>Is 1 &lt; 2?', title: 'Ask HN: x', time: 1 }
+    const { reading, asked } = read('hn', '7', answer)
+    expect(await reading).toEqual({ kind: 'text', text: 'or HN\n\nIs 1 < 2?', provenance: 'hn:item-text' })
+    expect(asked).toEqual([{ url: 'http://hn.test/item/7.json' }])
+  })
+
+  test('is read from Lobsters', async () => {
+    const answer = { short_id: 'abc', description: '<p>One</p>\n<ul><li>two</li></ul>\n', url: '' }
+    const { reading, asked } = read('lobsters', 'abc', answer)
+    expect(await reading).toEqual({
+      kind: 'text',
+      text: 'One\n\n- two',
+      provenance: 'lobsters:story-description',
+    })
+    expect(asked).toEqual([{ url: 'http://lobsters.test/s/abc.json' }])
+  })
+
+  test('is read from LessWrong, for a post with a link too', async () => {
+    const answer = post({ _id: 'x', contents: { html: '<p>The <em>body</em></p>' } })
+    const { reading, asked } = read('lesswrong', 'x', answer, 'http://link.test/')
+    expect(await reading).toEqual({ kind: 'text', text: 'The body', provenance: 'lesswrong:post-body' })
+    expect(asked).toMatchObject([{ url: 'http://lesswrong.test', body: { variables: { id: 'x' } } }])
+  })
+
+  test('is missing in a LessWrong post that is a link alone: then the page is read', async () => {
+    const { url } = await htmlSite(pageHtml('The page behind it'))
+    const { reading } = read('lesswrong', 'x', post({ _id: 'x', contents: null }), url)
+    expect(await reading).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/` })
+  })
+
+  test('is not asked for where the item links to a page', async () => {
+    const { url } = await htmlSite(pageHtml('The page'))
+    const { reading, asked } = read('hn', '7', new Error('was asked'), url)
+    expect(await reading).toMatchObject({ kind: 'text' })
+    expect(asked).toEqual([])
+  })
+
+  test.each([
+    ['hn', null, 'gone'],
+    ['hn', { id: 7, deleted: true }, 'gone'],
+    ['hn', { id: 7, dead: true, text: 'x' }, 'gone'],
+    ['hn', { id: 7 }, 'noText'],
+    ['hn', { id: 7, text: '<p>\u200B</p>' }, 'noText'],
+    ['lobsters', null, 'gone'],
+    ['lobsters', { short_id: '7', description: '' }, 'noText'],
+    ['lesswrong', post(null), 'gone'],
+    ['lesswrong', post({ _id: '7', contents: { html: '' } }), 'noText'],
+    ['midjourney', new Error('was asked'), 'noText'],
+    ['hype:github', new Error('was asked'), 'noText'],
+  ])('of %s is none when the answer is %j: %s', async (source, answer, why) => {
+    expect(await read(source, '7', answer).reading).toMatchObject({ kind: 'skipped', why })
+  })
+
+  test.each([
+    ['hn', { id: 8, text: 'another' }],
+    ['hn', { id: '7', text: 'x' }],
+    ['hn', 'text'],
+    ['lobsters', { short_id: 'other', description: 'x' }],
+    ['lesswrong', post({ _id: 'other', contents: { html: 'x' } })],
+    ['lesswrong', { errors: ['x'] }],
+    ['hn', new Error('no answer')],
+  ])('of %s fails when the answer is %j', async (source, answer) => {
+    expect(await read(source, '7', answer).reading).toMatchObject({ kind: 'failed', notBefore: null })
+  })
+})

@@ -1,0 +1,221 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Article } from '../../../src/domain/feed/article.ts'
+import type { ArticleWish, FailedTry, WantedItem } from '../../../src/domain/feed/article-plan.ts'
+import type { ImportCounts } from '../../../src/domain/ports.ts'
+import { article } from '../../support/articles.ts'
+import { signal } from '../../support/signals.ts'
+import type { FeedOpener, OpenFeed } from './open-feed.ts'
+
+const NOW = Date.UTC(2026, 2, 2)
+
+const WISH: ArticleWish = { minPoints: { hn: 10, lobsters: 5 }, seenSince: '2026-03-01', at: NOW, limit: 100 }
+
+const counts = (inserted: number, replaced: number, unchanged: number): ImportCounts => ({
+  inserted,
+  replaced,
+  unchanged,
+})
+
+const failedTry = (changes: Partial<FailedTry> = {}): FailedTry => ({
+  source: 'hn',
+  sourceId: '1',
+  tries: 1,
+  reason: 'it answered 500',
+  triedAt: NOW - 1,
+  nextTryAt: NOW + 1,
+  ...changes,
+})
+
+const wantedIds = async ({ articles }: OpenFeed, changes: Partial<ArticleWish> = {}): Promise<string[]> =>
+  (await articles.itemsWantingText({ ...WISH, ...changes })).map(
+    ({ source, sourceId }) => `${source} ${sourceId}`,
+  )
+
+/** What every engine of the feed promises about article texts. */
+export function articlesContract(name: string, engine: FeedOpener): void {
+  describe(`article texts in ${name}`, () => {
+    test('are none before one is kept', async () => {
+      const { articles } = await engine.open()
+      expect(await articles.article('hn', '1')).toBeNull()
+      expect(await articles.saveArticles([])).toEqual(counts(0, 0, 0))
+    })
+
+    test('come back as they were kept, each by its own source and id', async () => {
+      const { articles, another } = await engine.open()
+      const kept = [
+        article({ text: 'Größe “quoted” \\ 漢字 😀\n\nb "x"' }),
+        article({ source: 'lobsters', text: 'another', fetchedAt: 0 }),
+        article({
+          source: 'hype:github',
+          sourceId: 'owner/name',
+          provenance: 'page:readability https://e.org/',
+        }),
+      ]
+      expect(await articles.saveArticles(kept)).toEqual(counts(3, 0, 0))
+      for (const each of kept)
+        expect(await another().articles.article(each.source, each.sourceId)).toEqual(each)
+      expect(await articles.article('lobsters', 'owner/name')).toBeNull()
+    })
+
+    test.each<[string, Partial<Article>]>([
+      ['text', { text: 'another' }],
+      ['letter case of the text', { text: 'A TEXT' }],
+      ['provenance', { provenance: 'page:readability' }],
+      ['fetchedAt, later', { fetchedAt: NOW }],
+      ['fetchedAt, earlier', { fetchedAt: 1 }],
+    ])('are replaced by a later row with another %s', async (_what, change) => {
+      const { articles } = await engine.open()
+      await articles.saveArticles([article()])
+      expect(await articles.saveArticles([article(change)])).toEqual(counts(0, 1, 0))
+      expect(await articles.article('hn', '1')).toEqual(article(change))
+      expect(await articles.saveArticles([article(change)])).toEqual(counts(0, 0, 1))
+    })
+
+    test('are counted the same however the rows are cut into batches', async () => {
+      const next = await engine.factory()
+      const row = fc
+        .record({ sourceId: fc.constantFrom('1', '2'), text: fc.constantFrom('a', 'b') })
+        .map((values) => article(values))
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.array(row, { maxLength: 4 }), { maxLength: 3 }), async (batches) => {
+          const { articles, close } = await next()
+          const stored = new Map<string, string>()
+          try {
+            for (const batch of batches) {
+              const expected = counts(0, 0, 0)
+              for (const { sourceId, text } of batch) {
+                const before = stored.get(sourceId)
+                expected[before === undefined ? 'inserted' : before === text ? 'unchanged' : 'replaced'] += 1
+                stored.set(sourceId, text)
+              }
+              expect(await articles.saveArticles(batch)).toEqual(expected)
+            }
+            for (const [sourceId, text] of stored)
+              expect((await articles.article('hn', sourceId))?.text).toBe(text)
+          } finally {
+            close()
+          }
+        }),
+        { numRuns: 30 },
+      )
+    })
+
+    test('of the largest size are kept, twenty at once', { timeout: 60_000 }, async () => {
+      const { articles } = await engine.open()
+      const batch = Array.from({ length: 20 }, (_, index) =>
+        article({ sourceId: String(index), text: '😀'.repeat(60_000) }),
+      )
+      expect(await articles.saveArticles(batch)).toEqual(counts(20, 0, 0))
+      expect(await articles.saveArticles(batch)).toEqual(counts(0, 0, 20))
+      expect((await articles.article('hn', '19'))?.text).toBe('😀'.repeat(60_000))
+    })
+
+    test('keep the number of their row when they are replaced', async () => {
+      const { articles, raw } = await engine.open()
+      await articles.saveArticles([article(), article({ sourceId: '2' })])
+      const ids = async (): Promise<unknown> =>
+        (await raw().execute('SELECT id, source_id FROM articles ORDER BY id')).rows.map((row) => ({
+          ...row,
+        }))
+      const before = await ids()
+      await articles.saveArticles([article({ text: 'new' })])
+      expect(await ids()).toEqual(before)
+    })
+
+    test('that are not valid UTF-8 are damage, and end nothing', async () => {
+      const { articles, raw } = await engine.open()
+      await articles.saveArticles([article()])
+      await raw().execute("UPDATE articles SET text = CAST(x'ff' AS TEXT)")
+      await expect(articles.article('hn', '1')).rejects.toMatchObject({ code: 'storage_damaged' })
+    })
+  })
+
+  describe(`items wanting a text in ${name}`, () => {
+    test('have the points of their source at their latest signal', async () => {
+      const opened = await engine.open()
+      await opened.feed.importSignals([
+        signal({ sourceId: 'at', points: 10 }),
+        signal({ sourceId: 'below', points: 9 }),
+        signal({ sourceId: 'unknown', points: null }),
+        signal({ sourceId: 'rose', points: 1, day: '2026-02-28' }),
+        signal({ sourceId: 'rose', points: 30 }),
+        signal({ sourceId: 'fell', points: 30, day: '2026-02-28' }),
+        signal({ sourceId: 'fell', points: 1 }),
+        signal({ source: 'lobsters', sourceId: 'own', points: 5 }),
+        signal({ source: 'lesswrong', sourceId: 'not named', points: 500 }),
+      ])
+      expect((await wantedIds(opened)).sort()).toEqual(['hn at', 'hn rose', 'lobsters own'])
+      expect(await wantedIds(opened, { minPoints: {} })).toEqual([])
+    })
+
+    test('were seen lately', async () => {
+      const opened = await engine.open()
+      await opened.feed.importSignals([
+        signal({ sourceId: 'old', day: '2026-02-28' }),
+        signal({ sourceId: 'new', day: '2026-03-01' }),
+      ])
+      expect(await wantedIds(opened)).toEqual(['hn new'])
+      expect(await wantedIds(opened, { seenSince: '2026-02-28' })).toHaveLength(2)
+    })
+
+    test('have none, and are wanted no more once they have one', async () => {
+      const opened = await engine.open()
+      await opened.feed.importSignals([signal(), signal({ sourceId: '2' })])
+      await opened.articles.saveArticles([article({ sourceId: '2' }), article({ source: 'lobsters' })])
+      expect(await wantedIds(opened)).toEqual(['hn 1'])
+    })
+
+    test('come best first, the sources taking turns, no more than asked for', async () => {
+      const opened = await engine.open()
+      await opened.feed.importSignals([
+        ...[11, 13, 12].map((points) => signal({ sourceId: String(points), points })),
+        ...[6, 7].map((points) => signal({ source: 'lobsters', sourceId: String(points), points })),
+      ])
+      expect(await wantedIds(opened)).toEqual(['hn 13', 'lobsters 7', 'hn 12', 'lobsters 6', 'hn 11'])
+      expect(await wantedIds(opened, { limit: 3 })).toEqual(['hn 13', 'lobsters 7', 'hn 12'])
+    })
+
+    test('come with their link, unless it is too long, and with their tries', async () => {
+      const { feed, articles } = await engine.open()
+      await feed.importSignals([
+        signal({ sourceId: '1', points: 30 }),
+        signal({ sourceId: '2', points: 20, url: null }),
+        signal({ sourceId: '3', points: 10, url: `https://example.org/${'x'.repeat(2_048)}` }),
+      ])
+      await articles.recordFailedTry(failedTry({ tries: 3, nextTryAt: NOW }))
+      const item = (changes: Partial<WantedItem>): WantedItem => ({
+        source: 'hn',
+        sourceId: '1',
+        url: null,
+        tries: 0,
+        ...changes,
+      })
+      expect(await articles.itemsWantingText(WISH)).toEqual([
+        item({ url: 'https://example.org/1', tries: 3 }),
+        item({ sourceId: '2' }),
+        item({ sourceId: '3' }),
+      ])
+    })
+
+    test('are left alone after a failed try until the next one, or for ever', async () => {
+      const opened = await engine.open()
+      await opened.feed.importSignals(['1', '2', '3'].map((sourceId) => signal({ sourceId })))
+      await opened.articles.recordFailedTry(failedTry())
+      await opened.articles.recordFailedTry(failedTry({ sourceId: '2', nextTryAt: null }))
+      expect(await wantedIds(opened)).toEqual(['hn 3'])
+      expect(await wantedIds(opened, { at: NOW + 1 })).toEqual(['hn 1', 'hn 3'])
+      await opened.articles.recordFailedTry(failedTry({ tries: 2, nextTryAt: null }))
+      expect(await wantedIds(opened, { at: Number.MAX_SAFE_INTEGER })).toEqual(['hn 3'])
+    })
+
+    test('have their failed tries forgotten once a text is kept', async () => {
+      const { articles, raw } = await engine.open()
+      await articles.recordFailedTry(failedTry())
+      await articles.recordFailedTry(failedTry({ sourceId: '2' }))
+      await articles.saveArticles([article()])
+      const { rows } = await raw().execute('SELECT source_id FROM article_tries')
+      expect(rows.map((row) => row['source_id'])).toEqual(['2'])
+    })
+  })
+}

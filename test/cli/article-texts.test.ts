@@ -1,0 +1,62 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/cli/config.ts'
+import { openArticleTexts } from '../../src/cli/wire-sources.ts'
+import type { ArticleReading } from '../../src/domain/feed/article-plan.ts'
+import { builtModule, runScript } from '../adapters/built-modules.ts'
+import { htmlSite, pageHtml, site } from '../support/pages.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const TEXT = 'A plain text of some length. '.repeat(20)
+
+async function read(env: Record<string, string>, url: string): Promise<ArticleReading> {
+  const config = readConfig({}, env, await temporaryFolder())
+  const texts = openArticleTexts(config, '0.0.0')
+  onTestFinished(() => texts.close())
+  return texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
+}
+
+test('links lead to no private address but those the configuration names', async () => {
+  const { url } = await site((_question, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' }).end(TEXT)
+  })
+  expect(await read({}, url)).toMatchObject({ kind: 'skipped', why: 'private' })
+  const elsewhere = { DASH_ARTICLE_ALLOW_PRIVATE: '10.0.0.0/8,fd00::/8' }
+  expect(await read(elsewhere, url)).toMatchObject({ kind: 'skipped', why: 'private' })
+  const allowed = { DASH_ARTICLE_ALLOW_PRIVATE: '10.0.0.0/8, 127.0.0.1' }
+  expect(await read(allowed, url)).toMatchObject({ kind: 'text', text: TEXT.trim() })
+})
+
+test('points and number of items are those of the environment, or the defaults', () => {
+  const articles = (env: Record<string, string>) => readConfig({}, env, '/').articles
+  expect(articles({})).toEqual({
+    minPoints: { hn: 100, lobsters: 20, lesswrong: 30 },
+    perRun: 200,
+    allowed: [],
+  })
+  const env = { DASH_ARTICLE_MIN_POINTS: ' hn = 5 ,hype:github=0', DASH_ARTICLE_MAX_PER_RUN: '0' }
+  expect(articles(env)).toMatchObject({ minPoints: { hn: 5, 'hype:github': 0 }, perRun: 0 })
+  for (const bad of ['hn', 'hn=', 'hn=-1', 'hn=1,', 'digg=1', 'hn=1,hn=2', 'hn=1.5'])
+    expect(() => articles({ DASH_ARTICLE_MIN_POINTS: bad }), bad).toThrow('DASH_ARTICLE_MIN_POINTS')
+  for (const bad of ['localhost', '10.0.0.0/33', '10.0.0.1/8', '10.0.0.0/8,', '*'])
+    expect(() => articles({ DASH_ARTICLE_ALLOW_PRIVATE: bad }), bad).toThrow('DASH_ARTICLE_ALLOW_PRIVATE')
+})
+
+test('the build reads a page with its own thread, and its process ends when all is closed', async () => {
+  const { url } = await htmlSite(pageHtml('A page'))
+  const script = runScript(
+    `const { readConfig } = await import(${JSON.stringify(builtModule('cli/config.js'))})
+    const { openArticleTexts } = await import(${JSON.stringify(builtModule('cli/wire-sources.js'))})
+    const config = readConfig({}, { DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1' }, ${JSON.stringify(await temporaryFolder())})
+    const texts = openArticleTexts(config, '0.0.0')
+    const item = { source: 'hn', sourceId: '1', url: process.argv[1] }
+    console.log(JSON.stringify(await texts.read(item, new AbortController().signal)))
+    await texts.close()`,
+    [url],
+  )
+  expect(JSON.parse((await script.line()) ?? 'null')).toMatchObject({
+    kind: 'text',
+    provenance: `page:readability ${url}/`,
+    text: expect.stringContaining('A page, with') as string,
+  })
+  expect(await script.ended).toMatchObject({ code: 0, errors: '' })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { forbidsKeeping, parseRobots } from '../../../src/domain/feed/robots.ts'
+
+const allows = (text: string, path: string): boolean => parseRobots(text, 'dash').allows(path)
+
+describe('a robots.txt', () => {
+  test.each([
+    ['nothing', '', '/a', true],
+    ['an HTML page', '<!doctype html><title>Disallow: /</title>', '/a', true],
+    ['a rule for everybody', 'User-agent: *\nDisallow: /a', '/abc', false],
+    ['a rule for everybody, elsewhere', 'User-agent: *\nDisallow: /a', '/b', true],
+    ['an empty rule', 'User-agent: *\nDisallow:', '/a', true],
+    ['rules of others', 'User-agent: other\nDisallow: /', '/a', true],
+    ['rules before any group', 'Disallow: /\nUser-agent: x', '/a', true],
+    [
+      'its own group instead of everybody’s',
+      'User-agent: *\nDisallow: /\n\nUser-agent: DASH\nAllow: /',
+      '/a',
+      true,
+    ],
+    ['its own group, even an empty one', 'User-agent: dash\n\nUser-agent: *\nDisallow: /', '/a', false],
+    ['its own empty group', 'User-agent: dash\nDisallow:\n\nUser-agent: *\nDisallow: /', '/a', true],
+    ['its own group with a version', 'User-agent: dash/1.0\nDisallow: /', '/a', false],
+    ['a longer name', 'User-agent: dashboard\nDisallow: /', '/a', true],
+    ['two groups for it', 'User-agent: dash\nDisallow: /a\n\nUser-agent: dash\nDisallow: /b', '/b', false],
+    [
+      'several agents of one group',
+      'User-agent: x\nUser-agent: dash\nUser-agent: y\nDisallow: /',
+      '/a',
+      false,
+    ],
+    ['other lines within a group', 'User-agent: dash\nCrawl-delay: 5\nSitemap: x\nDisallow: /', '/a', false],
+    ['other lines between agents', 'User-agent: dash\nSitemap: x\nUser-agent: y\nDisallow: /', '/a', false],
+    ['the longest match', 'User-agent: *\nAllow: /a/b\nDisallow: /a', '/a/b/c', true],
+    ['the longest match, in any order', 'User-agent: *\nDisallow: /a/b\nAllow: /a', '/a/b/c', false],
+    ['equal matches', 'User-agent: *\nDisallow: /a\nAllow: /a', '/a', true],
+    ['a wildcard', 'User-agent: *\nDisallow: /*.php', '/x/y.php?z', false],
+    ['an end', 'User-agent: *\nDisallow: /*.php$', '/y.php?z', true],
+    ['an end that is met', 'User-agent: *\nDisallow: /*.php$', '/y.php', false],
+    ['an end after a wildcard alone', 'User-agent: *\nDisallow: /a*$', '/abc', false],
+    ['an end without a wildcard', 'User-agent: *\nDisallow: /a$', '/ab', true],
+    ['parts that overlap', 'User-agent: *\nDisallow: /ab*ba$', '/aba', true],
+    ['queries', 'User-agent: *\nDisallow: /*?', '/a?b', false],
+    ['comments, spaces and letter case', ' user-AGENT : * # all\n\tDISALLOW: /a # no', '/a', false],
+    ['old line ends and a byte order mark', '\uFEFFUser-agent: *\rDisallow: /a\r', '/a', false],
+    ['escaped letters', 'User-agent: *\nDisallow: /%7euser/%61', '/~user/a', false],
+    ['other letters', 'User-agent: *\nDisallow: /ä', '/%C3%A4', false],
+    ['an escaped slash', 'User-agent: *\nDisallow: /a%2fb', '/a%2Fb', false],
+    ['an escaped slash, not there', 'User-agent: *\nDisallow: /a%2fb', '/a/b', true],
+    ['everything but itself', 'User-agent: *\nDisallow: /', '/robots.txt', true],
+  ])('with %s', (_what, text, path, allowed) => {
+    expect(allows(text, path)).toBe(allowed)
+  })
+
+  // Work that grew with rule times path would take far longer than a test may.
+  test.each(['*a'.repeat(250_000), '*'.repeat(500_000), `/${'*a'.repeat(100)}`])(
+    'of half a megabyte of %.20s… is decided on like any other',
+    (rule) => {
+      const rules = `Disallow: ${rule}b\n`.repeat(Math.ceil(500_000 / rule.length))
+      expect(allows(`User-agent: *\n${rules}`, `/${'a'.repeat(2_000)}`)).toBe(true)
+    },
+  )
+})
+
+test.each([
+  ['noindex', true],
+  ['NOARCHIVE', true],
+  ['index, follow', false],
+  ['nofollow, nosnippet', true],
+  ['none', true],
+  ['all', false],
+  ['max-snippet:0', true],
+  ['max-snippet: 20, max-image-preview:large', false],
+  ['max-image-preview:large, noindex', true],
+  ['otherbot: noindex, nofollow', false],
+  ['otherbot: noindex, dash: noarchive', true],
+  ['dash: nofollow', false],
+  ['unavailable_after: 25 Jun 2030 15:00:00 PST', false],
+  ['', false],
+])('the robots words %j forbid keeping a page: %s', (words, forbidden) => {
+  expect(forbidsKeeping(words, 'dash')).toBe(forbidden)
+})

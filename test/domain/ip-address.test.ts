@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest'
+import { isInRange, isPublicAddress, parseIpAddress, parseIpRange } from '../../src/domain/ip-address.ts'
+
+const isPublic = (text: string): boolean => {
+  const address = parseIpAddress(text)
+  if (address === null) throw new Error(`${text} is no address`)
+  return isPublicAddress(address)
+}
+
+describe('an address', () => {
+  test.each([
+    ['192.0.2.1', 4, 0xc0000201n],
+    ['0.0.0.0', 4, 0n],
+    ['::', 6, 0n],
+    ['::1', 6, 1n],
+    ['1::', 6, 1n << 112n],
+    ['2001:DB8::a', 6, 0x20010db800000000000000000000000an],
+    ['1:2:3:4:5:6:7:8', 6, 0x00010002000300040005000600070008n],
+    ['::ffff:127.0.0.1', 6, 0xffff7f000001n],
+    ['64:ff9b::192.0.2.1', 6, 0x0064ff9b0000000000000000c0000201n],
+  ])('is read: %s', (text, version, value) => {
+    expect(parseIpAddress(text)).toEqual({ version, value })
+  })
+
+  test.each([
+    '', '1', '127.1', '0x7f.0.0.1', '0177.0.0.1', '127.0.0.1.', '256.0.0.1', '1.2.3', '1.2.3.4.5', ' 127.0.0.1', 'localhost',
+    ':', ':::', '1::2::3', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', '1:2:3:4:5:6:7::8:9', '12345::', 'g::', '[::1]',
+    'fe80::1%eth0', '::127.0.0', '::1.2.3.4.5', '1.2.3.4::', '1:2:3:4:5:6:7:1.2.3.4',
+  ])('is not read: %j', (text) => {
+    expect(parseIpAddress(text)).toBeNull()
+  }) // prettier-ignore
+})
+
+describe('a range', () => {
+  test.each([
+    ['10.0.0.0/8', '10.255.255.255', true],
+    ['10.0.0.0/8', '11.0.0.0', false],
+    ['127.0.0.1', '127.0.0.1', true],
+    ['127.0.0.1', '127.0.0.2', false],
+    ['0.0.0.0/0', '8.8.8.8', true],
+    ['0.0.0.0/0', '::1', false],
+    ['::/0', '1.1.1.1', false],
+    ['fd00::/8', 'fdff::1', true],
+    ['::1/128', '::1', true],
+  ])('%s holds %s: %s', (text, address, holds) => {
+    const [range, parsed] = [parseIpRange(text), parseIpAddress(address)]
+    expect(range && parsed && isInRange(parsed, range)).toBe(holds)
+  })
+
+  test.each([
+    '',
+    '10.0.0.0/33',
+    '10.0.0.1/8',
+    '::/129',
+    '10.0.0.0/',
+    '10.0.0.0/a',
+    '10/8',
+    'x/8',
+    '1.2.3.4/-1',
+    '/8',
+  ])('is not read: %j', (text) => {
+    expect(parseIpRange(text)).toBeNull()
+  })
+})
+
+test.each(['1.1.1.1', '8.8.8.8', '93.184.216.34', '172.15.0.1', '172.32.0.1', '100.63.255.255', '100.128.0.0', '192.0.1.1',
+  '198.20.0.0', '223.255.255.255', '2606:2800:220:1::1', '2001:4860:4860::8888', '2a00::1', '3ffe::1'])(
+  '%s is a public address',
+  (text) => {
+    expect(isPublic(text)).toBe(true)
+  },
+) // prettier-ignore
+
+test.each(['0.0.0.0', '0.1.2.3', '10.0.0.1', '100.64.0.1', '100.100.100.200', '127.0.0.1', '127.255.255.255', '169.254.169.254',
+  '168.63.129.16', '172.16.0.1', '172.31.255.255', '192.0.0.192', '192.0.2.1', '192.88.99.1', '192.168.1.1', '198.18.0.1',
+  '198.51.100.1', '203.0.113.1', '224.0.0.1', '239.1.1.1', '240.0.0.1', '255.255.255.255',
+  '::', '::1', '::ffff:127.0.0.1', '::ffff:8.8.8.8', '::127.0.0.1', '::8.8.8.8', '64:ff9b::8.8.8.8', '64:ff9b:1::1',
+  '2002:7f00:1::', '2002:808:808::1', '2001::1', '2001:db8::1', '3fff::1', 'fc00::1', 'fd00:ec2::254', 'fe80::1', 'fec0::1',
+  'ff02::1', '100::1', '5f00::1', '4000::1'])(
+  '%s is not a public address',
+  (text) => {
+    expect(isPublic(text)).toBe(false)
+  },
+) // prettier-ignore

@@ -1,0 +1,74 @@
+import type { LookupAddress } from 'node:dns'
+import type { ServerResponse } from 'node:http'
+import { onTestFinished } from 'vitest'
+import { openArticleTexts } from '../../src/adapters/articles/open.ts'
+import type { ArticleTextsOptions } from '../../src/adapters/articles/open.ts'
+import type { NameLookup } from '../../src/adapters/articles/guarded-agent.ts'
+import { parseIpRange } from '../../src/domain/ip-address.ts'
+import type { IpRange } from '../../src/domain/ip-address.ts'
+import type { ArticleTexts } from '../../src/domain/ports.ts'
+import { builtModule } from '../adapters/built-modules.ts'
+import { localSource } from './local-source.ts'
+import type { LocalSource, SourceQuestion } from './local-source.ts'
+
+/** The ranges of a list as the configuration takes them. */
+export const ranges = (...texts: string[]): IpRange[] => texts.flatMap((text) => parseIpRange(text) ?? [])
+
+/** Local servers stand for the world. */
+export const LOOPBACK = ranges('127.0.0.0/8', '::1')
+
+/** An article of some length in a page with a menu around it. */
+export function pageHtml(text: string, head = ''): string {
+  const paragraph = `<p>${text}, with enough words, commas, and sentences to be taken for an article of some length.</p>`
+  return `<!doctype html><html><head><title>T</title>${head}</head><body>
+    <nav><ul><li><a href="/">Menu entry</a></li></ul></nav>
+    <article><h1>Heading</h1>${paragraph.repeat(8)}</article><footer>Imprint</footer></body></html>`
+}
+
+/** A site without a robots.txt whose other pages answer as they are told. */
+export function site(
+  answer: (question: SourceQuestion, response: ServerResponse) => void,
+  robots: (response: ServerResponse) => void = (response) => void response.writeHead(404).end(),
+): Promise<LocalSource> {
+  return localSource((question, response) => {
+    if (question.target === '/robots.txt') robots(response)
+    else answer(question, response)
+  })
+}
+
+/** A site that answers every page with HTML. */
+export function htmlSite(html: string, headers: Record<string, string> = {}): Promise<LocalSource> {
+  return site((_question, response) => {
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(html)
+  })
+}
+
+/** Answers as a name server would: each time the next of the lists, the last one for ever. */
+export function answering(...answers: string[][]): NameLookup & { asked: string[] } {
+  const asked: string[] = []
+  const lookup: NameLookup = (hostname, _options, callback) => {
+    const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? []
+    asked.push(hostname)
+    const found = addresses.map((address): LookupAddress => ({
+      address,
+      family: address.includes(':') ? 6 : 4,
+    }))
+    process.nextTick(() => callback(null, found))
+  }
+  return Object.assign(lookup, { asked })
+}
+
+/** Texts as a run reads them, with the thread of the build; closed when the test ends. */
+export function openTexts(changes: Partial<ArticleTextsOptions> = {}): ArticleTexts {
+  const texts = openArticleTexts({
+    urls: { hn: 'http://hn.test', lobsters: 'http://lobsters.test', lesswrong: 'http://lesswrong.test' },
+    askJson: ({ url }) => Promise.reject(new Error(`${url} was asked`)),
+    userAgent: 'dash/0.0.0 (+https://dash.example/)',
+    clock: Date.now,
+    allowed: LOOPBACK,
+    extractor: { script: new URL(builtModule('adapters/articles/extract-worker.js')) },
+    ...changes,
+  })
+  onTestFinished(() => texts.close())
+  return texts
+}
