@@ -2,6 +2,7 @@ import type { InStatement } from '@libsql/client'
 import type { Signal } from '../../domain/feed/signal.ts'
 import type { ImportCounts } from '../../domain/ports.ts'
 import type { StoreClient } from '../libsql/store-client.ts'
+import { jsonParameters } from './json-parameters.ts'
 
 /**
  * A batch travels as one JSON parameter: with `json_each` that is the fastest insert this driver has. Columns of a
@@ -50,17 +51,14 @@ const INSERT_DAYS = `
 /** Counts only when the upsert just before it changed a row: days and reaches of events follow from those. */
 const COUNT_REVISION = 'UPDATE revision SET number = number + 1 WHERE changes() > 0'
 
-/** Longest parameter, in characters of at most three bytes each: a server takes none larger than 5 MiB. */
-const PARAMETER_MAX_LENGTH = 1_000_000
-
 /**
  * Stores a batch in one write transaction. A later row of the same (source, sourceId, day) replaces the values, within
  * the batch as across batches (docs/importing.md); each row counts as if it came alone.
  */
 export async function importSignals(client: StoreClient, batch: readonly Signal[]): Promise<ImportCounts> {
   const { first, last, counts } = fold(batch)
-  const lookups = toJson(first).map((json): InStatement => ({ sql: COUNT_STORED, args: [json] }))
-  const writes = toJson(last).flatMap((json): InStatement[] => [
+  const lookups = jsonParameters(first.values()).map((json): InStatement => ({ sql: COUNT_STORED, args: [json] }))
+  const writes = jsonParameters(last.values()).flatMap((json): InStatement[] => [
     { sql: UPSERT_SIGNALS, args: [json] },
     COUNT_REVISION,
     { sql: UPSERT_EVENTS, args: [json] },
@@ -95,23 +93,6 @@ function fold(batch: readonly Signal[]): {
     last.set(key, row)
   }
   return { first, last, counts }
-}
-
-/** The rows as JSON arrays that are each short enough for a parameter; at least one. */
-function toJson(rows: ReadonlyMap<string, string>): string[] {
-  const arrays: string[] = []
-  let part: string[] = []
-  let length = 0
-  for (const row of rows.values()) {
-    if (part.length > 0 && length + row.length > PARAMETER_MAX_LENGTH) {
-      arrays.push(`[${part.join(',')}]`)
-      part = []
-      length = 0
-    }
-    part.push(row)
-    length += row.length + 1
-  }
-  return [...arrays, `[${part.join(',')}]`]
 }
 
 function rowOf(signal: Signal): string {
