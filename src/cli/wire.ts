@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
+import { openFeedSearch } from '../adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
+import { libsqlSearchIndex } from '../adapters/feed/search-index.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
@@ -17,9 +19,11 @@ import type {
   Archive,
   Clock,
   DamageSample,
+  FeedSearch,
   FeedStore,
   Ledger,
   LineSource,
+  SearchIndex,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -32,6 +36,9 @@ import { isDeadProcess, thisProcess } from './process-identity.ts'
 export interface Stores {
   ledger: Ledger
   feed: FeedStore
+  /** Reads a feed that is a file in a thread, started by the first question. */
+  search: FeedSearch
+  index: SearchIndex
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -39,6 +46,9 @@ export interface Stores {
 
 /** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
 const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
+
+/** Questions to the search: how many may be open at once, and how long each may take. */
+const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }
 
 /** A batch command has nothing else to do than to wait for a lock. */
 const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
@@ -59,12 +69,16 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   })
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
+  const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
+    search,
+    index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {
+      await search.close()
       ledgerDatabase.close()
       feedDatabase.close()
       await archive.close()

@@ -1,6 +1,8 @@
 import { H3 } from 'h3'
-import type { Archive, Clock, Ledger, YearReader } from '../domain/ports.ts'
+import type { Archive, Clock, FeedSearch, Ledger, YearReader } from '../domain/ports.ts'
 import { mountDocs } from './docs/docs.ts'
+import { SEARCH_DOCS, searchContract, similarContract, trendContract } from './feed/search-contracts.ts'
+import { searchRoutes } from './feed/search-routes.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
@@ -18,6 +20,7 @@ export interface ServerPorts {
   ledger: Ledger
   archive: Archive
   year: YearReader
+  search: FeedSearch
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -44,8 +47,9 @@ export function createApp(ports: ServerPorts): H3 {
   const publications = provedPublications(ports)
   mountHealth(app, ports.checks, ports.isDraining, log)
   mountHome(app, { publications, demo, clock, log })
-  mountDocs(app, [historyDocument(ports.version, demo)], demo)
+  mountDocs(app, [historyDocument(ports.version, demo), searchDocument(ports.version, demo)], demo)
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications)], log)
+  mountRoutes(app, searchRoutes(ports.search), log)
   return app
 }
 
@@ -66,6 +70,21 @@ function historyDocument(version: string, demo: boolean) {
       ledgerContract,
       legacyLedgerContract,
       headContract,
+    ]),
+  }
+}
+
+function searchDocument(version: string, demo: boolean) {
+  const title = 'Search'
+  const description = 'Finds stored items, items like another, and the trends of items and terms.'
+  return {
+    path: SEARCH_DOCS,
+    title,
+    summary: description,
+    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
+      searchContract,
+      similarContract,
+      trendContract,
     ]),
   }
 }

@@ -105,6 +105,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     ledger,
     archive: store,
     year: { read },
+    search: { search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse },
     clock: Date.now,
     log: silentLog,
     checks: {},

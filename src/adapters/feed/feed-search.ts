@@ -1,4 +1,10 @@
-import type { FeedSearchRefusal, ItemTrend, SearchPage, SimilarItem, TermTrend } from '../../domain/feed/search.ts'
+import type {
+  FeedSearchRefusal,
+  ItemTrend,
+  SearchPage,
+  SimilarItem,
+  TermTrend,
+} from '../../domain/feed/search.ts'
 import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'

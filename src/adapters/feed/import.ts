@@ -57,7 +57,10 @@ const COUNT_REVISION = 'UPDATE revision SET number = number + 1 WHERE changes() 
  */
 export async function importSignals(client: StoreClient, batch: readonly Signal[]): Promise<ImportCounts> {
   const { first, last, counts } = fold(batch)
-  const lookups = jsonParameters(first.values()).map((json): InStatement => ({ sql: COUNT_STORED, args: [json] }))
+  const lookups = jsonParameters(first.values()).map((json): InStatement => ({
+    sql: COUNT_STORED,
+    args: [json],
+  }))
   const writes = jsonParameters(last.values()).flatMap((json): InStatement[] => [
     { sql: UPSERT_SIGNALS, args: [json] },
     COUNT_REVISION,

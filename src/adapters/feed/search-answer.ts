@@ -45,7 +45,11 @@ export async function answerSearch(reader: Reader, question: SearchQuestion): Pr
   const state = await readAnsweringState(reader)
   const ranked = units.length === 0 ? [] : await rank(reader, state, units, question, wanted + 1)
   const page = ranked.slice(offset, wanted)
-  const items = await readItems(reader, state.active, page.map(({ id }) => id))
+  const items = await readItems(
+    reader,
+    state.active,
+    page.map(({ id }) => id),
+  )
   const hits = page.flatMap(({ id, match }): SearchHit[] => {
     const stored = items.get(id)
     return stored ? [{ ...stored.item, match }] : []
@@ -62,7 +66,11 @@ async function rank(
   scope: Scope,
   wanted: number,
 ): Promise<Ranked[]> {
-  const counts = await readCounts(reader, state, units.flatMap(({ words }) => words))
+  const counts = await readCounts(
+    reader,
+    state,
+    units.flatMap(({ words }) => words),
+  )
   const ranked = new Map<number, Ranked>()
   for (const match of MATCHES) {
     if (ranked.size >= wanted) break
@@ -82,7 +90,10 @@ function expressionOf(match: Match, units: readonly Unit[], counts: WordCounts):
     return begun && matching(begun, 'AND')
   }
   const quoted = units.filter((unit) => unit.quoted)
-  const loose = rarest(units.filter((unit) => !unit.quoted), counts)
+  const loose = rarest(
+    units.filter((unit) => !unit.quoted),
+    counts,
+  )
   if (units.length < 2 || loose.length === 0) return null
   const some = `(${matching(loose, 'OR')})`
   return quoted.length === 0 ? some : `${matching(quoted, 'AND')} AND ${some}`
@@ -132,9 +143,15 @@ async function rerank(
   minShare: number,
 ): Promise<number[]> {
   const best = found.slice(0, RERANKED)
-  const items = await readItems(reader, state.active, best.map(({ id }) => id))
+  const items = await readItems(
+    reader,
+    state.active,
+    best.map(({ id }) => id),
+  )
   const words = units.flatMap((unit) => unit.words)
-  const total = words.reduce((sum, word) => sum + weightOf(word, counts), 0)
+  // A word that no title holds is mistyped, or stands in texts alone: it rules nothing out.
+  const known = words.filter((word) => (counts.of.get(word) ?? 0) > 0)
+  const total = known.reduce((sum, word) => sum + weightOf(word, counts), 0)
   const scored = best.flatMap(({ id, score }) => {
     const stored = items.get(id)
     if (!stored) return []

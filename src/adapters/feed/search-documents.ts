@@ -128,7 +128,8 @@ export function writeDocuments(
   documents: readonly IndexDocument[],
   existing: Existing,
 ): InStatement[] {
-  const before = (document: IndexDocument) => existing.get(nameOf(document.event.source, document.event.sourceId))
+  const before = (document: IndexDocument) =>
+    existing.get(nameOf(document.event.source, document.event.sourceId))
   const refreshed = documents.filter((document) => {
     const found = before(document)
     return found?.id !== document.id || found.words !== document.words
@@ -145,10 +146,14 @@ export function writeDocuments(
   }
   const add = (sql: string, rows: readonly unknown[][]): void => {
     if (rows.length === 0) return
-    for (const json of jsonParameters(rows.map((row) => JSON.stringify(row)))) statements.push({ sql, args: [json] })
+    for (const json of jsonParameters(rows.map((row) => JSON.stringify(row))))
+      statements.push({ sql, args: [json] })
   }
   add(upsertDocuments(set), documents.map(rowOf))
-  add(insertWords(`search_titles_${set}`), refreshed.map(({ id, titleWords }) => [id, titleWords]))
+  add(
+    insertWords(`search_titles_${set}`),
+    refreshed.map(({ id, titleWords }) => [id, titleWords]),
+  )
   add(
     insertWords(`search_texts_${set}`),
     refreshed.flatMap(({ id, textWords }) => (textWords === null ? [] : [[id, textWords]])),

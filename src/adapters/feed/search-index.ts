@@ -85,7 +85,12 @@ async function rebuild(client: StoreClient, build: number): Promise<IndexProgres
   }
   const building = otherThan(state.active)
   return inSmallerSteps(async (limit) => {
-    const events = (await selectJsonRows(client, EVENTS_AFTER, [limit, ...state.after], 'the feed')) as Changed[]
+    const events = (await selectJsonRows(
+      client,
+      EVENTS_AFTER,
+      [limit, ...state.after],
+      'the feed',
+    )) as Changed[]
     const taken = withinBudget(events)
     const last = taken.at(-1)
     if (last === undefined) return finishRebuild(client, state, building)

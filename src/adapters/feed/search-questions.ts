@@ -1,4 +1,11 @@
-import type { SearchPage, SearchQuestion, SimilarItem, ItemTrend, TermTrend, TermTrendQuestion } from '../../domain/feed/search.ts'
+import type {
+  SearchPage,
+  SearchQuestion,
+  SimilarItem,
+  ItemTrend,
+  TermTrend,
+  TermTrendQuestion,
+} from '../../domain/feed/search.ts'
 import type { StoreClient } from '../libsql/store-client.ts'
 import { answerSearch } from './search-answer.ts'
 import { answerSimilar } from './search-similar.ts'

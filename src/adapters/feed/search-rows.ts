@@ -10,8 +10,7 @@ import type { Reader } from '../libsql/store-client.ts'
 import { dayOfId } from './search-state.ts'
 import type { IndexSet, IndexState } from './search-state.ts'
 
-const CELLS =
-  'id, source, source_id, title, url, page, first_day, last_day, published_at, points, comments'
+const CELLS = 'id, source, source_id, title, url, page, first_day, last_day, published_at, points, comments'
 const COLUMNS = CELLS.split(', ')
   .map((name) => `d.${name} AS ${name}`)
   .join(', ')
@@ -71,7 +70,10 @@ export async function readItemOfKey(reader: Reader, set: IndexSet, key: string):
 }
 
 export function itemNotFound(key: string): Refusal {
-  return new Refusal<FeedSearchRefusal>('item_not_found', `no item ${JSON.stringify(key.slice(0, 132))} is stored`)
+  return new Refusal<FeedSearchRefusal>(
+    'item_not_found',
+    `no item ${JSON.stringify(key.slice(0, 132))} is stored`,
+  )
 }
 
 async function select(reader: Reader, query: string, args: (string | number)[]): Promise<Stored[]> {
@@ -79,7 +81,19 @@ async function select(reader: Reader, query: string, args: (string | number)[]):
   return (rows as Row[]).map(toStored)
 }
 
-function toStored([id, source, sourceId, title, url, page, firstDay, lastDay, at, points, comments]: Row): Stored {
+function toStored([
+  id,
+  source,
+  sourceId,
+  title,
+  url,
+  page,
+  firstDay,
+  lastDay,
+  at,
+  points,
+  comments,
+]: Row): Stored {
   return {
     id,
     page,

@@ -72,5 +72,9 @@ async function candidates(
   const units = rarest.map((word) => ({ words: [word], prefix: false, quoted: false }))
   const table = `search_titles_${state.active}` as const
   const found = await bestOf(reader, table, matching(units, 'OR'), EVERYTHING, CANDIDATES)
-  return readItems(reader, state.active, found.map(({ id }) => id))
+  return readItems(
+    reader,
+    state.active,
+    found.map(({ id }) => id),
+  )
 }

@@ -30,7 +30,8 @@ export async function readState(reader: Reader): Promise<IndexState> {
   const { rows } = await reader.execute(STATE)
   const row = rows[0]
   const after = row?.['after']
-  if (!row || !(after instanceof ArrayBuffer)) throw storageDamaged('the state of the search index is not there')
+  if (!row || !(after instanceof ArrayBuffer))
+    throw storageDamaged('the state of the search index is not there')
   return {
     step: Number(row['step']),
     active: row['active'] === 'b' ? 'b' : 'a',

@@ -2,6 +2,7 @@ import { vouchingSource } from '../../domain/feed/source.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { importSignals } from '../../jobs/import-signals.ts'
 import type { ImportOptions, ImportReport } from '../../jobs/import-signals.ts'
+import { refreshIndex } from '../../jobs/refresh-index.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
@@ -36,7 +37,12 @@ export async function importSignalsCommand(
       { ...options, signal },
     )
     show(report, failedFiles, terminal)
-    terminal.result(report, summary(report))
+    const { indexed } = await refreshIndex({
+      index: stores.index,
+      onProgress: (items) => terminal.progress(`${items} items indexed`),
+      signal,
+    })
+    terminal.result({ ...report, indexed }, summary(report))
     return failedFiles > 0 ? EXIT.failed : EXIT.done
   } finally {
     await stores.close()

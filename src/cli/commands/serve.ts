@@ -40,10 +40,11 @@ async function serveConfig(
   const lines = logStream(process.stderr.fd)
   const log = pino({ level: config.logLevel }, lines)
   const stores = openStores(config, 'server')
-  const { ledger, archive, year, feed } = stores
+  const { ledger, archive, year, feed, search } = stores
   const isDraining = (): boolean => signal.aborted
   const checks = { ledger: () => ledger.ping(), archive: () => archive.ping(), feed: () => feed.ping() }
-  const app = createApp({ ledger, archive, year, clock: Date.now, log, checks, isDraining, version, demo })
+  const surroundings = { clock: Date.now, log, checks, isDraining, version, demo }
+  const app = createApp({ ledger, archive, year, search, ...surroundings })
   try {
     const { host, port } = config
     const timeouts = { headersTimeoutMs: HEADERS_TIMEOUT_MS, requestTimeoutMs: REQUEST_TIMEOUT_MS }

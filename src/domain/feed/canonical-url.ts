@@ -88,11 +88,14 @@ function pagePath(pathname: string): string {
 /** Pages whose site has several addresses for them. */
 function knownPage(host: string, path: string, params: ReadonlyMap<string, string>): string | null {
   if (host === 'arxiv.org') {
-    const paper = /^\/(?:abs|pdf|html)\/(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?\/\d{7})(?:v\d+)?(?:\.pdf)?$/.exec(path)
+    const paper =
+      /^\/(?:abs|pdf|html)\/(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?\/\d{7})(?:v\d+)?(?:\.pdf)?$/.exec(path)
     return paper ? `arxiv.org/abs/${paper[1]}` : null
   }
   if (host === 'youtube.com' || host === 'youtu.be') {
-    const short = (host === 'youtu.be' ? /^\/([\w-]{11})$/ : /^\/(?:shorts|live|embed|v)\/([\w-]{11})$/).exec(path)
+    const short = (host === 'youtu.be' ? /^\/([\w-]{11})$/ : /^\/(?:shorts|live|embed|v)\/([\w-]{11})$/).exec(
+      path,
+    )
     const video = short?.[1] ?? (path === '/watch' && host === 'youtube.com' ? params.get('v') : undefined)
     return video !== undefined && /^[\w-]{11}$/.test(video) ? `youtube.com/watch?v=${video}` : null
   }

@@ -22,7 +22,10 @@ const PIECES = /"([^"]*)"?|[^\s"]+/gu
  */
 export function parseSearchText(text: string): Unit[] {
   const units = new Map<string, Unit>()
-  for (const [piece, phrase] of text.slice(0, QUERY_MAX_LENGTH).replaceAll(/[“”„«»]/g, '"').matchAll(PIECES)) {
+  for (const [piece, phrase] of text
+    .slice(0, QUERY_MAX_LENGTH)
+    .replaceAll(/[“”„«»]/g, '"')
+    .matchAll(PIECES)) {
     for (const unit of phrase === undefined ? looseUnits(piece) : quotedUnit(phrase)) {
       if (units.size < QUERY_MAX_UNITS) units.set(JSON.stringify([unit.words, unit.prefix]), unit)
     }

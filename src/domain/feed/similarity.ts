@@ -15,7 +15,7 @@ export const DUPLICATE_MIN = 0.6
 export const SUBJECT_MIN = 0.2
 
 /** A word in more than this share of the items says nothing of a subject. */
-const RARE_MAX_SHARE = 0.01
+const RARE_MAX_SHARE = 0.002
 
 /** Weight of a word: the inverse document frequency of BM25. */
 export function weightOf(word: string, { items, of }: WordCounts): number {

@@ -51,5 +51,7 @@ function pairsOf(word: string): string[] {
 }
 
 function cut(word: string): string {
-  return word.length > WORD_MAX_LENGTH ? word.slice(0, WORD_MAX_LENGTH).toWellFormed().replace('\ufffd', '') : word
+  return word.length > WORD_MAX_LENGTH
+    ? word.slice(0, WORD_MAX_LENGTH).toWellFormed().replace('\ufffd', '')
+    : word
 }
