@@ -88,7 +88,10 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const feed = libsqlFeed(feedDatabase)
   const location = { url: pathToFileURL(feedPath).href, authToken: null }
   const search = openFeedSearch({
-    ...{ location, database: feedDatabase, questionsMax: 8, timeoutMs: 10_000 },
+    location,
+    database: feedDatabase,
+    questionsMax: 8,
+    timeoutMs: 10_000,
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())

@@ -74,7 +74,9 @@ async function rank(
   const ranked = new Map<number, Ranked>()
   for (const match of MATCHES) {
     if (ranked.size >= wanted) break
-    const expression = expressionOf(match, units, counts)
+    // Where a phrase as it was asked for is nowhere, its words may still be.
+    const asked = match === 'some' && ranked.size === 0 ? unquoted(units) : units
+    const expression = expressionOf(match, asked, counts)
     if (expression === null) continue
     const found = await find(reader, state, expression, scope, match === 'some' ? RERANKED : wanted)
     const best = await rerank(reader, state, found, units, counts, match === 'some' ? PARTIAL_MIN_SHARE : 0)
@@ -97,6 +99,13 @@ function expressionOf(match: Match, units: readonly Unit[], counts: WordCounts):
   if (units.length < 2 || loose.length === 0) return null
   const some = `(${matching(loose, 'OR')})`
   return quoted.length === 0 ? some : `${matching(quoted, 'AND')} AND ${some}`
+}
+
+/** The same words, without the order that quotation marks ask for. */
+function unquoted(units: readonly Unit[]): Unit[] {
+  return units.flatMap((unit) =>
+    unit.quoted ? unit.words.map((word) => ({ words: [word], prefix: false, quoted: false })) : [unit],
+  )
 }
 
 /** The units with the rarest words, as many as together occur in few enough items; at least one that occurs. */

@@ -58,7 +58,16 @@ export async function readEvents(reader: Reader, keys: readonly EventKey[]): Pro
   const rows = (await selectJsonRows(reader, EVENTS, [JSON.stringify(keys)], 'the feed')) as EventRow[]
   return rows.map(
     ([source, sourceId, title, url, firstDay, lastDay, publishedAt, points, comments, text]) => ({
-      ...{ source, sourceId, title, url, firstDay, lastDay, publishedAt, points, comments, text },
+      source,
+      sourceId,
+      title,
+      url,
+      firstDay,
+      lastDay,
+      publishedAt,
+      points,
+      comments,
+      text,
     }),
   )
 }

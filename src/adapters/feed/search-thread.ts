@@ -92,7 +92,9 @@ export function searchThread(script: URL, workerData: SearchWorkerData, timeoutM
           return
         }
         const waiting: Waiting = {
-          ...{ question, resolve, reject },
+          question,
+          resolve,
+          reject,
           timer: setTimeout(() => expire(waiting), timeoutMs),
         }
         queue.push(waiting)

@@ -34,8 +34,11 @@ export async function answerItemTrend(reader: Reader, key: string): Promise<Item
     const [latest] = rows
     if (!latest) continue
     const days = rows.toReversed().map(([day, , points, comments, better, of]) => ({
-      ...{ day, points, comments, of },
+      day,
+      points,
+      comments,
       rank: points === null ? null : better + 1,
+      of,
     }))
     return { key, title: latest[1], days }
   }

@@ -12,10 +12,13 @@ export interface WordCounts {
 export const DUPLICATE_MIN = 0.6
 
 /** Titles less alike than this have no subject in common. */
-export const SUBJECT_MIN = 0.2
+export const SUBJECT_MIN = 0.1
 
 /** A word in more than this share of the items says nothing of a subject. */
-const RARE_MAX_SHARE = 0.002
+const TELLING_MAX_SHARE = 0.03
+
+/** Least weight of the telling words two titles of one subject share: one word of few items, or two of many. */
+const SUBJECT_MIN_WEIGHT = 6
 
 /** Weight of a word: the inverse document frequency of BM25. */
 export function weightOf(word: string, { items, of }: WordCounts): number {
@@ -57,11 +60,12 @@ export function reasonsOf(
   sameDiscussion: boolean,
   counts: WordCounts,
 ): Similarity[] {
-  const isRare = (word: string): boolean => (counts.of.get(word) ?? 0) <= counts.items * RARE_MAX_SHARE
+  const isTelling = (word: string): boolean => (counts.of.get(word) ?? 0) <= counts.items * TELLING_MAX_SHARE
+  const telling = sum(shared.filter(isTelling).map((word) => weightOf(word, counts)))
   const reasons: Similarity[] = []
   if (sameDiscussion) reasons.push('same-discussion')
   if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
-  else if (score >= SUBJECT_MIN && shared.some(isRare)) reasons.push('same-subject')
+  else if (score >= SUBJECT_MIN && telling >= SUBJECT_MIN_WEIGHT) reasons.push('same-subject')
   return reasons
 }
 
