@@ -28,12 +28,18 @@ export async function importAndOpen(folder) {
   const url = pathToFileURL(join(dataDir, 'feed.db')).href
   const location = { url, authToken: null }
   const opened = database({
-    ...{ location, store: 'feed', migrationsFolder: migrationsOf('feed') },
-    ...{ nativeBusyMs: 10, retryMs: 2_000 },
+    location,
+    store: 'feed',
+    migrationsFolder: migrationsOf('feed'),
+    nativeBusyMs: 10,
+    retryMs: 2_000,
   })
   const search = openFeedSearch({ location, database: opened, questionsMax: 64, timeoutMs: 10_000 })
   return {
-    ...{ dataDir, url, report, search },
+    dataDir,
+    url,
+    report,
+    search,
     items: await readItems(url),
     async close() {
       await search.close()
@@ -50,6 +56,11 @@ async function readItems(url) {
   )
   client.close()
   return rows.map(({ source, source_id: sourceId, day, title, url: link, points }) => ({
-    ...{ key: saveKey(source, sourceId), source, day, title, url: link, points },
+    key: saveKey(source, sourceId),
+    source,
+    day,
+    title,
+    url: link,
+    points,
   }))
 }

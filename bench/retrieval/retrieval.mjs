@@ -45,7 +45,7 @@ async function measureReposts(items, search, plain, trigrams) {
       .sort((a, b) => b.score - a.score)
     const others = (keys) => keys.filter((key) => key !== item.key).slice(0, AT)
     const answers = {
-      'similar': others(similar.map(({ key }) => key)),
+      similar: others(similar.map(({ key }) => key)),
       'similar, the rule of the same page withheld': others(byTitle.map(({ key }) => key)),
       'plain BM25, any word': others(await plain.find(item.title, 'OR', AT + 1)),
       'plain BM25, every word': others(await plain.find(item.title, 'AND', AT + 1)),
@@ -75,7 +75,17 @@ async function measureReposts(items, search, plain, trigrams) {
   )
 }
 
-/** Mean reciprocal rank of the title a question was made of, among the first ten; items of that very title count too. */
+/** A title without case and punctuation. */
+const folded = (title) =>
+  title
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu)
+    ?.join(' ')
+
+/**
+ * Mean reciprocal rank of the title a question was made of, among the first ten. Items with the same title, but for case
+ * and punctuation, are as good an answer.
+ */
 async function measureTitles(items, search, plain, trigrams) {
   const random = seeded(SEED + 1)
   const titles = new Map(items.map(({ key, title }) => [key, title]))
@@ -87,13 +97,13 @@ async function measureTitles(items, search, plain, trigrams) {
       const text = question[kind]
       const asked = { query: text, sources: [], from: null, to: null, limit: AT, cursor: null }
       const answers = {
-        'search': (await search.search(asked)).items.map(({ key }) => key),
+        search: (await search.search(asked)).items.map(({ key }) => key),
         'plain BM25, every word': await plain.find(text, 'AND', AT),
         'plain BM25, any word': await plain.find(text, 'OR', AT),
         'trigrams (pg_trgm)': trigrams.find(text, AT),
       }
       for (const [name, keys] of Object.entries(answers)) {
-        const place = keys.findIndex((key) => titles.get(key) === question.item.title)
+        const place = keys.findIndex((key) => folded(titles.get(key)) === folded(question.item.title))
         const sums = tally.get(name) ?? { removed: 0, reordered: 0, replaced: 0 }
         tally.set(name, sums)
         sums[kind] += place === -1 ? 0 : 1 / (place + 1)
@@ -104,6 +114,9 @@ async function measureTitles(items, search, plain, trigrams) {
   printTable(
     `\nTitles: mean reciprocal rank at ${AT}, ${questions.length} titles of at least four words`,
     ['what', 'a word removed', 'words reordered', 'a word replaced by a foreign one'],
-    [...tally].map(([name, sums]) => [name, ...kinds.map((kind) => (sums[kind] / questions.length).toFixed(3))]),
+    [...tally].map(([name, sums]) => [
+      name,
+      ...kinds.map((kind) => (sums[kind] / questions.length).toFixed(3)),
+    ]),
   )
 }

@@ -9,10 +9,10 @@ export interface WordCounts {
 }
 
 /** Titles at least this alike are near-duplicates. */
-export const DUPLICATE_MIN = 0.6
+const DUPLICATE_MIN = 0.6
 
 /** Titles less alike than this have no subject in common. */
-export const SUBJECT_MIN = 0.1
+const SUBJECT_MIN = 0.08
 
 /** A word in more than this share of the items says nothing of a subject. */
 const TELLING_MAX_SHARE = 0.03
@@ -25,6 +25,9 @@ export function weightOf(word: string, { items, of }: WordCounts): number {
   const count = of.get(word) ?? 0
   return Math.log(1 + (Math.max(items, count) - count + 0.5) / (count + 0.5))
 }
+
+/** Rare words tell more of a title than their weight says: measured by bench/retrieval. */
+const RARITY = 1.5
 
 export interface Likeness {
   /** 0 to 1. */
@@ -42,7 +45,7 @@ export interface Likeness {
 export function likeness(title: readonly string[], other: readonly string[], counts: WordCounts): Likeness {
   const own = new Set(title)
   const others = new Set(other)
-  const weights = new Map([...own].map((word) => [word, weightOf(word, counts)]))
+  const weights = new Map([...own].map((word) => [word, weightOf(word, counts) ** RARITY]))
   const total = sum(weights.values())
   if (total === 0) return { score: 0, shared: [] }
   const shared = [...own].filter((word) => others.has(word))
