@@ -2,6 +2,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { importContract } from '../adapters/feed/import-contract.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import type { FeedOpener } from '../adapters/feed/open-feed.ts'
+import { searchContract } from '../adapters/feed/search-contract.ts'
 import { titlesContract } from '../adapters/feed/titles-contract.ts'
 import { windowContract } from '../adapters/feed/window-contract.ts'
 import { startSqld } from '../support/sqld.ts'
@@ -26,6 +27,6 @@ const feedOnServer: FeedOpener = {
     }),
 }
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [titlesContract, importContract, windowContract, searchContract]) {
   contract('a libSQL server', feedOnServer)
 }

@@ -14,11 +14,11 @@ const DUPLICATE_MIN = 0.6
 /** Titles less alike than this have no subject in common. */
 const SUBJECT_MIN = 0.08
 
-/** A word in more than this share of the items says nothing of a subject. */
-const TELLING_MAX_SHARE = 0.03
+/** A word that weighs less than this share of a word of one item alone says nothing of a subject. */
+const TELLING_MIN_SHARE = 0.3
 
-/** Least weight of the telling words two titles of one subject share: one word of few items, or two of many. */
-const SUBJECT_MIN_WEIGHT = 6
+/** Least weight, as such a share, of the telling words that two titles of one subject have in common. */
+const SUBJECT_MIN_SHARE = 0.5
 
 /** Weight of a word: the inverse document frequency of BM25. */
 export function weightOf(word: string, { items, of }: WordCounts): number {
@@ -63,12 +63,13 @@ export function reasonsOf(
   sameDiscussion: boolean,
   counts: WordCounts,
 ): Similarity[] {
-  const isTelling = (word: string): boolean => (counts.of.get(word) ?? 0) <= counts.items * TELLING_MAX_SHARE
-  const telling = sum(shared.filter(isTelling).map((word) => weightOf(word, counts)))
+  const greatest = weightOf('', { items: counts.items, of: new Map([['', 1]]) })
+  const weights = shared.map((word) => weightOf(word, counts))
+  const telling = sum(weights.filter((weight) => weight >= greatest * TELLING_MIN_SHARE))
   const reasons: Similarity[] = []
   if (sameDiscussion) reasons.push('same-discussion')
   if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
-  else if (score >= SUBJECT_MIN && telling >= SUBJECT_MIN_WEIGHT) reasons.push('same-subject')
+  else if (score >= SUBJECT_MIN && telling >= greatest * SUBJECT_MIN_SHARE) reasons.push('same-subject')
   return reasons
 }
 

@@ -7,10 +7,11 @@ import { holdLock } from '../libsql/lock-holder.ts'
 import { UNAVAILABLE } from '../refusals.ts'
 import { importContract } from './import-contract.ts'
 import { feedInFile, feedInMemory, openFeed } from './open-feed.ts'
+import { searchContract } from './search-contract.ts'
 import { titlesContract } from './titles-contract.ts'
 import { windowContract } from './window-contract.ts'
 
-for (const contract of [titlesContract, importContract, windowContract]) {
+for (const contract of [titlesContract, importContract, windowContract, searchContract]) {
   contract('a file', feedInFile)
   contract('memory', feedInMemory)
 }

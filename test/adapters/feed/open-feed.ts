@@ -2,17 +2,22 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
+import { libsqlSearchIndex } from '../../../src/adapters/feed/search-index.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import type { FeedStore } from '../../../src/domain/ports.ts'
+import type { FeedSearch, FeedStore, SearchIndex } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 export interface OpenFeed {
   feed: FeedStore
+  search: FeedSearch
+  index: SearchIndex
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
@@ -40,7 +45,7 @@ export const feedInMemory: FeedOpener = {
     const store = openDatabase(':memory:')
     onTestFinished(() => store.close())
     const client = await store.use((open) => Promise.resolve(open.client))
-    const same: OpenFeed = { feed: libsqlFeed(store), raw: () => client, another: () => same }
+    const same: OpenFeed = { ...overDatabase(store, ':memory:'), raw: () => client, another: () => same }
     return same
   },
   factory: () => Promise.resolve(() => Promise.resolve(storeAt(':memory:'))),
@@ -54,9 +59,9 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const { feed, close } = storeAt(url)
-  onTestFinished(close)
-  return { feed, raw: () => rawClient(url), another: () => connectFeed(url) }
+  const store = openDatabase(url)
+  onTestFinished(() => store.close())
+  return { ...overDatabase(store, url), raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
 async function fileFactory(): Promise<FeedFactory> {
@@ -76,6 +81,18 @@ async function fileFactory(): Promise<FeedFactory> {
 export function storeAt(url: string): { feed: FeedStore; close: () => void } {
   const store = openDatabase(url)
   return { feed: libsqlFeed(store), close: () => store.close() }
+}
+
+function overDatabase(store: Database, url: string): Pick<OpenFeed, 'feed' | 'search' | 'index'> {
+  const search = openFeedSearch({
+    location: { url, authToken: null },
+    database: store,
+    questionsMax: 8,
+    timeoutMs: 10_000,
+    script: SEARCH_WORKER,
+  })
+  onTestFinished(() => search.close())
+  return { feed: libsqlFeed(store), search, index: libsqlSearchIndex(store) }
 }
 
 function openDatabase(url: string): Database {
