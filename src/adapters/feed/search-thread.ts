@@ -15,6 +15,9 @@ export interface SearchThread {
   close(): Promise<void>
 }
 
+/** Of JavaScript alone; what the driver takes is bounded by its cache. */
+const MEMORY = { maxOldGenerationSizeMb: 256 }
+
 interface Waiting {
   question: Question
   resolve: (answer: Answer) => void
@@ -51,7 +54,7 @@ export function searchThread(script: URL, workerData: SearchWorkerData, timeoutM
   }
 
   const start = (): Worker => {
-    const started = new Worker(script, { workerData, execArgv: [] })
+    const started = new Worker(script, { workerData, execArgv: [], resourceLimits: MEMORY })
     started.on('message', (reply: SearchWorkerReply) => {
       const answered = inHand
       if (worker === started && answered) settle(answered, () => conclude(answered, reply))
