@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { EXIT } from '../src/cli/exit-codes.ts'
+import { SEARCH_REFUSALS } from '../src/domain/feed/refusals.ts'
 import { HISTORY_REFUSALS } from '../src/domain/year/refusals.ts'
 import { dash } from './support/dash.ts'
 
@@ -31,6 +32,7 @@ describe('the documents', () => {
     'docs/operations.md',
     'docs/troubleshooting.md',
     'docs/history-api.md',
+    'docs/search.md',
   ]
   const all = operating.map(read).join('\n')
 
@@ -46,7 +48,14 @@ describe('the documents', () => {
   })
 
   test('name every flag of every command', async () => {
-    for (const command of [['serve'], ['import', 'signals'], ['import', 'archive'], ['publish-year']]) {
+    for (const command of [
+      ['serve'],
+      ['import', 'signals'],
+      ['import', 'archive'],
+      ['publish-year'],
+      ['search'],
+      ['reindex'],
+    ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
       expect(flags.length).toBeGreaterThan(5)
@@ -55,7 +64,7 @@ describe('the documents', () => {
   })
 
   test('name every refusal code and every exit code', () => {
-    for (const code of HISTORY_REFUSALS) expect(all, code).toContain(`\`${code}\``)
+    for (const code of [...HISTORY_REFUSALS, ...SEARCH_REFUSALS]) expect(all, code).toContain(`\`${code}\``)
     for (const code of Object.values(EXIT))
       expect(all).toMatch(new RegExp(`^\\| (?:\\d+, )*${code}(?:, \\d+)* `, 'm'))
   })
