@@ -63,7 +63,7 @@ function searches(items, random) {
   const titles = items.filter(({ title }) => title.split(/\s+/).length >= 4)
   const pick = (words) => words[Math.floor(random() * words.length)]
   const share = Math.ceil(QUESTIONS / 6)
-  const make = (text) => Array.from({ length: share }, () => path('/api/search', text()))
+  const make = (text) => Array.from({ length: share }, () => pathTo('/api/search', text()))
   const wordsOfTitle = () => sample(titles, 1, random)[0].title.split(/\s+/)
   return {
     'search: 1 to 3 of the 200 commonest words': make(() => ({
@@ -86,16 +86,16 @@ function searches(items, random) {
 
 function others(items, random) {
   const count = Math.ceil(QUESTIONS / 3)
-  const keys = (path_) => sample(items, count, random).map(({ key }) => path(path_, { key }))
+  const keys = (name) => sample(items, count, random).map(({ key }) => pathTo(name, { key }))
   const words = sample(items, count, random).map(({ title }) => sample(title.split(/\s+/), 1, random)[0])
   return {
     'similar items': keys('/api/similar'),
     'trend of an item': keys('/api/trend'),
-    'trend of a term': words.map((term) => path('/api/trend', { term })),
+    'trend of a term': words.map((term) => pathTo('/api/trend', { term })),
   }
 }
 
-function path(name, params) {
+function pathTo(name, params) {
   return `${name}?${new URLSearchParams(params)}`
 }
 

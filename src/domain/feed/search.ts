@@ -76,7 +76,7 @@ export interface SimilarItem extends IndexedItem {
 }
 
 /** An item as it was observed on one day. */
-export interface TrendPoint {
+interface TrendPoint {
   day: Day
   points: number | null
   comments: number | null

@@ -57,9 +57,10 @@ describe('a canonical URL', () => {
     fc.assert(
       fc.property(fc.oneof(withNoise, fc.webUrl({ withQueryParameters: true })), (url) => {
         const canonical = canonicalUrl(url)
-        if (canonical !== null) expect(canonicalUrl(canonical)).toBe(canonical)
+        return canonical === null || canonicalUrl(canonical) === canonical
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     )
+    expect(canonicalUrl('example.org/a?b=1')).toBe('example.org/a?b=1')
   })
 })
