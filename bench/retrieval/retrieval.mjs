@@ -75,13 +75,6 @@ async function measureReposts(items, search, plain, trigrams) {
   )
 }
 
-/** A title without case and punctuation. */
-const folded = (title) =>
-  title
-    .toLowerCase()
-    .match(/[\p{L}\p{N}]+/gu)
-    ?.join(' ')
-
 /**
  * Mean reciprocal rank of the title a question was made of, among the first ten. Items with the same title, but for case
  * and punctuation, are as good an answer.
@@ -119,4 +112,12 @@ async function measureTitles(items, search, plain, trigrams) {
       ...kinds.map((kind) => (sums[kind] / questions.length).toFixed(3)),
     ]),
   )
+}
+
+/** A title without case and punctuation. @param {string} title */
+function folded(title) {
+  return title
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu)
+    ?.join(' ')
 }

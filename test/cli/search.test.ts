@@ -5,7 +5,13 @@ import { dash, serve, temporaryFolder } from '../support/dash.ts'
 
 const row = (sourceId: string, title: string, day = '2026-03-01'): string =>
   JSON.stringify({
-    ...{ source: 'hn', sourceId, day, title, url: null, points: 1, comments: 0 },
+    source: 'hn',
+    sourceId,
+    day,
+    title,
+    url: null,
+    points: 1,
+    comments: 0,
     publishedAt: `${day}T00:00:00Z`,
   })
 
