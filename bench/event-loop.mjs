@@ -87,6 +87,7 @@ async function measure(stores, folder) {
   const log = { info() {}, warn() {}, error: (fields, text) => console.error(text, fields) }
   const app = createApp({
     ...stores,
+    search: {},
     clock: Date.now,
     log,
     checks: {},

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { EXIT } from '../src/cli/exit-codes.ts'
 import { LIVE_REFUSALS } from '../src/domain/feed/live-refusals.ts'
+import { SEARCH_REFUSALS } from '../src/domain/feed/refusals.ts'
 import { HISTORY_REFUSALS } from '../src/domain/year/refusals.ts'
 import { dash } from './support/dash.ts'
 
@@ -33,6 +34,7 @@ describe('the documents', () => {
     'docs/troubleshooting.md',
     'docs/history-api.md',
     'docs/feed-api.md',
+    'docs/search.md',
   ]
   const all = operating.map(read).join('\n')
 
@@ -56,6 +58,8 @@ describe('the documents', () => {
       ['publish-year'],
       ['collect'],
       ['snapshot'],
+      ['search'],
+      ['reindex'],
     ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
@@ -65,7 +69,9 @@ describe('the documents', () => {
   })
 
   test('name every refusal code and every exit code', () => {
-    for (const code of [...HISTORY_REFUSALS, ...LIVE_REFUSALS]) expect(all, code).toContain(`\`${code}\``)
+    for (const code of [...HISTORY_REFUSALS, ...LIVE_REFUSALS, ...SEARCH_REFUSALS]) {
+      expect(all, code).toContain(`\`${code}\``)
+    }
     for (const code of Object.values(EXIT))
       expect(all).toMatch(new RegExp(`^\\| (?:\\d+, )*${code}(?:, \\d+)* `, 'm'))
   })

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { configurationError } from './config.ts'
+import { storageUnavailable } from '../domain/storage.ts'
 import type { Config } from './config.ts'
 
 /**
@@ -43,6 +44,20 @@ export function isUnfounded(config: Config): boolean {
   const { url } = config.ledger
   if (!lacksDefaultFolder(config) || !url.startsWith('file:')) return false
   return dirname(fileURLToPath(url)) === config.dataDir
+}
+
+/**
+ * For commands that ask the feed: opening a file that is not there would create an empty one.
+ *
+ * @throws Refusal `storage_unavailable`
+ */
+export function requireFeed({ feed }: Config): void {
+  if (!feed.url.startsWith('file:')) return
+  const path = fileURLToPath(feed.url)
+  if (existsSync(path)) return
+  throw storageUnavailable(
+    `there is no feed at ${path}; dash import signals makes one, or correct --data-dir`,
+  )
 }
 
 function lacksDefaultFolder({ dataDir, dataDirNamed, dataDirUsed }: Config): boolean {

@@ -9,6 +9,7 @@ import { lastCompleteDay } from '../domain/year/window.ts'
 import { importSignals } from '../jobs/import-signals.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/rank-periods.ts'
+import { refreshIndex } from '../jobs/refresh-index.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
@@ -112,6 +113,7 @@ async function fill(
     })
     if (imported.errorCount > 0)
       throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
+    await refreshIndex({ index: stores.index, onProgress, signal })
     note(`DEMO: ${imported.inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
     for (let daysAgo = REPLAYED_DAYS - 1; daysAgo >= 0; daysAgo -= 1) {
       if (daysAgo === GAP_DAYS_AGO) continue

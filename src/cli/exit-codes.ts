@@ -31,6 +31,8 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   input_unreadable: EXIT.failed,
   copy_refused: EXIT.failed,
   clock_behind: EXIT.failed,
+  rebuild_superseded: EXIT.leaseHeld,
+  search_busy: EXIT.unavailable,
 }
 
 /** Errors that a store can meet: no room, no permission, a broken disk, a server or a connection that failed. */

@@ -5,6 +5,7 @@ import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readConfig, readTargetConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
+import type { SearchFlags } from './commands/search.ts'
 import type { VerifyFlags } from './commands/verify-archive.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
@@ -152,6 +153,30 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     const flags = command.optsWithGlobals<SharedFlags & { source?: LiveSourceName[] }>()
     return within(flags, async (context) =>
       (await import('./commands/collect.ts')).collectCommand(context, flags.source ?? []),
+    )
+  })
+  shared(
+    program
+      .command('reindex')
+      .description('build the search index anew; the one there answers until the new one is complete'),
+  ).action((_flags: unknown, command: Command) =>
+    within(command.optsWithGlobals<SharedFlags>(), async (context) =>
+      (await import('./commands/reindex.ts')).reindexCommand(context),
+    ),
+  )
+  shared(
+    program
+      .command('search')
+      .description('find stored items by the words of their titles and texts')
+      .argument('<words...>', 'words, "phrases" in quotation marks, and beginnings (word*)')
+      .option('--source <sources>', 'only these sources, comma-separated')
+      .option('--from <day>', 'only items of this day or later')
+      .option('--to <day>', 'only items of this day or earlier')
+      .option('--limit <n>', 'most items to print (1 to 100, default 20)'),
+  ).action((words: string[], _flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & SearchFlags>()
+    return within(flags, async (context) =>
+      (await import('./commands/search.ts')).searchCommand(context, words, flags),
     )
   })
   shared(

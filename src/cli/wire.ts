@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlArticles } from '../adapters/feed/articles.ts'
+import { openFeedSearch } from '../adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
-import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
+import { libsqlSearchIndex } from '../adapters/feed/search-index.ts'
+import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
@@ -18,11 +20,13 @@ import type {
   ArticleStore,
   Clock,
   DamageSample,
+  FeedSearch,
   FeedStore,
   Ledger,
   LineSource,
   SourceMemory,
   LiveFeedStore,
+  SearchIndex,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -37,6 +41,9 @@ export interface Stores {
   memory: SourceMemory
   live: LiveFeedStore
   articles: ArticleStore
+  /** Reads a feed that is a file in a thread, started by the first question. */
+  search: FeedSearch
+  index: SearchIndex
   archive: Archive
   year: YearReader
   close(): Promise<void>
@@ -44,6 +51,9 @@ export interface Stores {
 
 /** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
 const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
+
+/** Questions to the search: how many may be open at once, and how long each may take. */
+const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }
 
 /** A batch command has nothing else to do than to wait for a lock. */
 const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
@@ -64,15 +74,19 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   })
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
+  const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
     memory: libsqlSourceMemory(feedDatabase),
     live: libsqlLiveFeed(feedDatabase),
     articles: libsqlArticles(feedDatabase),
+    search,
+    index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     async close() {
+      await search.close()
       ledgerDatabase.close()
       feedDatabase.close()
       await archive.close()

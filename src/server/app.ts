@@ -1,10 +1,12 @@
 import { H3 } from 'h3'
-import type { Archive, Clock, Ledger, YearReader } from '../domain/ports.ts'
+import type { Archive, Clock, FeedSearch, Ledger, YearReader } from '../domain/ports.ts'
 import { mountDocs } from './docs/docs.ts'
 import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from './feed/contract.ts'
 import { liveRoutes } from './feed/live-routes.ts'
 import { provedSnapshots } from './feed/proved-snapshots.ts'
 import type { SnapshotReader } from './feed/proved-snapshots.ts'
+import { SEARCH_DOCS, searchContract, similarContract, trendContract } from './feed/search-contracts.ts'
+import { searchRoutes } from './feed/search-routes.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
@@ -23,6 +25,7 @@ export interface ServerPorts {
   archive: Archive
   year: YearReader
   live: SnapshotReader
+  search: FeedSearch
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -52,8 +55,17 @@ export function createApp(ports: ServerPorts): H3 {
   mountHealth(app, ports.checks, ports.isDraining, log)
   mountHome(app, { publications, demo, clock, log })
   const live = liveRoutes(provedSnapshots(ports.live), () => ({ baseUrl: ports.baseUrl(), demo }))
-  mountDocs(app, [historyDocument(ports.version, demo), feedDocument(ports.version, demo)], demo)
+  mountDocs(
+    app,
+    [
+      historyDocument(ports.version, demo),
+      feedDocument(ports.version, demo),
+      searchDocument(ports.version, demo),
+    ],
+    demo,
+  )
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
+  mountRoutes(app, searchRoutes(ports.search), log)
   return app
 }
 
@@ -91,6 +103,21 @@ function feedDocument(version: string, demo: boolean) {
       rssContract,
       atomContract,
       jsonFeedContract,
+    ]),
+  }
+}
+
+function searchDocument(version: string, demo: boolean) {
+  const title = 'Search'
+  const description = 'Finds stored items, items like another, and the trends of items and terms.'
+  return {
+    path: SEARCH_DOCS,
+    title,
+    summary: description,
+    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
+      searchContract,
+      similarContract,
+      trendContract,
     ]),
   }
 }

@@ -106,6 +106,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     archive: store,
     year: { read },
     live: { newestSnapshot: async () => null, snapshotFeed: async () => null },
+    search: { search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse },
     clock: Date.now,
     log: silentLog,
     checks: {},

@@ -86,7 +86,10 @@ async function dropEverything(url: string): Promise<void> {
   const client = createClient({ url })
   try {
     const { rows } = await client.execute(
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'libsql_%'",
+      // A virtual table takes the tables behind it with it.
+      `SELECT name FROM pragma_table_list
+      WHERE schema = 'main' AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'libsql_%'
+      ORDER BY type = 'table'`,
     )
     const drops = rows.flatMap(({ name }) => (typeof name === 'string' ? [`DROP TABLE "${name}"`] : []))
     if (drops.length > 0) await client.batch(drops, 'write')

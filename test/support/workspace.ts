@@ -7,8 +7,10 @@ import { onTestFinished } from 'vitest'
 import { fileArchive } from '../../src/adapters/archive/open.ts'
 import { yearReader } from '../../src/adapters/archive/year-reader.ts'
 import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
+import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
+import { libsqlSearchIndex } from '../../src/adapters/feed/search-index.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { database } from '../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
@@ -17,9 +19,11 @@ import type {
   Archive,
   ArticleStore,
   Clock,
+  FeedSearch,
   FeedStore,
   Ledger,
   LiveFeedStore,
+  SearchIndex,
   YearReader,
 } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
@@ -38,11 +42,16 @@ export interface Workspace {
   feed: FeedStore
   live: LiveFeedStore
   articles: ArticleStore
+  search: FeedSearch
+  index: SearchIndex
   archive: Archive
   year: YearReader
   /** Closes the connections before the test ends, which closes them anyway. */
   close: () => void
 }
+
+/** The thread's program; a thread cannot read TypeScript. */
+export const SEARCH_WORKER = new URL('../../dist/adapters/feed/search-worker.js', import.meta.url)
 
 /** Ten minutes past the midnight after this day is when the tests publish it. */
 export const AS_OF: Day = '2026-03-01'
@@ -83,6 +92,15 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const ledger = libsqlLedger(ledgerDatabase, fileClock)
   const archive = fileArchive(objectsPath, fileClock)
   const feed = libsqlFeed(feedDatabase)
+  const location = { url: pathToFileURL(feedPath).href, authToken: null }
+  const search = openFeedSearch({
+    location,
+    database: feedDatabase,
+    questionsMax: 8,
+    timeoutMs: 10_000,
+    script: SEARCH_WORKER,
+  })
+  onTestFinished(() => search.close())
   return {
     folder,
     ledgerPath,
@@ -92,6 +110,8 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     feed,
     live: libsqlLiveFeed(feedDatabase),
     articles: libsqlArticles(feedDatabase),
+    search,
+    index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     close,

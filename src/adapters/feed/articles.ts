@@ -52,8 +52,11 @@ async function saveArticles(client: StoreClient, batch: readonly Article[]): Pro
       JSON.stringify([source, sourceId, text, provenance, fetchedAt]),
     ]),
   )
-  const lookups = toJsonArrays(folded.first).map((json): InStatement => ({ sql: COUNT_STORED, args: [json] }))
-  const writes = toJsonArrays(folded.last).flatMap((json): InStatement[] => [
+  const lookups = toJsonArrays(folded.first.values()).map((json): InStatement => ({
+    sql: COUNT_STORED,
+    args: [json],
+  }))
+  const writes = toJsonArrays(folded.last.values()).flatMap((json): InStatement[] => [
     { sql: UPSERT_ARTICLES, args: [json] },
     { sql: FORGET_TRIES, args: [json] },
   ])

@@ -57,8 +57,11 @@ const COUNT_REVISION = 'UPDATE revision SET number = number + 1 WHERE changes() 
  */
 export async function importSignals(client: StoreClient, batch: readonly Signal[]): Promise<ImportCounts> {
   const folded = foldRows(batch.map((signal) => [keyOf(signal), rowOf(signal)]))
-  const lookups = toJsonArrays(folded.first).map((json): InStatement => ({ sql: COUNT_STORED, args: [json] }))
-  const writes = toJsonArrays(folded.last).flatMap((json): InStatement[] => [
+  const lookups = toJsonArrays(folded.first.values()).map((json): InStatement => ({
+    sql: COUNT_STORED,
+    args: [json],
+  }))
+  const writes = toJsonArrays(folded.last.values()).flatMap((json): InStatement[] => [
     { sql: UPSERT_SIGNALS, args: [json] },
     COUNT_REVISION,
     { sql: UPSERT_EVENTS, args: [json] },

@@ -28,12 +28,16 @@ export function foldRows(rows: Iterable<readonly [key: string, row: string]>): F
   return { first, last, counts }
 }
 
-/** The rows as JSON arrays that are each short enough for a parameter; at least one. */
-export function toJsonArrays(rows: ReadonlyMap<string, string>): string[] {
+/**
+ * Rows as JSON arrays that are each short enough for a parameter; at least one.
+ *
+ * @param rows each as JSON
+ */
+export function toJsonArrays(rows: Iterable<string>): string[] {
   const arrays: string[] = []
   let part: string[] = []
   let length = 0
-  for (const row of rows.values()) {
+  for (const row of rows) {
     if (part.length > 0 && length + row.length > PARAMETER_MAX_LENGTH) {
       arrays.push(`[${part.join(',')}]`)
       part = []

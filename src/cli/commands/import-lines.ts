@@ -1,5 +1,6 @@
 import type { ImportPorts } from '../../jobs/import-signals.ts'
 import type { LinesReport } from '../../jobs/import-lines.ts'
+import { refreshIndex } from '../../jobs/refresh-index.ts'
 import type { LineSource } from '../../domain/ports.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -17,7 +18,7 @@ export interface LinesWork extends Pick<ImportPorts, 'onProgress'> {
 }
 
 /**
- * Runs an import of files of lines and shows its report: what `import signals` and `import articles` share.
+ * Runs an import of files of lines, brings the search index up to date and shows the report: what `import signals` and `import articles` share.
  *
  * @param run does the import
  * @param showMore says what only this kind of import has to say
@@ -42,8 +43,13 @@ export async function importLinesCommand<Report extends LinesReport>(
     showErrors(report, terminal)
     showMore(report)
     showFailedFiles(report, terminal)
+    const { indexed } = await refreshIndex({
+      index: stores.index,
+      onProgress: (items) => terminal.progress(`${items} items indexed`),
+      signal,
+    })
     const { failedFiles, ...result } = report
-    terminal.result(result, summary(report))
+    terminal.result({ ...result, indexed }, summary(report))
     return failedFiles > 0 ? EXIT.failed : EXIT.done
   } finally {
     await stores.close()

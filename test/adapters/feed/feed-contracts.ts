@@ -2,6 +2,7 @@ import { articlesContract } from './articles-contract.ts'
 import { detailsContract } from './details-contract.ts'
 import { importContract } from './import-contract.ts'
 import { liveFeedContract } from './live-feed-contract.ts'
+import { searchContract } from './search-contract.ts'
 import { snapshotContract } from './snapshot-contract.ts'
 import { sourceMemoryContract } from './source-memory-contract.ts'
 import { titlesContract } from './titles-contract.ts'
@@ -17,4 +18,5 @@ export const FEED_CONTRACTS = [
   sourceMemoryContract,
   liveFeedContract,
   snapshotContract,
+  searchContract,
 ]

@@ -3,14 +3,24 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { libsqlArticles } from '../../../src/adapters/feed/articles.ts'
+import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
+import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
+import { libsqlSearchIndex } from '../../../src/adapters/feed/search-index.ts'
 import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
-import type { ArticleStore, FeedStore, LiveFeedStore, SourceMemory } from '../../../src/domain/ports.ts'
+import type {
+  ArticleStore,
+  FeedSearch,
+  FeedStore,
+  LiveFeedStore,
+  SearchIndex,
+  SourceMemory,
+} from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { rawClient } from '../libsql/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
@@ -20,9 +30,11 @@ interface FeedStores {
   articles: ArticleStore
   memory: SourceMemory
   live: LiveFeedStore
+  index: SearchIndex
 }
 
 export interface OpenFeed extends FeedStores {
+  search: FeedSearch
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
@@ -54,11 +66,8 @@ export const feedInMemory: FeedOpener = {
     const store = openDatabase(':memory:')
     onTestFinished(() => store.close())
     const client = await store.use((open) => Promise.resolve(open.client))
-    const same: OpenFeed = {
-      ...storesIn(store),
-      raw: () => client,
-      another: () => same,
-    }
+    const search = searchOf(store, ':memory:')
+    const same: OpenFeed = { ...storesIn(store), search, raw: () => client, another: () => same }
     return same
   },
   factory: () => Promise.resolve(() => Promise.resolve(storeAt(':memory:'))),
@@ -72,9 +81,10 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const { close, ...stores } = storeAt(url)
-  onTestFinished(close)
-  return { ...stores, raw: () => rawClient(url), another: () => connectFeed(url) }
+  const store = openDatabase(url)
+  onTestFinished(() => store.close())
+  const search = searchOf(store, url)
+  return { ...storesIn(store), search, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
 async function fileFactory(): Promise<FeedFactory> {
@@ -102,7 +112,20 @@ function storesIn(store: Database): FeedStores {
     articles: libsqlArticles(store),
     memory: libsqlSourceMemory(store),
     live: libsqlLiveFeed(store),
+    index: libsqlSearchIndex(store),
   }
+}
+
+function searchOf(store: Database, url: string): FeedSearch {
+  const search = openFeedSearch({
+    location: { url, authToken: null },
+    database: store,
+    questionsMax: 8,
+    timeoutMs: 10_000,
+    script: SEARCH_WORKER,
+  })
+  onTestFinished(() => search.close())
+  return search
 }
 
 function openDatabase(url: string): Database {

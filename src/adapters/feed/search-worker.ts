@@ -1,0 +1,66 @@
+import { statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parentPort, workerData } from 'node:worker_threads'
+import { createClient } from '@libsql/client'
+import { Refusal } from '../../domain/refusal.ts'
+import { storageUnavailable } from '../../domain/storage.ts'
+import { isBusy } from '../libsql/busy.ts'
+import { translate } from '../libsql/database.ts'
+import { guardClient } from '../libsql/guard.ts'
+import type { StoreClient } from '../libsql/store-client.ts'
+import { answer } from './search-questions.ts'
+import type { Answer, Question } from './search-questions.ts'
+
+/** What the thread is started with. */
+export interface SearchWorkerData {
+  /** `file:` URL of a database that somebody else has migrated. */
+  url: string
+  nativeBusyMs: number
+  retryMs: number
+}
+
+/** What the thread says of one question. */
+export type SearchWorkerReply =
+  | { outcome: 'answer'; value: Answer }
+  | { outcome: 'refusal'; code: string; detail: string | undefined }
+  | { outcome: 'busy' }
+  | { outcome: 'fault'; message: string; stack: string | undefined }
+
+/** Of the connection, which a retry may open anew. 32 MB hold what common questions read of a hundred thousand items. */
+const SETTINGS = ['PRAGMA query_only = ON', 'PRAGMA cache_size = -32000']
+
+const { url, nativeBusyMs, retryMs } = workerData as SearchWorkerData
+const path = fileURLToPath(url)
+const name = `the database ${path}`
+
+let opened: { client: StoreClient; inode: bigint } | null = null
+
+/** The open database; another one when the file was replaced, and none is ever created. */
+function open(): StoreClient {
+  const inode = statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+  if (opened && opened.inode === inode) return opened.client
+  opened?.client.close()
+  opened = null
+  if (inode === undefined) throw storageUnavailable(`${name} is not there`)
+  const client = guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs)
+  opened = { client, inode }
+  return client
+}
+
+async function reply(question: Question): Promise<SearchWorkerReply> {
+  try {
+    const client = open()
+    for (const setting of SETTINGS) await client.execute(setting)
+    return { outcome: 'answer', value: await answer(client, question) }
+  } catch (thrown) {
+    const error = translate(thrown, name)
+    if (error instanceof Refusal) return { outcome: 'refusal', code: error.code, detail: error.detail }
+    if (isBusy(error)) return { outcome: 'busy' }
+    if (error instanceof Error) return { outcome: 'fault', message: error.message, stack: error.stack }
+    return { outcome: 'fault', message: String(error), stack: undefined }
+  }
+}
+
+parentPort?.on('message', (question: Question) => {
+  void reply(question).then((said) => parentPort?.postMessage(said))
+})

@@ -1,0 +1,63 @@
+import { parseSearchRequest } from '../../domain/feed/search-request.ts'
+import type { SearchHit, SearchQuestion } from '../../domain/feed/search.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { requireFeed, requireFolders } from '../data-folder.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../program.ts'
+import { openStores } from '../wire.ts'
+
+export interface SearchFlags {
+  source?: string
+  from?: string
+  to?: string
+  limit?: string
+}
+
+/** What a flag that the route would refuse is told to be. */
+const MEND: Readonly<Record<string, string>> = {
+  invalid_query: 'name at least one word to look for, and at most 1000 characters',
+  invalid_source: '--source takes sources, comma-separated, as in hn,lobsters',
+  invalid_time: '--from and --to take real days, YYYY-MM-DD, in order',
+  invalid_limit: '--limit takes an integer from 1 to 100',
+}
+
+/**
+ * `dash search WORDS…`
+ *
+ * @throws Refusal `usage` for a flag that is wrong; refusals and faults of the stores
+ */
+export async function searchCommand(
+  { config, terminal }: CommandContext,
+  words: readonly string[],
+  flags: SearchFlags,
+): Promise<number> {
+  const question = readQuestion(words, flags)
+  requireFolders(config)
+  requireFeed(config)
+  const stores = openStores(config, 'batch')
+  try {
+    const page = await stores.search.search(question)
+    terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
+    return EXIT.done
+  } finally {
+    await stores.close()
+  }
+}
+
+function readQuestion(words: readonly string[], flags: SearchFlags): SearchQuestion {
+  const params = new URLSearchParams({ q: words.join(' ') })
+  for (const name of ['source', 'from', 'to', 'limit'] as const) {
+    const value = flags[name]
+    if (value !== undefined) params.set(name, value)
+  }
+  try {
+    return parseSearchRequest(params)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new Refusal('usage', MEND[error.code] ?? error.code, { cause: error })
+  }
+}
+
+function describe({ day, key, points, title }: SearchHit): string {
+  return `${day}  ${key}  ${points ?? '-'}  ${title.replaceAll(/\s+/g, ' ')}`
+}

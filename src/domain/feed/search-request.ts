@@ -1,0 +1,98 @@
+import { Refusal } from '../refusal.ts'
+import { parseDay } from '../time.ts'
+import type { Day } from '../time.ts'
+import type { SearchRefusal } from './refusals.ts'
+import { eventsOfKey } from './save-key.ts'
+import { LIMIT_DEFAULT, LIMIT_MAX, QUERY_MAX_LENGTH } from './search.ts'
+import type { SearchQuestion, TermTrendQuestion } from './search.ts'
+import { isKnownSource, SAVE_KEY_MAX_LENGTH } from './source.ts'
+
+/** Most sources one question names. */
+const SOURCES_MAX = 20
+
+const LIMIT_PATTERN = /^[1-9]\d{0,2}$/
+
+/**
+ * The question of `GET /api/search` (docs/search.md).
+ *
+ * @param params the query as parsed; a name given twice is invalid
+ * @throws Refusal for the first of q, source, from, to, limit that is wrong
+ */
+export function parseSearchRequest(params: URLSearchParams): SearchQuestion {
+  return {
+    query: parseText(params, 'q', 'invalid_query'),
+    sources: parseSources(params),
+    ...parseDays(params),
+    limit: parseLimit(params),
+    cursor: once(params, 'cursor', 'invalid_cursor'),
+  }
+}
+
+/**
+ * The question of `GET /api/similar` (docs/search.md).
+ *
+ * @throws Refusal `invalid_key`, then `invalid_limit`
+ */
+export function parseSimilarRequest(params: URLSearchParams): { key: string; limit: number } {
+  return { key: parseKey(params), limit: parseLimit(params) }
+}
+
+/**
+ * The question of `GET /api/trend` (docs/search.md): of an item or of a term.
+ *
+ * @throws Refusal `invalid_trend` unless exactly one of the two is asked for, and no time with an item
+ */
+export function parseTrendRequest(params: URLSearchParams): { key: string } | TermTrendQuestion {
+  if (params.has('key') === params.has('term')) throw new Refusal<SearchRefusal>('invalid_trend')
+  if (params.has('term')) return { term: parseText(params, 'term', 'invalid_trend'), ...parseDays(params) }
+  if (params.has('from') || params.has('to')) throw new Refusal<SearchRefusal>('invalid_trend')
+  return { key: parseKey(params) }
+}
+
+function once(params: URLSearchParams, name: string, code: SearchRefusal): string | null {
+  const [value, ...others] = params.getAll(name)
+  if (others.length > 0) throw new Refusal<SearchRefusal>(code)
+  return value ?? null
+}
+
+function parseText(params: URLSearchParams, name: string, code: SearchRefusal): string {
+  const text = once(params, name, code)
+  if (text === null || text.trim() === '' || text.length > QUERY_MAX_LENGTH) {
+    throw new Refusal<SearchRefusal>(code)
+  }
+  return text
+}
+
+function parseSources(params: URLSearchParams): string[] {
+  const sources = once(params, 'source', 'invalid_source')?.split(',') ?? []
+  if (sources.length > SOURCES_MAX || !sources.every(isKnownSource)) {
+    throw new Refusal<SearchRefusal>('invalid_source')
+  }
+  return sources
+}
+
+function parseDays(params: URLSearchParams): { from: Day | null; to: Day | null } {
+  const [from, to] = ['from', 'to'].map((name) => {
+    const text = once(params, name, 'invalid_time')
+    const day = text === null ? null : parseDay(text)
+    if (text !== null && day === null) throw new Refusal<SearchRefusal>('invalid_time')
+    return day
+  })
+  if (from && to && from > to) throw new Refusal<SearchRefusal>('invalid_time')
+  return { from: from ?? null, to: to ?? null }
+}
+
+function parseLimit(params: URLSearchParams): number {
+  const text = once(params, 'limit', 'invalid_limit')
+  if (text === null) return LIMIT_DEFAULT
+  if (!LIMIT_PATTERN.test(text) || Number(text) > LIMIT_MAX) throw new Refusal<SearchRefusal>('invalid_limit')
+  return Number(text)
+}
+
+function parseKey(params: URLSearchParams): string {
+  const key = once(params, 'key', 'invalid_key') ?? ''
+  if (Array.from(key).length > SAVE_KEY_MAX_LENGTH || eventsOfKey(key).length === 0) {
+    throw new Refusal<SearchRefusal>('invalid_key')
+  }
+  return key
+}

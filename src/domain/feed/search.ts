@@ -1,0 +1,109 @@
+import type { Day } from '../time.ts'
+
+/** Questions about stored items and their answers (docs/search.md). */
+
+/** Most items one answer holds. */
+export const LIMIT_MAX = 100
+export const LIMIT_DEFAULT = 20
+
+/** How far down a ranking pages reach. */
+export const REACH_MAX = 1_000
+
+/** Longest text a question may hold, in UTF-16 units, and most words of it that are looked for. */
+export const QUERY_MAX_LENGTH = 1_000
+export const QUERY_MAX_UNITS = 32
+
+/** Most days a trend of a term covers. */
+export const TREND_MAX_DAYS = 3_660
+
+export interface SearchQuestion {
+  /** What a person typed; no text is an error (docs/search.md tells how it is read). */
+  query: string
+  /** Sources as in a signal; none: all. */
+  sources: readonly string[]
+  /** Days of items, both included. */
+  from: Day | null
+  to: Day | null
+  /** 1 to {@link LIMIT_MAX}. */
+  limit: number
+  /** From the page before; null for the first. */
+  cursor: string | null
+}
+
+/** A stored item, at the values of its latest signal. */
+export interface IndexedItem {
+  /** Save key. */
+  key: string
+  source: string
+  sourceId: string
+  title: string
+  url: string | null
+  discussionUrl: string | null
+  /** UTC day of its publication, or of its first observation where the source told no publication. */
+  day: Day
+  publishedAt: string | null
+  firstDay: Day
+  lastDay: Day
+  points: number | null
+  comments: number | null
+}
+
+/** How much of a question an item holds: every word, every word with the last one begun, or some. */
+export const MATCHES = ['all', 'prefix', 'some'] as const
+export type Match = (typeof MATCHES)[number]
+
+export interface SearchHit extends IndexedItem {
+  match: Match
+}
+
+export interface SearchPage {
+  items: SearchHit[]
+  /** Asks for the next page; null on the last. */
+  cursor: string | null
+}
+
+/** Why an item is similar to another. */
+export const SIMILARITIES = ['same-discussion', 'near-duplicate-title', 'same-subject'] as const
+export type Similarity = (typeof SIMILARITIES)[number]
+
+export interface SimilarItem extends IndexedItem {
+  /** At least one, strongest first. */
+  reasons: Similarity[]
+  /** How alike the titles are, 0 to 1. */
+  score: number
+  /** Words both titles hold, rarest first. */
+  sharedWords: string[]
+}
+
+/** An item as it was observed on one day. */
+interface TrendPoint {
+  day: Day
+  points: number | null
+  comments: number | null
+  /** Place by points among the items its source was observed with on that day; null without points. */
+  rank: number | null
+  /** How many items with points its source was observed with on that day. */
+  of: number
+}
+
+export interface ItemTrend {
+  key: string
+  title: string
+  days: TrendPoint[]
+}
+
+export interface TermTrendQuestion {
+  term: string
+  from: Day | null
+  to: Day | null
+}
+
+export interface TermTrend {
+  /** Items that mention the term. */
+  mentions: number
+  /** Days with a mention, ascending; at most {@link TREND_MAX_DAYS}, the latest. */
+  days: { day: Day; mentions: number }[]
+}
+
+/** What {@link FeedSearch} may decline with, beside the refusals of stores. */
+export type FeedSearchRefusal = 'invalid_cursor' | 'item_not_found' | 'search_busy'

@@ -1,0 +1,44 @@
+import type { H3Event } from 'h3'
+import { matchesEntityTag } from '../../domain/conditional.ts'
+import { sha256Hex } from '../../domain/digest.ts'
+import {
+  parseSearchRequest,
+  parseSimilarRequest,
+  parseTrendRequest,
+} from '../../domain/feed/search-request.ts'
+import type { FeedSearch } from '../../domain/ports.ts'
+import { respond } from '../respond.ts'
+import { route } from '../route.ts'
+import type { Route } from '../route.ts'
+import { searchContract, similarContract, trendContract } from './search-contracts.ts'
+
+/** Questions about stored items (docs/search.md). */
+export function searchRoutes(search: FeedSearch): Route[] {
+  return [
+    route(searchContract, async (event) =>
+      answer(event, searchContract, await search.search(parseSearchRequest(event.url.searchParams))),
+    ),
+    route(similarContract, async (event) => {
+      const { key, limit } = parseSimilarRequest(event.url.searchParams)
+      return answer(event, similarContract, { key, items: await search.similar(key, limit) })
+    }),
+    route(trendContract, async (event) => {
+      const asked = parseTrendRequest(event.url.searchParams)
+      if ('key' in asked) return answer(event, trendContract, await search.itemTrend(asked.key))
+      return answer(event, trendContract, { term: asked.term, ...(await search.termTrend(asked)) })
+    }),
+  ]
+}
+
+function answer(
+  event: H3Event,
+  contract: { headers: Readonly<Record<string, string>> },
+  value: object,
+): Response {
+  const body = Buffer.from(JSON.stringify(value))
+  const etag = `"${sha256Hex(body)}"`
+  const headers = { ...contract.headers, 'cache-control': 'public, max-age=60', etag }
+  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag))
+    return respond(event, 304, headers, null)
+  return respond(event, 200, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
+}

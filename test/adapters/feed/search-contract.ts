@@ -1,0 +1,365 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { FeedSearch } from '../../../src/domain/ports.ts'
+import { startOfDay } from '../../../src/domain/time.ts'
+import { asking, rebuild, refresh } from '../../support/indexing.ts'
+import { signal } from '../../support/signals.ts'
+import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
+import type { FeedOpener, OpenFeed } from './open-feed.ts'
+
+let number = 0
+
+/** A signal of an event of its own with this title, published on its day. */
+function titled(title: string, overrides: Partial<Signal> = {}): Signal {
+  const sourceId = `${(number += 1)}`
+  const day = overrides.day ?? '2026-03-01'
+  const url = `https://example.org/${sourceId}`
+  return signal({ sourceId, title, url, publishedAt: startOfDay(day), ...overrides })
+}
+
+const titlesOf = async (search: FeedSearch, query: string, overrides = {}): Promise<string[]> =>
+  (await search.search(asking(query, overrides))).items.map(({ title }) => title)
+
+async function saveText({ raw }: OpenFeed, sourceId: string, text: string): Promise<void> {
+  await raw().execute({
+    sql: `INSERT INTO articles (source, source_id, text, provenance, fetched_at) VALUES ('hn', ?, ?, 'hn:test', 1)
+      ON CONFLICT (source, source_id) DO UPDATE SET text = excluded.text`,
+    args: [sourceId, text],
+  })
+}
+
+/** What every engine of the feed promises about search, similar items and trends. */
+export function searchContract(name: string, engine: FeedOpener): void {
+  describe(`the search in ${name}`, () => {
+    test('finds nothing in an empty feed, and no item', async () => {
+      const { search, index } = await engine.open()
+      expect(await refresh(index)).toBe(0)
+      expect(await search.search(asking('rust'))).toEqual({ items: [], cursor: null })
+      expect(await search.termTrend({ term: 'rust', from: null, to: null })).toEqual({
+        mentions: 0,
+        days: [],
+      })
+      const missing = { code: 'item_not_found' }
+      await expect(search.similar('hn-1', 5)).rejects.toMatchObject(missing)
+      await expect(search.similar('?', 5)).rejects.toMatchObject(missing)
+      await expect(search.itemTrend('hn-1')).rejects.toMatchObject(missing)
+    })
+
+    test('gives items with every word first, then those with the last word begun, then those with some', async () => {
+      const { feed, search, index } = await engine.open()
+      await feed.importSignals(
+        ['Postgres index scans', 'Postgres indexing', 'Postgres vacuum', 'Index cards'].map((title) =>
+          titled(title),
+        ),
+      )
+      await refresh(index)
+      const { items } = await search.search(asking('postgres index'))
+      expect(items.map(({ title, match }) => [title, match])).toEqual([
+        ['Postgres index scans', 'all'],
+        ['Postgres indexing', 'prefix'],
+        ['Index cards', 'some'],
+      ])
+    })
+
+    test('understands phrases, beginnings, folded letters and signs that belong to a word', async () => {
+      const { feed, search, index } = await engine.open()
+      await feed.importSignals(
+        ['Show HN: a café', 'HN show of hands', 'C++ at sea', 'C at sea', '大模型训练'].map((title) =>
+          titled(title),
+        ),
+      )
+      await refresh(index)
+      expect(await titlesOf(search, '"show hn"')).toEqual(['Show HN: a café'])
+      expect(await titlesOf(search, 'CAFE')).toEqual(['Show HN: a café'])
+      expect(await titlesOf(search, 'ha*')).toEqual(['HN show of hands'])
+      expect(await titlesOf(search, 'c++')).toEqual(['C++ at sea'])
+      expect(await titlesOf(search, '模型')).toEqual(['大模型训练'])
+      expect(await titlesOf(search, '训')).toEqual(['大模型训练'])
+      expect(await titlesOf(search, '"hn hands"')).toEqual(['HN show of hands'])
+    })
+
+    test('ranks a title that is all of the question first, and equal ones by points', async () => {
+      const { feed, search, index } = await engine.open()
+      await feed.importSignals([
+        titled('Writing a compiler in a weekend for fun and for no profit'),
+        titled('Writing a compiler', { points: 5 }),
+        titled('Writing a compiler', { points: 500 }),
+      ])
+      await refresh(index)
+      const { items } = await search.search(asking('writing a compiler'))
+      expect(items.map(({ points }) => points)).toEqual([500, 5, 10])
+    })
+
+    test('keeps to sources and days', async () => {
+      const { feed, search, index } = await engine.open()
+      await feed.importSignals([
+        titled('rust one', { day: '2026-02-01' }),
+        titled('rust two', { day: '2026-02-02' }),
+        titled('rust three', { day: '2026-02-03', source: 'lobsters' }),
+        titled('rust four', { day: '2026-02-04', publishedAt: null }),
+        titled('rust old', { day: '2026-02-04', publishedAt: startOfDay('2020-01-01') }),
+      ])
+      await refresh(index)
+      const among = async (overrides: object) => (await titlesOf(search, 'rust', overrides)).sort()
+      expect(await among({ sources: ['lobsters'] })).toEqual(['rust three'])
+      expect(await among({ sources: ['lobsters', 'hn'], from: '2026-02-02' })).toEqual([
+        'rust four',
+        'rust three',
+        'rust two',
+      ])
+      expect(await among({ from: '2026-02-01', to: '2026-02-01' })).toEqual(['rust one'])
+      expect(await among({ to: '2020-12-31' })).toEqual(['rust old'])
+      expect(await among({ from: '0000-01-01', to: '9999-12-31' })).toHaveLength(5)
+    })
+
+    test('gives every item once over its pages, and refuses a cursor of another question', async () => {
+      const { feed, search, index } = await engine.open()
+      await feed.importSignals(Array.from({ length: 25 }, (_, at) => titled(`rust number ${at}`)))
+      await refresh(index)
+      const keys: string[] = []
+      let cursor: string | null = null
+      do {
+        const page = await search.search(asking('rust', { limit: 10, cursor }))
+        keys.push(...page.items.map(({ key }) => key))
+        ;({ cursor } = page)
+      } while (cursor !== null)
+      expect(new Set(keys).size).toBe(25)
+      expect(keys).toHaveLength(25)
+      const { cursor: other } = await search.search(asking('number', { limit: 10 }))
+      for (const wrong of [other, 'x', '', 'AAAAAAAAAAAAAAAA.1']) {
+        await expect(search.search(asking('rust', { cursor: wrong }))).rejects.toMatchObject({
+          code: 'invalid_cursor',
+        })
+      }
+    })
+
+    test('answers every text there is, whatever is in it', async () => {
+      const { feed, search, index } = await engine.open()
+      await feed.importSignals([titled('Robert"); DROP TABLE signals;--'), titled('plain')])
+      await refresh(index)
+      const syntax = fc.constantFrom(
+        '"',
+        '""',
+        '*',
+        ' AND ',
+        ' OR ',
+        ' NOT ',
+        'NEAR(',
+        ')',
+        '{title}:',
+        '^',
+        '-',
+        '\0',
+        'a',
+        '\u{10FFFF}',
+        '\ud800',
+      )
+      const text = fc.oneof(
+        fc.string({ unit: 'binary', maxLength: 80 }),
+        fc.array(syntax, { maxLength: 30 }).map((parts) => parts.join('')),
+        fc.constantFrom(
+          '"'.repeat(10_000),
+          'a'.repeat(10_240),
+          'a b '.repeat(2_560),
+          '漢'.repeat(5_000),
+          '*'.repeat(999),
+        ),
+      )
+      await fc.assert(
+        fc.asyncProperty(text, async (query) => {
+          expect((await search.search(asking(query))).items.length).toBeLessThanOrEqual(2)
+          expect(
+            (await search.termTrend({ term: query, from: null, to: null })).mentions,
+          ).toBeLessThanOrEqual(2)
+        }),
+        { numRuns: 150 },
+      )
+      expect(await titlesOf(search, 'robert drop table')).toEqual(['Robert"); DROP TABLE signals;--'])
+    })
+
+    test('finds words of the text, after those of titles, and no longer when the text is gone', async () => {
+      const opened = await engine.open()
+      const { feed, search, index, raw } = opened
+      const [withText, withTitle] = [titled('An article'), titled('Quicksort revisited')]
+      await feed.importSignals([withText, withTitle])
+      await saveText(opened, withText.sourceId, 'It explains quicksort and mergesort at length. '.repeat(50))
+      await refresh(index)
+      expect(await titlesOf(search, 'quicksort')).toEqual(['Quicksort revisited', 'An article'])
+      expect(await titlesOf(search, 'article mergesort')).toEqual(['An article'])
+      expect((await search.termTrend({ term: 'quicksort', from: null, to: null })).mentions).toBe(2)
+      await saveText(opened, withText.sourceId, 'It explains heapsort.')
+      await refresh(index)
+      expect(await titlesOf(search, 'quicksort')).toEqual(['Quicksort revisited'])
+      expect(await titlesOf(search, 'heapsort')).toEqual(['An article'])
+      await raw().execute('DELETE FROM articles')
+      expect(await refresh(index)).toBe(1)
+      expect(await titlesOf(search, 'heapsort')).toEqual([])
+    })
+
+    test('follows signals: new titles, points, days; and takes in nothing twice', async () => {
+      const { feed, search, index } = await engine.open()
+      const first = titled('Old name', { points: 1 })
+      await feed.importSignals([first])
+      expect(await refresh(index)).toBe(1)
+      expect(await refresh(index)).toBe(0)
+      await feed.importSignals([first])
+      expect(await refresh(index)).toBe(0)
+      await feed.importSignals([{ ...first, day: '2026-03-02', title: 'New name', points: 9 }])
+      expect(await refresh(index)).toBe(1)
+      expect(await titlesOf(search, 'old')).toEqual([])
+      const { items } = await search.search(asking('new name'))
+      expect(items).toMatchObject([
+        { title: 'New name', points: 9, day: '2026-03-01', firstDay: '2026-03-01', lastDay: '2026-03-02' },
+      ])
+      await feed.importSignals([
+        { ...first, day: '2026-03-02', title: 'New name', publishedAt: startOfDay('2026-01-05') },
+      ])
+      await refresh(index)
+      expect((await search.search(asking('new name', { to: '2026-01-31' }))).items).toHaveLength(1)
+      expect((await search.search(asking('new name', { from: '2026-02-01' }))).items).toHaveLength(0)
+    })
+
+    test('gives items of the same page first, then near-duplicates, then those of one subject', async () => {
+      const { feed, search, index } = await engine.open()
+      const asked = titled('Understanding the Kalman filter', {
+        url: 'https://www.example.com/kalman/?utm_source=hn',
+      })
+      const related = [
+        titled('A picture book of estimation', { source: 'lobsters', url: 'http://example.com/kalman' }),
+        titled('Understanding a Kalman filter'),
+        titled('Kalman meets particle filters in robotics'),
+      ]
+      const noise = Array.from({ length: 60 }, (_, at) => titled(`The story of thing ${at}`))
+      await feed.importSignals([asked, ...related, ...noise])
+      await refresh(index)
+      const similar = await search.similar(`hn-${asked.sourceId}`, 10)
+      expect(similar.map(({ title, reasons }) => [title, reasons])).toEqual([
+        ['A picture book of estimation', ['same-discussion']],
+        ['Understanding a Kalman filter', ['near-duplicate-title']],
+        ['Kalman meets particle filters in robotics', ['same-subject']],
+      ])
+      expect(similar[2]?.sharedWords).toEqual(['kalman'])
+      expect(await search.similar(`hn-${asked.sourceId}`, 1)).toHaveLength(1)
+      expect(await search.similar(`hn-${related[2]?.sourceId}`, 1)).toHaveLength(1)
+    })
+
+    test('gives points and rank of an item by day, among its own source', async () => {
+      const { feed, search } = await engine.open()
+      const item = titled('watched', { points: 5 })
+      await feed.importSignals([
+        item,
+        titled('more', { points: 9 }),
+        titled('equal', { points: 5 }),
+        titled('unknown', { points: null }),
+        titled('elsewhere', { points: 99, source: 'lobsters' }),
+        { ...item, day: '2026-03-02', points: 7, comments: null },
+        { ...item, day: '2026-03-03', points: null },
+      ])
+      expect(await search.itemTrend(`hn-${item.sourceId}`)).toEqual({
+        key: `hn-${item.sourceId}`,
+        title: 'watched',
+        days: [
+          { day: '2026-03-01', points: 5, comments: 3, rank: 2, of: 3 },
+          { day: '2026-03-02', points: 7, comments: null, rank: 1, of: 1 },
+          { day: '2026-03-03', points: null, comments: 3, rank: null, of: 0 },
+        ],
+      })
+    })
+
+    test('gives mentions of a term by day', async () => {
+      const { feed, search, index } = await engine.open()
+      await feed.importSignals([
+        titled('Rust one', { day: '2026-02-01' }),
+        titled('Rust two, rust again', { day: '2026-02-01' }),
+        titled('More rust', { day: '2026-02-03' }),
+        titled('Trust', { day: '2026-02-03' }),
+      ])
+      await refresh(index)
+      const days = [
+        { day: '2026-02-01', mentions: 2 },
+        { day: '2026-02-03', mentions: 1 },
+      ]
+      expect(await search.termTrend({ term: 'RUST', from: null, to: null })).toEqual({ mentions: 3, days })
+      expect(await search.termTrend({ term: 'rust', from: '2026-02-02', to: null })).toEqual({
+        mentions: 1,
+        days: days.slice(1),
+      })
+      expect(await search.termTrend({ term: '"rust again"', from: null, to: '2026-02-02' })).toEqual({
+        mentions: 1,
+        days: [{ day: '2026-02-01', mentions: 1 }],
+      })
+    })
+
+    test('is the same after a rebuild, and answers while one is under way', async () => {
+      const opened = await engine.open()
+      const { feed, search, index } = opened
+      const signals = Array.from({ length: 30 }, (_, at) => titled(`rust number ${at}`, { points: at }))
+      await feed.importSignals(signals)
+      await saveText(opened, signals[3]?.sourceId ?? '', 'a text of its own')
+      await refresh(index)
+      const before = await search.search(asking('rust'))
+      const build = await index.beginRebuild()
+      expect(await search.search(asking('rust'))).toEqual(before)
+      await index.rebuild(build)
+      await feed.importSignals([titled('late')])
+      await refresh(index)
+      expect(await titlesOf(search, 'late')).toEqual(['late'])
+      while (!(await index.rebuild(build)).done);
+      expect(await titlesOf(search, 'late')).toEqual(['late'])
+      expect(await search.search(asking('rust'))).toEqual(before)
+      expect(await titlesOf(search, 'text of its own')).toHaveLength(1)
+      expect(await rebuild(index)).toBe(31)
+      expect(await search.search(asking('rust'))).toEqual(before)
+    })
+
+    test('lets the newest of two rebuilds win', async () => {
+      const { feed, search, index, another } = await engine.open()
+      await feed.importSignals([titled('rust')])
+      const older = await index.beginRebuild()
+      const other = another().index
+      const newer = await other.beginRebuild()
+      await expect(index.rebuild(older)).rejects.toMatchObject({ code: 'rebuild_superseded' })
+      while (!(await other.rebuild(newer)).done);
+      expect(await titlesOf(search, 'rust')).toEqual(['rust'])
+      await expect(other.rebuild(newer)).rejects.toMatchObject({ code: 'rebuild_superseded' })
+    })
+
+    test('loses and doubles nothing when several refresh while signals come in', async () => {
+      const { feed, search, index, another } = await engine.open()
+      const other = another()
+      for (let round = 0; round < 5; round += 1) {
+        const signals = Array.from({ length: 20 }, (_, at) => titled(`round ${round} number ${at}`))
+        await Promise.all([
+          feed.importSignals(signals),
+          refresh(index),
+          refresh(other.index),
+          search.search(asking('round')),
+        ])
+      }
+      await refresh(index)
+      const found = await search.search(asking('round', { limit: 100 }))
+      expect(new Set(found.items.map(({ key }) => key)).size).toBe(100)
+      expect(found).toMatchObject({ cursor: null })
+    })
+
+    test('refuses while the index is of another release, until a refresh has rebuilt it', async () => {
+      const { feed, search, index, raw } = await engine.open()
+      await feed.importSignals([titled('rust')])
+      await refresh(index)
+      await raw().execute('UPDATE search_state SET format = 99')
+      await expect(search.search(asking('rust'))).rejects.toMatchObject(UNAVAILABLE)
+      await expect(search.similar('hn-1', 5)).rejects.toMatchObject(UNAVAILABLE)
+      expect(await refresh(index)).toBe(1)
+      expect(await titlesOf(search, 'rust')).toEqual(['rust'])
+    })
+
+    test('refuses when a stored title is not valid UTF-8', async () => {
+      const { feed, search, index, raw } = await engine.open()
+      await feed.importSignals([titled('rust')])
+      await refresh(index)
+      await raw().execute("UPDATE search_documents_a SET title = CAST(x'c328' AS TEXT)")
+      await expect(search.search(asking('rust'))).rejects.toMatchObject(DAMAGED)
+    })
+  })
+}

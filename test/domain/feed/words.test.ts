@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseSearchText, withLastBegun } from '../../../src/domain/feed/search-text.ts'
+import { QUERY_MAX_UNITS } from '../../../src/domain/feed/search.ts'
+import { wordsOf } from '../../../src/domain/feed/words.ts'
+
+describe('the words of a text', () => {
+  test.each([
+    ['Größe, Café & naïve', ['große', 'cafe', 'naive']],
+    ["Don't panic — it's Zig’s day", ['dont', 'panic', 'its', 'zigs', 'day']],
+    ['C++ and C# beat node.js', ['c++', 'and', 'c#', 'beat', 'node', 'js']],
+    ['大模型训练 v2', ['大模', '模型', '型训', '训练', 'v2']],
+    ['字', ['字']],
+    ['ﬁle Ｆｕｌｌ ½', ['file', 'full', '1', '2']],
+    ['हिन्दी भाषा', ['हिन्दी', 'भाषा']],
+    ['!?… \0 ❤️ "" -- \ud800', []],
+  ])('of %j', (text, words) => {
+    expect(wordsOf(text)).toEqual(words)
+  })
+
+  test('are cut when they are very long, the same on both sides', () => {
+    const [word = ''] = wordsOf('x'.repeat(10_000))
+    expect(word).toHaveLength(64)
+    expect(wordsOf(word)).toEqual([word])
+  })
+
+  test('hold nothing that means something to a query, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+        const isPlain = (word: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]*$/u.test(word)
+        expect(wordsOf(text).filter((word) => !isPlain(word) || !word.isWellFormed())).toEqual([])
+      }),
+    )
+  })
+
+  test('are the words of their own text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (text) => {
+        const words = wordsOf(text).filter(
+          (word) => !/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(word),
+        )
+        expect(wordsOf(words.join(' '))).toEqual(words)
+      }),
+    )
+  })
+})
+
+describe('what a person typed', () => {
+  const unit = (words: string[], prefix = false, quoted = false) => ({ words, prefix, quoted })
+
+  test.each([
+    ['rust  async', [unit(['rust']), unit(['async'])]],
+    ['"show hn" rust', [unit(['show', 'hn'], false, true), unit(['rust'])]],
+    ['“show hn”', [unit(['show', 'hn'], false, true)]],
+    ['post*', [unit(['post'], true)]],
+    ['s*', [unit(['s'])]],
+    ['node.js*', [unit(['node']), unit(['js'], true)]],
+    ['"not closed', [unit(['not', 'closed'], false, true)]],
+    ['rust rust RUST', [unit(['rust'])]],
+    ['大模型', [unit(['大模', '模型'])]],
+    ['模', [unit(['模'], true)]],
+    [
+      'NEAR(a b) AND title:x -y ^z {q}',
+      ['near', 'a', 'b', 'and', 'title', 'x', 'y', 'z', 'q'].map((w) => unit([w])),
+    ],
+    ['"" * ( ) \' -- ; \0', []],
+    ['', []],
+  ])('%j', (text, units) => {
+    expect(parseSearchText(text)).toEqual(units)
+  })
+
+  test('has a bounded number of units, each with words', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 3_000 }), (text) => {
+        const units = parseSearchText(text)
+        expect(units.length).toBeLessThanOrEqual(QUERY_MAX_UNITS)
+        expect(units.every(({ words }) => words.length > 0)).toBe(true)
+      }),
+    )
+  })
+
+  test('may end in a word that is only begun, but for a phrase, a beginning and one letter', () => {
+    expect(withLastBegun(parseSearchText('a postgr'))).toEqual([unit(['a']), unit(['postgr'], true)])
+    for (const text of ['"a phrase"', 'begun*', 'x', ''])
+      expect(withLastBegun(parseSearchText(text))).toBeNull()
+  })
+})

@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest'
+import { SEARCH_REFUSALS } from '../../../src/domain/feed/refusals.ts'
+import { StorageFault } from '../../../src/domain/storage.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { searchContract, similarContract, trendContract } from '../../../src/server/feed/search-contracts.ts'
+import type { Contract } from '../../../src/server/route.ts'
+import { openApp } from '../../support/api-client.ts'
+import { refresh } from '../../support/indexing.ts'
+import { signal } from '../../support/signals.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+const CONTRACTS: Record<string, Contract<string>> = {
+  '/api/search': searchContract,
+  '/api/similar': similarContract,
+  '/api/trend': trendContract,
+}
+
+type App = ReturnType<typeof openApp>
+
+/** Asks, and holds every answer to its contract. */
+async function ask(app: App, path: string, init: RequestInit = {}) {
+  const response = await app.request(`http://dash.test${path}`, init)
+  const text = await response.text()
+  const contract = CONTRACTS[path.split('?')[0] ?? '']
+  if (!contract) throw new Error(`no contract for ${path}`)
+  expect(response.headers.get('access-control-allow-origin')).toBe('*')
+  const body: unknown = text === '' ? null : JSON.parse(text)
+  if (response.status === 200 && init.method === undefined) {
+    expect(contract.success.parse(body)).toEqual(body)
+    expect(response.headers.get('cache-control')).toBe('public, max-age=60')
+  } else if (response.status >= 400) {
+    const { error } = body as { error: string }
+    expect(SEARCH_REFUSALS).toContain(error)
+    expect(contract.refusals[error]?.status).toBe(response.status)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  }
+  return { status: response.status, headers: response.headers, body }
+}
+
+async function openSearchApp(): Promise<App> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals([
+    signal({ sourceId: '1', title: 'Rust in the kernel' }),
+    signal({ sourceId: '2', title: 'Rust in kernels', url: 'https://example.org/1?utm_source=x' }),
+    signal({ sourceId: '3', title: 'Cooking', url: null, source: 'hype:github', titleProvenance: null }),
+  ])
+  await refresh(workspace.index)
+  return openApp(workspace)
+}
+
+describe('the search over HTTP', () => {
+  test('answers questions, with an entity tag that saves the body', async () => {
+    const app = await openSearchApp()
+    const found = await ask(
+      app,
+      '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1',
+    )
+    expect(found).toMatchObject({
+      status: 200,
+      body: { items: [{ match: 'all' }], cursor: expect.any(String) },
+    })
+    const { cursor } = found.body as { cursor: string }
+    const second = await ask(
+      app,
+      `/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1&cursor=${cursor}`,
+    )
+    expect(second.body).toMatchObject({ items: [{}], cursor: null })
+    const headers = { 'if-none-match': found.headers.get('etag') ?? '' }
+    const again = await ask(
+      app,
+      '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1',
+      { headers },
+    )
+    expect(again).toMatchObject({ status: 304, body: null })
+    const similar = await ask(app, '/api/similar?key=hn-1')
+    expect(similar.body).toMatchObject({ key: 'hn-1', items: [{ key: 'hn-2' }] })
+    const hype = await ask(app, '/api/trend?key=hype-github-3')
+    expect(hype.body).toMatchObject({ key: 'hype-github-3', days: [{ day: '2026-03-01', rank: 1 }] })
+    const term = await ask(app, '/api/trend?term=rust&from=2026-01-01')
+    expect(term.body).toEqual({ term: 'rust', mentions: 2, days: [{ day: '2026-02-28', mentions: 2 }] })
+  })
+
+  test.each([
+    ['/api/search', 'invalid_query'],
+    ['/api/search?q=', 'invalid_query'],
+    ['/api/search?q=%20%0A', 'invalid_query'],
+    ['/api/search?q=a&q=b', 'invalid_query'],
+    [`/api/search?q=${'a'.repeat(1_001)}`, 'invalid_query'],
+    ['/api/search?q=a&source=', 'invalid_source'],
+    ['/api/search?q=a&source=hn,nowhere', 'invalid_source'],
+    [`/api/search?q=a&source=${'hn,'.repeat(20)}hn`, 'invalid_source'],
+    ['/api/search?q=a&from=2026-02-30', 'invalid_time'],
+    ['/api/search?q=a&from=2026-02-02&to=2026-02-01', 'invalid_time'],
+    ['/api/search?q=a&to=2026-02-02&to=2026-02-02', 'invalid_time'],
+    ['/api/search?q=a&limit=0', 'invalid_limit'],
+    ['/api/search?q=a&limit=101', 'invalid_limit'],
+    ['/api/search?q=a&limit=1e1', 'invalid_limit'],
+    ['/api/search?q=a&cursor=x', 'invalid_cursor'],
+    ['/api/similar', 'invalid_key'],
+    ['/api/similar?key=nowhere-1', 'invalid_key'],
+    [`/api/similar?key=hn-${'1'.repeat(130)}`, 'invalid_key'],
+    ['/api/similar?key=hn-1&limit=-1', 'invalid_limit'],
+    ['/api/trend', 'invalid_trend'],
+    ['/api/trend?key=hn-1&term=a', 'invalid_trend'],
+    ['/api/trend?key=hn-1&from=2026-01-01', 'invalid_trend'],
+    ['/api/trend?term=%20', 'invalid_trend'],
+    ['/api/trend?term=a&to=x', 'invalid_time'],
+    ['/api/trend?key=', 'invalid_key'],
+  ])('refuses %s with %s', async (path, error) => {
+    const app = await openSearchApp()
+    expect(await ask(app, path)).toMatchObject({ status: 400, body: { error } })
+  })
+
+  test('tells what is not stored, and a method it does not take', async () => {
+    const app = await openSearchApp()
+    expect(await ask(app, '/api/similar?key=hn-99')).toMatchObject({
+      status: 404,
+      body: { error: 'item_not_found' },
+    })
+    expect(await ask(app, '/api/trend?key=hn-99')).toMatchObject({
+      status: 404,
+      body: { error: 'item_not_found' },
+    })
+    const posted = await ask(app, '/api/search?q=a', { method: 'POST' })
+    expect(posted).toMatchObject({ status: 405, body: { error: 'method_not_allowed' } })
+    expect(await ask(app, '/api/search?q=a', { method: 'OPTIONS' })).toMatchObject({ status: 200 })
+  })
+
+  test('answers 503, and nothing old, while the store is not there', async () => {
+    const workspace = await openWorkspace()
+    const app = openApp(workspace)
+    expect(await ask(app, '/api/search?q=a')).toMatchObject({ status: 200, body: { items: [] } })
+    const { rmSync } = await import('node:fs')
+    rmSync(workspace.feedPath)
+    expect(await ask(app, '/api/search?q=a')).toMatchObject({
+      status: 503,
+      body: { error: 'search_unavailable' },
+    })
+  })
+
+  test.each([
+    [new Refusal('search_busy'), 'search_busy'],
+    [new Refusal('storage_damaged'), 'search_damaged'],
+    [new StorageFault('the thread ended'), 'search_failed'],
+    [new TypeError('unexpected'), 'search_failed'],
+  ])('answers 503 when asking comes to %s', async (thrown, error) => {
+    const failing = (): Promise<never> => Promise.reject(thrown)
+    const search = { search: failing, similar: failing, itemTrend: failing, termTrend: failing }
+    const app = openApp(await openWorkspace(), { search })
+    for (const path of [
+      '/api/search?q=a',
+      '/api/similar?key=hn-1',
+      '/api/trend?key=hn-1',
+      '/api/trend?term=a',
+    ]) {
+      expect(await ask(app, path)).toMatchObject({ status: 503, body: { error } })
+    }
+  })
+})
