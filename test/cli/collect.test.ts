@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -6,8 +6,10 @@ import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
 import { addDays, dayOf } from '../../src/domain/time.ts'
 import { windowEnding } from '../../src/domain/year/window.ts'
 import type { CollectReport } from '../../src/jobs/collect.ts'
+import { rankPeriods } from '../../src/jobs/rank-periods.ts'
 import { storeAt } from '../adapters/feed/open-feed.ts'
 import { dash, exitOf, startDash, temporaryFolder } from '../support/dash.ts'
+import { htmlSite, pageHtml } from '../support/pages.ts'
 import { replay } from '../support/replay/live-world.ts'
 import { IDS_OF, TOKENS } from '../support/replay/replies.ts'
 import type { Replay } from '../support/replay/replay-server.ts'
@@ -26,9 +28,12 @@ async function storedIds(folder: string, source: string): Promise<string[]> {
   return events.flatMap((event) => (event.source === source ? [event.sourceId] : [])).sort()
 }
 
+/** The links of replayed items lead nowhere: texts are read where a test is about them. */
+const NO_TEXTS = { DASH_ARTICLE_MAX_PER_RUN: '0' }
+
 async function collectJson(folder: string, { env }: Replay, args: string[] = [], changes = {}) {
   const finished = await dash(['collect', '--json', '--data-dir', folder, ...args], {
-    env: { ...env, ...changes },
+    env: { ...env, ...NO_TEXTS, ...changes },
   })
   return { ...finished, report: JSON.parse(finished.stdout) as CollectReport }
 }
@@ -37,7 +42,7 @@ describe('collect', () => {
   test('creates the data folder it is given, stores every source and prints one line', async () => {
     const world = await replay()
     const folder = data()
-    const first = await dash(['collect', '--data-dir', folder], { env: world.env })
+    const first = await dash(['collect', '--data-dir', folder], { env: { ...world.env, ...NO_TEXTS } })
     const today = dayOf(Date.now())
     expect(first).toEqual({
       code: 0,
@@ -45,7 +50,9 @@ describe('collect', () => {
       stderr: '',
     })
     expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
-    const second = await dash(['collect', '--data-dir', folder, '--quiet'], { env: world.env })
+    const second = await dash(['collect', '--data-dir', folder, '--quiet'], {
+      env: { ...world.env, ...NO_TEXTS },
+    })
     expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
@@ -174,6 +181,52 @@ describe('collect', () => {
     )
     const { code, stdout } = await dash(['collect', '--json', '--data-dir', folder], { env: world.env })
     expect([code, JSON.parse(stdout)]).toMatchObject([74, { exitCode: 74 }])
+  })
+
+  test('takes a snapshot, indexes what it read, and reads texts of sources and pages', async () => {
+    const page = await htmlSite(pageHtml('On quokkas'))
+    const world = await replay()
+    world.change('hn', /item\/41000003/, (story) => ({
+      ...(story as object),
+      score: 1_000,
+      url: `${page.url}/quokkas`,
+    }))
+    const folder = data()
+    const env = {
+      DASH_ARTICLE_MAX_PER_RUN: '5',
+      DASH_ARTICLE_MIN_POINTS: 'hn=1000',
+      DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1',
+    }
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'hn'], env)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(report.snapshot).toMatchObject({ outcome: 'taken' })
+    expect(report.articles).toEqual({ wanted: 1, stored: 1, skipped: {}, failed: [], failedCount: 0 })
+    const found = await dash(['search', 'quokkas', '--json', '--data-dir', folder])
+    expect(JSON.parse(found.stdout)).toMatchObject({ items: [{ key: 'hn-41000003' }] })
+  })
+
+  test('takes no snapshot when no source gave anything', async () => {
+    const world = await replay()
+    world.fault('lesswrong', 'failing')
+    const { code, report } = await collectJson(data(), world, ['--source', 'lesswrong'])
+    expect([code, report.snapshot, report.articles]).toEqual([69, null, null])
+  })
+
+  test('stores what it read and ends with 1 when the clock forbids the snapshot', async () => {
+    const world = await replay()
+    const folder = data()
+    const { live, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
+    mkdirSync(folder)
+    const inAnHour = Date.now() + 3_600_000
+    await rankPeriods(
+      { live, clock: () => inAnHour },
+      { signal: new AbortController().signal, discardLater: false },
+    )
+    close()
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect([code, report.outcome, report.snapshot?.outcome]).toEqual([1, 'collected', 'refused'])
+    expect(stderr).toContain('no snapshot was taken: the clock says')
+    expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
   })
 
   test('may run twice at once', async () => {

@@ -1,18 +1,19 @@
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import { collect } from '../../jobs/collect.ts'
-import type { CollectReport, SourceReport } from '../../jobs/collect.ts'
+import type { CollectReport } from '../../jobs/collect.ts'
+import type { SourceReport } from '../../jobs/collect-sources.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import type { Terminal } from '../terminal.ts'
-import { openLiveSources } from '../wire-sources.ts'
+import { openArticleTexts, openLiveSources } from '../wire-sources.ts'
 import { openStores } from '../wire.ts'
 
 /**
  * `dash collect`
  *
  * @param chosen sources to read; none means all
- * @returns 0 when every chosen source was read whole, else 69
+ * @returns 0 when every chosen source was read whole, else 69; 1 when the clock forbade the snapshot
  * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
  */
 export async function collectCommand(
@@ -22,36 +23,50 @@ export async function collectCommand(
   prepareFolders(config, true)
   const stores = openStores(config, 'batch')
   const live = openLiveSources(stores, config, version)
+  const texts = openArticleTexts(config, version)
   try {
     const sources = live.sources.filter(({ source }) => chosen.length === 0 || chosen.includes(source))
     const items = new Map<LiveSourceName, number>()
-    const onProgress = (source: LiveSourceName, count: number): void => {
+    const onItems = (source: LiveSourceName, count: number): void => {
       items.set(source, count)
       terminal.progress([...items].map(([name, read]) => `${name} ${read}`).join(' · '))
     }
-    const report = await collect({ feed: stores.feed, clock: Date.now, onProgress }, sources, signal)
+    const onTexts = (done: number, wanted: number): void => terminal.progress(`${done} of ${wanted} texts`)
+    const { minPoints, perRun: limit } = config.articles
+    const report = await collect({ ...stores, texts, clock: Date.now, onItems, onTexts }, sources, {
+      minPoints,
+      limit,
+      signal,
+    })
     show(report, terminal)
     terminal.result(report, summary(report))
-    return report.outcome === 'collected' ? EXIT.done : EXIT.unavailable
+    if (report.outcome !== 'collected') return EXIT.unavailable
+    return report.snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
   } finally {
+    await texts.close()
     await live.close()
     await stores.close()
   }
 }
 
 /** A source that was not read whole is an error, said even under `--quiet`; bad rows are notes. */
-function show({ sources }: CollectReport, { note, error }: Terminal): void {
+function show({ sources, snapshot, articles }: CollectReport, { note, error }: Terminal): void {
   for (const [source, report] of entries(sources)) {
     if (report.outcome !== 'collected') error(`${source} ${TOLD[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue
     const rows = report.badRows === 1 ? '1 row' : `${report.badRows} rows`
     note(`${source}: ${rows} left out, the first: ${report.problems[0]}`)
   }
+  if (snapshot?.outcome === 'refused') error(`no snapshot was taken: ${snapshot.reason}`)
+  if (articles && articles.failedCount > 0) {
+    const [first] = articles.failed
+    note(`${articles.failedCount} texts could not be read, the first: ${first?.key}: ${first?.reason}`)
+  }
 }
 
 const TOLD = { partial: 'was read in part', failed: 'failed', skipped: 'was skipped' } as const
 
-function summary({ day, sources }: CollectReport): string {
+function summary({ day, sources, articles }: CollectReport): string {
   const reports = entries(sources).map(([, report]) => report)
   const sum = (count: (report: SourceReport) => number): number =>
     reports.reduce((total, report) => total + count(report), 0)
@@ -62,7 +77,8 @@ function summary({ day, sources }: CollectReport): string {
     `${sum(({ unchanged }) => unchanged)} unchanged`,
   ]
   const read = `${whole} of ${reports.length} ${reports.length === 1 ? 'source' : 'sources'}`
-  return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}`
+  const texts = articles && articles.wanted > 0 ? `; ${articles.stored} of ${articles.wanted} texts` : ''
+  return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}`
 }
 
 function entries(sources: CollectReport['sources']): [string, SourceReport][] {

@@ -4,8 +4,8 @@ import type { LiveSource } from '../../src/domain/feed/live-source.ts'
 import type { ItemDetails } from '../../src/domain/feed/item-details.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { windowEnding } from '../../src/domain/year/window.ts'
-import { collect } from '../../src/jobs/collect.ts'
-import type { CollectPorts, CollectReport } from '../../src/jobs/collect.ts'
+import { collectSources } from '../../src/jobs/collect-sources.ts'
+import type { SourcesPorts, SourcesReport } from '../../src/jobs/collect-sources.ts'
 import { feedInMemory } from '../adapters/feed/open-feed.ts'
 import { FAULTS } from '../support/replay/faults.ts'
 import type { Fault } from '../support/replay/faults.ts'
@@ -32,7 +32,7 @@ async function openPorts(clock = NOW) {
   const { feed } = await feedInMemory.open()
   const signals: Signal[] = []
   const details: ItemDetails[] = []
-  const ports: CollectPorts = {
+  const ports: SourcesPorts = {
     feed: {
       importSignals(batch) {
         signals.push(...batch)
@@ -59,7 +59,7 @@ const never = new AbortController().signal
 
 const sorted = (ids: readonly string[] = []): string[] => [...ids].sort()
 
-function expectWhole(report: CollectReport, stored: Record<string, string[]>, but: string[] = []): void {
+function expectWhole(report: SourcesReport, stored: Record<string, string[]>, but: string[] = []): void {
   for (const source of LIVE_SOURCES) {
     if (but.includes(source)) continue
     expect(report.sources[source], source).toMatchObject({
@@ -75,8 +75,8 @@ function expectWhole(report: CollectReport, stored: Record<string, string[]>, bu
 describe('a collection', () => {
   test('stores what every source shows today, vouched for, with what is known of each item', async () => {
     const { ports, signals, details, stored } = await openPorts()
-    const report = await collect(ports, sourcesOf(await replay()), never)
-    expect(report).toMatchObject({ job: 'collect', day: DAY, outcome: 'collected' })
+    const report = await collectSources(ports, sourcesOf(await replay()), never)
+    expect(report).toMatchObject({ day: DAY, outcome: 'collected' })
     expect(Object.keys(report.sources)).toEqual([...LIVE_SOURCES])
     expectWhole(report, await stored())
     for (const { source, day, titleProvenance } of signals) {
@@ -91,8 +91,8 @@ describe('a collection', () => {
   test('of an unchanged world on the same day changes nothing, and lists are not sent again', async () => {
     const { ports } = await openPorts()
     const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
-    const first = await collect(ports, sources, never)
-    const second = await collect(ports, sources, never)
+    const first = await collectSources(ports, sources, never)
+    const second = await collectSources(ports, sources, never)
     for (const source of LIVE_SOURCES) {
       const before = first.sources[source]
       expect(second.sources[source], source).toMatchObject({
@@ -111,9 +111,9 @@ describe('a collection', () => {
   test('of unchanged lists on another day is that day’s observation', async () => {
     const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
     const first = await openPorts()
-    await collect(first.ports, sources, never)
+    await collectSources(first.ports, sources, never)
     const next = await openPorts(NOW + 11 * 3_600_000)
-    const report = await collect(next.ports, sources, never)
+    const report = await collectSources(next.ports, sources, never)
     expect(report.sources.lobsters).toMatchObject({ notModified: 2, items: IDS_OF['lobsters']?.length })
     expect(new Set(next.signals.map(({ day }) => day))).toEqual(new Set(['2026-11-22']))
   })
@@ -122,7 +122,7 @@ describe('a collection', () => {
     const world = await replay()
     const { ports } = await openPorts()
     const chosen = sourcesOf(world).filter(({ source }) => source === 'lobsters')
-    const report = await collect(ports, chosen, never)
+    const report = await collectSources(ports, chosen, never)
     expect(Object.keys(report.sources)).toEqual(['lobsters'])
     expect(new Set(world.asked.map(({ source }) => source))).toEqual(new Set(['lobsters']))
   })
@@ -133,7 +133,7 @@ describe('a source without the token it needs', () => {
     const world = await replay()
     const { ports, stored } = await openPorts()
     const tokens = { gitHub: null, huggingFace: null, replicate: null, redditClientSecret: null }
-    const report = await collect(ports, sourcesOf(world, { tokens }), never)
+    const report = await collectSources(ports, sourcesOf(world, { tokens }), never)
     expect(report.outcome).toBe('partial')
     expect(report.sources['hype:replicate']).toMatchObject({
       outcome: 'skipped',
@@ -164,7 +164,7 @@ describe('a source that misbehaves', () => {
       .map((fault): [Replayed, Fault] => [server, fault]),
   )
 
-  function expectRest(report: CollectReport, stored: Record<string, string[]>, server: Replayed): void {
+  function expectRest(report: SourcesReport, stored: Record<string, string[]>, server: Replayed): void {
     const source = SOURCE_OF[server]
     const rest = REST[server] ?? 0
     const of = report.sources[source]
@@ -177,7 +177,7 @@ describe('a source that misbehaves', () => {
     const world = await replay()
     world.fault(server, fault)
     const { ports, stored } = await openPorts()
-    const report = await collect(ports, sourcesOf(world), never)
+    const report = await collectSources(ports, sourcesOf(world), never)
     const kept = await stored()
     expect(report.outcome).toBe('partial')
     expectRest(report, kept, server)
@@ -199,7 +199,7 @@ describe('a source that misbehaves', () => {
     // Only they are given little time: the others may be slow for another reason.
     const hasty = sourcesOf(world, { answerMs: 1_000 }).filter(({ source }) => faulty.includes(source))
     const patient = sourcesOf(world).filter(({ source }) => !faulty.includes(source))
-    const report = await collect(ports, [...hasty, ...patient], never)
+    const report = await collectSources(ports, [...hasty, ...patient], never)
     const kept = await stored()
     for (const server of servers) {
       expectRest(report, kept, server)
@@ -212,7 +212,7 @@ describe('a source that misbehaves', () => {
     const world = await replay()
     for (const server of Object.keys(REPLAYED) as Replayed[]) world.fault(server, 'failing')
     const { ports, stored } = await openPorts()
-    const report = await collect(ports, sourcesOf(world), never)
+    const report = await collectSources(ports, sourcesOf(world), never)
     expect([report.outcome, await stored()]).toEqual(['failed', {}])
     for (const source of LIVE_SOURCES) {
       expect(report.sources[source]).toMatchObject({ outcome: 'failed', items: 0 })
@@ -228,7 +228,7 @@ describe('a run that is ended', () => {
     const { ports, stored } = await openPorts()
     const controller = new AbortController()
     const reason = new Error('the run was ended')
-    const running = collect(
+    const running = collectSources(
       { ...ports, onProgress: (source) => void (source === 'hn' && controller.abort(reason)) },
       sourcesOf(world).filter(({ source }) => source === 'hn'),
       controller.signal,
@@ -238,7 +238,7 @@ describe('a run that is ended', () => {
     const other = await openPorts()
     const late = new AbortController()
     let batches = 0
-    const stopped = collect(
+    const stopped = collectSources(
       {
         ...other.ports,
         onProgress: (_source, items) => {
@@ -270,7 +270,7 @@ describe('a run that is ended', () => {
         }
       },
     }))
-    await expect(collect(failing, watched, never)).rejects.toBe(fault)
+    await expect(collectSources(failing, watched, never)).rejects.toBe(fault)
     expect(running).toBe(0)
   })
 })
@@ -278,7 +278,7 @@ describe('a run that is ended', () => {
 test('what was collected is published the day after without asking any source for a title', async () => {
   const workspace = await openWorkspace()
   const ports = { feed: workspace.feed, clock: () => NOW, onProgress: () => undefined }
-  await collect(ports, sourcesOf(await replay()), never)
+  await collectSources(ports, sourcesOf(await replay()), never)
   const clock = tickingClock(NOW + 12 * 3_600_000)
   const { report } = await publish(publishPortsOf(workspace, { clock, titles: noTitles }))
   expect(report).toMatchObject({ outcome: 'published', asOfDay: DAY, reason: null })
