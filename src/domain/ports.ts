@@ -7,6 +7,7 @@ import type { Founding } from './year/legacy-import.ts'
 import type { VerifiedTitle } from './year/rank.ts'
 
 export type * from './feed/ports.ts'
+export type * from './models/ports.ts'
 
 /**
  * Everything the product asks of the outside. A port states its promise; every adapter and every in-memory twin is
