@@ -36,9 +36,15 @@ const FREE_SUFFIX = ':free'
 
 /** In ids and names, where a word is what the model is; descriptions praise safety and images in passing. */
 const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
-  ['guard_model', /(?:^|[^a-z])(?:\w*guard(?:ian|rails?)?|\w*shield\w*|\w*safety|moderation|moderator)(?:[^a-z]|$)/i],
+  [
+    'guard_model',
+    /(?:^|[^a-z])(?:\w*guard(?:ian|rails?)?|\w*shield\w*|\w*safety|moderation|moderator)(?:[^a-z]|$)/i,
+  ],
   ['embedding_model', /(?:^|[^a-z])(?:\w*embed(?:der|dings?)?|\w*rerank(?:er|ing)?|retriever)(?:[^a-z]|$)/i],
-  ['speech_model', /(?:^|[^a-z])(?:tts|stt|asr|whisper|speech|voice|audio|transcri(?:be|ption))(?:[^a-z]|$)/i],
+  [
+    'speech_model',
+    /(?:^|[^a-z])(?:tts|stt|asr|whisper|speech|voice|audio|transcri(?:be|ption))(?:[^a-z]|$)/i,
+  ],
   ['image_model', /(?:^|[^a-z])(?:image|diffusion|text-to-image|ocr|imagen)(?:[^a-z]|$)/i],
   ['router', /(?:^|[^a-z])router(?:[^a-z]|$)/i],
 ]

@@ -1,5 +1,8 @@
 /** What the free-model recommendation asks of the outside; `domain/ports.ts` gives it out, and its promises hold here too. */
 
+export type { EvaluationLedger } from './evaluation-ledger.ts'
+export type { ModelRouter } from './router.ts'
+
 /** Recommendations in the object store, as sealed bytes: every run for good, and the one that is current. */
 export interface RecommendationStore {
   /** The bytes of the current recommendation, whatever they are; null only when proved absent. */

@@ -54,7 +54,8 @@ function faultOf({ models }: StoredRun): string | null {
   for (const [index, model] of models.entries()) {
     if (model.rank !== index + 1) return `${model.id} stands at place ${index + 1} with rank ${model.rank}`
     if (model.score !== scoreOf(model)) return `the score of ${model.id} is not the sum of its parts`
-    if (model.score > (models[index - 1]?.score ?? model.score)) return `${model.id} outscores the rank before`
+    if (model.score > (models[index - 1]?.score ?? model.score))
+      return `${model.id} outscores the rank before`
   }
   return null
 }
