@@ -18,6 +18,8 @@ export const ANSWER_CLASSES = {
   account_key_limit: { scope: 'account', retries: false, ownFailure: false },
   account_balance: { scope: 'account', retries: false, ownFailure: false },
   account_policy: { scope: 'account', retries: false, ownFailure: false },
+  /** Given when models of two vendors got the same answer that nobody can attribute. */
+  service_down: { scope: 'account', retries: false, ownFailure: false },
   model_rate_limit: { scope: 'model', retries: true, ownFailure: true },
   provider_down: { scope: 'model', retries: true, ownFailure: true },
   timeout: { scope: 'model', retries: false, ownFailure: true },
