@@ -11,8 +11,8 @@ export interface Draw {
   word(length: number): string
 }
 
-const LETTERS = 'abcdefghijkmnpqrstuvwxyz'
-const LETTERS_AND_DIGITS = `${LETTERS}23456789`
+const LETTERS = Array.from('abcdefghijkmnpqrstuvwxyz')
+const LETTERS_AND_DIGITS = [...LETTERS, ...Array.from('23456789')]
 
 /**
  * The draws of a seed text: SHA-256 of the text gives the four words with which the generator sfc32 (Chris
@@ -37,7 +37,7 @@ export function drawsFrom(seed: string): Draw {
     })
   }
   const word = (length: number): string =>
-    pick([...LETTERS]) + Array.from({ length: length - 1 }, () => pick([...LETTERS_AND_DIGITS])).join('')
+    pick(LETTERS) + Array.from({ length: length - 1 }, () => pick(LETTERS_AND_DIGITS)).join('')
   return { integer, pick, sample, word }
 }
 

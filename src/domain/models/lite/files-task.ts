@@ -94,7 +94,10 @@ function judgeFile(
   { kind, properties }: AskedFile,
   content: string | undefined,
 ): { kind: string; created: boolean; properties: Record<string, boolean> } {
-  const judged = properties.map(({ name, holds }) => [name, content !== undefined && holds(content)])
+  const judged = properties.map((property) => [
+    property.name,
+    content !== undefined && property.holds(content),
+  ])
   return {
     kind,
     created: content !== undefined,

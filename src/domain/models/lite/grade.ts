@@ -53,7 +53,9 @@ export function unansweredTasks(
 
 /** The beginning of a text, cut between code points, with lone halves of a pair replaced. */
 export function cutText(text: string): string {
-  return [...text.slice(0, 2 * KEPT_CODE_POINTS).toWellFormed()].slice(0, KEPT_CODE_POINTS).join('')
+  return Array.from(text.slice(0, 2 * KEPT_CODE_POINTS).toWellFormed())
+    .slice(0, KEPT_CODE_POINTS)
+    .join('')
 }
 
 function statusOf(points: number, maxPoints: number): TaskStatus {

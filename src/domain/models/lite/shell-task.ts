@@ -103,14 +103,14 @@ function judge({ cases, ordered }: ShellJob, command: string, runs: ShellRuns): 
   const everyRun = SHELL_CASES.map((name) => runs[name])
   const right = (name: keyof ShellCases): boolean | null =>
     unlessVoid(runs[name], () => resultIsRight(cases[name], runs[name], ordered))
-  const alone = SHELL_CASES.map((name) =>
-    unlessVoid(runs[name], () => othersUntouched(cases[name], runs[name].files)),
+  const alone = new Set(
+    SHELL_CASES.map((name) => unlessVoid(runs[name], () => othersUntouched(cases[name], runs[name].files))),
   )
   return {
     plausiblyExecutable: everyRun.every(({ outcome }) => outcome !== 'not-executable'),
     shellOnly: !/[\r\n]/.test(command),
     usesGivenTools: everyRun.every(({ missingTools }) => missingTools.length === 0),
-    leavesOtherFilesAlone: alone.includes(false) ? false : alone.includes(true) ? true : null,
+    leavesOtherFilesAlone: alone.has(false) ? false : alone.has(true) || null,
     rightOnShownFiles: right('shown'),
     rightOnOtherFiles: right('other'),
     rightOnAwkwardFiles: right('awkward'),

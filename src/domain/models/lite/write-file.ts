@@ -68,8 +68,7 @@ function readCall(call: {
 export function safePath(path: string): string | null {
   const segments = path.split('/')
   const leading = /^(?:\/|~|[A-Za-z]:)/.test(path)
-  // eslint-disable-next-line no-control-regex
-  if (leading || /[\\\u0000-\u001F\u007F]/.test(path) || path.length > 255) return null
+  if (leading || /[\\\p{Cc}]/u.test(path) || path.length > 255) return null
   if (segments.includes('..')) return null
   const kept = segments.filter((segment) => segment !== '' && segment !== '.')
   return kept.length === 0 || path.endsWith('/') ? null : kept.join('/')
