@@ -10,7 +10,16 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   domain: { layers: [], packages: ['zod'], node: [] },
   adapters: {
     layers: ['domain'],
-    packages: ['@libsql/client', 'drizzle-orm', 'unstorage', 'aws4fetch', 'undici', 'openai', 'zod'],
+    packages: [
+      '@libsql/client',
+      'drizzle-orm',
+      'unstorage',
+      'aws4fetch',
+      'undici',
+      'openai',
+      'just-bash',
+      'zod',
+    ],
     node: 'any',
   },
   jobs: { layers: ['domain'], packages: [], node: [] },

@@ -1,8 +1,8 @@
 /** What a model answered to one question. */
 export interface ModelReply {
-  /** Content; '' when there is none. */
+  /** The content; '' when there is none. */
   text: string
-  /** Arguments verbatim as sent: JSON text, which may be broken. */
+  /** The calls in the order they came; `arguments` verbatim as sent, JSON text that may be broken. */
   toolCalls: readonly { name: string; arguments: string }[]
   finishReason: string | null
 }
