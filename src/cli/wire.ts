@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
+import { openArchive, openArchiveAuditor, openRecommendations } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
@@ -18,6 +18,7 @@ import type {
   FeedStore,
   Ledger,
   LineSource,
+  RecommendationStore,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -32,6 +33,7 @@ export interface Stores {
   feed: FeedStore
   archive: Archive
   year: YearReader
+  recommendations: RecommendationStore
   close(): Promise<void>
 }
 
@@ -57,15 +59,18 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   })
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
+  const recommendations = openRecommendations(config.store)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
+    recommendations,
     async close() {
       ledgerDatabase.close()
       feedDatabase.close()
       await archive.close()
+      await recommendations.close()
     },
   }
 }
