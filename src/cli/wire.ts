@@ -18,6 +18,7 @@ import type {
   FeedStore,
   Ledger,
   LineSource,
+  PublishedShortlist,
   RecommendationStore,
   YearReader,
 } from '../domain/ports.ts'
@@ -104,6 +105,21 @@ export function openArchivePlace(config: Config): ArchivePlace & { close: () => 
       await auditors.close()
     },
   }
+}
+
+/** The recommendations in the object store; `close` ends the connections to it. */
+export function openRecommendationStore(config: Config): ReturnType<typeof openRecommendations> {
+  return openRecommendations(config.store)
+}
+
+/** The shortlist that another host serves; its client is loaded only here. `close` ends the connections. */
+export async function openPublishedShortlist(
+  base: string,
+): Promise<PublishedShortlist & { close: () => Promise<void> }> {
+  const { openSourceAgent } = await import('../adapters/sources/json-request.ts')
+  const { publishedShortlist } = await import('../adapters/sources/shortlist.ts')
+  const agent = openSourceAgent()
+  return { ...publishedShortlist(agent, base), close: () => agent.destroy() }
 }
 
 /** A file of lines under the name it is reported with. */

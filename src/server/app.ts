@@ -77,7 +77,8 @@ function historyDocument(version: string, demo: boolean) {
 
 function freeModelsDocument(version: string, demo: boolean) {
   const title = 'Free model recommendation'
-  const description = 'Which free text model of a model-routing service to use now, and the shortlist behind it.'
+  const description =
+    'Which free text model of a model-routing service to use now, and the shortlist behind it.'
   return {
     path: FREE_MODELS_DOCS,
     title,

@@ -44,7 +44,9 @@ describe('recommendations on an S3 server', () => {
     server.fail('PUT', /free-llm\/current/, 'lost-answer')
     await store.put('2026-08-23.v1', new TextEncoder().encode('the next'))
     expect(new TextDecoder().decode((await store.current()) ?? undefined)).toBe('the next')
-    const writes = server.questions.filter(({ method, target }) => method === 'PUT' && target.endsWith('/current'))
+    const writes = server.questions.filter(
+      ({ method, target }) => method === 'PUT' && target.endsWith('/current'),
+    )
     expect(writes.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
@@ -52,7 +54,9 @@ describe('recommendations on an S3 server', () => {
     const store = open()
     await store.put('2026-08-22.v1', bytes)
     server.fail('PUT', /free-llm\/runs/, s3Error(403, 'AccessDenied'))
-    await expect(store.put('2026-08-23.v1', new TextEncoder().encode('next'))).rejects.toMatchObject(UNAVAILABLE)
+    await expect(store.put('2026-08-23.v1', new TextEncoder().encode('next'))).rejects.toMatchObject(
+      UNAVAILABLE,
+    )
     expect(new TextDecoder().decode((await store.current()) ?? undefined)).toBe('a run')
   })
 

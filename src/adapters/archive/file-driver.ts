@@ -70,7 +70,11 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     }
   },
 
-  async setItemRaw(key: string, value: Uint8Array, { replace = false }: TransactionOptions = {}): Promise<void> {
+  async setItemRaw(
+    key: string,
+    value: Uint8Array,
+    { replace = false }: TransactionOptions = {},
+  ): Promise<void> {
     requireRoot(root)
     const path = pathOf(root, key)
     try {

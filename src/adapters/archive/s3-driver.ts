@@ -63,7 +63,11 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
     getItemRaw: (key: string): Promise<Buffer | null> => read(pathOf(key)),
 
     /** With `replace` the server exchanges what is there in one step, as S3 does with every unconditional write. */
-    async setItemRaw(key: string, value: Uint8Array, { replace = false }: TransactionOptions = {}): Promise<void> {
+    async setItemRaw(
+      key: string,
+      value: Uint8Array,
+      { replace = false }: TransactionOptions = {},
+    ): Promise<void> {
       await prepare()
       const path = pathOf(key)
       if (replace) await client.send({ method: 'PUT', key: path, body: value })

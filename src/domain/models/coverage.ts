@@ -28,7 +28,8 @@ export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, no
     .map(({ model }) => withPerfectEvaluation(model))
     .sort(compareContenders)
   const threats = possible.filter(
-    (one) => primary !== undefined && one.id !== primary.model.id && compareContenders(one, primary.model) < 0,
+    (one) =>
+      primary !== undefined && one.id !== primary.model.id && compareContenders(one, primary.model) < 0,
   )
   return {
     evaluated: evaluations.length,
@@ -53,7 +54,8 @@ export function confidenceOf(
   now: Instant,
 ): Confidence {
   if (unevaluatedThreatCount > 0) {
-    const many = unevaluatedThreatCount === 1 ? 'One unevaluated model' : `${unevaluatedThreatCount} unevaluated models`
+    const many =
+      unevaluatedThreatCount === 1 ? 'One unevaluated model' : `${unevaluatedThreatCount} unevaluated models`
     return {
       level: 'low',
       reason: `${many} could overtake the primary with a perfect lite eval score, first of all ${topUnevaluatedThreat}.`,

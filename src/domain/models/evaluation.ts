@@ -42,7 +42,10 @@ export function countedEvaluation(evaluation: LiteEvaluation | null, now: Instan
 }
 
 /** Points times multiplier, half up. In tenths, since 0.7 and 0.9 have no exact binary form. */
-export function liteScoreOf({ points, multiplier }: Pick<CountedEvaluation, 'points' | 'multiplier'>): number {
+export function liteScoreOf({
+  points,
+  multiplier,
+}: Pick<CountedEvaluation, 'points' | 'multiplier'>): number {
   return Math.floor((points * Math.round(multiplier * 10) + 5) / 10)
 }
 

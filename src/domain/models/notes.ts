@@ -41,7 +41,9 @@ export function movementNotes(
     .sort((a, b) => distance(b) - distance(a) || a.model.rank - b.model.rank)
   const current = new Set(models.map(({ id }) => id))
   const came = models.filter(({ id }) => !before.has(id)).map(({ id, rank }) => `${id} (rank ${rank})`)
-  const left = previous.models.filter(({ id }) => !current.has(id)).map(({ id, rank }) => `${id} (was ${rank})`)
+  const left = previous.models
+    .filter(({ id }) => !current.has(id))
+    .map(({ id, rank }) => `${id} (was ${rank})`)
   const first = moves.filter(({ model }) => changed && (model.id === primary.id || model.id === deposed.id))
   const told = [...first, ...moves.filter((move) => !first.includes(move))].slice(0, MOVES_TOLD)
   const untold = moves.length - told.length
@@ -50,7 +52,7 @@ export function movementNotes(
       ? `The primary changed from ${deposed.id} to ${primary.id} since ${previous.rankingVersion}.`
       : `The primary is the same as in ${previous.rankingVersion}.`,
     ...told.map(describeMove),
-    ...(untold > 0 ? [`${untold} more models moved.`] : []),
+    ...(untold > 0 ? [`${untold} more moved.`] : []),
     ...(came.length > 0 ? [`New in the ranking: ${listed(came)}.`] : []),
     ...(left.length > 0 ? [`No longer ranked: ${listed(left)}.`] : []),
   ]
@@ -60,7 +62,9 @@ export function movementNotes(
 export function glitchNotes(unsuffixed: readonly CatalogueModel[]): string[] {
   if (unsuffixed.length === 0) return []
   const ids = listed(unsuffixed.map(({ id }) => id))
-  return [`Priced at zero without the :free suffix (a price glitch or a preview), so never a candidate: ${ids}.`]
+  return [
+    `Priced at zero without the :free suffix (a price glitch or a preview), so never a candidate: ${ids}.`,
+  ]
 }
 
 interface Move {

@@ -100,7 +100,15 @@ export function seedRun(): StoredRun {
   }
 }
 
-function candidateOf([id, name, listed, context, output, billions, supports]: (typeof FACTS)[number]): Candidate {
+function candidateOf([
+  id,
+  name,
+  listed,
+  context,
+  output,
+  billions,
+  supports,
+]: (typeof FACTS)[number]): Candidate {
   const model: CatalogueModel = {
     id,
     name,

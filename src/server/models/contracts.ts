@@ -1,5 +1,10 @@
 import type { FreeModelsRefusal } from '../../domain/models/refusals.ts'
-import { healthSchema, recommendationSchema, statusSchema, topModelsSchema } from '../../domain/models/schema.ts'
+import {
+  healthSchema,
+  recommendationSchema,
+  statusSchema,
+  topModelsSchema,
+} from '../../domain/models/schema.ts'
 import { NEED_NAMES } from '../../domain/models/shortlist-query.ts'
 import type { Contract } from '../route.ts'
 
@@ -14,7 +19,10 @@ type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter
 
 const STATUS = {
   method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
-  internal_error: { status: 500, when: 'anything unexpected; a store that fails is answered with the seed instead' },
+  internal_error: {
+    status: 500,
+    when: 'anything unexpected; a store that fails is answered with the seed instead',
+  },
 } satisfies Record<PlainRefusal, { status: number; when: string }>
 
 const SHORTLIST_STATUS = {

@@ -55,6 +55,7 @@ function answer(event: H3Event, { seed }: Served, payload: unknown): Response {
     etag,
     ...(seed ? { [SEED_HEADER]: 'true' } : {}),
   }
-  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag)) return respond(event, 304, headers, null)
+  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag))
+    return respond(event, 304, headers, null)
   return respond(event, 200, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
 }

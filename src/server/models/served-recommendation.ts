@@ -14,7 +14,10 @@ export type ServedRecommendation = () => Promise<Served>
  * The stored recommendation, read and proved for every question, or the built-in seed while there is none, none that
  * can be read, or none that is sound: the contract names that fallback (docs/free-models.md). Each reason is logged.
  */
-export function servedRecommendation(store: Pick<RecommendationStore, 'current'>, log: Log): ServedRecommendation {
+export function servedRecommendation(
+  store: Pick<RecommendationStore, 'current'>,
+  log: Log,
+): ServedRecommendation {
   const seed = seedRun()
   const prove = provingOnce()
   return coalesce(async (): Promise<Served> => {
@@ -31,7 +34,10 @@ export function servedRecommendation(store: Pick<RecommendationStore, 'current'>
     try {
       return { run: prove(bytes), seed: false, storeAnswers: true }
     } catch (error) {
-      log.error({ code: codeOf(error), err: error }, 'the stored recommendation is damaged; the seed is served')
+      log.error(
+        { code: codeOf(error), err: error },
+        'the stored recommendation is damaged; the seed is served',
+      )
       return { run: seed, seed: true, storeAnswers: true }
     }
   })

@@ -13,8 +13,8 @@ export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
       const bytes = objects.get(pathOf(key))
       return bytes === undefined ? null : Uint8Array.from(bytes)
     },
-    setItemRaw: (key: string, value: Uint8Array, { replace = false }: TransactionOptions = {}) => {
-      if (replace) objects.delete(pathOf(key))
+    setItemRaw: (key: string, value: Uint8Array, options: TransactionOptions) => {
+      if (options['replace'] === true) objects.delete(pathOf(key))
       const stored = objects.get(pathOf(key)) ?? Uint8Array.from(value)
       objects.set(pathOf(key), stored)
       if (Buffer.compare(stored, value) !== 0) throw storageDamaged(`${pathOf(key)} holds other bytes`)

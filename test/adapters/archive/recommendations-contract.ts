@@ -13,10 +13,7 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 const textOf = (bytes: Uint8Array | null): string | null => bytes && new TextDecoder().decode(bytes)
 
 /** What every store of recommendations keeps, whatever engine it stands on. */
-export function recommendationsContract(
-  engine: string,
-  open: () => Promise<RecommendationsUnderTest>,
-): void {
+export function recommendationsContract(engine: string, open: () => Promise<RecommendationsUnderTest>): void {
   describe(`recommendations on ${engine}`, () => {
     test('hold nothing at first', async () => {
       const { store } = await open()
@@ -92,7 +89,8 @@ export function recommendationsContract(
       await store.put('2026-08-22.v1', bytesOf(bodies[0] ?? ''))
       const seen: (string | null)[] = []
       const writing = (async () => {
-        for (const [index, body] of bodies.entries()) await store.put(`2026-08-23.v${index + 1}`, bytesOf(body))
+        for (const [index, body] of bodies.entries())
+          await store.put(`2026-08-23.v${index + 1}`, bytesOf(body))
       })()
       for (let read = 0; read < 20; read += 1) seen.push(textOf(await store.current()))
       await writing
