@@ -3,6 +3,7 @@ import { Command, CommanderError, Option } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
 import { readConfig, readTargetConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
+import type { ModelFlags } from './commands/model.ts'
 import type { VerifyFlags } from './commands/verify-archive.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
@@ -163,6 +164,20 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     const flags = command.optsWithGlobals<SharedFlags & VerifyFlags>()
     return within(flags, async (context) =>
       (await import('./commands/verify-archive.ts')).verifyArchiveCommand(context, flags),
+    )
+  })
+  shared(
+    program
+      .command('model')
+      .description('print the free model to use now')
+      .option('--id', 'print its id alone', false)
+      .option('--env', 'print OPENAI_BASE_URL and OPENAI_MODEL for a shell or an env file', false)
+      .option('--needs <names>', 'the best model that supports all of these: tools,structured,…')
+      .option('--url <base>', 'ask another host instead of the own store'),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & ModelFlags>()
+    return within(flags, async (context) =>
+      (await import('./commands/model.ts')).modelCommand(context, flags),
     )
   })
   shared(

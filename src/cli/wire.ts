@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
+import { openArchive, openArchiveAuditor, openRecommendations } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
@@ -18,6 +18,8 @@ import type {
   FeedStore,
   Ledger,
   LineSource,
+  PublishedShortlist,
+  RecommendationStore,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -32,6 +34,7 @@ export interface Stores {
   feed: FeedStore
   archive: Archive
   year: YearReader
+  recommendations: RecommendationStore
   close(): Promise<void>
 }
 
@@ -57,15 +60,18 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   })
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
+  const recommendations = openRecommendations(config.store)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
+    recommendations,
     async close() {
       ledgerDatabase.close()
       feedDatabase.close()
       await archive.close()
+      await recommendations.close()
     },
   }
 }
@@ -99,6 +105,21 @@ export function openArchivePlace(config: Config): ArchivePlace & { close: () => 
       await auditors.close()
     },
   }
+}
+
+/** The recommendations in the object store; `close` ends the connections to it. */
+export function openRecommendationStore(config: Config): ReturnType<typeof openRecommendations> {
+  return openRecommendations(config.store)
+}
+
+/** The shortlist that another host serves; its client is loaded only here. `close` ends the connections. */
+export async function openPublishedShortlist(
+  base: string,
+): Promise<PublishedShortlist & { close: () => Promise<void> }> {
+  const { openSourceAgent } = await import('../adapters/sources/json-request.ts')
+  const { publishedShortlist } = await import('../adapters/sources/shortlist.ts')
+  const agent = openSourceAgent()
+  return { ...publishedShortlist(agent, base), close: () => agent.destroy() }
 }
 
 /** A file of lines under the name it is reported with. */

@@ -1,9 +1,12 @@
 import { H3 } from 'h3'
-import type { Archive, Clock, Ledger, YearReader } from '../domain/ports.ts'
+import type { Archive, Clock, Ledger, RecommendationStore, YearReader } from '../domain/ports.ts'
 import { mountDocs } from './docs/docs.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
+import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from './models/contracts.ts'
+import { freeModelRoutes } from './models/routes.ts'
+import { servedRecommendation } from './models/served-recommendation.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountHome } from './page/home.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
@@ -18,6 +21,7 @@ export interface ServerPorts {
   ledger: Ledger
   archive: Archive
   year: YearReader
+  recommendations: Pick<RecommendationStore, 'current'>
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -44,8 +48,9 @@ export function createApp(ports: ServerPorts): H3 {
   const publications = provedPublications(ports)
   mountHealth(app, ports.checks, ports.isDraining, log)
   mountHome(app, { publications, demo, clock, log })
-  mountDocs(app, [historyDocument(ports.version, demo)], demo)
-  mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications)], log)
+  mountDocs(app, [historyDocument(ports.version, demo), freeModelsDocument(ports.version, demo)], demo)
+  const freeModels = freeModelRoutes(servedRecommendation(ports.recommendations, log), clock)
+  mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...freeModels], log)
   return app
 }
 
@@ -67,5 +72,20 @@ function historyDocument(version: string, demo: boolean) {
       legacyLedgerContract,
       headContract,
     ]),
+  }
+}
+
+function freeModelsDocument(version: string, demo: boolean) {
+  const title = 'Free model recommendation'
+  const description =
+    'Which free text model of a model-routing service to use now, and the shortlist behind it.'
+  return {
+    path: FREE_MODELS_DOCS,
+    title,
+    summary: description,
+    document: openApiDocument(
+      { title: demo ? `DEMO: ${title}` : title, version, description },
+      FREE_MODELS_CONTRACTS,
+    ),
   }
 }

@@ -18,12 +18,13 @@ export function openApiDocument(
   info: DocumentInfo,
   contracts: readonly Contract<string>[],
 ): Record<string, unknown> {
+  const paths = Object.fromEntries(contracts.map((contract) => [contract.path, pathItem(contract)]))
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
-    paths: Object.fromEntries(contracts.map((contract) => [contract.path, pathItem(contract)])),
-    components: { schemas: componentSchemas() },
+    paths,
+    components: { schemas: referredFrom(paths, componentSchemas()) },
   }
 }
 
@@ -113,6 +114,20 @@ function headerObjects(headers: Readonly<Record<string, string>>): Record<string
 function componentSchemas(): Record<string, unknown> {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` })
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutDocumentKeys(schema)]))
+}
+
+/** Of all schemas those that a document refers to, directly or through others: each interface shows its own. */
+function referredFrom(paths: unknown, all: Record<string, unknown>): Record<string, unknown> {
+  const found = new Set<string>()
+  const follow = (part: unknown): void => {
+    for (const [, id = ''] of JSON.stringify(part).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
+      if (found.has(id)) continue
+      found.add(id)
+      follow(all[id])
+    }
+  }
+  follow(paths)
+  return Object.fromEntries(Object.entries(all).filter(([id]) => found.has(id)))
 }
 
 function inlineSchema(schema: z.ZodType): Record<string, unknown> {

@@ -105,6 +105,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     ledger,
     archive: store,
     year: { read },
+    recommendations: { current: async () => null },
     clock: Date.now,
     log: silentLog,
     checks: {},

@@ -4,14 +4,21 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
-import { fileArchive } from '../../src/adapters/archive/open.ts'
+import { fileArchive, openRecommendations } from '../../src/adapters/archive/open.ts'
 import { yearReader } from '../../src/adapters/archive/year-reader.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { database } from '../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
-import type { Archive, Clock, FeedStore, Ledger, YearReader } from '../../src/domain/ports.ts'
+import type {
+  Archive,
+  Clock,
+  FeedStore,
+  Ledger,
+  RecommendationStore,
+  YearReader,
+} from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day, Instant } from '../../src/domain/time.ts'
@@ -28,6 +35,7 @@ export interface Workspace {
   feed: FeedStore
   archive: Archive
   year: YearReader
+  recommendations: RecommendationStore
   /** Closes the connections before the test ends, which closes them anyway. */
   close: () => void
 }
@@ -80,6 +88,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     feed,
     archive,
     year: yearReader(ledger, archive),
+    recommendations: openRecommendations({ kind: 'file', path: objectsPath }),
     close,
   }
 }

@@ -40,10 +40,11 @@ async function serveConfig(
   const lines = logStream(process.stderr.fd)
   const log = pino({ level: config.logLevel }, lines)
   const stores = openStores(config, 'server')
-  const { ledger, archive, year, feed } = stores
+  const { ledger, archive, year, feed, recommendations } = stores
   const isDraining = (): boolean => signal.aborted
   const checks = { ledger: () => ledger.ping(), archive: () => archive.ping(), feed: () => feed.ping() }
-  const app = createApp({ ledger, archive, year, clock: Date.now, log, checks, isDraining, version, demo })
+  const read = { ledger, archive, year, recommendations }
+  const app = createApp({ ...read, clock: Date.now, log, checks, isDraining, version, demo })
   try {
     const { host, port } = config
     const timeouts = { headersTimeoutMs: HEADERS_TIMEOUT_MS, requestTimeoutMs: REQUEST_TIMEOUT_MS }

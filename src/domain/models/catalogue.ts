@@ -43,14 +43,14 @@ const NAME_MOST = 200
 const DESCRIPTION_MOST = 2_000
 
 /** Ids are printed for shells and put into paths: nothing in them needs quoting. */
-const ID_PATTERN = /^~?[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.:-]*$/
+export const MODEL_ID_PATTERN = /^~?[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.:-]*$/
 
 /** Parts of a price step that say when it holds, not what it costs. */
 const CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
 
 const textList = z.array(z.string())
 const row = z.looseObject({
-  id: z.string().max(200).regex(ID_PATTERN, 'is no model id'),
+  id: z.string().max(200).regex(MODEL_ID_PATTERN, 'is no model id'),
   pricing: z.record(z.string(), z.unknown()),
 })
 

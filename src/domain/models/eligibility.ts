@@ -24,7 +24,7 @@ export type RejectionReason = keyof typeof REJECTION_REASONS
 
 export type Judgement = { eligible: true } | { eligible: false; reason: RejectionReason }
 
-export const CONTEXT_LEAST = 8_192
+const CONTEXT_LEAST = 8_192
 
 /** A model must outlast this many days. */
 const DAYS_AHEAD = 3
@@ -33,6 +33,9 @@ const DAYS_AHEAD = 3
 const SENTINEL_DAY = '2090-01-01'
 
 const FREE_SUFFIX = ':free'
+
+/** The stable router that is always the fallback. */
+export const FALLBACK_ROUTER = 'openrouter/free'
 
 /** In ids and names, where a word is what the model is; descriptions praise safety and images in passing. */
 const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
@@ -65,8 +68,10 @@ export function judge(model: CatalogueModel, now: Instant): Judgement {
 
 function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
   const { id, name, description } = model
-  if (/^(?:openrouter\/|~)/.test(id)) return 'router'
   const priced = priceRejection(model)
+  // The service's own name stands for its routers, and for previews under a code name that cost nothing for a while.
+  const isPreview = id.startsWith('openrouter/') && id !== FALLBACK_ROUTER && priced === null
+  if (/^(?:openrouter\/|~)/.test(id) && !isPreview) return 'router'
   if (!id.endsWith(FREE_SUFFIX)) return priced === null ? 'zero_price_without_suffix' : 'not_free'
   if (priced !== null) return priced
   if (!model.inputModalities.includes('text')) return 'no_text_input'

@@ -12,17 +12,9 @@ export const HEALTH_STATUS_PATTERN = /^(?:passed|imperfect|not_probed|timeout|fa
 
 /** Points of a health status, 0 to 400. */
 export function healthScoreOf(status: HealthStatus): number {
-  switch (status) {
-    case 'passed':
-      return 400
-    case 'imperfect':
-      return 250
-    case 'http_429':
-    case 'not_probed':
-      return 100
-    default:
-      return 0
-  }
+  if (status === 'passed') return 400
+  if (status === 'imperfect') return 250
+  return status === 'not_probed' || status === 'http_429' ? 100 : 0
 }
 
 /** Points of a latency in milliseconds, 5 to 75; 25 for one that was not measured. */

@@ -52,7 +52,7 @@ export function movementNotes(
       ? `The primary changed from ${deposed.id} to ${primary.id} since ${previous.rankingVersion}.`
       : `The primary is the same as in ${previous.rankingVersion}.`,
     ...told.map(describeMove),
-    ...(untold > 0 ? [`${untold} more models moved.`] : []),
+    ...(untold > 0 ? [`${untold} more moved.`] : []),
     ...(came.length > 0 ? [`New in the ranking: ${listed(came)}.`] : []),
     ...(left.length > 0 ? [`No longer ranked: ${listed(left)}.`] : []),
   ]

@@ -1,7 +1,7 @@
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { healthSchema, recommendationSchema, statusSchema, topModelsSchema } from './schema.ts'
-import type { Health, RankedModel, Recommendation, Status, StoredRun, TopModels } from './schema.ts'
+import type { Health, Recommendation, Status, StoredRun, TopModels } from './schema.ts'
 import { meets } from './shortlist-query.ts'
 import type { ShortlistQuery } from './shortlist-query.ts'
 
@@ -35,14 +35,6 @@ export function topModelsPayload(served: Served, { limit, filter }: ShortlistQue
 export function recommendationPayload(served: Served, now: Instant): Recommendation {
   const [primary, ...alternatives] = served.run.models
   return recommendationSchema.parse({ ...served.run, primary, alternatives, ...endOf(served, now) })
-}
-
-/** A recommendation among some models of a list: null when there are none. */
-export function recommendationAmong(
-  { count: _count, models: _models, ...envelope }: TopModels,
-  [primary, ...alternatives]: readonly RankedModel[],
-): Recommendation | null {
-  return primary ? recommendationSchema.parse({ ...envelope, primary, alternatives }) : null
 }
 
 /** The body of health; always given, whatever the store is like. */

@@ -19,3 +19,13 @@ export interface RecommendationStore {
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 }
+
+/** The shortlist that a host serves. */
+export interface PublishedShortlist {
+  /**
+   * The body of its top-models, unparsed but for JSON; null when the host knows no such path.
+   *
+   * @throws Refusal `source_unavailable` when there is no answer: not reachable, too slow, too large, no JSON
+   */
+  topModels(signal: AbortSignal): Promise<unknown>
+}

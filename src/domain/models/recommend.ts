@@ -2,7 +2,7 @@ import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
 import { confidenceOf, coverageOf } from './coverage.ts'
-import { judge } from './eligibility.ts'
+import { FALLBACK_ROUTER, judge } from './eligibility.ts'
 import type { RejectionReason } from './eligibility.ts'
 import { LITE_SUITE } from './lite/suite.ts'
 import { glitchNotes, movementNotes, STANDING_NOTES } from './notes.ts'
@@ -15,7 +15,7 @@ import { publishedText } from './text.ts'
 export const BASE_URL = 'https://openrouter.ai/api/v1'
 
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'
-const FALLBACK = { id: 'openrouter/free', reason: 'OpenRouter-managed free model router' } as const
+const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model router' } as const
 
 const NOTE_MOST = 500
 

@@ -57,8 +57,13 @@ export function parseNeeds(text: string): Need[] | null {
   return names.every((name) => Object.hasOwn(NEEDS, name)) ? (names as Need[]) : null
 }
 
+/** What the filters look at. */
+export type Filterable = Pick<RankedModel, (typeof NEEDS)[Need] | 'contextLength' | 'healthStatus'> & {
+  toolUse?: RankedModel['toolUse'] | undefined
+}
+
 /** Whether a model is wanted; `tools` leaves out those whose tool use was disproven. */
-export function meets(model: RankedModel, { needs, minContext, passedOnly }: ShortlistFilter): boolean {
+export function meets(model: Filterable, { needs, minContext, passedOnly }: ShortlistFilter): boolean {
   if (passedOnly && model.healthStatus !== 'passed') return false
   if (minContext !== null && model.contextLength < minContext) return false
   return needs.every((need) => model[NEEDS[need]] && !(need === 'tools' && model.toolUse === 'disproven'))

@@ -1,5 +1,7 @@
 import { sha256Hex } from '../digest.ts'
+import type { Refusal } from '../refusal.ts'
 import { storageDamaged } from '../storage.ts'
+import type { StorageRefusal } from '../storage.ts'
 import { storedRunSchema } from './schema.ts'
 import type { StoredRun } from './schema.ts'
 import { scoreOf } from './score.ts'
@@ -33,18 +35,18 @@ export function proveRun(bytes: Uint8Array): StoredRun {
   const text = decoded(bytes)
   const digest = text.slice(PREFIX.length, PREFIX.length + 64)
   const inner = text.slice(RUN_AT, -SUFFIX.length)
-  if (text !== `${PREFIX}${digest}${SEPARATOR}${inner}${SUFFIX}`)
-    throw storageDamaged('the stored recommendation has no seal')
-  if (sha256Hex(inner) !== digest) throw storageDamaged('the stored recommendation does not match its digest')
+  if (text !== `${PREFIX}${digest}${SEPARATOR}${inner}${SUFFIX}`) throw damaged('has no seal')
+  if (sha256Hex(inner) !== digest) throw damaged('does not match its digest')
   const parsed = storedRunSchema.safeParse(parsedJson(inner))
   if (!parsed.success)
-    throw storageDamaged(
-      `the stored recommendation has another shape: ${parsed.error.issues[0]?.path.join('.') ?? ''}`,
-      parsed.error,
-    )
+    throw damaged(`has another shape at ${parsed.error.issues[0]?.path.join('.') ?? ''}`, parsed.error)
   const fault = faultOf(parsed.data)
-  if (fault !== null) throw storageDamaged(`the stored recommendation does not hold together: ${fault}`)
+  if (fault !== null) throw damaged(`does not hold together: ${fault}`)
   return parsed.data
+}
+
+function damaged(what: string, cause?: unknown): Refusal<StorageRefusal> {
+  return storageDamaged(`the stored recommendation ${what}; dash evaluate-models makes a new one`, cause)
 }
 
 /** What cannot be right in a ranking, or null. */
@@ -64,7 +66,7 @@ function decoded(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
-    throw storageDamaged('the stored recommendation is not UTF-8', error)
+    throw damaged('is not UTF-8', error)
   }
 }
 
@@ -72,6 +74,6 @@ function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch (error) {
-    throw storageDamaged('the stored recommendation is not JSON', error)
+    throw damaged('is not JSON', error)
   }
 }
