@@ -118,7 +118,7 @@ describe('dash model --url', () => {
       stdout: 'maker/good:free\n',
       stderr: '',
     })
-    const served = (await (await fetch(`${url}/api/free-llm/recommendation`)).json()) as unknown
+    const served: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
     expect(JSON.parse((await model(['--url', url, '--json'])).stdout)).toEqual(served)
   })
 

@@ -120,7 +120,7 @@ export function sampleCandidates(at: Instant = RUN_AT): Candidate[] {
   ]
 }
 
-export function runFacts(changes: Partial<RunFacts> = {}): RunFacts {
+function runFacts(changes: Partial<RunFacts> = {}): RunFacts {
   return {
     now: RUN_AT,
     rankingVersion: '2026-08-22.v1',
