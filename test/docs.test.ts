@@ -4,6 +4,9 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { EXIT } from '../src/cli/exit-codes.ts'
+import { REJECTION_REASONS } from '../src/domain/models/eligibility.ts'
+import { METADATA_MOST } from '../src/domain/models/metadata-score.ts'
+import { FREE_MODELS_REFUSALS } from '../src/domain/models/refusals.ts'
 import { HISTORY_REFUSALS } from '../src/domain/year/refusals.ts'
 import { dash } from './support/dash.ts'
 
@@ -31,6 +34,7 @@ describe('the documents', () => {
     'docs/operations.md',
     'docs/troubleshooting.md',
     'docs/history-api.md',
+    'docs/free-models.md',
   ]
   const all = operating.map(read).join('\n')
 
@@ -46,7 +50,13 @@ describe('the documents', () => {
   })
 
   test('name every flag of every command', async () => {
-    for (const command of [['serve'], ['import', 'signals'], ['import', 'archive'], ['publish-year']]) {
+    for (const command of [
+      ['serve'],
+      ['import', 'signals'],
+      ['import', 'archive'],
+      ['publish-year'],
+      ['model'],
+    ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
       expect(flags.length).toBeGreaterThan(5)
@@ -55,9 +65,17 @@ describe('the documents', () => {
   })
 
   test('name every refusal code and every exit code', () => {
-    for (const code of HISTORY_REFUSALS) expect(all, code).toContain(`\`${code}\``)
+    for (const code of [...HISTORY_REFUSALS, ...FREE_MODELS_REFUSALS])
+      expect(all, code).toContain(`\`${code}\``)
     for (const code of Object.values(EXIT))
       expect(all).toMatch(new RegExp(`^\\| (?:\\d+, )*${code}(?:, \\d+)* `, 'm'))
+  })
+
+  test('name every reason of a rejection, and every part of the metadata score with its points', () => {
+    for (const [reason] of Object.entries(REJECTION_REASONS))
+      expect(read('docs/free-models.md')).toMatch(new RegExp(`^\\| \`${reason}\` `, 'm'))
+    for (const [part, most] of Object.entries(METADATA_MOST))
+      expect(read('docs/model-scores.md')).toMatch(new RegExp(`^\\| \`${part}\` +\\| ${most} `, 'm'))
   })
 
   test('name every path the server answers', () => {

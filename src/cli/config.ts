@@ -17,6 +17,9 @@ export interface Config {
   dataDirUsed: boolean
   ledger: DatabaseLocation
   feed: DatabaseLocation
+  state: DatabaseLocation
+  /** True when the state database is in the data folder. */
+  stateInDataDir: boolean
   store: StoreLocation
   storeNamed: boolean
   host: string
@@ -24,6 +27,10 @@ export interface Config {
   hackerNewsUrl: string
   lobstersUrl: string
   lessWrongUrl: string
+  /** API base of the model-routing service. */
+  openRouterUrl: string
+  /** Key of that service; null: nothing but its catalogue is asked. */
+  openRouterKey: string | null
   logLevel: LogLevel
   drainMs: number
 }
@@ -51,7 +58,7 @@ const databaseUrl = z.string().refine((value) => {
 
 const serverUrl = databaseUrl.refine(
   (value) => !value.startsWith('file:'),
-  'must be a libSQL server, which holds every database; DASH_LEDGER_URL and DASH_FEED_URL each name a file',
+  'must be a libSQL server, which holds every database; DASH_LEDGER_URL, DASH_FEED_URL and DASH_STATE_URL each name a file',
 )
 
 const storeUrl = z.string().transform((value, context) => {
@@ -75,6 +82,7 @@ const environment = z.object({
   DASH_DATABASE_AUTH_TOKEN: z.string().optional(),
   DASH_LEDGER_URL: databaseUrl.optional(),
   DASH_FEED_URL: databaseUrl.optional(),
+  DASH_STATE_URL: databaseUrl.optional(),
   DASH_STORE_URL: storeUrl.optional(),
   AWS_ACCESS_KEY_ID: z.string().optional(),
   AWS_SECRET_ACCESS_KEY: z.string().optional(),
@@ -83,6 +91,11 @@ const environment = z.object({
   DASH_HN_URL: httpUrl.default('https://hacker-news.firebaseio.com/v0'),
   DASH_LOBSTERS_URL: httpUrl.default('https://lobste.rs'),
   DASH_LESSWRONG_URL: httpUrl.default('https://www.lesswrong.com/graphql'),
+  OPENROUTER_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be a key without spaces or line breaks')
+    .optional(),
+  OPENROUTER_BASE_URL: httpUrl.default('https://openrouter.ai/api/v1'),
   DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),
 })
@@ -91,7 +104,7 @@ const DEFAULT_DATA_DIR = './dash-data'
 
 /** Secrets, each of which may also stand in a file that `<NAME>_FILE` names. */
 const SECRETS_OF_S3 = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const
-const SECRETS = ['DASH_DATABASE_AUTH_TOKEN', ...SECRETS_OF_S3] as const
+const SECRETS = ['DASH_DATABASE_AUTH_TOKEN', 'OPENROUTER_API_KEY', ...SECRETS_OF_S3] as const
 
 /**
  * Reads flags, environment and env file into one configuration.
@@ -110,6 +123,7 @@ const LOCATIONS = [
   'DASH_DATABASE_URL',
   'DASH_LEDGER_URL',
   'DASH_FEED_URL',
+  'DASH_STATE_URL',
   'DASH_STORE_URL',
 ] as const
 
@@ -183,7 +197,9 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = issue.path.join('.')
-      problems.push(`${name}=${JSON.stringify(values[name])} ${issue.message}`)
+      // A secret must not stand in a log, however wrong it is.
+      const value = SECRETS.some((secret) => secret === name) ? '' : `=${JSON.stringify(values[name])}`
+      problems.push(`${name}${value} ${issue.message}`)
     }
   }
   const missing = SECRETS_OF_S3.filter((name) => values[name] === undefined)
@@ -211,6 +227,8 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
       ),
     ledger: databaseOf(settings.DASH_LEDGER_URL, 'ledger.db'),
     feed: databaseOf(settings.DASH_FEED_URL, 'feed.db'),
+    state: databaseOf(settings.DASH_STATE_URL, 'state.db'),
+    stateInDataDir: (settings.DASH_STATE_URL ?? settings.DASH_DATABASE_URL) === undefined,
     store: storeOf(settings, dataDir, cwd),
     storeNamed: settings.DASH_STORE_URL !== undefined,
     host: settings.HOST,
@@ -218,6 +236,8 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
     hackerNewsUrl: settings.DASH_HN_URL,
     lobstersUrl: settings.DASH_LOBSTERS_URL,
     lessWrongUrl: settings.DASH_LESSWRONG_URL,
+    openRouterUrl: settings.OPENROUTER_BASE_URL,
+    openRouterKey: settings.OPENROUTER_API_KEY ?? null,
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
   }

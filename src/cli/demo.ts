@@ -68,6 +68,8 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
     dataDirUsed: true,
     ledger: { url: pathToFileURL(join(folder, 'ledger.db')).href, authToken: null },
     feed: { url: pathToFileURL(join(folder, 'feed.db')).href, authToken: null },
+    state: { url: pathToFileURL(join(folder, 'state.db')).href, authToken: null },
+    stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
     hackerNewsUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,

@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dash, startDash, temporaryFolder } from '../support/dash.ts'
 
-const COMMANDS = [['serve'], ['import', 'signals', 'x'], ['import', 'archive', 'x'], ['publish-year']]
+const COMMANDS = [
+  ['serve'],
+  ['import', 'signals', 'x'],
+  ['import', 'archive', 'x'],
+  ['publish-year'],
+  ['model'],
+]
 
 describe('a command line', () => {
   test('asking for help or the version is answered on stdout with exit 0', async () => {

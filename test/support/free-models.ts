@@ -82,36 +82,45 @@ export function candidate(id: string, changes: Partial<Candidate> = {}): Candida
   }
 }
 
-/** Four models: a perfect one, a talker that used no tool, one whose score is a day old, and one never evaluated. */
-export const SAMPLE_CANDIDATES: readonly Candidate[] = [
-  candidate('maker/good:free', {
-    model: catalogueModel('maker/good:free', {
-      contextLength: 262_144,
-      supportedParameters: [
-        'tools',
-        'tool_choice',
-        'structured_outputs',
-        'response_format',
-        'reasoning',
-        'seed',
-        'stop',
-      ],
+/**
+ * Four models: a perfect one, a talker that used no tool, one whose score is a day old, and one never evaluated.
+ *
+ * @param at when they were measured
+ */
+export function sampleCandidates(at: Instant = RUN_AT): Candidate[] {
+  const passed = { status: 'passed', latencyMs: 900, rateLimitKind: 'none', checkedAt: at } as const
+  return [
+    candidate('maker/good:free', {
+      model: catalogueModel('maker/good:free', {
+        contextLength: 262_144,
+        supportedParameters: [
+          'tools',
+          'tool_choice',
+          'structured_outputs',
+          'response_format',
+          'reasoning',
+          'seed',
+          'stop',
+        ],
+      }),
+      health: passed,
+      evaluation: evaluation(at),
     }),
-  }),
-  candidate('maker/talker:free', { evaluation: evaluation(RUN_AT, [0, 300, 100], false) }),
-  candidate('other/cached:free', {
-    health: { status: 'http_429', latencyMs: null, rateLimitKind: 'model', checkedAt: RUN_AT },
-    evaluation: evaluation(RUN_AT - 86_400_000, [220, 300, 0]),
-    failuresIn72h: 2,
-  }),
-  candidate('third/new:free', {
-    model: catalogueModel('third/new:free', { contextLength: 32_768, supportedParameters: ['stop'] }),
-    health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
-    evaluation: null,
-  }),
-]
+    candidate('maker/talker:free', { health: passed, evaluation: evaluation(at, [0, 300, 100], false) }),
+    candidate('other/cached:free', {
+      health: { status: 'http_429', latencyMs: null, rateLimitKind: 'model', checkedAt: at },
+      evaluation: evaluation(at - 86_400_000, [220, 300, 0]),
+      failuresIn72h: 2,
+    }),
+    candidate('third/new:free', {
+      model: catalogueModel('third/new:free', { contextLength: 32_768, supportedParameters: ['stop'] }),
+      health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
+      evaluation: null,
+    }),
+  ]
+}
 
-export function runFacts(changes: Partial<RunFacts> = {}): RunFacts {
+function runFacts(changes: Partial<RunFacts> = {}): RunFacts {
   return {
     now: RUN_AT,
     rankingVersion: '2026-08-22.v1',
@@ -119,7 +128,7 @@ export function runFacts(changes: Partial<RunFacts> = {}): RunFacts {
     probeMode: 'active',
     liteEvalMode: 'active',
     baseUrl: 'https://openrouter.ai/api/v1',
-    candidates: SAMPLE_CANDIDATES,
+    candidates: sampleCandidates(),
     rejections: [{ id: 'maker/guard:free', reason: 'guard_model' }],
     unsuffixed: [],
     attemptedToday: 3,

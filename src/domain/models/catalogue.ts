@@ -24,7 +24,7 @@ export interface CatalogueModel {
 }
 
 /** A row that could not be read: by its id where it has one, else by its place in the list. */
-export interface BadRow {
+interface BadRow {
   row: string
   reason: string
 }
@@ -37,7 +37,7 @@ export interface Catalogue {
 }
 
 /** What a catalogue is declined with as a whole. */
-export type CatalogueRefusal = 'catalogue_unreadable'
+type CatalogueRefusal = 'catalogue_unreadable'
 
 const NAME_MOST = 200
 const DESCRIPTION_MOST = 2_000

@@ -65,10 +65,10 @@ function recency({ createdAt }: CatalogueModel, now: Instant): [number, string] 
   return [between(OLD_DAYS - days, 0, OLD_DAYS - NEW_DAYS), `listed on ${dayOf(createdAt)}, ${days} days ago`]
 }
 
-/** Half of the points where no size is published: open weights say theirs, good closed models do not. */
+/** Models whose size is not published are rather great ones: they count like one of about 120 billion parameters. */
 function parameters(model: CatalogueModel): [number, string] {
   const billions = parameterBillions(model)
-  if (billions === null) return [0.5, 'number of parameters not published']
+  if (billions === null) return [0.7, 'number of parameters not published']
   return [between(Math.log2(billions), 2, 9), `${billions} billion parameters`]
 }
 

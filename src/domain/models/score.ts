@@ -7,8 +7,6 @@ import type { HealthStatus } from './health.ts'
 import { metadataComponents } from './metadata-score.ts'
 import type { ScoreComponent } from './metadata-score.ts'
 
-export type { ScoreComponent } from './metadata-score.ts'
-
 /** The additive parts of a score, as they are published. */
 export interface ScoreParts {
   metadataScore: number

@@ -98,7 +98,7 @@ test('every price counts, those of steps too, and what is no number is not taken
 })
 
 test('names and descriptions become well-formed text without control characters, cut by code point', () => {
-  const name = `${'😀'.repeat(250)}`
+  const name = '😀'.repeat(250)
   const { models } = parseCatalogue(
     JSON.parse(
       `{"data":[${JSON.stringify(catalogueRow('a/b:free', { name }))},${JSON.stringify(

@@ -4,13 +4,7 @@ import { confidenceOf, coverageOf } from '../../../src/domain/models/coverage.ts
 import { rankCandidates } from '../../../src/domain/models/ranking.ts'
 import type { Candidate, Ranked } from '../../../src/domain/models/ranking.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import {
-  candidate,
-  catalogueModel,
-  evaluation,
-  RUN_AT,
-  SAMPLE_CANDIDATES,
-} from '../../support/free-models.ts'
+import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates } from '../../support/free-models.ts'
 
 const NONE = new Map<string, number>()
 const rank = (candidates: readonly Candidate[]): Ranked[] => rankCandidates(candidates, NONE, RUN_AT)
@@ -80,7 +74,7 @@ describe('a ranking', () => {
 
   test('carries everything measured to the published model', () => {
     const [good, talker, cached, fresh] = rankCandidates(
-      SAMPLE_CANDIDATES,
+      sampleCandidates(),
       new Map([['maker/good:free', 3]]),
       RUN_AT,
     ).map(({ model }) => model)

@@ -17,7 +17,7 @@ import {
   catalogueModel,
   evaluation,
   RUN_AT,
-  SAMPLE_CANDIDATES,
+  sampleCandidates,
   sampleRun,
   task,
 } from '../../support/free-models.ts'
@@ -227,7 +227,7 @@ describe('the notes', () => {
   })
 
   test('tell the new primary, what moved and by which parts, who came and who left', () => {
-    const [good, talker, cached, fresh] = SAMPLE_CANDIDATES
+    const [good, talker, cached, fresh] = sampleCandidates()
     if (!good || !talker || !cached || !fresh) throw new Error('the sample has four models')
     const run = sampleRun({
       rankingVersion: '2026-08-22.v1',

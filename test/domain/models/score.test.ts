@@ -136,7 +136,7 @@ describe('the metadata score', () => {
     ['recency', { createdAt: RUN_AT - 285 * DAY_MS }, 85],
     ['recency', { createdAt: RUN_AT - 541 * DAY_MS }, 0],
     ['recency', { createdAt: RUN_AT + DAY_MS }, 170],
-    ['parameters', { description: '' }, 60],
+    ['parameters', { description: '' }, 84],
     ['parameters', { name: 'M 4B' }, 0],
     ['parameters', { name: 'M 45.25B' }, 60],
     ['context', { contextLength: 46_341 }, 30],

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { recommendationPayload, topModelsPayload } from '../../../src/domain/models/payloads.ts'
 import { parseShortlist, pickModel } from '../../../src/domain/models/shortlist.ts'
-import { NEED_NAMES, NO_FILTER, parseShortlistQuery } from '../../../src/domain/models/shortlist-query.ts'
+import { NO_FILTER, parseShortlistQuery } from '../../../src/domain/models/shortlist-query.ts'
+import type { Need } from '../../../src/domain/models/shortlist-query.ts'
 import { RUN_AT, sampleRun } from '../../support/free-models.ts'
 
 const served = { run: sampleRun(), seed: false, storeAnswers: true }
@@ -93,7 +94,7 @@ describe('a shortlist that was read', () => {
   test('gives the best model that meets the needs, or none', () => {
     const shortlist = parseShortlist(body())
     if (!shortlist) throw new Error('it is one')
-    const pick = (...needs: (typeof NEED_NAMES)[number][]): string | null =>
+    const pick = (...needs: Need[]): string | null =>
       pickModel(shortlist, { ...NO_FILTER, needs })?.primary.id ?? null
     expect(pick('stop')).toBe('maker/good:free')
     expect(pick('tools', 'structured')).toBe('maker/good:free')
