@@ -3,6 +3,7 @@ import { Command, CommanderError, Option } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
 import { readConfig, readTargetConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
+import type { EvaluateFlags } from './commands/evaluate-models.ts'
 import type { ModelFlags } from './commands/model.ts'
 import type { VerifyFlags } from './commands/verify-archive.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
@@ -164,6 +165,23 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     const flags = command.optsWithGlobals<SharedFlags & VerifyFlags>()
     return within(flags, async (context) =>
       (await import('./commands/verify-archive.ts')).verifyArchiveCommand(context, flags),
+    )
+  })
+  shared(
+    program
+      .command('evaluate-models')
+      .description('find out which free model to recommend, within the quota of a free account')
+      .addOption(
+        new Option('--mode <mode>', 'what may be asked')
+          .choices(['fullEval', 'forceEval', 'healthOnly', 'metadataOnly'])
+          .default('fullEval'),
+      )
+      .option('--dry-run', 'plan and rank; send no chat request and write nothing', false)
+      .option('--why <model>', 'explain where a model stands instead: every part of its score'),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & EvaluateFlags>()
+    return within(flags, async (context) =>
+      (await import('./commands/evaluate-models.ts')).evaluateModelsCommand(context, flags),
     )
   })
   shared(

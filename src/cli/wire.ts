@@ -24,6 +24,7 @@ import type {
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
 import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
+import type { EvaluatePorts } from '../jobs/evaluate-models.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
@@ -196,6 +197,53 @@ export async function publishPorts(
       onProgress,
     },
     close: () => agent.destroy(),
+  }
+}
+
+/**
+ * What an evaluation of models needs; `close` ends everything it opened. The service's client and the sandbox are loaded
+ * only here.
+ */
+export async function openEvaluation(
+  config: Config,
+  clock: Clock,
+  watch: Pick<EvaluatePorts, 'onProgress' | 'onNote'>,
+): Promise<{ ports: EvaluatePorts; close: () => Promise<void> }> {
+  const { openRouter } = await import('../adapters/router/router.ts')
+  const { libsqlEvaluations } = await import('../adapters/state/evaluations.ts')
+  const { memoryShell } = await import('../adapters/sandbox/shell.ts')
+  const { makeLiteSuite } = await import('../jobs/lite-suite.ts')
+  const state = database({
+    location: config.state,
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    ...BATCH_BUSY,
+  })
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  const referer = `http://${host}:${config.port}`
+  const router = openRouter({ base: config.openRouterUrl, key: config.openRouterKey, referer, clock })
+  const shell = memoryShell()
+  const recommendations = openRecommendations(config.store)
+  return {
+    ports: {
+      router,
+      evaluations: libsqlEvaluations(state),
+      recommendations,
+      makeSuite: (day) => makeLiteSuite(day, shell),
+      baseUrl: config.openRouterUrl,
+      clock,
+      monotonic: () => performance.now(),
+      sleep: pause,
+      holder: thisProcess(),
+      isDead: isDeadProcess,
+      ...watch,
+    },
+    async close() {
+      state.close()
+      await router.close()
+      await shell.close()
+      await recommendations.close()
+    },
   }
 }
 

@@ -1,6 +1,5 @@
 import { ANSWER_CLASSES, classifyAnswer } from '../domain/models/answer-class.ts'
-import { parseCatalogue } from '../domain/models/catalogue.ts'
-import type { Catalogue, CatalogueModel } from '../domain/models/catalogue.ts'
+import type { CatalogueModel } from '../domain/models/catalogue.ts'
 import type { DayScore, ModelAttempt, RunOutcome } from '../domain/models/evaluation-ledger.ts'
 import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
 import type { KnownModel } from '../domain/models/known.ts'
@@ -25,6 +24,7 @@ import type { EvaluationReport } from './evaluation-report.ts'
 import { withLease } from './lease.ts'
 import type { HolderPorts } from './lease.ts'
 import { probeEndpoints } from './probe-endpoints.ts'
+import { readCatalogue } from './read-catalogue.ts'
 
 export interface EvaluatePorts extends AskPorts, HolderPorts {
   recommendations: RecommendationStore
@@ -42,9 +42,6 @@ export interface EvaluateOptions {
   signal: AbortSignal
 }
 
-/** Refusals of {@link evaluateModels}. */
-export type EvaluateRefusal = 'source_unavailable'
-
 export interface EvaluateResult {
   report: EvaluationReport
   /** True when a setting of the account or of this program mends the failure. */
@@ -58,7 +55,6 @@ interface Situation {
   mode: StoredRun['refreshMode']
   startedAt: Instant
   day: Day
-  catalogue: Catalogue
   sifted: Sifted
   previous: StoredRun | null
   notes: string[]
@@ -145,7 +141,7 @@ class Evaluation {
   }
 
   async #look(): Promise<Situation> {
-    const { router, clock, onNote, recommendations } = this.#ports
+    const { router, baseUrl, clock, onNote, recommendations } = this.#ports
     const { signal } = this.#options
     const startedAt = clock()
     const notes: string[] = []
@@ -154,32 +150,11 @@ class Evaluation {
       onNote('there is no OPENROUTER_API_KEY: only metadata is refreshed')
       notes.push('No key of the routing service is configured, so only metadata was refreshed.')
     }
-    const catalogue = await this.#catalogue(signal)
+    const catalogue = await readCatalogue(router, baseUrl, signal)
     if (catalogue.badRows > 0) notes.push(`${catalogue.badRows} rows of the catalogue could not be read.`)
     const previous = await previousRun(recommendations, notes)
     const sifted = siftCatalogue(catalogue.models, startedAt)
-    return { mode, startedAt, day: dayOf(startedAt), catalogue, sifted, previous, notes }
-  }
-
-  async #catalogue(signal: AbortSignal): Promise<Catalogue> {
-    const { router, baseUrl } = this.#ports
-    const answer = await router.catalogue(signal)
-    if (answer.status === 200 && answer.ending === 'whole') {
-      try {
-        return parseCatalogue(JSON.parse(answer.body))
-      } catch (cause) {
-        throw new Refusal<EvaluateRefusal>(
-          'source_unavailable',
-          `${baseUrl}/models is no catalogue of models`,
-          { cause },
-        )
-      }
-    }
-    const why = answer.status === null ? answer.ending : `it answered ${answer.status}`
-    throw new Refusal<EvaluateRefusal>(
-      'source_unavailable',
-      `${baseUrl}/models: ${why}; try again later, or correct OPENROUTER_BASE_URL`,
-    )
+    return { mode, startedAt, day: dayOf(startedAt), sifted, previous, notes }
   }
 
   async #known({ sifted, startedAt, day }: Situation): Promise<Known> {

@@ -123,7 +123,7 @@ describe('a full evaluation', () => {
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
     expect(kept(bench.service)).toBe(6)
-    expect((await bench.stored())?.evalCoverage).toMatchObject({ evaluated: 3, unevaluatedCanStillWin: true })
+    expect((await bench.stored())?.evalCoverage).toMatchObject({ evaluated: 3, attemptedToday: 3 })
   })
 
   test('waits for the window when the account allows less a minute than it says, and learns', async () => {
@@ -285,7 +285,9 @@ describe('a full evaluation', () => {
     })
     await expect(stopped.run({ signal: stopping.signal })).rejects.toThrow('cut')
     const sent = stopped.service.chats.length
-    expect(await stopped.ports.evaluations.attemptsSince(START)).toHaveLength(sent)
+    // One may have been written down and not sent.
+    const written = await stopped.ports.evaluations.attemptsSince(START)
+    expect(written.length).toBeGreaterThanOrEqual(sent)
     const rest = await bench.against({ models: MODELS, usedByOthers: sent })
     const { report } = await rest.run()
     expect(rest.notes).toEqual(['the last evaluation was cut short; what it sent is counted'])
