@@ -55,6 +55,7 @@ describe('the documents', () => {
       ['import', 'signals'],
       ['import', 'archive'],
       ['publish-year'],
+      ['evaluate-models'],
       ['model'],
     ]) {
       const { stdout } = await dash([...command, '--help'])

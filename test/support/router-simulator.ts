@@ -85,14 +85,14 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
       return send(response, told.status, path === '/key' && authorized ? keyOf(state, options) : told.body)
     }
     const chat = chatOf(request, body, state.chats, clock())
-    const limit = limitMet(chat, state.chats, options)
+    const met = limitMet(chat, state.chats, options)
     state.chats.push(chat)
     watch(state, open, chat)
     open.set(chat.vendor, (open.get(chat.vendor) ?? 0) + 1)
     // Long enough that calls made at the same time are open at the same time.
     for (let turn = 0; turn < 20; turn += 1) await nextTurn()
     open.set(chat.vendor, (open.get(chat.vendor) ?? 1) - 1)
-    const fault = limit ?? options.fault?.(chat) ?? null
+    const fault = met ?? options.fault?.(chat) ?? null
     if (fault !== null) return misbehave(fault, response)
     const told = answer(question)
     return send(response, told.status, told.body)
