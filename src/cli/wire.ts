@@ -24,7 +24,7 @@ import type {
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
 import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
-import type { EvaluatePorts } from '../jobs/evaluate-models.ts'
+import type { EvaluatePorts } from '../jobs/evaluation-situation.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'

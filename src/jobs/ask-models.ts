@@ -1,77 +1,23 @@
 import { ANSWER_CLASSES, classifyAnswer } from '../domain/models/answer-class.ts'
-import type { AnswerClass, Verdict } from '../domain/models/answer-class.ts'
-import type { CatalogueModel } from '../domain/models/catalogue.ts'
-import type { LiteQuestion, LiteSuite, TaskResult } from '../domain/models/lite/suite.ts'
-import { learnedRate, LONGEST_PAUSE_MS, nextStart, vendorOf, WINDOW_MS } from '../domain/models/pacing.ts'
-import type { NextStart } from '../domain/models/pacing.ts'
-import { mayRetry, REQUESTS_A_MODEL } from '../domain/models/quota.ts'
-import type { CallPlan } from '../domain/models/quota.ts'
+import type { Verdict } from '../domain/models/answer-class.ts'
 import { failureDetails } from '../domain/models/failure-details.ts'
+import type { LiteQuestion, TaskResult } from '../domain/models/lite/suite.ts'
+import { WINDOW_MS } from '../domain/models/pacing.ts'
+import type { NextStart } from '../domain/models/pacing.ts'
+import { REQUESTS_A_MODEL } from '../domain/models/quota.ts'
 import type { ChatCall } from '../domain/models/router.ts'
-import type { Clock, EvaluationLedger, ModelRouter } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../domain/time.ts'
-import type { Day, Instant } from '../domain/time.ts'
+import type { Instant } from '../domain/time.ts'
+import type { Asked, AskOptions, AskPorts } from './asking.ts'
+import { CallQueue, SHORT_PAUSE_MS } from './call-queue.ts'
+import type { QueuedCall } from './call-queue.ts'
 import type { LeaseRefusal } from './lease.ts'
 import { openSuspicions } from './suspicions.ts'
 import type { Suspicions } from './suspicions.ts'
 
-export interface AskPorts {
-  router: ModelRouter
-  evaluations: EvaluationLedger
-  clock: Clock
-  /** Milliseconds of a clock that only goes forward. */
-  monotonic: () => number
-  /** Rejects with the signal's reason. */
-  sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  onProgress: (message: string) => void
-}
-
 /** A question that was answered today already, or could not be. */
 type Outcome = { tasks: readonly TaskResult[]; answered: boolean }
-
-export interface AskOptions {
-  run: number
-  token: string
-  day: Day
-  plan: CallPlan
-  suite: LiteSuite
-  /** Of every model of the plan. */
-  models: ReadonlyMap<string, CatalogueModel>
-  /** What each was sent today, and what it answered already. */
-  before: ReadonlyMap<
-    string,
-    { sentToday: number; answers: ReadonlyMap<LiteQuestion['kind'], readonly TaskResult[]> }
-  >
-  startsAMinute: number
-  /** Ages in milliseconds of the requests written down within the last {@link WINDOW_MS}. */
-  recentAges: readonly number[]
-  signal: AbortSignal
-}
-
-/** Why no more was asked, although more was planned. */
-export type StopReason = AnswerClass | 'day_ended'
-
-export interface Asked {
-  requests: number
-  stop: { reason: StopReason; resetAt: Instant | null; preview: string } | null
-  /** The account's minute limit, if it was met: what the rate was lowered to. */
-  learned: number | null
-  /** Whose limits were met. */
-  limits: { account: boolean; model: boolean; resetAt: Instant | null }
-  /** Models that answered, or failed to by themselves, in this run. */
-  probed: ReadonlySet<string>
-  /** Models whose evaluation is complete since this run. */
-  evaluated: ReadonlySet<string>
-}
-
-interface Queued {
-  model: string
-  kind: LiteQuestion['kind']
-  vendor: string
-  readyAt: number
-  retry: boolean
-}
 
 /**
  * Asks the planned questions: each request written down before it is sent and settled after, paced, retried once where
@@ -86,20 +32,13 @@ export function askModels(ports: AskPorts, options: AskOptions): Promise<Asked> 
 class Asking {
   readonly #ports: AskPorts
   readonly #options: AskOptions
-  readonly #sent: Map<string, number>
+  readonly #queue: CallQueue
   readonly #outcomes: Map<string, Map<LiteQuestion['kind'], Outcome>>
   readonly #open = new Map<string, Promise<void>>()
-  readonly #starts: number[]
   readonly #suspicions: Suspicions
   readonly #probed = new Set<string>()
   readonly #evaluated = new Set<string>()
   readonly #limits: Asked['limits'] = { account: false, model: false, resetAt: null }
-  #queue: Queued[]
-  #startsAMinute: number
-  #learnedAt = -Infinity
-  #learned: number | null = null
-  #notBefore = 0
-  #requests = 0
   #stop: Asked['stop'] = null
   #failure: { error: unknown } | null = null
 
@@ -107,22 +46,15 @@ class Asking {
     this.#ports = ports
     this.#options = options
     const { plan, before, recentAges, startsAMinute } = options
-    const now = ports.monotonic()
-    this.#starts = recentAges.map((ageMs) => now - ageMs).sort((a, b) => a - b)
-    this.#sent = new Map([...before].map(([model, { sentToday }]) => [model, sentToday]))
+    const sentToday = new Map([...before].map(([model, known]) => [model, known.sentToday]))
+    const { monotonic } = ports
+    this.#queue = new CallQueue({ plan, sentToday, recentAges, startsAMinute, monotonic })
     this.#outcomes = new Map(
       [...before].map(([model, { answers }]) => [
         model,
         new Map([...answers].map(([kind, tasks]) => [kind, { tasks, answered: true }])),
       ]),
     )
-    this.#queue = plan.calls.map((call) => ({
-      ...call,
-      vendor: vendorOf(call.model),
-      readyAt: now,
-      retry: false,
-    }))
-    this.#startsAMinute = startsAMinute
     this.#suspicions = openSuspicions(ports.evaluations)
   }
 
@@ -131,10 +63,8 @@ class Asking {
       for (;;) {
         if (this.#failure) throw this.#failure.error
         this.#options.signal.throwIfAborted()
-        if (this.#stop) this.#queue = []
-        const pace = { startsAMinute: this.#startsAMinute, notBefore: this.#notBefore }
-        const open = [...this.#open.keys()]
-        const next = nextStart(this.#queue, open, this.#starts, pace, this.#ports.monotonic())
+        if (this.#stop) this.#queue.clear()
+        const next = this.#queue.next([...this.#open.keys()])
         if (next.do === 'done') break
         if (next.do === 'start') await this.#start(next.index)
         else await this.#settleOr(next)
@@ -143,9 +73,9 @@ class Asking {
       await Promise.allSettled(this.#open.values())
     }
     return {
-      requests: this.#requests,
+      requests: this.#queue.sent,
       stop: this.#stop,
-      learned: this.#learned,
+      learned: this.#queue.learned,
       limits: this.#limits,
       probed: this.#probed,
       evaluated: this.#evaluated,
@@ -176,14 +106,14 @@ class Asking {
   }
 
   async #start(index: number): Promise<void> {
-    const { clock, evaluations, monotonic, onProgress } = this.#ports
+    const { clock, evaluations, onProgress } = this.#ports
     const { run, token, day } = this.#options
     const sentAt = clock()
     if (dayOf(sentAt) !== day) {
       this.#stop = { reason: 'day_ended', resetAt: null, preview: '' }
       return
     }
-    const [call] = this.#queue.splice(index, 1)
+    const call = this.#queue.take(index)
     if (!call) return
     const { model, kind } = call
     const guard = { token, sentBeforeAtMost: REQUESTS_A_MODEL - 1 }
@@ -191,11 +121,8 @@ class Asking {
     if (attempt === null) {
       throw new Refusal<LeaseRefusal>('lease_lost', 'another evaluation took over while this one worked')
     }
-    this.#requests += 1
-    this.#sent.set(model, (this.#sent.get(model) ?? 0) + 1)
-    const startedAt = monotonic()
-    this.#starts.push(startedAt)
-    onProgress(`request ${this.#requests}, ${this.#queue.length} to come: ${model}`)
+    const startedAt = this.#queue.start(call)
+    onProgress(`request ${this.#queue.sent}, ${this.#queue.length} to come: ${model}`)
     const asking = this.#ask(call, attempt, startedAt)
       .catch((error: unknown) => {
         this.#failure ??= { error }
@@ -204,7 +131,7 @@ class Asking {
     this.#open.set(call.vendor, asking)
   }
 
-  async #ask(call: Queued, attempt: number, startedAt: number): Promise<void> {
+  async #ask(call: QueuedCall, attempt: number, startedAt: number): Promise<void> {
     const { router } = this.#ports
     const answer = await router.chat(this.#request(call), this.#options.signal)
     const verdict = classifyAnswer(answer)
@@ -225,7 +152,7 @@ class Asking {
     else await this.#failed(call, verdict, { attempt, end, startedAt })
   }
 
-  #request({ model, kind }: Queued): ChatCall {
+  #request({ model, kind }: QueuedCall): ChatCall {
     const question = this.#options.suite.questions[kind]
     const parameters = this.#options.models.get(model)?.supportedParameters ?? []
     const thinks = parameters.includes('reasoning')
@@ -239,7 +166,7 @@ class Asking {
   }
 
   async #failed(
-    call: Queued,
+    call: QueuedCall,
     verdict: Verdict,
     settled: Omit<Parameters<Suspicions['suspect']>[0], 'vendor' | 'suspicion' | 'now'>,
   ): Promise<void> {
@@ -259,53 +186,29 @@ class Asking {
       return
     }
     const waitMs = verdict.retryAt === null ? 0 : Math.max(0, verdict.retryAt - this.#ports.clock())
-    if (scope === 'account') this.#pause(kind, verdict, settled.startedAt, waitMs)
-    if (retries && this.#requeue(call, waitMs)) return
+    if (scope === 'account') {
+      const untold = kind === 'account_minute' ? WINDOW_MS : SHORT_PAUSE_MS
+      this.#queue.pause(verdict.retryAt === null ? untold : waitMs + 1_000)
+    }
+    if (kind === 'account_minute') this.#queue.learn(verdict.limit, settled.startedAt)
+    if (retries && this.#queue.retry(call, waitMs)) return
     if (scope === 'account') return
     await this.#giveUp(call, { ...verdict, class: kind }, settled.end.settledAt)
   }
 
-  /** Lets nobody ask until the account may, and learns from its minute limit; calls sent before that teach nothing new. */
-  #pause(kind: AnswerClass, verdict: Verdict, startedAt: number, waitMs: number): void {
-    const now = this.#ports.monotonic()
-    const untold = kind === 'account_minute' ? WINDOW_MS : SHORT_PAUSE_MS
-    const pauseMs = verdict.retryAt === null ? untold : Math.min(LONGEST_PAUSE_MS, waitMs + 1_000)
-    this.#notBefore = Math.max(this.#notBefore, now + pauseMs)
-    if (kind !== 'account_minute' || startedAt < this.#learnedAt) return
-    this.#learnedAt = now
-    this.#startsAMinute = learnedRate(this.#startsAMinute, verdict.limit)
-    this.#learned = this.#startsAMinute
-  }
-
-  /** Puts a call at the end of the queue; false when it may not be asked again, or would have to wait too long. */
-  #requeue(call: Queued, waitMs: number): boolean {
-    const used = {
-      sentToday: this.#sent.get(call.model) ?? 0,
-      budget: this.#options.plan.budget,
-      sentInRun: this.#requests,
-      unsentFirstCalls: this.#queue.filter(({ retry }) => !retry).length,
-    }
-    const waiting = this.#queue.filter(({ model }) => model === call.model).length
-    if (call.retry || waitMs > LONGEST_PAUSE_MS) return false
-    if (!mayRetry({ ...used, sentToday: used.sentToday + waiting })) return false
-    const readyAt = this.#ports.monotonic() + Math.max(waitMs, SHORT_PAUSE_MS)
-    this.#queue.push({ ...call, readyAt, retry: true })
-    return true
-  }
-
-  async #giveUp(call: Queued, verdict: Verdict, at: Instant): Promise<void> {
+  async #giveUp(call: QueuedCall, verdict: Verdict, at: Instant): Promise<void> {
     const { suite } = this.#options
     const why = failureDetails(verdict)
     await this.#note(call, { tasks: suite.unanswered(call.kind, why), answered: false }, at)
     // Nobody serves it: the other question would get the same answer.
-    const other = this.#queue.find(({ model }) => model === call.model)
-    if (verdict.class !== 'model_gone' || !other) return
-    this.#queue = this.#queue.filter(({ model }) => model !== call.model)
-    await this.#note(other, { tasks: suite.unanswered(other.kind, why), answered: false }, at)
+    if (verdict.class !== 'model_gone') return
+    for (const other of this.#queue.drop(call.model)) {
+      await this.#note(other, { tasks: suite.unanswered(other.kind, why), answered: false }, at)
+    }
   }
 
   /** Keeps what a question came to, and the model's evaluation once both did. */
-  async #note({ model, kind }: Queued, outcome: Outcome, evaluatedAt: Instant): Promise<void> {
+  async #note({ model, kind }: QueuedCall, outcome: Outcome, evaluatedAt: Instant): Promise<void> {
     const { day } = this.#options
     this.#probed.add(model)
     const known = this.#outcomes.get(model) ?? new Map<LiteQuestion['kind'], Outcome>()
@@ -321,6 +224,3 @@ class Asking {
 
 /** What a model that thinks may write, thoughts included. */
 const THINKING_MAX_TOKENS = 3_000
-
-/** Before a question is asked again when the answer does not tell. */
-const SHORT_PAUSE_MS = 5_000

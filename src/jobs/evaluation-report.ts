@@ -2,7 +2,7 @@ import type { RunOutcome } from '../domain/models/evaluation-ledger.ts'
 import type { StoredRun } from '../domain/models/schema.ts'
 import type { Instant } from '../domain/time.ts'
 import { formatInstant } from '../domain/time.ts'
-import type { Asked, StopReason } from './ask-models.ts'
+import type { Asked, StopReason } from './asking.ts'
 
 /** What `evaluate-models` prints under `--json`. */
 export interface EvaluationReport {

@@ -3,7 +3,7 @@ import type { CatalogueModel } from '../domain/models/catalogue.ts'
 import { parseEndpoints } from '../domain/models/endpoints.ts'
 import type { Candidate } from '../domain/models/ranking.ts'
 import type { ModelRouter } from '../domain/ports.ts'
-import type { Asked } from './ask-models.ts'
+import type { Asked } from './asking.ts'
 
 /** Asked at the same time; the service is asked for facts, not the models. */
 const AT_ONCE = 4
