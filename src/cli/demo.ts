@@ -6,8 +6,10 @@ import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import { lastCompleteDay } from '../domain/year/window.ts'
+import { evaluateModels } from '../jobs/evaluate-models.ts'
 import { importSignals } from '../jobs/import-signals.ts'
 import { publishYear } from '../jobs/publish-year.ts'
+import { DEMO_MODELS, demoRouterApp } from '../server/demo/router-app.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
@@ -15,7 +17,7 @@ import type { RunningServer } from '../server/listen.ts'
 import type { Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
-import { openInput, openStores, publishPorts } from './wire.ts'
+import { openEvaluation, openInput, openStores, publishPorts } from './wire.ts'
 
 const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
 
@@ -80,8 +82,12 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
 
 async function openDemoSources(signal: AbortSignal): Promise<RunningServer> {
   const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
+  return listenQuietly(demoSourceApp(titles), signal)
+}
+
+function listenQuietly(app: Parameters<typeof listenOn>[0], signal: AbortSignal): Promise<RunningServer> {
   const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-  return listenOn(demoSourceApp(titles), {
+  return listenOn(app, {
     host: '127.0.0.1',
     port: 0,
     log: silent,
@@ -112,8 +118,27 @@ async function fill(config: Config, signal: AbortSignal, note: (message: string)
       signal.throwIfAborted()
       await publishAsOf(addDays(yesterday, -daysAgo), config, stores, signal)
     }
+    await evaluateDemoModels(config, signal)
+    note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
   } finally {
     await stores.close()
+  }
+}
+
+/** Evaluates the scripted models by the real job, over the demo's own routing service and with no real key. */
+async function evaluateDemoModels(config: Config, signal: AbortSignal): Promise<void> {
+  const router = await listenQuietly(demoRouterApp(DEMO_MODELS, Date.now), signal)
+  const silent = { onProgress: () => undefined, onNote: () => undefined }
+  const scripted = { ...config, openRouterUrl: router.url, openRouterKey: 'demo' }
+  const { ports, close } = await openEvaluation(scripted, Date.now, silent)
+  try {
+    const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
+    if (report.outcome === 'failed') {
+      throw new Error(`the demo could not evaluate its models: ${report.reason}`)
+    }
+  } finally {
+    await close()
+    await router.close(0)
   }
 }
 
