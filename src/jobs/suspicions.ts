@@ -27,17 +27,16 @@ export interface Suspicions {
 
 export function openSuspicions(evaluations: Pick<EvaluationLedger, 'settleAttempt'>): Suspicions {
   let standing: Suspect[] = []
+  const settledAnew = new Set<number>()
   return {
     async suspect(suspect) {
       standing.push(suspect)
       const alike = standing.filter(({ suspicion }) => suspicion === suspect.suspicion)
       if (new Set(alike.map(({ vendor }) => vendor)).size < 2) return false
-      for (const { attempt, end } of alike) {
-        if (end.class !== suspect.suspicion) {
-          await evaluations.settleAttempt(attempt, { ...end, class: suspect.suspicion })
-        }
+      for (const { attempt, end } of alike.filter((each) => !settledAnew.has(each.attempt))) {
+        settledAnew.add(attempt)
+        await evaluations.settleAttempt(attempt, { ...end, class: suspect.suspicion })
       }
-      for (const each of alike) each.end = { ...each.end, class: suspect.suspicion }
       return true
     },
     answered(startedAt) {
