@@ -6,7 +6,7 @@ import { meets } from './shortlist-query.ts'
 import type { ShortlistQuery } from './shortlist-query.ts'
 
 /** A recommendation older than this is stale. */
-const MAX_FRESH_HOURS = 36
+export const MAX_FRESH_HOURS = 36
 
 /** An update is due this long after the last. */
 const UPDATE_EVERY_HOURS = 24
