@@ -1,7 +1,7 @@
 import { isHttpUrl } from '../../domain/http-url.ts'
 import { topModelsPayload } from '../../domain/models/payloads.ts'
 import { seedRun } from '../../domain/models/seed.ts'
-import { parseShortlist, pickModel } from '../../domain/models/shortlist.ts'
+import { isStale, parseShortlist, pickModel } from '../../domain/models/shortlist.ts'
 import type { Shortlist } from '../../domain/models/shortlist.ts'
 import { NEED_NAMES, NO_FILTER, parseNeeds } from '../../domain/models/shortlist-query.ts'
 import type { Need } from '../../domain/models/shortlist-query.ts'
@@ -102,7 +102,7 @@ function warn(shortlist: Shortlist, url: string | undefined, { note }: Terminal)
   const advice = url === undefined ? '; dash evaluate-models makes one' : ''
   if (shortlist.seed === true)
     note(`${whose}: this is the built-in seed, nothing of it was measured${advice}`)
-  else if (shortlist.stale === true)
+  else if (isStale(shortlist, Date.now()))
     note(`the recommendation is stale: it was last updated ${shortlist.updatedAt}`)
 }
 

@@ -1,12 +1,11 @@
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
-import { healthSchema, recommendationSchema, statusSchema, topModelsSchema } from './schema.ts'
-import type { Health, Recommendation, Status, StoredRun, TopModels } from './schema.ts'
+import type { Health, RankedModel, Recommendation, Status, StoredRun, TopModels } from './schema.ts'
 import { meets } from './shortlist-query.ts'
 import type { ShortlistQuery } from './shortlist-query.ts'
 
 /** A recommendation older than this is stale. */
-const MAX_FRESH_HOURS = 36
+export const MAX_FRESH_HOURS = 36
 
 /** An update is due this long after the last. */
 const UPDATE_EVERY_HOURS = 24
@@ -28,43 +27,63 @@ export interface Served {
 export function topModelsPayload(served: Served, { limit, filter }: ShortlistQuery, now: Instant): TopModels {
   const wanted = served.run.models.filter((model) => meets(model, filter))
   const models = wanted.slice(0, limit ?? wanted.length)
-  return topModelsSchema.parse({ ...served.run, count: models.length, models, ...endOf(served, now) })
+  return { ...headOf(served.run), count: models.length, models, ...endOf(served, now) }
 }
 
 /** The body of recommendation: the first model of the list, and all others after it. */
 export function recommendationPayload(served: Served, now: Instant): Recommendation {
-  const [primary, ...alternatives] = served.run.models
-  return recommendationSchema.parse({ ...served.run, primary, alternatives, ...endOf(served, now) })
+  const [primary, alternatives] = [primaryOf(served.run), served.run.models.slice(1)]
+  return { ...headOf(served.run), primary, alternatives, ...endOf(served, now) }
 }
 
 /** The body of health; always given, whatever the store is like. */
 export function healthPayload(served: Served, now: Instant): Health {
   const { run, seed, storeAnswers } = served
   const ageMs = ageOf(run, now)
-  return healthSchema.parse({
+  return {
     ok: !seed && isFresh(ageMs),
     lastUpdatedAt: seed ? null : run.updatedAt,
     ageHours: seed ? null : Math.floor((ageMs / HOUR_MS) * 100) / 100,
     maxFreshHours: MAX_FRESH_HOURS,
     usingSeedFallback: seed,
     hasKvBinding: storeAnswers,
-  })
+  }
 }
 
 /** The body of `/api/status/free-llm`. */
 export function statusPayload(served: Served, now: Instant): Status {
   const { run } = served
-  return statusSchema.parse({
+  return {
     ...healthPayload(served, now),
     service: 'free-llm',
-    primary: run.models[0]?.id,
+    primary: primaryOf(run).id,
     rankingVersion: run.rankingVersion,
     rankingConfidence: run.rankingConfidence,
-  })
+  }
+}
+
+/** The first fields of both payloads, in the order in which a run holds them. */
+function headOf({
+  models: _models,
+  notes: _notes,
+  rejections: _rejections,
+  explanations: _explanations,
+  ...head
+}: StoredRun): Omit<StoredRun, 'models' | 'notes' | 'rejections' | 'explanations'> {
+  return head
+}
+
+function primaryOf({ models }: StoredRun): RankedModel {
+  const [primary] = models
+  if (primary === undefined) throw new Error('the recommendation holds no model')
+  return primary
 }
 
 /** The last fields of both payloads. Nothing in them changes more than once an hour. */
-function endOf({ run, seed }: Served, now: Instant): Partial<TopModels> {
+function endOf(
+  { run, seed }: Served,
+  now: Instant,
+): Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'> {
   const ageMs = ageOf(run, now)
   const ageHours = Math.floor(ageMs / HOUR_MS)
   const stale = !isFresh(ageMs)

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { MODEL_ID_PATTERN } from './catalogue.ts'
+import type { Instant } from '../time.ts'
+import { MAX_FRESH_HOURS } from './payloads.ts'
 import { meets } from './shortlist-query.ts'
 import type { ShortlistFilter } from './shortlist-query.ts'
 
@@ -23,7 +25,7 @@ const modelSchema = z.looseObject({
 })
 
 const shortlistSchema = z.looseObject({
-  updatedAt: z.string(),
+  updatedAt: z.iso.datetime(),
   rankingConfidence: z.string(),
   baseUrl: z.url({ protocol: /^https?$/ }),
   fallback: z.looseObject({ id: z.string().regex(MODEL_ID_PATTERN) }),
@@ -39,6 +41,11 @@ type ShortlistModel = Shortlist['models'][number]
 /** The shortlist in the body of a top-models answer, as it was sent; null for a body that is none. */
 export function parseShortlist(body: unknown): Shortlist | null {
   return shortlistSchema.safeParse(body).success ? (body as Shortlist) : null
+}
+
+/** Whether a shortlist is too old to rely on; hosts that do not say are judged by its time. */
+export function isStale({ stale, updatedAt }: Shortlist, now: Instant): boolean {
+  return stale ?? now - Date.parse(updatedAt) > MAX_FRESH_HOURS * 3_600_000
 }
 
 /** The first wanted model of a shortlist. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { recommendationPayload, topModelsPayload } from '../../../src/domain/models/payloads.ts'
-import { parseShortlist, pickModel } from '../../../src/domain/models/shortlist.ts'
+import { isStale, parseShortlist, pickModel } from '../../../src/domain/models/shortlist.ts'
 import { NO_FILTER, parseShortlistQuery } from '../../../src/domain/models/shortlist-query.ts'
 import type { Need } from '../../../src/domain/models/shortlist-query.ts'
 import { RUN_AT, sampleRun } from '../../support/free-models.ts'
@@ -108,7 +108,12 @@ describe('a shortlist that was read', () => {
     for (const name of ['seed', 'stale', 'ageHours', 'nextUpdateAt']) delete older[name]
     for (const model of older.models)
       for (const name of ['previousRank', 'toolUse', 'rateLimitKind', 'checkedAt']) delete model[name]
-    expect(parseShortlist(older)?.models).toHaveLength(4)
+    const shortlist = parseShortlist(older)
+    if (!shortlist) throw new Error('it is one')
+    expect(shortlist.models).toHaveLength(4)
+    const ages = [RUN_AT, RUN_AT + 36 * 3_600_000, RUN_AT + 36 * 3_600_000 + 1]
+    expect(ages.map((now) => isStale(shortlist, now))).toEqual([false, false, true])
+    expect(isStale({ ...shortlist, stale: true }, RUN_AT)).toBe(true)
   })
 
   test.each([

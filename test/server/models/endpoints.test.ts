@@ -152,6 +152,20 @@ describe('a stored recommendation', () => {
     }
   })
 
+  test('that meets anything unexpected is an internal error, logged, with nothing of it in the body', async () => {
+    const logged: unknown[] = []
+    const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
+    const clock = (): number => {
+      throw new Error('no clock at /secret/path')
+    }
+    const app = openApp(await openWorkspace(), { clock, log })
+    for (const path of PATHS) {
+      const { status, text } = await ask(app, path)
+      expect([status, text]).toEqual([500, '{"error":"internal_error"}'])
+    }
+    expect(logged).toEqual(PATHS.map(() => 'internal_error'))
+  })
+
   test.each(['POST', 'PUT', 'DELETE', 'HEAD'])('takes no %s', async (method) => {
     const app = await openStored()
     for (const path of PATHS) {
