@@ -18,7 +18,9 @@ const asRuns = (runs: readonly ShellRun[]): ShellRuns =>
 
 async function pointsInRealBash(each: readonly { job: ShellJob; command: string }[]): Promise<number[]> {
   const runs = await inRealBash(
-    each.flatMap(({ job, command }) => SHELL_CASES.map((name) => ({ command, files: job.cases[name].files }))),
+    each.flatMap(({ job, command }) =>
+      SHELL_CASES.map((name) => ({ command, files: job.cases[name].files })),
+    ),
   )
   const size = SHELL_CASES.length
   return each.map(
@@ -122,7 +124,8 @@ const SPELLINGS: Record<string, { found: RegExp; spellings: string[] }> = {
 function spelled({ kind, solution }: ShellJob): string[] {
   const { found, spellings } = SPELLINGS[kind] ?? { found: /never/, spellings: [] }
   const values = found.exec(solution)?.slice(1)
-  if (values === undefined || spellings.length === 0) throw new Error(`no other spelling of ${kind}: ${solution}`)
+  if (values === undefined || spellings.length === 0)
+    throw new Error(`no other spelling of ${kind}: ${solution}`)
   return spellings.map((each) =>
     each.replaceAll(/«(\d)»/g, (_, place: string) => values[Number(place) - 1] ?? ''),
   )

@@ -40,7 +40,10 @@ async function resultOf(folder: string): Promise<ShellRun> {
   const entries = await readdir(work, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const files = await Promise.all(
-    paths.map(async (path): Promise<[string, string]> => [path.slice(work.length + 1), await readFile(path, 'utf8')]),
+    paths.map(async (path): Promise<[string, string]> => [
+      path.slice(work.length + 1),
+      await readFile(path, 'utf8'),
+    ]),
   )
   return {
     outcome: 'ran',

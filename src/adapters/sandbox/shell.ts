@@ -118,8 +118,12 @@ function answerOf(child: ChildProcess, withinMs: number): Promise<Answer> {
     const said = (message: unknown): void => settle({ said: message })
     const exited = (code: number | null, signal: string | null): void =>
       settle({ lost: crashed(`the sandbox ended with ${signal ?? code}`, signal) })
-    const failed = ({ message }: Error): void => settle({ lost: crashed(`the sandbox failed: ${message}`, null) })
-    const timer = setTimeout(() => settle({ lost: lost('timeout', `no end within ${withinMs} ms`) }), withinMs)
+    const failed = ({ message }: Error): void =>
+      settle({ lost: crashed(`the sandbox failed: ${message}`, null) })
+    const timer = setTimeout(
+      () => settle({ lost: lost('timeout', `no end within ${withinMs} ms`) }),
+      withinMs,
+    )
     child.on('message', said).on('exit', exited).on('error', failed)
     if (hasEnded(child)) exited(child.exitCode, child.signalCode)
   })

@@ -21,13 +21,11 @@ const ENDLESS: Record<string, readonly ShellOutcome[]> = {
   'f(){ f; }; f': ['timeout'],
   'sleep 100000': ['timeout'],
   'while sleep 1; do :; done': ['timeout'],
-  'yes': ['unsupported'],
+  yes: ['unsupported'],
   'yes | head -n 1': ['unsupported'],
   'echo {1..100000000}': ['timeout'],
-  'echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}': [
-    'timeout',
-    'too-much-output',
-  ],
+  'echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}':
+    ['timeout', 'too-much-output'],
   'seq 1 1000000000': ['timeout', 'too-much-output'],
   'a=x; while :; do a=$a$a; done': ['too-much-output', 'timeout'],
   'awk "BEGIN{while(1){}}"': ['timeout'],
@@ -170,16 +168,22 @@ describe('a command that is none', () => {
     expect(run.why?.length).toBeLessThanOrEqual(200)
   })
 
-  test.each(['', ' ', '\n', '#', '\u202e\u0000', '\ud800', '\u{1F600}'])('%j does no harm', async (command) => {
-    const run = await runIn(shell, command, { 'a.txt': 'a\n' })
-    expect(run.stdout).toBe('')
-    await expectSound()
-  })
+  test.each(['', ' ', '\n', '#', '\u202e\u0000', '\ud800', '\u{1F600}'])(
+    '%j does no harm',
+    async (command) => {
+      const run = await runIn(shell, command, { 'a.txt': 'a\n' })
+      expect(run.stdout).toBe('')
+      await expectSound()
+    },
+  )
 })
 
 describe('a run', () => {
   test('begins anew: nothing of the one before is left', async () => {
-    await runIn(shell, 'x=kept; export x; echo kept > kept.txt; cd /; alias ls="echo kept"; f(){ echo kept; }')
+    await runIn(
+      shell,
+      'x=kept; export x; echo kept > kept.txt; cd /; alias ls="echo kept"; f(){ echo kept; }',
+    )
     const run = await runIn(shell, 'echo "[$x]"; pwd; ls; type f', { 'a.txt': 'a\n' })
     expect(run.stdout).toMatch(/^\[\]\n\/work\na\.txt\n/)
     expect(run.stdout).not.toContain('kept')
@@ -187,9 +191,15 @@ describe('a run', () => {
 
   test('tells every file it leaves, and fails on more than the limit', async () => {
     const files = { 'a b/c.txt': 'c\n', 'd.txt': 'd\n' }
-    const run = await runIn(shell, "mv 'a b/c.txt' e; rm d.txt; mkdir f; printf 'Größe' > f/g; ln -s e link", files)
+    const run = await runIn(
+      shell,
+      "mv 'a b/c.txt' e; rm d.txt; mkdir f; printf 'Größe' > f/g; ln -s e link",
+      files,
+    )
     expect(Object.fromEntries(run.files)).toEqual({ e: 'c\n', 'f/g': 'Größe' })
-    const much = await runIn(shell, 'for i in 1 2 3 4; do cat d.txt d.txt > e$i; done', { 'd.txt': 'd'.repeat(20_000) })
+    const much = await runIn(shell, 'for i in 1 2 3 4; do cat d.txt d.txt > e$i; done', {
+      'd.txt': 'd'.repeat(20_000),
+    })
     expect(much.outcome).toBe('too-much-output')
   })
 
@@ -197,6 +207,10 @@ describe('a run', () => {
     const runs = await Promise.all(
       ['echo 1', 'while true; do :; done', 'echo 3'].map((command) => runIn(shell, command)),
     )
-    expect(runs.map(({ outcome, stdout }) => `${outcome} ${stdout.trim()}`)).toEqual(['ran 1', 'timeout ', 'ran 3'])
+    expect(runs.map(({ outcome, stdout }) => `${outcome} ${stdout.trim()}`)).toEqual([
+      'ran 1',
+      'timeout ',
+      'ran 3',
+    ])
   })
 })
