@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { drawItems, solutions } from '../../src/domain/models/lite/items.ts'
 import type { LiteItems } from '../../src/domain/models/lite/items.ts'
@@ -143,5 +145,27 @@ describe('a day is refused', () => {
     const echo = { ...file, path: 'a.txt', properties: [{ name: 'any', holds: () => true }] }
     const easy = { ...items.files, asked: [echo, ...items.files.asked.slice(1)] }
     await expect(refused({ files: easy })).rejects.toMatchObject({ code: 'lite_suite_refused' })
+  })
+})
+
+describe('the example of docs/lite-suite.md', () => {
+  const page = readFileSync(fileURLToPath(new URL('../../docs/lite-suite.md', import.meta.url)), 'utf8')
+  const items = drawItems('2026-11-21')
+
+  test('shows the questions of its day', () => {
+    for (const { messages } of Object.values(items.questions)) expect(page).toContain(messages[0]?.content)
+  })
+
+  test('tells what each answer earns', async () => {
+    const suite = await makeLiteSuite('2026-11-21', shell)
+    const rows = [
+      ...page.matchAll(/^\| ([^|\n]*`(?:COMMAND|TIME): (?:[^|\n]|\\\|)*)\|\s+(\d+) \|\s+(\d+) \|$/gm),
+    ]
+    expect(rows).toHaveLength(5)
+    for (const [, answer = '', command, clock] of rows) {
+      const lines = [...answer.matchAll(/`((?:COMMAND|TIME): [^`]*)`/g)].map(([, line = '']) => line)
+      const reply = text(lines.join('\n').replaceAll('\\|', '|'))
+      expect(pointsOf(await suite.gradeText(reply)), answer).toEqual([Number(command), Number(clock)])
+    }
   })
 })

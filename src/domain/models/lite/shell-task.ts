@@ -59,7 +59,7 @@ export function textQuestion(job: ShellJob, clock: ClockItem): LiteQuestion {
 
 Task 1: a shell command. The current folder has these files (--- stands before each path and is not part of the file):
 ${files}--- end
-${job.task} The one command line must do this for any files of this form, not only for these. Use the shell itself and these tools, no others: ${TOOLS}.
+${job.task} The one command line must do this for any files of this form, spaces in names included, not only for these. Use the shell itself and these tools, no others: ${TOOLS}.
 
 Task 2: a clock. ${clock.task}
 

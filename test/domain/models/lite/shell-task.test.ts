@@ -27,8 +27,13 @@ const ran = (name: Case, of = job): ShellRun => ({
   missingTools: [],
 })
 const ended = (outcome: ShellRun['outcome'], missingTools: string[] = []): ShellRun => ({
-  ...{ outcome, stdout: '', stderr: '', exitCode: null, files: new Map<string, string>() },
-  ...{ why: `it ${outcome}`, missingTools },
+  outcome,
+  stdout: '',
+  stderr: '',
+  exitCode: null,
+  files: new Map(),
+  why: `it ${outcome}`,
+  missingTools,
 })
 const runs = (changed: Partial<ShellRuns> = {}, of = job): ShellRuns => ({
   shown: ran('shown', of),
@@ -128,7 +133,7 @@ describe('a result', () => {
       name,
       { ...ran(name, search), stdout: text(search.cases[name].prints ?? []) },
     ])
-    return gradeShell(search, 'c', Object.fromEntries(each) as unknown as ShellRuns).points
+    return gradeShell(search, 'c', Object.fromEntries(each)).points
   }
 
   test('is compared by words: order, padding, ./ and a missing last line end do not count', () => {
