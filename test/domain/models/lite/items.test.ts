@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { MISSING_TOOLS } from '../../../../src/adapters/sandbox/gaps.ts'
 import { gradeClock } from '../../../../src/domain/models/lite/clock-task.ts'
 import { drawsFrom } from '../../../../src/domain/models/lite/draw.ts'
 import { gradeFiles } from '../../../../src/domain/models/lite/files-task.ts'
@@ -129,4 +130,13 @@ describe('the clock', () => {
       details: { expected: '14:05:37', received: received ?? '' },
     })
   })
+})
+
+test('noise never begins with the name of a tool', () => {
+  const longest = Math.max(...MISSING_TOOLS.map((name) => name.length))
+  for (const items of everyDay) {
+    const noise = worthlessReplies(items).text.find(({ name }) => name === 'noise in the right form')
+    const [, first = ''] = /^COMMAND: (\S+) /.exec(noise?.reply.text ?? '') ?? []
+    expect(first.length).toBeGreaterThan(longest)
+  }
 })
