@@ -12,6 +12,7 @@ export const MISSING_TOOLS: readonly string[] = [
   'parallel sponge less more man iconv dos2unix zip unzip bzip2 xz zgrep git make sudo curl wget',
   'ssh nc ag ack fd bat datamash mlr csvcut yq xan sqlite3 nohup nice stdbuf setsid tput logger',
   'cksum b2sum sha512sum envsubst',
+  'trap coproc ulimit umask jobs fg bg disown bind complete compgen caller times enable suspend fc hash',
 ].flatMap((names) => names.split(' '))
 
 /** Commands of the sandbox that it is not given. */
@@ -27,7 +28,7 @@ export const WITHHELD: ReadonlySet<string> = new Set([
 
 /** Real options that the sandbox refuses, by tool: letters first, then long names. */
 const MISSING_OPTIONS: Readonly<Record<string, string>> = {
-  grep: 'GzsVbHaIdDTZUe basic-regexp regexp no-ignore-case null-data no-messages max-count byte-offset line-buffered with-filename label binary-files text directories devices dereference-recursive include exclude exclude-from exclude-dir initial-tab null before-context after-context context group-separator no-group-separator color colour binary',
+  grep: 'GzsVbHaIdDTZUemABC basic-regexp regexp no-ignore-case null-data no-messages max-count byte-offset line-buffered with-filename label binary-files text directories devices dereference-recursive include exclude exclude-from exclude-dir initial-tab null before-context after-context context group-separator no-group-separator color colour binary',
   sort: 'giRCmSTz general-numeric-sort ignore-nonprinting random-sort random-source sort batch-size check compress-program debug files0-from merge buffer-size temporary-directory parallel zero-terminated',
   uniq: 'Dfszw all-repeated skip-fields group skip-chars zero-terminated check-chars',
   wc: 'L files0-from max-line-length',
@@ -67,6 +68,13 @@ const OTHER_GAPS = [
 const SILENT_GAPS: readonly { form: RegExp; why: string }[] = [
   { form: /\bxargs\b[^|;]*\s-\w*I/, why: 'xargs -I takes words, not lines' },
   { form: /\bfind\b[^|;]*\s-size\s+[+-]?\d+[^c\d]/, why: 'find -size counts in another unit' },
+  { form: /\bawk\b[^|;]*\s-v\w/, why: 'awk -v needs a space' },
+  { form: /\bawk\b.*\blength\b(?!\s*\()/, why: 'awk length needs parentheses' },
+  { form: /\bgrep\b[^|;]*\s-\w*P.*\(\?[=!<]/, why: 'grep -P cannot look around' },
+  {
+    form: /(?:^|[|;&(]\s*)ls(?:\s+-\w+)*\s+[^-|;&\s][^|;&]*\|/,
+    why: 'ls of several files prints empty lines',
+  },
   { form: /(?:^|[|;&(]\s*)(?:od|split|diff)\s/, why: 'od, split and diff print in another form' },
 ]
 
@@ -77,14 +85,15 @@ const SILENT_GAPS: readonly { form: RegExp; why: string }[] = [
  */
 export function gapOf(command: string, stderr: string): string | null {
   const refused =
-    /^(\w+): (?:invalid option -- '(.)'|unrecognized option '--([^'=]+)[^']*'|unknown predicate '-([^']+)')$/m.exec(
+    /^(\w+): (?:invalid option -- '([^']+)'|unrecognized option '--([^'=]+)[^']*'|unknown predicate '-([^']+)')$/m.exec(
       stderr,
     )
   const [line = '', tool = '', letter, ...names] = refused ?? []
   const [letters = '', ...longNames] = (MISSING_OPTIONS[tool] ?? '').split(' ')
   const name = names.find((each) => each !== undefined) ?? ''
-  if (letter !== undefined ? letters.includes(letter) : longNames.includes(name)) return line
-  if (name.length === 1 && letters.includes(name)) return line
+  // Letters behind one dash, the last with its value: the sandbox reads such a word only when it is one letter.
+  if (letter !== undefined && (letter.length > 1 || letters.includes(letter))) return line
+  if (longNames.includes(name) || (name.length === 1 && letters.includes(name))) return line
   const other = OTHER_GAPS.map((gap) => gap.exec(stderr)?.[0]).find((said) => said !== undefined)
   return other ?? SILENT_GAPS.find(({ form }) => form.test(command))?.why ?? null
 }

@@ -8,8 +8,12 @@ export interface TextAnswer {
   asAsked: boolean
 }
 
+// Every repetition is bounded: a text of any length is read in time that grows with it, not with its square.
 const LABEL = (name: string): RegExp =>
-  new RegExp(`^[\\s>*_#\`-]*(?:\\d[.)])?[\\s*_\`]*${name}[*_\`]*\\s*[:=][*_]*(.*)$`, 'i')
+  new RegExp(
+    `^[\\s>*_#\`-]{0,20}(?:\\d[.)])?[\\s*_\`]{0,10}${name}[*_\`]{0,3}\\s{0,3}[:=][*_]{0,3}(.*)$`,
+    'i',
+  )
 const COMMAND_LABEL = LABEL('command')
 const TIME_LABEL = LABEL('time')
 const FENCE = /^\s*(?:```|~~~)/

@@ -9,14 +9,14 @@ export interface Graded {
 }
 
 /** The maxima that readers of the payload rely on; 750 together. */
-export const MAX_POINTS: Readonly<Record<LiteTaskId, number>> = {
+const MAX_POINTS: Readonly<Record<LiteTaskId, number>> = {
   task_files_lite: 350,
   task_shell_command_lite: 300,
   babylonian_clock_lite: 100,
 }
 
 /** The tasks that ride on one question. */
-export const TASKS_OF: Readonly<Record<LiteKind, readonly LiteTaskId[]>> = {
+const TASKS_OF: Readonly<Record<LiteKind, readonly LiteTaskId[]>> = {
   tool: ['task_files_lite'],
   text: ['task_shell_command_lite', 'babylonian_clock_lite'],
 }

@@ -44,7 +44,8 @@ export function worthlessReplies(items: LiteItems): { tool: WorthlessReply[]; te
   const { day, files, shell } = items
   const prompt = ({ messages }: LiteQuestion): string => messages.map(({ content }) => content).join('\n')
   const noise = drawsFrom(`${LITE_SUITE}|${day}|noise`)
-  const words = (): string => Array.from({ length: 8 }, () => noise.word(noise.integer(2, 9))).join(' ')
+  // Longer than any tool's name: by chance a short word is one, and its command then no noise.
+  const words = (): string => Array.from({ length: 8 }, () => noise.word(noise.integer(11, 14))).join(' ')
   const solved = solutions(items)
   const asText = JSON.stringify(solved.tool.toolCalls)
   const both = [

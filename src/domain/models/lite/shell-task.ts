@@ -36,7 +36,7 @@ const TOOLS = 'awk, basename, cat, cut, dirname, find, grep, head, mv, sed, sort
 const MAX_TOKENS = 4000
 
 /** What one run of a model's command may use: a thousand times what any solution needs. */
-export const SHELL_LIMITS: ShellLimits = { timeMs: 5000, outputBytes: 65_536 }
+export const SHELL_LIMITS: ShellLimits = { timeMs: 10_000, outputBytes: 65_536 }
 
 /** The names of a job's trees, in the order in which a command is run on them. */
 export const SHELL_CASES = Object.keys(CASES) as (keyof ShellCases)[]
@@ -59,7 +59,7 @@ export function textQuestion(job: ShellJob, clock: ClockItem): LiteQuestion {
 
 Task 1: a shell command. The current folder has these files (--- stands before each path and is not part of the file):
 ${files}--- end
-${job.task} The one command line must do this for any files of this form, not only for these. Use the shell itself and these tools, no others: ${TOOLS}.
+${job.task} The one command line must do this for any files of this form, spaces in names included, not only for these. Use the shell itself and these tools, no others: ${TOOLS}.
 
 Task 2: a clock. ${clock.task}
 
