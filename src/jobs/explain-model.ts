@@ -93,4 +93,4 @@ export interface ExplainPorts {
 }
 
 /** Refusals of {@link explainModel}. */
-export type ExplainRefusal = EvaluateRefusal | 'model_unknown'
+type ExplainRefusal = EvaluateRefusal | 'model_unknown'

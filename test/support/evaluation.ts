@@ -18,7 +18,7 @@ import type { RouterSimulator, SimulatorOptions } from './router-simulator.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Wall and forward time of a test, which pass only while somebody waits. */
-export interface TestTime {
+interface TestTime {
   now: number
   clock: () => number
   monotonic: () => number
@@ -26,7 +26,7 @@ export interface TestTime {
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-export function testTime(from: number): TestTime {
+function testTime(from: number): TestTime {
   const time: TestTime = {
     now: from,
     clock: () => Math.floor(time.now),

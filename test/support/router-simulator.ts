@@ -9,7 +9,7 @@ import { scriptedRouter } from '../../src/server/demo/router-app.ts'
 import type { ScriptedModel } from '../../src/server/demo/router-app.ts'
 
 /** One chat request as the service got it. */
-export interface ChatRequest {
+interface ChatRequest {
   at: number
   model: string
   vendor: string
@@ -21,7 +21,7 @@ export interface ChatRequest {
 }
 
 /** What the service does instead of answering. */
-export type Fault =
+type Fault =
   | { status: number; body: unknown; headers?: Record<string, string> }
   /** Half of an answer, then the connection is cut. */
   | 'cut'

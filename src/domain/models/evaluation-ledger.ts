@@ -8,7 +8,7 @@ import type { StoredRun } from './schema.ts'
 export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
 
 /** Where a request to a model was written down. */
-export interface AttemptStart {
+interface AttemptStart {
   run: number
   model: string
   kind: LiteQuestion['kind']

@@ -65,7 +65,7 @@ export interface QuotaClaim {
   lastEvaluatedAt: Instant | null
 }
 
-export interface PlannedCall {
+interface PlannedCall {
   model: string
   kind: LiteQuestion['kind']
 }

@@ -9,7 +9,7 @@ import { respondJson } from '../respond.ts'
  * What a scripted model is like: `solver` answers everything, `talker` prints its tool calls as text, `guesser` gets the
  * time wrong, `silent` says nothing of use.
  */
-export type Character = 'solver' | 'talker' | 'guesser' | 'silent'
+type Character = 'solver' | 'talker' | 'guesser' | 'silent'
 
 export interface ScriptedModel {
   id: string
