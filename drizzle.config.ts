@@ -1,7 +1,7 @@
 import { defineConfig } from 'drizzle-kit'
 
 // One database a store: `DASH_STORE=ledger npx drizzle-kit generate --custom` starts the next numbered migration.
-const store = process.env['DASH_STORE'] === 'feed' ? 'feed' : 'ledger'
+const store = process.env['DASH_STORE'] ?? 'ledger'
 
 export default defineConfig({
   dialect: 'sqlite',

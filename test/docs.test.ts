@@ -6,6 +6,9 @@ import { describe, expect, test } from 'vitest'
 import { EXIT } from '../src/cli/exit-codes.ts'
 import { LIVE_REFUSALS } from '../src/domain/feed/live-refusals.ts'
 import { SEARCH_REFUSALS } from '../src/domain/feed/refusals.ts'
+import { REJECTION_REASONS } from '../src/domain/models/eligibility.ts'
+import { METADATA_MOST } from '../src/domain/models/metadata-score.ts'
+import { FREE_MODELS_REFUSALS } from '../src/domain/models/refusals.ts'
 import { HISTORY_REFUSALS } from '../src/domain/year/refusals.ts'
 import { dash } from './support/dash.ts'
 
@@ -35,6 +38,7 @@ describe('the documents', () => {
     'docs/history-api.md',
     'docs/feed-api.md',
     'docs/search.md',
+    'docs/free-models.md',
   ]
   const all = operating.map(read).join('\n')
 
@@ -60,6 +64,8 @@ describe('the documents', () => {
       ['snapshot'],
       ['search'],
       ['reindex'],
+      ['evaluate-models'],
+      ['model'],
     ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
@@ -69,11 +75,18 @@ describe('the documents', () => {
   })
 
   test('name every refusal code and every exit code', () => {
-    for (const code of [...HISTORY_REFUSALS, ...LIVE_REFUSALS, ...SEARCH_REFUSALS]) {
+    for (const code of [...HISTORY_REFUSALS, ...LIVE_REFUSALS, ...SEARCH_REFUSALS, ...FREE_MODELS_REFUSALS]) {
       expect(all, code).toContain(`\`${code}\``)
     }
     for (const code of Object.values(EXIT))
       expect(all).toMatch(new RegExp(`^\\| (?:\\d+, )*${code}(?:, \\d+)* `, 'm'))
+  })
+
+  test('name every reason of a rejection, and every part of the metadata score with its points', () => {
+    for (const [reason] of Object.entries(REJECTION_REASONS))
+      expect(read('docs/free-models.md')).toMatch(new RegExp(`^\\| \`${reason}\` `, 'm'))
+    for (const [part, most] of Object.entries(METADATA_MOST))
+      expect(read('docs/model-scores.md')).toMatch(new RegExp(`^\\| \`${part}\` +\\| ${most} `, 'm'))
   })
 
   test('name every path the server answers', () => {

@@ -20,6 +20,9 @@ export interface Config {
   dataDirUsed: boolean
   ledger: DatabaseLocation
   feed: DatabaseLocation
+  state: DatabaseLocation
+  /** True when the state database is in the data folder. */
+  stateInDataDir: boolean
   store: StoreLocation
   storeNamed: boolean
   host: string
@@ -50,6 +53,10 @@ export interface Config {
     /** Addresses pages may be read from although they are not public. */
     allowed: readonly IpRange[]
   }
+  /** API base of the model-routing service. */
+  openRouterUrl: string
+  /** Key of that service; null: nothing but its catalogue is asked. */
+  openRouterKey: string | null
   logLevel: LogLevel
   drainMs: number
 }
@@ -82,7 +89,7 @@ const databaseUrl = z.string().refine((value) => {
 
 const serverUrl = databaseUrl.refine(
   (value) => !value.startsWith('file:'),
-  'must be a libSQL server, which holds every database; DASH_LEDGER_URL and DASH_FEED_URL each name a file',
+  'must be a libSQL server, which holds every database; DASH_LEDGER_URL, DASH_FEED_URL and DASH_STATE_URL each name a file',
 )
 
 const storeUrl = z.string().transform((value, context) => {
@@ -109,6 +116,7 @@ const environment = z.object({
   DASH_DATABASE_AUTH_TOKEN: z.string().optional(),
   DASH_LEDGER_URL: databaseUrl.optional(),
   DASH_FEED_URL: databaseUrl.optional(),
+  DASH_STATE_URL: databaseUrl.optional(),
   DASH_STORE_URL: storeUrl.optional(),
   AWS_ACCESS_KEY_ID: z.string().optional(),
   AWS_SECRET_ACCESS_KEY: z.string().optional(),
@@ -131,6 +139,8 @@ const environment = z.object({
   DASH_ARTICLE_MIN_POINTS: minPointsSetting.default(DEFAULT_MIN_POINTS),
   DASH_ARTICLE_MAX_PER_RUN: wholeNumber('a whole number from 0 to 10000', 0, 10_000).default(200),
   DASH_ARTICLE_ALLOW_PRIVATE: addressRangesSetting.default([]),
+  OPENROUTER_API_KEY: token.optional(),
+  OPENROUTER_BASE_URL: httpUrl.default('https://openrouter.ai/api/v1'),
   DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),
 })
@@ -146,7 +156,12 @@ const SECRETS_OF_SOURCES = [
   'REDDIT_CLIENT_ID',
   'REDDIT_CLIENT_SECRET',
 ] as const
-const SECRETS: readonly string[] = ['DASH_DATABASE_AUTH_TOKEN', ...SECRETS_OF_S3, ...SECRETS_OF_SOURCES]
+const SECRETS: readonly string[] = [
+  'DASH_DATABASE_AUTH_TOKEN',
+  'OPENROUTER_API_KEY',
+  ...SECRETS_OF_S3,
+  ...SECRETS_OF_SOURCES,
+]
 
 /**
  * Reads flags, environment and env file into one configuration.
@@ -165,6 +180,7 @@ const LOCATIONS = [
   'DASH_DATABASE_URL',
   'DASH_LEDGER_URL',
   'DASH_FEED_URL',
+  'DASH_STATE_URL',
   'DASH_STORE_URL',
 ] as const
 
@@ -267,6 +283,8 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
       ),
     ledger: databaseOf(settings.DASH_LEDGER_URL, 'ledger.db'),
     feed: databaseOf(settings.DASH_FEED_URL, 'feed.db'),
+    state: databaseOf(settings.DASH_STATE_URL, 'state.db'),
+    stateInDataDir: (settings.DASH_STATE_URL ?? settings.DASH_DATABASE_URL) === undefined,
     store: storeOf(settings, dataDir, cwd),
     storeNamed: settings.DASH_STORE_URL !== undefined,
     host: settings.HOST,
@@ -292,6 +310,8 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
       perRun: settings.DASH_ARTICLE_MAX_PER_RUN,
       allowed: settings.DASH_ARTICLE_ALLOW_PRIVATE,
     },
+    openRouterUrl: settings.OPENROUTER_BASE_URL,
+    openRouterKey: settings.OPENROUTER_API_KEY ?? null,
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
   }

@@ -39,6 +39,19 @@ export function requireFolders(config: Config): void {
   }
 }
 
+/**
+ * True when the object store can be asked, for a command that reads nothing else: false while nothing was ever kept in
+ * the default data folder, which is then not created.
+ *
+ * @throws Refusal `configuration` when a folder that was named is not there
+ */
+export function hasStoreFolder({ store, storeNamed, dataDir, dataDirNamed }: Config): boolean {
+  if (store.kind !== 'file') return true
+  if (storeNamed) requireFolder(store.path, 'object store folder', 'DASH_STORE_URL')
+  else if (dataDirNamed) requireFolder(dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  return storeNamed || existsSync(dataDir)
+}
+
 /** True when the ledger belongs into the default data folder and there is none: nothing was ever kept here. */
 export function isUnfounded(config: Config): boolean {
   const { url } = config.ledger

@@ -6,10 +6,12 @@ import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import { lastCompleteDay } from '../domain/year/window.ts'
+import { evaluateModels } from '../jobs/evaluate-models.ts'
 import { importSignals } from '../jobs/import-signals.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/rank-periods.ts'
 import { refreshIndex } from '../jobs/refresh-index.ts'
+import { DEMO_MODELS, demoRouterApp } from '../server/demo/router-app.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
@@ -17,6 +19,7 @@ import type { RunningServer } from '../server/listen.ts'
 import type { Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
+import { openEvaluation } from './wire-models.ts'
 import { publishPorts } from './wire-sources.ts'
 import { openInput, openStores } from './wire.ts'
 
@@ -72,6 +75,8 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
     dataDirUsed: true,
     ledger: { url: pathToFileURL(join(folder, 'ledger.db')).href, authToken: null },
     feed: { url: pathToFileURL(join(folder, 'feed.db')).href, authToken: null },
+    state: { url: pathToFileURL(join(folder, 'state.db')).href, authToken: null },
+    stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
     hackerNewsUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
@@ -82,8 +87,12 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
 
 async function openDemoSources(signal: AbortSignal): Promise<RunningServer> {
   const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
+  return listenQuietly(demoSourceApp(titles), signal)
+}
+
+function listenQuietly(app: Parameters<typeof listenOn>[0], signal: AbortSignal): Promise<RunningServer> {
   const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-  return listenOn(demoSourceApp(titles), {
+  return listenOn(app, {
     host: '127.0.0.1',
     port: 0,
     log: silent,
@@ -123,8 +132,27 @@ async function fill(
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })
+    await evaluateDemoModels(config, signal)
+    note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
   } finally {
     await stores.close()
+  }
+}
+
+/** Evaluates the scripted models by the real job, over the demo's own routing service and with no real key. */
+async function evaluateDemoModels(config: Config, signal: AbortSignal): Promise<void> {
+  const router = await listenQuietly(demoRouterApp(DEMO_MODELS, Date.now), signal)
+  const silent = { onProgress: () => undefined, onNote: () => undefined }
+  const scripted = { ...config, openRouterUrl: router.url, openRouterKey: 'demo' }
+  const { ports, close } = openEvaluation(scripted, Date.now, silent)
+  try {
+    const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
+    if (report.outcome === 'failed') {
+      throw new Error(`the demo could not evaluate its models: ${report.reason}`)
+    }
+  } finally {
+    await close()
+    await router.close(0)
   }
 }
 

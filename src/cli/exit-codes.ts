@@ -28,6 +28,8 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   address_unavailable: EXIT.unavailable,
   source_unavailable: EXIT.unavailable,
   title_not_vouched: EXIT.failed,
+  lite_suite_refused: EXIT.failed,
+  model_unknown: EXIT.failed,
   input_unreadable: EXIT.failed,
   copy_refused: EXIT.failed,
   clock_behind: EXIT.failed,

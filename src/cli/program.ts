@@ -5,6 +5,8 @@ import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readConfig, readTargetConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
+import type { EvaluateFlags } from './commands/evaluate-models.ts'
+import type { ModelFlags } from './commands/model.ts'
 import type { SearchFlags } from './commands/search.ts'
 import type { VerifyFlags } from './commands/verify-archive.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
@@ -224,6 +226,37 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     const flags = command.optsWithGlobals<SharedFlags & VerifyFlags>()
     return within(flags, async (context) =>
       (await import('./commands/verify-archive.ts')).verifyArchiveCommand(context, flags),
+    )
+  })
+  shared(
+    program
+      .command('evaluate-models')
+      .description('find out which free model to recommend, within the quota of a free account')
+      .addOption(
+        new Option('--mode <mode>', 'what may be asked')
+          .choices(['fullEval', 'forceEval', 'healthOnly', 'metadataOnly'])
+          .default('fullEval'),
+      )
+      .option('--dry-run', 'plan and rank; send no chat request and write nothing', false)
+      .option('--why <model>', 'explain where a model stands instead: every part of its score'),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & EvaluateFlags>()
+    return within(flags, async (context) =>
+      (await import('./commands/evaluate-models.ts')).evaluateModelsCommand(context, flags),
+    )
+  })
+  shared(
+    program
+      .command('model')
+      .description('print the free model to use now')
+      .option('--id', 'print its id alone', false)
+      .option('--env', 'print OPENAI_BASE_URL and OPENAI_MODEL for a shell or an env file', false)
+      .option('--needs <names>', 'the best model that supports all of these: tools,structured,…')
+      .option('--url <base>', 'ask another host instead of the own store'),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & ModelFlags>()
+    return within(flags, async (context) =>
+      (await import('./commands/model.ts')).modelCommand(context, flags),
     )
   })
   shared(

@@ -1,26 +1,19 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { openArticleTexts as openTexts } from '../adapters/articles/open.ts'
 import { liveSources } from '../adapters/sources/live-sources.ts'
 import { openSourceClient } from '../adapters/sources/source-client.ts'
 import type { SourceClient } from '../adapters/sources/source-client.ts'
+import { publishedShortlist } from '../adapters/sources/shortlist.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
 import type { LiveSource } from '../domain/feed/live-source.ts'
-import type { ArticleTexts, Clock, SourceMemory } from '../domain/ports.ts'
+import type { ArticleTexts, Clock, PublishedShortlist, SourceMemory } from '../domain/ports.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import { listeningUrl } from './config.ts'
 import type { Config } from './config.ts'
+import { pause } from './pause.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
 import type { Stores } from './wire.ts'
 
 /** What commands that ask the sources get; apart from wire.ts, since the HTTP client takes long to load. */
-
-/** Rejects with the signal's own reason, by which a run knows that it was told to stop. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
-    signal.throwIfAborted()
-    throw error
-  })
-}
 
 /** Questions open at one source at a time. */
 const SOURCE_AT_ONCE = 4
@@ -101,6 +94,16 @@ export function openLiveSources(
     reddit: config.redditUrl,
   }
   return { sources: liveSources(client, urls, config.sourceTokens), close: client.close }
+}
+
+/** The shortlist of free models that another host serves; `close` ends the connections to it. */
+export function openPublishedShortlist(
+  base: string,
+  config: Config,
+  version: string,
+): PublishedShortlist & { close: () => Promise<void> } {
+  const client = sourceClient(config, version, null, PUBLISH_PATIENCE)
+  return { ...publishedShortlist(client, base), close: client.close }
 }
 
 /** What publishing needs besides the stores; `close` ends the connections to the sources. */

@@ -1,6 +1,6 @@
 import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
+import { openArchive, openArchiveAuditor, openRecommendations } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlArticles } from '../adapters/feed/articles.ts'
 import { openFeedSearch } from '../adapters/feed/feed-search.ts'
@@ -27,6 +27,7 @@ import type {
   SourceMemory,
   LiveFeedStore,
   SearchIndex,
+  RecommendationStore,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -46,6 +47,7 @@ export interface Stores {
   index: SearchIndex
   archive: Archive
   year: YearReader
+  recommendations: RecommendationStore
   close(): Promise<void>
 }
 
@@ -56,7 +58,7 @@ const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }
 
 /** A batch command has nothing else to do than to wait for a lock. */
-const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
+export const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
 
 export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const busy = kind === 'server' ? SERVER_BUSY : BATCH_BUSY
@@ -75,6 +77,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
   const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
+  const recommendations = openRecommendations(config.store)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
@@ -85,11 +88,13 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
+    recommendations,
     async close() {
       await search.close()
       ledgerDatabase.close()
       feedDatabase.close()
       await archive.close()
+      await recommendations.close()
     },
   }
 }
@@ -123,6 +128,11 @@ export function openArchivePlace(config: Config): ArchivePlace & { close: () => 
       await auditors.close()
     },
   }
+}
+
+/** The recommendations in the object store; `close` ends the connections to it. */
+export function openRecommendationStore(config: Config): ReturnType<typeof openRecommendations> {
+  return openRecommendations(config.store)
 }
 
 /** A file of lines under the name it is reported with. */

@@ -7,6 +7,7 @@ import type { Founding } from './year/legacy-import.ts'
 import type { VerifiedTitle } from './year/rank.ts'
 
 export type * from './feed/ports.ts'
+export type * from './models/ports.ts'
 
 /**
  * Everything the product asks of the outside. A port states its promise; every adapter and every in-memory twin is
@@ -69,18 +70,10 @@ export type AppendRefusal = 'lease-lost' | 'ledger-moved' | 'clock-went-back' | 
 /** Why an archive was not founded although the ledger works. */
 export type FoundingRefusal = Extract<AppendRefusal, 'lease-lost' | 'ledger-moved'>
 
-/** Publications, gaps, attempts and the lease. Append-only, and the database says so. */
-export interface Ledger {
-  /** Both ledgers in one consistent reading. Damaged text refuses; it never ends the process. */
-  read(): Promise<LedgerContents>
-  /** Witness of `read()`. */
-  witness(): Promise<Witness>
-  /** The counted attempts of a day, ascending. */
-  attempts(asOfDay: Day): Promise<Attempt[]>
-  /** The earliest day an attempt was ever counted for. */
-  firstAttemptDay(): Promise<Day | null>
+/** A lease kept in a store: one holder at a time. */
+export interface LeaseKeeper {
   /**
-   * Takes the publisher's lease for `forMs`, if it is free, run out, or held by a process `isDead` knows to be dead.
+   * Takes the lease for `forMs`, if it is free, run out, or held by a process `isDead` knows to be dead.
    */
   takeLease(
     holder: LeaseHolder,
@@ -91,6 +84,18 @@ export interface Ledger {
   /** False when the lease is no longer this token's. */
   renewLease(token: string, now: Instant, forMs: number): Promise<boolean>
   releaseLease(token: string): Promise<void>
+}
+
+/** Publications, gaps, attempts and the publisher's lease. Append-only, and the database says so. */
+export interface Ledger extends LeaseKeeper {
+  /** Both ledgers in one consistent reading. Damaged text refuses; it never ends the process. */
+  read(): Promise<LedgerContents>
+  /** Witness of `read()`. */
+  witness(): Promise<Witness>
+  /** The counted attempts of a day, ascending. */
+  attempts(asOfDay: Day): Promise<Attempt[]>
+  /** The earliest day an attempt was ever counted for. */
+  firstAttemptDay(): Promise<Day | null>
   /** Counts one attempt, durable on return; false when the lease is lost or that attempt is counted already. */
   countAttempt(asOfDay: Day, attempt: number, startedAt: Instant, token: string): Promise<boolean>
   failAttempt(asOfDay: Day, attempt: number, failedAt: Instant, reason: string): Promise<void>

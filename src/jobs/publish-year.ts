@@ -16,7 +16,8 @@ import { appendEntry, appendFailure, endOf, putHead, recordGap, SEAL_TRIES } fro
 import type { ChainEnd, Gap } from './publisher-entries.ts'
 import { contents, describe, emptyReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
-import { messageOf, withPublisherLease } from './publisher-lease.ts'
+import { messageOf } from './lease.ts'
+import { withPublisherLease } from './publisher-lease.ts'
 import type { LeasePorts } from './publisher-lease.ts'
 
 export interface PublishPorts extends LeasePorts {

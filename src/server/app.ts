@@ -1,5 +1,5 @@
 import { H3 } from 'h3'
-import type { Archive, Clock, FeedSearch, Ledger, YearReader } from '../domain/ports.ts'
+import type { Archive, Clock, FeedSearch, Ledger, RecommendationStore, YearReader } from '../domain/ports.ts'
 import { mountDocs } from './docs/docs.ts'
 import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from './feed/contract.ts'
 import { liveRoutes } from './feed/live-routes.ts'
@@ -10,6 +10,9 @@ import { searchRoutes } from './feed/search-routes.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
+import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from './models/contracts.ts'
+import { freeModelRoutes } from './models/routes.ts'
+import { servedRecommendation } from './models/served-recommendation.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountHome } from './page/home.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
@@ -26,6 +29,7 @@ export interface ServerPorts {
   year: YearReader
   live: SnapshotReader
   search: FeedSearch
+  recommendations: Pick<RecommendationStore, 'current'>
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -61,11 +65,13 @@ export function createApp(ports: ServerPorts): H3 {
       historyDocument(ports.version, demo),
       feedDocument(ports.version, demo),
       searchDocument(ports.version, demo),
+      freeModelsDocument(ports.version, demo),
     ],
     demo,
   )
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   mountRoutes(app, searchRoutes(ports.search), log)
+  mountRoutes(app, freeModelRoutes(servedRecommendation(ports.recommendations, log), clock), log)
   return app
 }
 
@@ -119,5 +125,20 @@ function searchDocument(version: string, demo: boolean) {
       similarContract,
       trendContract,
     ]),
+  }
+}
+
+function freeModelsDocument(version: string, demo: boolean) {
+  const title = 'Free model recommendation'
+  const description =
+    'Which free text model of a model-routing service to use now, and the shortlist behind it.'
+  return {
+    path: FREE_MODELS_DOCS,
+    title,
+    summary: description,
+    document: openApiDocument(
+      { title: demo ? `DEMO: ${title}` : title, version, description },
+      FREE_MODELS_CONTRACTS,
+    ),
   }
 }

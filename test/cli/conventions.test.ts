@@ -9,6 +9,7 @@ const COMMANDS = [
   ['import', 'archive', 'x'],
   ['publish-year'],
   ['collect'],
+  ['model'],
 ]
 
 describe('a command line', () => {

@@ -200,7 +200,11 @@ async function replyTo(question: S3Question, bareUrl: string): Promise<S3Reply> 
   const { method, headers, body } = question
   const signed = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1]?.split(';') ?? []
   const mustBeSigned = ['host', 'x-amz-date', 'x-amz-content-sha256']
-  if (method === 'PUT') mustBeSigned.push('x-amz-checksum-sha256', 'if-none-match')
+  if (method === 'PUT')
+    mustBeSigned.push(
+      'x-amz-checksum-sha256',
+      ...(headers['if-none-match'] === undefined ? [] : ['if-none-match']),
+    )
   if (!mustBeSigned.every((name) => signed.includes(name))) return s3Error(403, 'AccessDenied')
   const digest = createHash('sha256').update(body).digest()
   if (headers['x-amz-content-sha256'] !== digest.toString('hex'))

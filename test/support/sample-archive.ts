@@ -107,6 +107,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     year: { read },
     live: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse },
+    recommendations: { current: async () => null },
     clock: Date.now,
     log: silentLog,
     checks: {},

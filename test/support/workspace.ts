@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
-import { fileArchive } from '../../src/adapters/archive/open.ts'
+import { fileArchive, openRecommendations } from '../../src/adapters/archive/open.ts'
 import { yearReader } from '../../src/adapters/archive/year-reader.ts'
 import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
@@ -23,6 +23,7 @@ import type {
   FeedStore,
   Ledger,
   LiveFeedStore,
+  RecommendationStore,
   SearchIndex,
   YearReader,
 } from '../../src/domain/ports.ts'
@@ -46,6 +47,7 @@ export interface Workspace {
   index: SearchIndex
   archive: Archive
   year: YearReader
+  recommendations: RecommendationStore
   /** Closes the connections before the test ends, which closes them anyway. */
   close: () => void
 }
@@ -114,6 +116,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
+    recommendations: openRecommendations({ kind: 'file', path: objectsPath }),
     close,
   }
 }

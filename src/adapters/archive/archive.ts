@@ -6,6 +6,7 @@ import { storageDamaged } from '../../domain/storage.ts'
 import { objectPath } from '../../domain/year/finding.ts'
 import { formatHead, parseHead } from '../../domain/year/head-file.ts'
 import type { Head } from '../../domain/year/ledger.ts'
+import { readObject } from './read-object.ts'
 
 /** An archive that holds connections; whoever opens it closes it. */
 export type OpenArchive = Archive & { close(): Promise<void> }
@@ -20,16 +21,7 @@ export type OpenArchive = Archive & { close(): Promise<void> }
  */
 export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): OpenArchive {
   const storage = createStorage({ driver })
-  const read = async (key: string): Promise<Uint8Array | null> => {
-    const value: unknown = await storage.getItemRaw(key)
-    if (value === null || value === undefined) return null
-    if (value instanceof Uint8Array) return value
-    if (value instanceof ArrayBuffer) return new Uint8Array(value)
-    // Drivers resolve with an Error object, or with a string, where bytes were asked for.
-    throw value instanceof Error
-      ? value
-      : new Error(`the object store gave ${typeof value} instead of bytes for ${key}`)
-  }
+  const read = (key: string): Promise<Uint8Array | null> => readObject(storage, key)
 
   const readHead = async (seq: number): Promise<Head | null> => {
     const bytes = await read(headKey(seq))

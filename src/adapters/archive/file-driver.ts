@@ -9,6 +9,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -16,6 +17,7 @@ import {
 import { open, readdir } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { defineDriver } from 'unstorage'
+import type { TransactionOptions } from 'unstorage'
 import type { Clock } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, storageDamaged, storageUnavailable } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
@@ -23,10 +25,11 @@ import { ABSENT, fileWitness } from '../file-witness.ts'
 const TEMPORARY_PREFIX = '.writing-'
 
 /**
- * An unstorage driver for immutable files. unstorage's own truncates in place, never syncs and resolves with an Error
+ * An unstorage driver for files that are never changed, but for those that are replaced whole. unstorage's own truncates in place, never syncs and resolves with an Error
  * as the value; an archive cannot stand on that.
  *
  * A write is: temporary file in the target's folder, fsync, link without overwriting, fsync of the folder, read back.
+ * A write with `replace` renames instead of linking: who reads meanwhile gets the old bytes or the new ones, whole.
  * Writes are synchronous on purpose: they belong to batch jobs, and each step must happen before the next is begun.
  *
  * @param root folder of the store; must exist
@@ -67,7 +70,11 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     }
   },
 
-  async setItemRaw(key: string, value: Uint8Array): Promise<void> {
+  async setItemRaw(
+    key: string,
+    value: Uint8Array,
+    { replace = false }: TransactionOptions = {},
+  ): Promise<void> {
     requireRoot(root)
     const path = pathOf(root, key)
     try {
@@ -78,7 +85,8 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
     try {
       writeDurably(temporary, value)
-      linkUnlessThere(temporary, path)
+      if (replace) renameOver(temporary, path)
+      else linkUnlessThere(temporary, path)
     } finally {
       unlinkIfThere(temporary)
     }
@@ -173,6 +181,17 @@ function linkUnlessThere(from: string, to: string): void {
         error,
       )
     }
+    throw error
+  }
+}
+
+function renameOver(from: string, to: string): void {
+  try {
+    renameSync(from, to)
+  } catch (error) {
+    // A folder stands in the file's place.
+    if (codeOf(error) === 'EISDIR' || codeOf(error) === 'ENOTEMPTY')
+      throw storageDamaged(`${to} is not what belongs there`, error)
     throw error
   }
 }

@@ -5,6 +5,8 @@ import type { OpenArchive } from './archive.ts'
 import { streamingAuditor } from './auditor.ts'
 import { fileAuditor } from './file-auditor.ts'
 import { immutableFiles, requireRoot, requireWritableRoot } from './file-driver.ts'
+import { unstorageRecommendations } from './recommendations.ts'
+import type { OpenRecommendations } from './recommendations.ts'
 import { s3Objects } from './s3-driver.ts'
 
 /**
@@ -35,6 +37,26 @@ export function fileArchive(root: string, fileClock: Clock = Date.now): OpenArch
     async newestHead() {
       requireRoot(root)
       return archive.newestHead()
+    },
+  }
+}
+
+/**
+ * The recommendations in the object store at a location. Nothing is asked of the store before its first use; a folder
+ * must exist whenever it is used.
+ */
+export function openRecommendations(location: StoreLocation): OpenRecommendations {
+  if (location.kind === 's3') {
+    const { driver, prepare } = s3Objects(location)
+    return unstorageRecommendations(driver, prepare)
+  }
+  const root = location.path
+  const prepare = async (): Promise<void> => requireWritableRoot(root)
+  const store = unstorageRecommendations(immutableFiles({ root, fileClock: Date.now }), prepare)
+  return {
+    ...store,
+    async ping() {
+      requireRoot(root)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { defineDriver } from 'unstorage'
-import type { Driver } from 'unstorage'
+import type { Driver, TransactionOptions } from 'unstorage'
 import { storageDamaged } from '../../domain/storage.ts'
 import { overwrites } from './s3-answer.ts'
 import type { S3Location } from './s3-answer.ts'
@@ -62,10 +62,16 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
     /** The bytes, or null when S3 itself says that there is no such key. */
     getItemRaw: (key: string): Promise<Buffer | null> => read(pathOf(key)),
 
-    async setItemRaw(key: string, value: Uint8Array): Promise<void> {
+    /** With `replace` the server exchanges what is there in one step, as S3 does with every unconditional write. */
+    async setItemRaw(
+      key: string,
+      value: Uint8Array,
+      { replace = false }: TransactionOptions = {},
+    ): Promise<void> {
       await prepare()
       const path = pathOf(key)
-      await putUnlessThere(client, path, value)
+      if (replace) await client.send({ method: 'PUT', key: path, body: value })
+      else await putUnlessThere(client, path, value)
       const stored = await read(path)
       if (stored === null || Buffer.compare(stored, value) !== 0)
         throw storageDamaged(

@@ -24,8 +24,8 @@ export const S3_PATIENCE: S3Patience = { connectMs: 5_000, answerMs: 30_000, att
 
 export interface S3Client {
   /**
-   * Signs and sends a request, and again when its answer was lost on the way or the server was too busy: only reads
-   * and conditional writes may be sent, which are safe to repeat.
+   * Signs and sends a request, and again when its answer was lost on the way or the server was too busy: only reads,
+   * conditional writes, and writes that one writer at a time makes may be sent, which are safe to repeat.
    *
    * @throws Refusal `storage_unavailable` when the server cannot be reached, the bucket is missing or the credentials
    *   are refused; `storage_damaged` for an object larger than any; a fault for everything else

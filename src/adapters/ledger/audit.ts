@@ -5,7 +5,7 @@ import { storageDamaged } from '../../domain/storage.ts'
 import type { AuditedContents, AuditedRow } from '../../domain/year/audit.ts'
 import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
 import type { Reader } from '../libsql/store-client.ts'
-import { markOf } from './rows.ts'
+import { markOf } from './founding.ts'
 import { entries, founding, legacyPublications } from './schema.ts'
 
 /** Rows of one answer; a server gives no more than some megabytes at once. */

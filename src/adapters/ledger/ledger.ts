@@ -1,19 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import type { InStatement, InValue, Value } from '@libsql/client'
-import { and, eq, getTableColumns, gt, isNull, max, sql } from 'drizzle-orm'
-import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import type { AppendRefusal, Clock, LeaseGrant, LeaseHolder, Ledger } from '../../domain/ports.ts'
+import { and, eq, getTableColumns, isNull, max, sql } from 'drizzle-orm'
+import type { AppendRefusal, Clock, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import type { LedgerRow } from '../../domain/year/ledger.ts'
 import type { Database } from '../libsql/database.ts'
 import { decodeJsonRows } from '../libsql/json-rows.ts'
+import { leaseOn } from '../libsql/lease.ts'
 import { TooLate } from '../libsql/store-client.ts'
-import { adopt, beginFounding, found } from './founding.ts'
-import { markOf, rowReader, selectAllAsJson, selectRows } from './rows.ts'
+import { rowReader, selectAllAsJson, selectRows } from '../libsql/table-rows.ts'
+import { adopt, beginFounding, found, markOf } from './founding.ts'
 import { attempts, entries, founding, lease, legacyPublications } from './schema.ts'
-
-/** How often a lease is looked at again because another took, renewed or gave it back meanwhile. */
-const LEASE_TRIES = 10
 
 /**
  * The ledger on libSQL. Every write is one statement or one batch, so that it happens whole or not at all on every
@@ -54,28 +50,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         return row?.asOfDay ?? null
       }),
 
-    takeLease: (holder, now, forMs, isDead) =>
-      database.use(async ({ orm }) => {
-        for (let tries = 1; tries <= LEASE_TRIES; tries += 1) {
-          const grant = await tryLease(orm, holder, now, forMs, isDead)
-          if (grant !== null) return grant
-        }
-        throw new Error(`the lease changed hands ${LEASE_TRIES} times while it was asked for`)
-      }),
-
-    renewLease: (token, now, forMs) =>
-      database.use(async ({ orm }) => {
-        const renewed = await orm
-          .update(lease)
-          .set({ expiresAt: now + forMs })
-          .where(and(eq(lease.token, token), gt(lease.expiresAt, now)))
-        return renewed.rowsAffected === 1
-      }),
-
-    releaseLease: (token) =>
-      database.use(async ({ orm }) => {
-        await orm.delete(lease).where(eq(lease.token, token))
-      }),
+    ...leaseOn(database, lease),
 
     countAttempt: (asOfDay, attempt, startedAt, token) =>
       database.use(async ({ client }) => {
@@ -127,34 +102,6 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         await orm.select({ seq: max(entries.seq) }).from(entries)
       }),
   }
-}
-
-/** One try to take the lease; null when it changed between the look at it and the taking. */
-async function tryLease(
-  orm: LibSQLDatabase,
-  holder: LeaseHolder,
-  now: number,
-  forMs: number,
-  isDead: (process: string) => boolean,
-): Promise<LeaseGrant | null> {
-  const [held] = await selectRows(orm, lease, 'id', undefined)
-  // A lease that ends later than any could was taken by a clock that was ahead; twice its length allows for skew.
-  const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
-  if (!ended && (held.process === null || !isDead(held.process))) {
-    return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
-  }
-  const token = randomUUID()
-  const row = { token, holder: holder.name, process: holder.process, takenAt: now, expiresAt: now + forMs }
-  const taken = held
-    ? await orm
-        .update(lease)
-        .set(row)
-        .where(and(eq(lease.token, held.token), eq(lease.expiresAt, held.expiresAt)))
-    : await orm
-        .insert(lease)
-        .values({ id: 1, ...row })
-        .onConflictDoNothing()
-  return taken.rowsAffected === 1 ? { granted: true, token } : null
 }
 
 const COUNT_ATTEMPT = `

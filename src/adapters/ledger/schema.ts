@@ -1,4 +1,5 @@
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { leaseTable } from '../libsql/lease.ts'
 
 /** Tables of the ledger database; migrations/ledger holds the constraints and triggers that keep them append-only. */
 
@@ -52,14 +53,7 @@ export const attempts = sqliteTable(
   (table) => [primaryKey({ columns: [table.asOfDay, table.attempt] })],
 )
 
-export const lease = sqliteTable('lease', {
-  id: integer('id').primaryKey(),
-  token: text('token').notNull(),
-  holder: text('holder').notNull(),
-  process: text('process'),
-  takenAt: integer('taken_at').notNull(),
-  expiresAt: integer('expires_at').notNull(),
-})
+export const lease = leaseTable('lease')
 
 export const founding = sqliteTable('founding', {
   id: integer('id').primaryKey(),

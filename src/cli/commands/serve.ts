@@ -40,7 +40,7 @@ async function serveConfig(
   const lines = logStream(process.stderr.fd)
   const log = pino({ level: config.logLevel }, lines)
   const stores = openStores(config, 'server')
-  const { ledger, archive, year, feed, live, search } = stores
+  const { ledger, archive, year, feed, live, search, recommendations } = stores
   let baseUrl = config.baseUrl ?? ''
   const isDraining = (): boolean => signal.aborted
   const checks = { ledger: () => ledger.ping(), archive: () => archive.ping(), feed: () => feed.ping() }
@@ -50,6 +50,7 @@ async function serveConfig(
     year,
     live,
     search,
+    recommendations,
     clock: Date.now,
     log,
     checks,

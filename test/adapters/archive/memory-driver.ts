@@ -1,8 +1,8 @@
 import { defineDriver } from 'unstorage'
-import type { Driver } from 'unstorage'
+import type { Driver, TransactionOptions } from 'unstorage'
 import { storageDamaged } from '../../../src/domain/storage.ts'
 
-/** The in-memory twin of the engines: objects by path (`heads/1`), which are never overwritten. */
+/** The in-memory twin of the engines: objects by path (`heads/1`), which are never overwritten but on demand. */
 export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
   const pathOf = (key: string): string => key.replaceAll(':', '/')
   return defineDriver(() => ({
@@ -13,12 +13,13 @@ export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
       const bytes = objects.get(pathOf(key))
       return bytes === undefined ? null : Uint8Array.from(bytes)
     },
-    setItemRaw: (key: string, value: Uint8Array) => {
+    setItemRaw: (key: string, value: Uint8Array, options: TransactionOptions) => {
+      if (options['replace'] === true) objects.delete(pathOf(key))
       const stored = objects.get(pathOf(key)) ?? Uint8Array.from(value)
       objects.set(pathOf(key), stored)
       if (Buffer.compare(stored, value) !== 0) throw storageDamaged(`${pathOf(key)} holds other bytes`)
     },
-    getKeys: (base: string) => [...objects.keys()].filter((path) => path.startsWith(`${base}/`)),
+    getKeys: (base: string) => [...objects.keys()].filter((path) => path.startsWith(`${pathOf(base)}/`)),
     getMeta: () => ({ witness: null }),
   }))(undefined)
 }

@@ -8,9 +8,10 @@ import * as feedSchema from '../../../src/adapters/feed/schema.ts'
 import * as ledgerSchema from '../../../src/adapters/ledger/schema.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import * as stateSchema from '../../../src/adapters/state/schema.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-const STORES = { feed: feedSchema, ledger: ledgerSchema }
+const STORES = { feed: feedSchema, ledger: ledgerSchema, state: stateSchema }
 
 const TABLES = Object.entries(STORES).flatMap(([store, schema]) =>
   Object.values(schema)
@@ -60,14 +61,17 @@ describe('the schema the queries are built from', () => {
     },
   )
 
-  test.each(['feed', 'ledger'] as const)('names every table of the migrated %s database', async (store) => {
-    const rows = await queryMigrated(
-      store,
-      "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
-    )
-    const names = rows.map((row) => row['name']).filter((name) => name !== `migrations_${store}`)
-    expect(names).toEqual(TABLES.flatMap((table) => (table.store === store ? [table.name] : [])).sort())
-  })
+  test.each(['feed', 'ledger', 'state'] as const)(
+    'names every table of the migrated %s database',
+    async (store) => {
+      const rows = await queryMigrated(
+        store,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+      )
+      const names = rows.map((row) => row['name']).filter((name) => name !== `migrations_${store}`)
+      expect(names).toEqual(TABLES.flatMap((table) => (table.store === store ? [table.name] : [])).sort())
+    },
+  )
 
   test.each(TABLES)(
     'stands on a table that takes no value of another type: $store.$name',

@@ -5,9 +5,7 @@ import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Value } from '@libsql/client'
 import { storageDamaged } from '../../domain/storage.ts'
-import type { FoundingMark } from '../../domain/year/ledger.ts'
-import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
-import type { founding } from './schema.ts'
+import { asJsonRows, decodeJsonRows } from './json-rows.ts'
 
 /** The statement that reads every row of a table as JSON in a BLOB, ordered by one of its columns. */
 export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
@@ -17,11 +15,6 @@ export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
 function columnsOf(table: SQLiteTable): string {
   const { columns } = getTableConfig(table)
   return columns.map(({ name }) => name).join(', ')
-}
-
-/** What the one row of the table `founding` says. */
-export function markOf(row: typeof founding.$inferSelect | undefined): FoundingMark | null {
-  return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
 }
 
 /** The rows of a table that fit a condition, every cell checked. */
@@ -35,7 +28,7 @@ export async function selectRows<T extends SQLiteTable>(
   const [cells] = await orm.values<[Value]>(
     sql`SELECT CAST(json_group_array(json_array(${sql.raw(columnsOf(table))})) AS BLOB) FROM (${query})`,
   )
-  return decodeJsonRows(cells?.[0], 'the ledger').map(rowReader(table))
+  return decodeJsonRows(cells?.[0], `the table ${getTableName(table)}`).map(rowReader(table))
 }
 
 /**
@@ -46,12 +39,15 @@ export async function selectRows<T extends SQLiteTable>(
  */
 export function rowReader<T extends SQLiteTable>(table: T): (cells: readonly unknown[]) => T['$inferSelect'] {
   const columns = Object.entries(getTableColumns(table))
+  const tableName = getTableName(table)
   return (cells) => {
     const row: Record<string, unknown> = {}
     for (const [index, [name, { name: columnName, notNull, dataType }]] of columns.entries()) {
       const cell = cells[index]
       if (!fits(cell, notNull, dataType)) {
-        throw storageDamaged(`the ledger column ${columnName} holds a value of another type`)
+        throw storageDamaged(
+          `the column ${columnName} of the table ${tableName} holds a value of another type`,
+        )
       }
       row[name] = cell
     }

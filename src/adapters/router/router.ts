@@ -1,0 +1,91 @@
+import type { Clock } from '../../domain/ports.ts'
+import type { ChatCall, ModelRouter } from '../../domain/models/router.ts'
+import { openConnections } from '../connections.ts'
+import { exchange } from './exchange.ts'
+
+export interface RouterOptions {
+  /** API base, without a slash at its end. The key is sent to nowhere else. */
+  base: string
+  key: string | null
+  /** Names the product to the service: the address under which it is used. */
+  referer: string
+  clock: Clock
+  /** Longest wait for a model's whole answer. */
+  chatTimeoutMs?: number
+}
+
+/** Whoever needs longer than this to answer a short question does not serve now. */
+const CHAT_TIMEOUT_MS = 90_000
+const FACTS_TIMEOUT_MS = 20_000
+
+const CATALOGUE_MAX_BYTES = 32 * 1024 * 1024
+const ANSWER_MAX_BYTES = 1024 * 1024
+
+/**
+ * The routing service over HTTP. Chat answers are asked for whole, not as a stream: the suite grades whole answers, and
+ * the latency that counts is that to their end.
+ */
+export function openRouter(options: RouterOptions): ModelRouter & { close: () => Promise<void> } {
+  const { base, key, clock, chatTimeoutMs = CHAT_TIMEOUT_MS } = options
+  const connections = openConnections({
+    connect: { timeout: 10_000 },
+    // One timer of our own for everything: these two start again with each byte.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const headers: Record<string, string> = {
+    accept: 'application/json',
+    'user-agent': 'dash (AI and trends dashboard)',
+    'http-referer': options.referer,
+    'x-openrouter-title': 'dash',
+    ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+  }
+  const facts = (path: string, signal: AbortSignal, maxBytes = ANSWER_MAX_BYTES) =>
+    exchange(
+      connections,
+      { url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, maxBytes },
+      clock,
+      signal,
+    )
+  return {
+    hasKey: key !== null,
+    catalogue: (signal) => facts('/models', signal, CATALOGUE_MAX_BYTES),
+    key: (signal) => facts('/key', signal),
+    endpoints: (model, signal) => facts(`/models/${pathOf(model)}/endpoints`, signal),
+    chat: (call, signal) =>
+      exchange(
+        connections,
+        {
+          url: `${base}/chat/completions`,
+          // A cached answer would have no latency and say nothing about today.
+          headers: { ...headers, 'x-openrouter-cache': 'false' },
+          body: chatBody(call),
+          timeoutMs: chatTimeoutMs,
+          maxBytes: ANSWER_MAX_BYTES,
+        },
+        clock,
+        signal,
+      ),
+    close: () => connections.close(),
+  }
+}
+
+/** The slash of an id stays one; everything else is taken literally. */
+function pathOf(model: string): string {
+  return model.split('/').map(encodeURIComponent).join('/')
+}
+
+/** One model, no list of others to fall back on, and no price: a request that would cost anything is refused. */
+function chatBody({ model, question, maxTokens, temperature, lowEffort }: ChatCall): Record<string, unknown> {
+  const tools = question.tools.map((tool) => ({ type: 'function', function: tool }))
+  return {
+    model,
+    messages: question.messages,
+    ...(tools.length > 0 ? { tools } : {}),
+    max_tokens: maxTokens,
+    ...(temperature ? { temperature: 0 } : {}),
+    ...(lowEffort ? { reasoning: { effort: 'low' } } : {}),
+    stream: false,
+    provider: { max_price: { prompt: 0, completion: 0 } },
+  }
+}

@@ -1,0 +1,110 @@
+import { Bash, defineCommand, getCommandNames } from 'just-bash'
+import type { BashExecResult, CommandName } from 'just-bash'
+import type { ShellLimits, ShellRun } from '../../domain/models/lite/shell.ts'
+import { MISSING_TOOLS, WITHHELD, gapOf } from './gaps.ts'
+
+/** The folder in which a command begins; what lies elsewhere is not looked at. */
+const FOLDER = '/work'
+
+/** A command longer than this is no answer to any question of the suite. */
+const MAX_COMMAND_BYTES = 4096
+
+const MEBIBYTE = 1_048_576
+const COMMANDS = getCommandNames().filter((name) => !WITHHELD.has(name)) as CommandName[]
+
+type Found = Omit<ShellRun, 'missingTools'>
+
+/**
+ * Runs one command in a shell of its own and says how it ended. Must be called where it can be stopped from outside: the
+ * limits below end what counts its steps, not what hangs within one.
+ */
+export async function runCommand(
+  command: string,
+  files: ReadonlyMap<string, string>,
+  limits: ShellLimits,
+): Promise<ShellRun> {
+  if (command.includes('\0')) return { ...ended('not-executable', 'a NUL in the command'), missingTools: [] }
+  if (Buffer.byteLength(command) > MAX_COMMAND_BYTES)
+    return { ...ended('not-executable', `longer than ${MAX_COMMAND_BYTES} bytes`), missingTools: [] }
+  const first = await execute(command, files, limits)
+  if (first.found.outcome !== 'ran') return { ...first.found, missingTools: first.missingTools }
+  const audible = command.replaceAll(/(?:2|&)>{1,2}\s*\/dev\/null/g, '')
+  const { stderr } = audible === command ? first.found : (await execute(audible, files, limits)).found
+  const why = first.missingTools[0] ?? gapOf(command, stderr)
+  const found = why === null ? first.found : ended('unsupported', why)
+  return { ...found, missingTools: first.missingTools }
+}
+
+async function execute(
+  command: string,
+  files: ReadonlyMap<string, string>,
+  limits: ShellLimits,
+): Promise<{ found: Found; missingTools: string[] }> {
+  const missing = new Set<string>()
+  let slept = 0
+  const bash = new Bash({
+    files: Object.fromEntries([...files].map(([path, content]) => [`${FOLDER}/${path}`, content])),
+    cwd: FOLDER,
+    env: { HOME: FOLDER, LC_ALL: 'C' },
+    commands: COMMANDS,
+    customCommands: MISSING_TOOLS.map((name) =>
+      defineCommand(name, () => {
+        missing.add(name)
+        return Promise.resolve({ stdout: '', stderr: '', exitCode: 127 })
+      }),
+    ),
+    // Nobody waits: what a command would sleep is counted.
+    sleep(ms) {
+      slept += ms
+      return slept > limits.timeMs ? Promise.reject(new Error('slept too long')) : Promise.resolve()
+    },
+    executionLimitProfile: 'hardened',
+    executionLimits: {
+      maxExecutionTimeMs: limits.timeMs,
+      maxOutputSize: limits.outputBytes,
+      maxStringLength: 4 * MEBIBYTE,
+      maxLiveBytes: 32 * MEBIBYTE,
+      maxFileSystemBytes: 8 * MEBIBYTE,
+    },
+  })
+  const result = await bash.exec(command, { rawScript: true })
+  const found =
+    slept > limits.timeMs ? ended('timeout', 'slept too long') : await outcomeOf(bash, result, limits)
+  return { found, missingTools: [...missing] }
+}
+
+async function outcomeOf(bash: Bash, result: BashExecResult, limits: ShellLimits): Promise<Found> {
+  const { stdout, stderr, exitCode } = result
+  const limit = exitCode === 126 || exitCode === 124 ? LIMIT.exec(stderr)?.[0] : undefined
+  if (limit !== undefined)
+    return ended(/output|length|bytes/.test(limit) ? 'too-much-output' : 'timeout', limit)
+  const syntax = exitCode === 2 ? SYNTAX.exec(stderr)?.[0] : undefined
+  const unknown = exitCode === 127 ? /^bash: .*: command not found$/m.exec(stderr)?.[0] : undefined
+  if (syntax ?? unknown) return ended('not-executable', syntax ?? unknown ?? '')
+  const files = await filesBelow(bash, limits.outputBytes)
+  if (files === null || stdout.length + stderr.length > limits.outputBytes)
+    return ended('too-much-output', `more than ${limits.outputBytes} bytes`)
+  return { outcome: 'ran', stdout, stderr, exitCode, files, why: null }
+}
+
+/** How the sandbox says that one of its limits was reached. */
+const LIMIT = /^.*(?:exceeded|too many|deadline|limit).*$/im
+const SYNTAX = /^bash: (?:line \d+: )?(?:syntax error|unexpected EOF).*$/m
+
+/** Every regular file below the folder, or null when there is more than the limit. */
+async function filesBelow({ fs }: Bash, mostBytes: number): Promise<Map<string, string> | null> {
+  const files = new Map<string, string>()
+  let bytes = 0
+  for (const path of fs.getAllPaths()) {
+    if (!path.startsWith(`${FOLDER}/`) || !(await fs.lstat(path)).isFile) continue
+    const content = await fs.readFile(path)
+    bytes += path.length + content.length
+    if (bytes > mostBytes) return null
+    files.set(path.slice(FOLDER.length + 1), content)
+  }
+  return files
+}
+
+function ended(outcome: ShellRun['outcome'], why: string): Found {
+  return { outcome, stdout: '', stderr: '', exitCode: null, files: new Map(), why: why.slice(0, 200) }
+}

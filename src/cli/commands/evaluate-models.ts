@@ -1,0 +1,80 @@
+import type { StoredRun } from '../../domain/models/schema.ts'
+import { evaluateModels } from '../../jobs/evaluate-models.ts'
+import type { EvaluateResult } from '../../jobs/evaluate-models.ts'
+import type { EvaluationReport } from '../../jobs/evaluation-report.ts'
+import { explainModel } from '../../jobs/explain-model.ts'
+import type { ModelExplanation } from '../../jobs/explain-model.ts'
+import { prepareFolders } from '../data-folder.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../program.ts'
+import { openEvaluation } from '../wire-models.ts'
+
+export interface EvaluateFlags {
+  mode: StoredRun['refreshMode']
+  dryRun: boolean
+  /** Id of a model to explain instead. */
+  why?: string
+}
+
+/** `dash evaluate-models` */
+export async function evaluateModelsCommand(
+  { config, terminal, signal }: CommandContext,
+  { mode, dryRun, why }: EvaluateFlags,
+): Promise<number> {
+  prepareFolders({ ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }, false)
+  const { progress: onProgress, note: onNote } = terminal
+  const { ports, close } = openEvaluation(config, Date.now, { onProgress, onNote })
+  try {
+    if (why !== undefined) {
+      const explanation = await explainModel(ports, why, signal)
+      terminal.result(explanation, explanationText(explanation))
+      return EXIT.done
+    }
+    const result = await evaluateModels(ports, { mode, dryRun, signal })
+    const { report } = result
+    if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')
+    else if (report.reason !== null) terminal.note(report.reason)
+    terminal.result(report, summary(report))
+    return exitCode(result)
+  } finally {
+    await close()
+  }
+}
+
+function exitCode({ report, misconfigured, unavailable }: EvaluateResult): number {
+  if (report.outcome !== 'failed') return EXIT.done
+  if (misconfigured) return EXIT.configuration
+  return unavailable ? EXIT.unavailable : EXIT.failed
+}
+
+function summary(report: EvaluationReport): string {
+  const { outcome, rankingVersion, primary, ranked, requests, evaluated, dryRun } = report
+  if (outcome === 'failed') return 'nothing was stored'
+  if (dryRun)
+    return `would send ${requests} requests; now ${primary} leads ${ranked} models; nothing was written`
+  const after = `${requests} requests, ${evaluated} models evaluated`
+  return `${outcome} ${rankingVersion}: ${primary} of ${ranked} models; ${after}`
+}
+
+function explanationText({
+  model,
+  rejection,
+  rank,
+  ranked,
+  score,
+  components,
+  attempts,
+}: ModelExplanation): string {
+  if (rejection) return `${model} is no candidate: ${rejection.reason}, ${rejection.meaning}`
+  const width = Math.max(...components.map(({ name }) => name.length))
+  const parts = components.map(({ name, points, most, evidence }) => {
+    const share = `${String(points).padStart(5)}${most > 0 ? ` of ${most}` : ''}`
+    return `  ${name.padEnd(width)} ${share.padEnd(12)}  ${evidence}`
+  })
+  const requests = attempts.map(
+    ({ sentAt, kind, class: meaning, status, latencyMs }) =>
+      `  ${sentAt} ${kind}: ${meaning}${status === null ? '' : `, status ${status}`}${latencyMs === null ? '' : `, ${latencyMs} ms`}`,
+  )
+  const asked = requests.length > 0 ? ['requests of the last three days:', ...requests] : []
+  return [`${model}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...asked].join('\n')
+}

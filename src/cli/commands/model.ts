@@ -1,0 +1,118 @@
+import { isHttpUrl } from '../../domain/http-url.ts'
+import { topModelsPayload } from '../../domain/models/payloads.ts'
+import { seedRun } from '../../domain/models/seed.ts'
+import { isStale, parseShortlist, pickModel } from '../../domain/models/shortlist.ts'
+import type { Shortlist } from '../../domain/models/shortlist.ts'
+import { NEED_NAMES, NO_FILTER, parseNeeds } from '../../domain/models/shortlist-query.ts'
+import type { Need } from '../../domain/models/shortlist-query.ts'
+import { proveRun } from '../../domain/models/stored-run.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import type { Config } from '../config.ts'
+import { hasStoreFolder } from '../data-folder.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../program.ts'
+import type { Terminal } from '../terminal.ts'
+import { openPublishedShortlist } from '../wire-sources.ts'
+import { openRecommendationStore } from '../wire.ts'
+
+export interface ModelFlags {
+  id: boolean
+  env: boolean
+  needs?: string
+  url?: string
+}
+
+/**
+ * `dash model`: the free model to use now.
+ *
+ * @returns 0, or 1 when no model meets the needs
+ * @throws Refusals of the command line, the store and the host; a store that is damaged is refused and not replaced by
+ *   the seed, since whoever runs this can mend it
+ */
+export async function modelCommand(context: CommandContext, flags: ModelFlags): Promise<number> {
+  const { config, terminal } = context
+  const needs = parseFlags(flags, terminal)
+  const shortlist =
+    flags.url === undefined ? await ownShortlist(config) : await hostShortlist(parseBase(flags.url), context)
+  const pick = pickModel(shortlist, { ...NO_FILTER, needs })
+  if (pick === null) {
+    const asked = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
+    const advice = needs.length > 0 ? 'leave a need out, or use' : 'use'
+    const reason = `the recommendation holds no model${asked}; ${advice} the router ${shortlist.fallback.id}`
+    terminal.error(reason)
+    terminal.failure(reason, EXIT.failed)
+    return EXIT.failed
+  }
+  const { primary, recommendation } = pick
+  warn(shortlist, flags.url, terminal)
+  terminal.result(recommendation, lineOf(flags, primary, shortlist))
+  return EXIT.done
+}
+
+function parseFlags({ id, env, needs }: ModelFlags, { json }: Terminal): Need[] {
+  if ([id, env, json].filter(Boolean).length > 1)
+    throw new Refusal('usage', '--id, --env and --json are three ways to print the model: choose one')
+  const parsed = needs === undefined ? [] : parseNeeds(needs)
+  if (parsed !== null) return parsed
+  const names = NEED_NAMES.join(', ')
+  throw new Refusal('usage', `--needs ${JSON.stringify(needs)} must be some of ${names}, separated by commas`)
+}
+
+function parseBase(url: string): string {
+  if (isHttpUrl(url)) return url.replace(/\/+$/, '')
+  throw new Refusal('usage', `--url ${JSON.stringify(url)} must be an absolute http(s) URL`)
+}
+
+/** The stored recommendation of this machine, or the seed while there is none. */
+async function ownShortlist(config: Config): Promise<Shortlist> {
+  const bytes = hasStoreFolder(config) ? await readCurrent(config) : null
+  const served =
+    bytes === null
+      ? { run: seedRun(), seed: true, storeAnswers: true }
+      : { run: proveRun(bytes), seed: false, storeAnswers: true }
+  return topModelsPayload(served, { limit: null, filter: NO_FILTER }, Date.now())
+}
+
+async function readCurrent(config: Config): Promise<Uint8Array | null> {
+  const store = openRecommendationStore(config)
+  try {
+    return await store.current()
+  } finally {
+    await store.close()
+  }
+}
+
+async function hostShortlist(base: string, { config, version, signal }: CommandContext): Promise<Shortlist> {
+  const host = openPublishedShortlist(base, config, version)
+  try {
+    const shortlist = parseShortlist(await host.topModels(signal))
+    if (shortlist !== null) return shortlist
+    throw new Refusal(
+      'source_unavailable',
+      `the host ${base} serves no shortlist of free models at /api/free-llm/top-models; check --url`,
+    )
+  } finally {
+    await host.close()
+  }
+}
+
+function warn(shortlist: Shortlist, url: string | undefined, { note }: Terminal): void {
+  const whose = url === undefined ? 'no recommendation is stored here' : `${url} has no stored recommendation`
+  const advice = url === undefined ? '; dash evaluate-models makes one' : ''
+  if (shortlist.seed === true)
+    note(`${whose}: this is the built-in seed, nothing of it was measured${advice}`)
+  else if (isStale(shortlist, Date.now()))
+    note(`the recommendation is stale: it was last updated ${shortlist.updatedAt}`)
+}
+
+function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], shortlist: Shortlist): string {
+  if (id) return primary.id
+  if (env) return `OPENAI_BASE_URL=${forShell(shortlist.baseUrl)}\nOPENAI_MODEL=${forShell(primary.id)}`
+  const { rankingConfidence: confidence, updatedAt } = shortlist
+  return `${primary.id} (${primary.name}), score ${primary.score}, confidence ${confidence}, updated ${updatedAt}`
+}
+
+/** A word that a shell takes for itself: what comes from a host is never run. */
+function forShell(word: string): string {
+  return /^[\w.:/@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

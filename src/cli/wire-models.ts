@@ -1,0 +1,56 @@
+import { openRecommendations } from '../adapters/archive/open.ts'
+import { database } from '../adapters/libsql/database.ts'
+import { migrationsOf } from '../adapters/libsql/migrations.ts'
+import { openRouter } from '../adapters/router/router.ts'
+import { memoryShell } from '../adapters/sandbox/shell.ts'
+import { libsqlEvaluations } from '../adapters/state/evaluations.ts'
+import type { Clock } from '../domain/ports.ts'
+import type { EvaluatePorts } from '../jobs/evaluation-situation.ts'
+import { makeLiteSuite } from '../jobs/lite-suite.ts'
+import { listeningUrl } from './config.ts'
+import type { Config } from './config.ts'
+import { pause } from './pause.ts'
+import { isDeadProcess, thisProcess } from './process-identity.ts'
+import { BATCH_BUSY } from './wire.ts'
+
+/**
+ * What an evaluation of models needs; `close` ends everything it opened. Apart from wire.ts, since the service's client
+ * and the sandbox take long to load.
+ */
+export function openEvaluation(
+  config: Config,
+  clock: Clock,
+  watch: Pick<EvaluatePorts, 'onProgress' | 'onNote'>,
+): { ports: EvaluatePorts; close: () => Promise<void> } {
+  const state = database({
+    location: config.state,
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    ...BATCH_BUSY,
+  })
+  const referer = config.baseUrl ?? listeningUrl(config.host, config.port)
+  const router = openRouter({ base: config.openRouterUrl, key: config.openRouterKey, referer, clock })
+  const shell = memoryShell()
+  const recommendations = openRecommendations(config.store)
+  return {
+    ports: {
+      router,
+      evaluations: libsqlEvaluations(state),
+      recommendations,
+      makeSuite: (day) => makeLiteSuite(day, shell),
+      baseUrl: config.openRouterUrl,
+      clock,
+      monotonic: () => performance.now(),
+      sleep: pause,
+      holder: thisProcess(),
+      isDead: isDeadProcess,
+      ...watch,
+    },
+    async close() {
+      state.close()
+      await router.close()
+      await shell.close()
+      await recommendations.close()
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { DAY_MS } from '../time.ts'
+import type { Instant } from '../time.ts'
+import { readAnswerBody } from './answer-body.ts'
+import { decide, decideEnding } from './answer-rules.ts'
+import type { ErrorFacts } from './answer-body.ts'
+import type { HealthStatus } from './health.ts'
+import type { ModelReply } from './reply.ts'
+import { retryAtOf, utcMidnightAfter } from './retry-time.ts'
+import type { RouterAnswer } from './router.ts'
+
+/** What each kind of answer means, and whose matter it is (docs/model-errors.md). */
+export const ANSWER_CLASSES = {
+  answered: { scope: 'none', retries: false, ownFailure: false },
+  account_daily: { scope: 'account', retries: false, ownFailure: false },
+  account_minute: { scope: 'account', retries: true, ownFailure: false },
+  account_busy: { scope: 'account', retries: true, ownFailure: false },
+  account_key: { scope: 'account', retries: false, ownFailure: false },
+  account_key_limit: { scope: 'account', retries: false, ownFailure: false },
+  account_balance: { scope: 'account', retries: false, ownFailure: false },
+  account_policy: { scope: 'account', retries: false, ownFailure: false },
+  /** Given when models of two vendors got the same answer that nobody can attribute. */
+  service_down: { scope: 'account', retries: false, ownFailure: false },
+  model_rate_limit: { scope: 'model', retries: true, ownFailure: true },
+  provider_down: { scope: 'model', retries: true, ownFailure: true },
+  timeout: { scope: 'model', retries: false, ownFailure: true },
+  invalid_answer: { scope: 'model', retries: true, ownFailure: true },
+  model_gone: { scope: 'model', retries: false, ownFailure: false },
+  model_unsupported: { scope: 'model', retries: false, ownFailure: false },
+  refused: { scope: 'model', retries: false, ownFailure: false },
+  ambiguous: { scope: 'unknown', retries: true, ownFailure: true },
+} as const satisfies Record<
+  string,
+  {
+    scope: 'none' | 'account' | 'model' | 'unknown'
+    /** True when one paced retry may change it. */
+    retries: boolean
+    /** True when it counts against the model's stability. */
+    ownFailure: boolean
+  }
+>
+
+export type AnswerClass = keyof typeof ANSWER_CLASSES
+
+/** What an answer nobody can attribute would mean if models of different vendors got it too. */
+export type Suspicion = 'account_minute' | 'account_key' | 'service_down'
+
+/** What an answer means. */
+export interface Verdict {
+  class: AnswerClass
+  /** The rule that decided. */
+  because: string
+  /** HTTP status of the error, in a 200 too; null when there is none. */
+  status: number | null
+  /** Earliest time to ask again, where the answer tells. */
+  retryAt: Instant | null
+  /** Requests the named limit allows, where the answer tells. */
+  limit: number | null
+  remaining: number | null
+  /** When that limit begins anew. */
+  resetAt: Instant | null
+  providerName: string | null
+  /** For `ambiguous`. */
+  suspicion: Suspicion | null
+  /** For `answered`. */
+  reply: ModelReply | null
+  /** The beginning of what was answered, on one line. */
+  preview: string
+}
+
+const NO_ERROR: ErrorFacts = {
+  status: null,
+  message: '',
+  limitSource: null,
+  errorType: null,
+  availability: null,
+  providerName: null,
+  fromProvider: false,
+  filtered: false,
+  retryAfterSeconds: [],
+  headers: {},
+}
+
+const PREVIEW_CODE_POINTS = 200
+
+/**
+ * Tells what an answer means: by status, headers and body, whether the body is JSON, HTML, an event stream or a part
+ * of one, and also for an error inside a 200 (docs/model-errors.md). The most specific evidence decides.
+ */
+export function classifyAnswer(answer: RouterAnswer): Verdict {
+  const { error, reply, readable } = readAnswerBody(answer.body)
+  const headers = { ...error?.headers, ...answer.headers }
+  const reset = instantOfReset(headers['x-ratelimit-reset'], answer.endedAt)
+  const status = statusOf(answer, error)
+  const limit = countOf(headers['x-ratelimit-limit'])
+  const resetInMs = reset === null ? null : reset - answer.endedAt
+  const facts = { answer, error: error ?? NO_ERROR, status: status ?? 0, readable, limit, resetInMs }
+  const decision = decideEnding(answer, status, reply) ?? decide(facts)
+  const resetAt = reset ?? (decision.class === 'account_daily' ? utcMidnightAfter(answer.endedAt) : null)
+  return {
+    class: decision.class,
+    because: decision.because,
+    status,
+    retryAt: retryAtOf(answer.headers['retry-after'], facts.error.retryAfterSeconds, resetAt, answer.endedAt),
+    limit,
+    remaining: countOf(headers['x-ratelimit-remaining']),
+    resetAt,
+    providerName: facts.error.providerName,
+    suspicion: decision.suspicion ?? null,
+    reply: decision.class === 'answered' ? reply : null,
+    preview: previewOf(answer),
+  }
+}
+
+/** The health a model has by an answer that was no reply to the question. */
+export function healthOfFailure({ class: kind, status }: Pick<Verdict, 'class' | 'status'>): HealthStatus {
+  if (ANSWER_CLASSES[kind].scope === 'account') return 'not_probed'
+  if (kind === 'timeout') return 'timeout'
+  return status !== null && status >= 400 ? `http_${status}` : 'failed'
+}
+
+/** Whose rate limit an answer was. */
+export function rateLimitKind(kind: AnswerClass): 'account' | 'model' | 'none' {
+  if (kind === 'account_daily' || kind === 'account_minute') return 'account'
+  return kind === 'model_rate_limit' ? 'model' : 'none'
+}
+
+/** The status that counts: an error's own inside a 200, else the HTTP status when it is an error's. */
+function statusOf(answer: RouterAnswer, error: ErrorFacts | null): number | null {
+  if (answer.status === null) return null
+  if (answer.status < 300) return error ? (error.status ?? 502) : null
+  return answer.status
+}
+
+/** Epoch milliseconds, or seconds; null for a time that no limit can have. */
+function instantOfReset(text: string | undefined, now: Instant): Instant | null {
+  if (text === undefined || !/^\d{10}(\d{3})?$/.test(text.trim())) return null
+  const at = Number(text) * (text.trim().length === 10 ? 1000 : 1)
+  return at >= now - DAY_MS && at <= now + 2 * DAY_MS ? at : null
+}
+
+function previewOf({ body, ending, status }: RouterAnswer): string {
+  const line = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
+  if (line !== '') return Array.from(line).slice(0, PREVIEW_CODE_POINTS).join('')
+  return status === null ? ending : `${status} without a body`
+}
+
+function countOf(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
+}

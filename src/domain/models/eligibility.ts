@@ -1,0 +1,100 @@
+import { addDays, dayOf } from '../time.ts'
+import type { Instant } from '../time.ts'
+import type { CatalogueModel } from './catalogue.ts'
+
+/** Every reason a model is not ranked for, with what it means (docs/free-models.md). One model has one: the first. */
+export const REJECTION_REASONS = {
+  router: 'a router or an alias, which stands for other models',
+  zero_price_without_suffix: 'costs nothing now, but is no `:free` variant: a price glitch or a preview',
+  not_free: 'no `:free` variant',
+  price_unknown: 'a price that is missing or no number',
+  price_not_zero: 'a price that is not exactly zero',
+  no_text_input: 'takes no text',
+  not_only_text_output: 'gives something else than text, or nothing is known',
+  guard_model: 'a guard, safety or moderation model: it judges text and does not answer',
+  embedding_model: 'an embedding or reranking model',
+  speech_model: 'a speech model',
+  image_model: 'an image model',
+  context_unknown: 'a context length that is not known',
+  context_too_short: 'a context of less than 8,192 tokens',
+  expiry_unreadable: 'an expiry that is no day',
+  expiring: 'expires within three days, or has expired',
+} as const
+export type RejectionReason = keyof typeof REJECTION_REASONS
+
+export type Judgement = { eligible: true } | { eligible: false; reason: RejectionReason }
+
+const CONTEXT_LEAST = 8_192
+
+/** A model must outlast this many days. */
+const DAYS_AHEAD = 3
+
+/** An expiry from here on is a sentinel of the service, not a plan. */
+const SENTINEL_DAY = '2090-01-01'
+
+const FREE_SUFFIX = ':free'
+
+/** The stable router that is always the fallback. */
+export const FALLBACK_ROUTER = 'openrouter/free'
+
+/** In ids and names, where a word is what the model is; descriptions praise safety and images in passing. */
+const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
+  [
+    'guard_model',
+    /(?:^|[^a-z])(?:\w*guard(?:ian|rails?)?|\w*shield\w*|\w*safety|moderation|moderator)(?:[^a-z]|$)/i,
+  ],
+  ['embedding_model', /(?:^|[^a-z])(?:\w*embed(?:der|dings?)?|\w*rerank(?:er|ing)?|retriever)(?:[^a-z]|$)/i],
+  [
+    'speech_model',
+    /(?:^|[^a-z])(?:tts|stt|asr|whisper|speech|voice|audio|transcri(?:be|ption))(?:[^a-z]|$)/i,
+  ],
+  ['image_model', /(?:^|[^a-z])(?:image|diffusion|text-to-image|ocr|imagen)(?:[^a-z]|$)/i],
+  ['router', /(?:^|[^a-z])router(?:[^a-z]|$)/i],
+]
+
+/** In descriptions only what can be said of nothing else. */
+const GUARD_DESCRIPTION =
+  /\b(?:guardrails?|(?:content[- ])?(?:safety|moderation)) (?:model|classifier)\b|\b(?:safety|moderation) classification model\b/i
+
+/**
+ * Whether a model may be ranked and recommended (docs/free-models.md).
+ *
+ * @param now decides what expires soon
+ */
+export function judge(model: CatalogueModel, now: Instant): Judgement {
+  const reason = rejectionOf(model, now)
+  return reason === null ? { eligible: true } : { eligible: false, reason }
+}
+
+function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
+  const { id, name, description } = model
+  const priced = priceRejection(model)
+  // The service's own name stands for its routers, and for previews under a code name that cost nothing for a while.
+  const isPreview = id.startsWith('openrouter/') && id !== FALLBACK_ROUTER && priced === null
+  if (/^(?:openrouter\/|~)/.test(id) && !isPreview) return 'router'
+  if (!id.endsWith(FREE_SUFFIX)) return priced === null ? 'zero_price_without_suffix' : 'not_free'
+  if (priced !== null) return priced
+  if (!model.inputModalities.includes('text')) return 'no_text_input'
+  if (model.outputModalities.length === 0 || model.outputModalities.some((kind) => kind !== 'text'))
+    return 'not_only_text_output'
+  const [kind] = KINDS.find(([, pattern]) => pattern.test(id) || pattern.test(name)) ?? [null]
+  if (kind !== null) return kind
+  if (GUARD_DESCRIPTION.test(description)) return 'guard_model'
+  if (model.contextLength === null) return 'context_unknown'
+  if (model.contextLength < CONTEXT_LEAST) return 'context_too_short'
+  return expiryRejection(model, now)
+}
+
+function priceRejection({ prices }: CatalogueModel): RejectionReason | null {
+  const all = Object.values(prices)
+  if (prices['prompt'] === undefined || prices['completion'] === undefined || all.includes(null))
+    return 'price_unknown'
+  return all.every((price) => price === 0) ? null : 'price_not_zero'
+}
+
+function expiryRejection(model: CatalogueModel, now: Instant): RejectionReason | null {
+  const { expirationDay, expirationUnreadable } = model
+  if (expirationUnreadable) return 'expiry_unreadable'
+  if (expirationDay === null || expirationDay >= SENTINEL_DAY) return null
+  return expirationDay > addDays(dayOf(now), DAYS_AHEAD) ? null : 'expiring'
+}

@@ -1,0 +1,80 @@
+import type { Draw } from './draw.ts'
+import type { Graded } from './grade.ts'
+
+/** One day's puzzle: a time written with wedges in base 60, by a clock that runs ahead. */
+export interface ClockItem {
+  task: string
+  /** `hh:mm:ss` */
+  expected: string
+}
+
+/** Pairs of signs, for ten and for one. */
+const SIGNS = [
+  ['<', 'Y'],
+  ['#', 'o'],
+  ['x', 'i'],
+  ['L', 'v'],
+  ['=', '-'],
+  ['@', 't'],
+] as const
+
+/** Signs in the three places together: the same every day, so that no day is easier to count. */
+const WEDGES = 24
+
+/** Points for two right places of three. */
+const TWO_PLACES = 40
+
+interface Places {
+  hours: number
+  minutes: number
+  seconds: number
+}
+
+/**
+ * Draws the puzzle. Hours have one ten, every place has at least one of either sign, and taking the clock's lead off
+ * always borrows exactly one hour.
+ */
+export function drawClock(draw: Draw): ClockItem {
+  const [ten, one] = draw.pick(SIGNS)
+  const { hours, minutes, seconds } = draw.pick(EVERY_READING)
+  const lead = draw.integer(40, 59)
+  const smallestFirst = draw.pick([true, false])
+  const places = [hours, minutes, seconds].map(
+    (value) => ten.repeat(Math.floor(value / 10)) + one.repeat(value % 10),
+  )
+  const written = (smallestFirst ? places.toReversed() : places).join(' / ')
+  const task = `A Babylonian clock writes a time of day as three numbers. In each number "${ten}" counts ten and "${one}" counts one. The order is ${smallestFirst ? 'seconds / minutes / hours' : 'hours / minutes / seconds'}. It shows: ${written}
+The clock is exactly ${lead} minutes ahead of the true time. Give the true time as hh:mm:ss on the 24-hour clock.`
+  const right = [hours - 1, minutes + 60 - lead, seconds]
+  return { task, expected: right.map((value) => String(value).padStart(2, '0')).join(':') }
+}
+
+/** Full points for the time, some for two right places. `received` null: no time was given. */
+export function gradeClock({ expected }: ClockItem, received: string | null): Graded {
+  const given = /^(\d{1,2}):(\d{1,2}):(\d{1,2})$/.exec(received ?? '')?.slice(1) ?? []
+  const right = expected.split(':').filter((place, index) => Number(given[index]) === Number(place)).length
+  return {
+    points: right === 3 ? 100 : right === 2 ? TWO_PLACES : 0,
+    details: { expected, received: received ?? '' },
+  }
+}
+
+const EVERY_READING: readonly Places[] = everyReading()
+
+function everyReading(): Places[] {
+  const readings: Places[] = []
+  for (let hourOnes = 3; hourOnes <= 9; hourOnes += 1) {
+    for (let minutes = 11; minutes <= 39; minutes += 1) {
+      for (let seconds = 11; seconds <= 59; seconds += 1) {
+        const counts = [1, hourOnes, ...digits(minutes), ...digits(seconds)]
+        const total = counts.reduce((sum, count) => sum + count, 0)
+        if (total === WEDGES && !counts.includes(0)) readings.push({ hours: 10 + hourOnes, minutes, seconds })
+      }
+    }
+  }
+  return readings
+}
+
+function digits(value: number): [number, number] {
+  return [Math.floor(value / 10), value % 10]
+}

@@ -1,0 +1,69 @@
+import type { Day } from '../../time.ts'
+import { LITE_SUITE } from './suite.ts'
+import type { LiteKind, LiteTaskId, TaskResult, TaskStatus } from './suite.ts'
+
+/** What a task's grader found. */
+export interface Graded {
+  points: number
+  details: Readonly<Record<string, unknown>>
+}
+
+/** The maxima that readers of the payload rely on; 750 together. */
+const MAX_POINTS: Readonly<Record<LiteTaskId, number>> = {
+  task_files_lite: 350,
+  task_shell_command_lite: 300,
+  babylonian_clock_lite: 100,
+}
+
+/** The tasks that ride on one question. */
+const TASKS_OF: Readonly<Record<LiteKind, readonly LiteTaskId[]>> = {
+  tool: ['task_files_lite'],
+  text: ['task_shell_command_lite', 'babylonian_clock_lite'],
+}
+
+/** Nine tenths of a task's points pass it: one property of several may be wrong. */
+const PASSED_TENTHS = 9
+
+/** The most of a model's own text that is kept, in code points. */
+const KEPT_CODE_POINTS = 200
+
+/** The result of a task that was answered. */
+export function taskResult(id: LiteTaskId, day: Day, { points, details }: Graded): TaskResult {
+  const maxPoints = MAX_POINTS[id]
+  const score = Math.round((points / maxPoints) * 1000) / 1000
+  return { id, source: sourceOf(day), points, maxPoints, score, status: statusOf(points, maxPoints), details }
+}
+
+/** The results of a question's tasks when there is nothing to grade: no points, and no say on what the model can. */
+export function unansweredTasks(
+  kind: LiteKind,
+  day: Day,
+  why: Readonly<Record<string, unknown>>,
+): TaskResult[] {
+  return TASKS_OF[kind].map((id) => ({
+    id,
+    source: sourceOf(day),
+    points: 0,
+    maxPoints: MAX_POINTS[id],
+    score: 0,
+    status: 'http_timeout_or_error',
+    details: why,
+  }))
+}
+
+/** The beginning of a text, cut between code points, with lone halves of a pair replaced. */
+export function cutText(text: string): string {
+  return Array.from(text.slice(0, 2 * KEPT_CODE_POINTS).toWellFormed())
+    .slice(0, KEPT_CODE_POINTS)
+    .join('')
+}
+
+function statusOf(points: number, maxPoints: number): TaskStatus {
+  if (points === 0) return 'failed'
+  return points * 10 >= maxPoints * PASSED_TENTHS ? 'passed' : 'partial'
+}
+
+/** Items are made from this text: anyone can make a day's items again. */
+function sourceOf(day: Day): string {
+  return `${LITE_SUITE}/${day}`
+}

@@ -1,0 +1,52 @@
+import type { Day } from '../../time.ts'
+import type { ModelReply } from '../reply.ts'
+
+/** Name of the suite, the form of its summaries, and part of every day's seed. */
+export const LITE_SUITE = 'lite-agent-eval-v1'
+
+/** Refusals of the maker of a day's suite: an item that its own solution does not solve, or that junk does. */
+export type LiteRefusal = 'lite_suite_refused'
+
+/** Which of the two chat requests a question goes out with. */
+export type LiteKind = 'tool' | 'text'
+
+/** One chat request, without model and routing. */
+export interface LiteQuestion {
+  kind: LiteKind
+  messages: readonly { role: 'system' | 'user'; content: string }[]
+  /** `parameters` is JSON Schema draft 7; empty for kind `text`. */
+  tools: readonly { name: string; description: string; parameters: Record<string, unknown> }[]
+  /** Tokens of the whole answer, reasoning included. */
+  maxTokens: number
+}
+
+export type LiteTaskId = 'task_files_lite' | 'task_shell_command_lite' | 'babylonian_clock_lite'
+export type TaskStatus = 'passed' | 'partial' | 'failed' | 'http_timeout_or_error'
+
+/** What one task of the suite came to (docs/lite-suite.md). */
+export interface TaskResult {
+  id: LiteTaskId
+  /** Where the item comes from. */
+  source: string
+  /** Integer, 0 to `maxPoints`. */
+  points: number
+  maxPoints: number
+  /** `points / maxPoints`, three decimals. */
+  score: number
+  status: TaskStatus
+  details: Readonly<Record<string, unknown>>
+}
+
+/** The suite of one UTC day, tested against its own solutions before anyone gets it. */
+export interface LiteSuite {
+  day: Day
+  questions: { tool: LiteQuestion; text: LiteQuestion }
+  /** The files task. */
+  gradeTool(reply: ModelReply): Promise<TaskResult[]>
+  /** The shell command and the clock. */
+  gradeText(reply: ModelReply): Promise<TaskResult[]>
+  /** The tasks of a question that got no answer; `why` becomes their details. */
+  unanswered(kind: LiteKind, why: Readonly<Record<string, unknown>>): TaskResult[]
+  /** Whether a reply has the form that was asked for, whatever it says. */
+  answeredAsAsked(kind: LiteKind, reply: ModelReply): boolean
+}

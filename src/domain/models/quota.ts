@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import type { Instant } from '../time.ts'
+import type { LiteQuestion } from './lite/suite.ts'
+
+/** Requests a day that are left to the account's owner and to answers that were lost (docs/evaluating-models.md). */
+export const RESERVED_REQUESTS = 10
+
+/** Two questions and one retry: all a model is asked on one day. */
+export const REQUESTS_A_MODEL = 3
+
+/** What an account has that never bought credits, for a service that does not tell. */
+const DAILY_LIMIT_UNTOLD = 50
+
+/** The service may answer for the key with numbers this old, and so may miss what was sent since. */
+export const KEY_STALE_MS = 90_000
+
+/** The daily requests of a key, as the service counts them; null where it does not tell. */
+export interface KeyRequests {
+  limit: number
+  /** May exceed the limit. */
+  used: number
+}
+
+const keySchema = z.looseObject({
+  data: z.looseObject({
+    free_model_daily_requests: z.looseObject({ limit: z.number(), used: z.number() }).nullish().catch(null),
+  }),
+})
+
+/** The daily requests in an answer for the key; null when it names none. */
+export function parseKeyRequests(body: string): KeyRequests | null {
+  let answer: unknown
+  try {
+    answer = JSON.parse(body)
+  } catch {
+    return null
+  }
+  const told = keySchema.safeParse(answer).data?.data.free_model_daily_requests
+  if (!told || !(told.limit >= 0) || !(told.used >= 0)) return null
+  return { limit: Math.floor(told.limit), used: Math.ceil(told.used) }
+}
+
+/**
+ * Requests that may still be sent today. What the service counts may be old and what was counted here may not be all,
+ * so that the greater sum is taken for true.
+ *
+ * @param countedToday requests written down since midnight UTC, those of killed runs too
+ * @param countedLately of these, those of the last {@link KEY_STALE_MS}
+ */
+export function requestsLeft(key: KeyRequests | null, countedToday: number, countedLately: number): number {
+  const limit = key?.limit ?? DAILY_LIMIT_UNTOLD
+  const spent = Math.max(countedToday, (key?.used ?? 0) + countedLately)
+  return Math.max(0, limit - RESERVED_REQUESTS - spent)
+}
+
+/** What is known of a model before its questions are planned. */
+export interface QuotaClaim {
+  model: string
+  /** Questions that have no answer of today which may be used. */
+  open: readonly LiteQuestion['kind'][]
+  /** Requests written down for it since midnight UTC. */
+  sentToday: number
+  /** True when a perfect evaluation could make it the primary. */
+  canWin: boolean
+  lastEvaluatedAt: Instant | null
+}
+
+interface PlannedCall {
+  model: string
+  kind: LiteQuestion['kind']
+}
+
+export interface CallPlan {
+  calls: PlannedCall[]
+  /** Models whose open questions do not fit into what is left of the day. */
+  postponed: string[]
+  /** Requests the run may send in all, retries included. */
+  budget: number
+}
+
+/**
+ * Plans first calls, both of a model's or none: who can still win first, then whose evaluation is the oldest. Retries take
+ * what the first calls leave.
+ *
+ * @param left see {@link requestsLeft}
+ */
+export function planCalls(claims: readonly QuotaClaim[], left: number): CallPlan {
+  const plan: CallPlan = { calls: [], postponed: [], budget: left }
+  for (const { model, open, sentToday } of claims.toSorted(byUrgency)) {
+    if (open.length === 0 || sentToday + open.length > REQUESTS_A_MODEL) continue
+    if (plan.calls.length + open.length > left) plan.postponed.push(model)
+    else plan.calls.push(...open.map((kind) => ({ model, kind })))
+  }
+  return plan
+}
+
+function byUrgency(a: QuotaClaim, b: QuotaClaim): number {
+  return (
+    Number(b.canWin) - Number(a.canWin) ||
+    (a.lastEvaluatedAt ?? -Infinity) - (b.lastEvaluatedAt ?? -Infinity) ||
+    (a.model < b.model ? -1 : 1)
+  )
+}
+
+/**
+ * True when a call may be asked once more: the model has a request left today, and so has the run once every first call
+ * still to be sent is taken off.
+ */
+export function mayRetry(used: {
+  sentToday: number
+  budget: number
+  sentInRun: number
+  unsentFirstCalls: number
+}): boolean {
+  return used.sentToday < REQUESTS_A_MODEL && used.sentInRun + used.unsentFirstCalls < used.budget
+}

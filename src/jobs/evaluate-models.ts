@@ -1,0 +1,277 @@
+import type { RunOutcome } from '../domain/models/evaluation-ledger.ts'
+import { STARTS_A_MINUTE, WINDOW_MS } from '../domain/models/pacing.ts'
+import type { CallPlan } from '../domain/models/quota.ts'
+import type { Candidate } from '../domain/models/ranking.ts'
+import { nextRankingVersion } from '../domain/models/recommend.ts'
+import type { StoredRun } from '../domain/models/schema.ts'
+import { sealRun } from '../domain/models/stored-run.ts'
+import { addDays, DAY_MS, startOfDay } from '../domain/time.ts'
+import type { Instant } from '../domain/time.ts'
+import { askModels } from './ask-models.ts'
+import type { Asked, StopReason } from './asking.ts'
+import { rankFindings, saysTheSame } from './evaluation-ranking.ts'
+import { rateLimitOf, SETTING_OF, stopSentence } from './evaluation-report.ts'
+import type { EvaluationReport } from './evaluation-report.ts'
+import { planQuestions, readKnown, readSituation } from './evaluation-situation.ts'
+import type { EvaluateOptions, EvaluatePorts, Known, Situation } from './evaluation-situation.ts'
+import { withLease } from './lease.ts'
+import { probeEndpoints } from './probe-endpoints.ts'
+
+export interface EvaluateResult {
+  report: EvaluationReport
+  /** True when a setting of the account or of this program mends the failure. */
+  misconfigured: boolean
+  /** True when the service is to blame for a failure. */
+  unavailable: boolean
+}
+
+/** A result, and the rate the run learned. */
+type Ended = EvaluateResult & { learned: number | null }
+
+/** Stops after which older scores make a recommendation although nothing was measured. */
+const KEEPS_THE_CACHE: ReadonlySet<StopReason> = new Set(['account_daily', 'day_ended'])
+
+const NOTHING_ASKED: Asked = {
+  requests: 0,
+  stop: null,
+  learned: null,
+  limits: { account: false, model: false, resetAt: null },
+  probed: new Set(),
+  evaluated: new Set(),
+}
+
+/**
+ * Finds out which free model to recommend, within the quota of a free account, and stores the recommendation
+ * (docs/evaluating-models.md). Whatever ends a run, every request it sent is written down.
+ *
+ * @throws Refusal `source_unavailable` when there is no catalogue, `lease_held`, `lease_lost`, those of the stores
+ */
+export async function evaluateModels(
+  ports: EvaluatePorts,
+  options: EvaluateOptions,
+): Promise<EvaluateResult> {
+  if (options.dryRun) return new Evaluation(ports, options).rehearse()
+  return withLease(ports.evaluations, 'evaluating models', ports, async (token) => {
+    const killed = await ports.evaluations.sweep(ports.clock())
+    if (killed > 0) ports.onNote('the last evaluation was cut short; what it sent is counted')
+    return new Evaluation(ports, options).run(token)
+  })
+}
+
+class Evaluation {
+  readonly #ports: EvaluatePorts
+  readonly #options: EvaluateOptions
+  readonly #began: number
+
+  constructor(ports: EvaluatePorts, options: EvaluateOptions) {
+    this.#ports = ports
+    this.#options = options
+    this.#began = ports.monotonic()
+  }
+
+  /** Plans and ranks with what is known; sends no chat request and writes nothing. */
+  async rehearse(): Promise<EvaluateResult> {
+    const situation = await readSituation(this.#ports, this.#options)
+    if (situation.sifted.eligible.length === 0) return this.#withoutCandidates(situation)
+    const known = await readKnown(this.#ports, situation, situation.startedAt)
+    const { plan, stop } = await planQuestions(this.#ports, situation, known, this.#options.signal)
+    const asked = { ...NOTHING_ASKED, stop }
+    const rankingVersion = nextRankingVersion(situation.day, [])
+    const health = new Map<string, Candidate['health']>()
+    const findings = {
+      now: situation.startedAt,
+      known,
+      asked,
+      postponed: plan.postponed,
+      health,
+      rankingVersion,
+    }
+    const run = rankFindings(situation, { ...findings, baseUrl: this.#ports.baseUrl })
+    const report = this.#report(situation, 'unchanged', asked, {
+      ranked: run.models.length,
+      primary: run.models[0]?.id ?? null,
+      rankingVersion: null,
+      reason: stop ? stopSentence(stop) : null,
+    })
+    return result({ ...report, requests: plan.calls.length })
+  }
+
+  async run(token: string): Promise<EvaluateResult> {
+    const { evaluations } = this.#ports
+    const situation = await readSituation(this.#ports, this.#options)
+    const { mode, day, startedAt, sifted } = situation
+    const run = await evaluations.beginRun({ day, refreshMode: mode, startedAt })
+    const found =
+      sifted.eligible.length === 0
+        ? this.#withoutCandidates(situation)
+        : await this.#evaluate(situation, run, token)
+    const { outcome, rankingVersion, reason } = found.report
+    const end = {
+      endedAt: this.#ports.clock(),
+      outcome,
+      rankingVersion,
+      startsAMinute: found.learned,
+      reason,
+    }
+    await evaluations.endRun(run, end, sifted.rejections)
+    return found
+  }
+
+  async #evaluate(situation: Situation, run: number, token: string): Promise<Ended> {
+    const { signal } = this.#options
+    const known = await readKnown(this.#ports, situation, situation.startedAt)
+    const { plan, stop } = await planQuestions(this.#ports, situation, known, signal)
+    const asked = stop ? { ...NOTHING_ASKED, stop } : await this.#ask(situation, known, plan, run, token)
+    const health = await this.#probe(situation, known, asked)
+    const { learned } = asked
+    if (asked.stop && asked.probed.size === 0 && !KEEPS_THE_CACHE.has(asked.stop.reason)) {
+      return { ...this.#failed(situation, asked), learned }
+    }
+    const now = this.#now(situation)
+    const findings = {
+      now,
+      known: asked.requests > 0 ? await readKnown(this.#ports, situation, now) : known,
+      asked,
+      postponed: plan.postponed,
+      health,
+      rankingVersion: await this.#version(situation),
+      baseUrl: this.#ports.baseUrl,
+    }
+    return { ...(await this.#store(situation, rankFindings(situation, findings), asked, plan)), learned }
+  }
+
+  /** Health by endpoints, where the mode asks for it. */
+  async #probe(
+    { mode, sifted }: Situation,
+    { models }: Known,
+    asked: Asked,
+  ): Promise<Map<string, Candidate['health']>> {
+    if (mode !== 'healthOnly') return new Map()
+    const before = new Map([...models].map(([id, each]) => [id, each.health]))
+    const { router } = this.#ports
+    const { health, stop } = await probeEndpoints(router, sifted.eligible, before, this.#options.signal)
+    asked.stop = stop
+    asked.probed = new Set(health.keys())
+    return health
+  }
+
+  /** The time, but no later than the day of the run, whose suite and scores it ranks. */
+  #now({ day }: Situation): Instant {
+    return Math.min(this.#ports.clock(), startOfDay(addDays(day, 1)) - 1)
+  }
+
+  async #ask(
+    { sifted, startedAt, day }: Situation,
+    { models, attempts }: Known,
+    plan: CallPlan,
+    run: number,
+    token: string,
+  ): Promise<Asked> {
+    if (plan.calls.length === 0) return { ...NOTHING_ASKED }
+    const { evaluations } = this.#ports
+    const suite = await this.#ports.makeSuite(day)
+    const learned = await evaluations.learnedSince(startedAt - DAY_MS)
+    const ages = attempts.map(({ sentAt }) => Math.max(0, startedAt - sentAt))
+    const asks = new Set(plan.calls.map(({ model, kind }) => `${kind} ${model}`))
+    const before = [...models].map(([model, { sentToday, answers }]) => {
+      const kept = Object.values(answers).filter(({ kind }) => !asks.has(`${kind} ${model}`))
+      return [
+        model,
+        { sentToday, answers: new Map(kept.map(({ kind, end }) => [kind, end.tasks ?? []])) },
+      ] as const
+    })
+    return askModels(this.#ports, {
+      run,
+      token,
+      day,
+      plan,
+      suite,
+      models: new Map(sifted.eligible.map((model) => [model.id, model])),
+      before: new Map(before),
+      startsAMinute: Math.min(STARTS_A_MINUTE, learned ?? STARTS_A_MINUTE),
+      recentAges: ages.filter((ageMs) => ageMs < WINDOW_MS),
+      signal: this.#options.signal,
+    })
+  }
+
+  async #version({ day, previous }: Situation): Promise<string> {
+    const { evaluations, recommendations } = this.#ports
+    const given = [...(await evaluations.versionsOf(day)), ...(await recommendations.versions())]
+    return nextRankingVersion(day, previous ? [...given, previous.rankingVersion] : given)
+  }
+
+  async #store(
+    situation: Situation,
+    ranked: StoredRun,
+    asked: Asked,
+    plan: CallPlan,
+  ): Promise<EvaluateResult> {
+    const { previous } = situation
+    const stopped = asked.stop !== null || plan.postponed.length > 0
+    const same = previous !== null && asked.requests === 0 && !stopped && saysTheSame(previous, ranked)
+    if (!same) await this.#ports.recommendations.put(ranked.rankingVersion, sealRun(ranked))
+    const outcome = same ? 'unchanged' : stopped ? 'partial' : 'complete'
+    const spent = "the account's requests of the day do not reach every model"
+    return result(
+      this.#report(situation, outcome, asked, {
+        ranked: ranked.models.length,
+        primary: ranked.models[0]?.id ?? null,
+        rankingVersion: same ? previous.rankingVersion : ranked.rankingVersion,
+        reason: asked.stop ? stopSentence(asked.stop) : plan.postponed.length > 0 ? spent : null,
+      }),
+    )
+  }
+
+  /** The stored recommendation stays. */
+  #withoutCandidates(situation: Situation): Ended {
+    const reason =
+      'the catalogue has no free text model that may be recommended; the stored recommendation stays'
+    return { ...result(this.#keep(situation, NOTHING_ASKED, reason)), learned: null }
+  }
+
+  #failed(situation: Situation, asked: Asked): EvaluateResult {
+    const { stop } = asked
+    const reason = stop ? stopSentence(stop) : 'nothing was measured'
+    const misconfigured = stop !== null && SETTING_OF[stop.reason] !== undefined
+    const report = this.#keep(situation, asked, `${reason}; the stored recommendation stays`)
+    return { report, misconfigured, unavailable: !misconfigured }
+  }
+
+  #keep(situation: Situation, asked: Asked, reason: string): EvaluationReport {
+    const { previous } = situation
+    return this.#report(situation, 'failed', asked, {
+      ranked: 0,
+      primary: previous?.models[0]?.id ?? null,
+      rankingVersion: previous?.rankingVersion ?? null,
+      reason,
+    })
+  }
+
+  #report(
+    { mode, sifted }: Situation,
+    outcome: RunOutcome,
+    asked: Asked,
+    told: Pick<EvaluationReport, 'ranked' | 'primary' | 'rankingVersion' | 'reason'>,
+  ): EvaluationReport {
+    return {
+      job: 'evaluate-models',
+      outcome,
+      refreshMode: mode,
+      rankingVersion: told.rankingVersion,
+      primary: told.primary,
+      ranked: told.ranked,
+      probed: asked.probed.size,
+      evaluated: asked.evaluated.size,
+      requests: asked.requests,
+      rateLimit: rateLimitOf(asked.limits),
+      durationMs: Math.round(this.#ports.monotonic() - this.#began),
+      reason: told.reason,
+      dryRun: this.#options.dryRun,
+      rejected: sifted.rejections.map(({ id, reason }) => ({ model: id, reason })),
+    }
+  }
+}
+
+function result(report: EvaluationReport): EvaluateResult {
+  return { report, misconfigured: false, unavailable: false }
+}

@@ -1,0 +1,121 @@
+import { ANSWER_CLASSES, classifyAnswer } from '../domain/models/answer-class.ts'
+import type { ModelAttempt } from '../domain/models/evaluation-ledger.ts'
+import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
+import type { KnownModel } from '../domain/models/known.ts'
+import type { LiteSuite } from '../domain/models/lite/suite.ts'
+import { KEY_STALE_MS, parseKeyRequests, planCalls, requestsLeft } from '../domain/models/quota.ts'
+import type { CallPlan } from '../domain/models/quota.ts'
+import { siftCatalogue } from '../domain/models/recommend.ts'
+import type { Sifted } from '../domain/models/recommend.ts'
+import type { StoredRun } from '../domain/models/schema.ts'
+import { proveRun } from '../domain/models/stored-run.ts'
+import type { RecommendationStore } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { addDays, dayOf } from '../domain/time.ts'
+import type { Day, Instant } from '../domain/time.ts'
+import type { Asked, AskPorts } from './asking.ts'
+import { claimsOf } from './evaluation-claims.ts'
+import { SETTING_OF } from './evaluation-report.ts'
+import type { HolderPorts } from './lease.ts'
+import { readCatalogue } from './read-catalogue.ts'
+
+export interface EvaluatePorts extends AskPorts, HolderPorts {
+  recommendations: RecommendationStore
+  /** Makes the suite of a UTC day. @throws Refusal `lite_suite_refused` */
+  makeSuite: (day: Day) => Promise<LiteSuite>
+  /** API base of the routing service, as it is published. */
+  baseUrl: string
+  /** Something an operator should know. */
+  onNote: (message: string) => void
+}
+
+export interface EvaluateOptions {
+  mode: StoredRun['refreshMode']
+  dryRun: boolean
+  signal: AbortSignal
+}
+
+/** What a run knows before it asks any model. */
+export interface Situation {
+  /** The mode that was asked for, or `metadataOnly` without a key. */
+  mode: StoredRun['refreshMode']
+  startedAt: Instant
+  day: Day
+  sifted: Sifted
+  previous: StoredRun | null
+  /** For whoever reads the recommendation. */
+  notes: readonly string[]
+}
+
+/** What the ledger knows. */
+export interface Known {
+  /** Of every candidate. */
+  models: ReadonlyMap<string, KnownModel>
+  /** Of the last three days. */
+  attempts: readonly ModelAttempt[]
+}
+
+/** @throws Refusal `source_unavailable` when there is no catalogue; those of the object store */
+export async function readSituation(
+  { router, baseUrl, clock, onNote, recommendations }: EvaluatePorts,
+  { mode: asked, signal }: EvaluateOptions,
+): Promise<Situation> {
+  const startedAt = clock()
+  const notes: string[] = []
+  const mode = router.hasKey ? asked : 'metadataOnly'
+  if (mode !== asked) {
+    onNote('there is no OPENROUTER_API_KEY: only metadata is refreshed')
+    notes.push('No key of the routing service is configured, so only metadata was refreshed.')
+  }
+  const { models, badRows } = await readCatalogue(router, baseUrl, signal)
+  if (badRows > 0) notes.push(`${badRows} rows of the catalogue could not be read.`)
+  const previous = await previousRun(recommendations, notes)
+  return { mode, startedAt, day: dayOf(startedAt), sifted: siftCatalogue(models, startedAt), previous, notes }
+}
+
+/** The recommendation before this one; one that is damaged is replaced, and said to be. */
+async function previousRun(store: RecommendationStore, notes: string[]): Promise<StoredRun | null> {
+  const bytes = await store.current()
+  if (bytes === null) return null
+  try {
+    return proveRun(bytes)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'storage_damaged') throw error
+    notes.push('The recommendation before this one was damaged and is replaced.')
+    return null
+  }
+}
+
+/** What attempts and scores tell of every candidate at an instant. */
+export async function readKnown(
+  { evaluations }: Pick<EvaluatePorts, 'evaluations'>,
+  { sifted, day }: Pick<Situation, 'sifted' | 'day'>,
+  now: Instant,
+): Promise<Known> {
+  const attempts = await evaluations.attemptsSince(now - FAILURES_MS)
+  const scores = await evaluations.scoresSince(addDays(day, -3))
+  const models = sifted.eligible.map(({ id }) => [id, knownModel(id, attempts, scores, now)] as const)
+  return { models: new Map(models), attempts }
+}
+
+/** What to ask in which order; nothing in the modes that ask no model, nor with a key that is not taken. */
+export async function planQuestions(
+  { router }: Pick<EvaluatePorts, 'router'>,
+  { mode, sifted, startedAt, day }: Situation,
+  { models, attempts }: Known,
+  signal: AbortSignal,
+): Promise<{ plan: CallPlan; stop: Asked['stop'] }> {
+  const nothing: CallPlan = { calls: [], postponed: [], budget: 0 }
+  if (mode !== 'fullEval' && mode !== 'forceEval') return { plan: nothing, stop: null }
+  const answer = await router.key(signal)
+  const verdict = classifyAnswer(answer)
+  const refused = answer.status !== 200 && ANSWER_CLASSES[verdict.class].scope === 'account'
+  if (refused && SETTING_OF[verdict.class] !== undefined) {
+    return { plan: nothing, stop: { reason: verdict.class, resetAt: null, preview: verdict.preview } }
+  }
+  const key = answer.status === 200 ? parseKeyRequests(answer.body) : null
+  const today = attempts.filter((attempt) => attempt.day === day)
+  const lately = today.filter(({ sentAt }) => startedAt - sentAt <= KEY_STALE_MS)
+  const left = requestsLeft(key, today.length, lately.length)
+  return { plan: planCalls(claimsOf(sifted.eligible, models, mode, startedAt), left), stop: null }
+}

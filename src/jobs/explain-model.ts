@@ -1,0 +1,96 @@
+import { judge, REJECTION_REASONS } from '../domain/models/eligibility.ts'
+import type { RejectionReason } from '../domain/models/eligibility.ts'
+import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
+import { rankCandidates } from '../domain/models/ranking.ts'
+import { siftCatalogue } from '../domain/models/recommend.ts'
+import type { ScoreComponent } from '../domain/models/metadata-score.ts'
+import type { EvalSummary } from '../domain/models/schema.ts'
+import type { Clock, EvaluationLedger, ModelRouter } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { addDays, dayOf, formatInstant } from '../domain/time.ts'
+import { readCatalogue } from './read-catalogue.ts'
+import type { EvaluateRefusal } from './read-catalogue.ts'
+
+/** Why a model stands where it stands, or is no candidate. */
+export interface ModelExplanation {
+  model: string
+  eligible: boolean
+  /** For a model that is no candidate. */
+  rejection: { reason: RejectionReason; meaning: string } | null
+  rank: number | null
+  ranked: number
+  score: number | null
+  /** They add up to the score. */
+  components: ScoreComponent[]
+  tasks: EvalSummary['tasks']
+  /** Requests of the last three days, the newest first. */
+  attempts: {
+    sentAt: string
+    kind: 'tool' | 'text'
+    class: string
+    status: number | null
+    latencyMs: number | null
+  }[]
+}
+
+/**
+ * Explains a model by the catalogue as it is now and by what the ledger knows; asks no model and writes nothing.
+ *
+ * @throws Refusal `source_unavailable` when there is no catalogue, `model_unknown` when the model is not in it
+ */
+export async function explainModel(
+  { router, evaluations, clock, baseUrl }: ExplainPorts,
+  id: string,
+  signal: AbortSignal,
+): Promise<ModelExplanation> {
+  const now = clock()
+  const { models } = await readCatalogue(router, baseUrl, signal)
+  const model = models.find((each) => each.id === id)
+  if (!model) {
+    const near = models.find((each) => each.id === `${id}:free`)
+    const hint = near ? `; did you mean ${near.id}?` : ''
+    throw new Refusal<ExplainRefusal>(
+      'model_unknown',
+      `the service lists no model ${JSON.stringify(id)}${hint}`,
+    )
+  }
+  const attempts = await evaluations.attemptsSince(now - FAILURES_MS)
+  const scores = await evaluations.scoresSince(addDays(dayOf(now), -3))
+  const { eligible } = siftCatalogue(models, now)
+  const candidates = eligible.map((each) => ({ model: each, ...knownModel(each.id, attempts, scores, now) }))
+  const ranked = rankCandidates(candidates, new Map(), now)
+  const found = ranked.find((each) => each.model.id === id)
+  const judgement = judge(model, now)
+  return {
+    model: id,
+    eligible: judgement.eligible,
+    rejection: judgement.eligible
+      ? null
+      : { reason: judgement.reason, meaning: REJECTION_REASONS[judgement.reason] },
+    rank: found?.model.rank ?? null,
+    ranked: ranked.length,
+    score: found?.model.score ?? null,
+    components: found?.components ?? [],
+    tasks: found?.model.evalSummary.tasks ?? [],
+    attempts: attempts
+      .filter((attempt) => attempt.model === id)
+      .toReversed()
+      .map(({ sentAt, kind, end }) => ({
+        sentAt: formatInstant(sentAt),
+        kind,
+        class: end?.class ?? 'open',
+        status: end?.status ?? null,
+        latencyMs: end?.latencyMs ?? null,
+      })),
+  }
+}
+
+export interface ExplainPorts {
+  router: Pick<ModelRouter, 'catalogue'>
+  evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince'>
+  clock: Clock
+  baseUrl: string
+}
+
+/** Refusals of {@link explainModel}. */
+type ExplainRefusal = EvaluateRefusal | 'model_unknown'

@@ -1,0 +1,46 @@
+import type { Suspicion } from '../domain/models/answer-class.ts'
+import type { AttemptEnd } from '../domain/models/evaluation-ledger.ts'
+import type { EvaluationLedger } from '../domain/ports.ts'
+
+/** An answer nobody can attribute, as it was settled. */
+interface Suspect {
+  attempt: number
+  end: AttemptEnd
+  vendor: string
+  suspicion: Suspicion
+  /** When its call started and when it was settled, by the clock that only goes forward. */
+  startedAt: number
+  now: number
+}
+
+/** Watches for answers that models of different vendors get with no reply in between. */
+export interface Suspicions {
+  /**
+   * Notes one. Once models of two vendors agree, theirs are settled anew as what was suspected: not the models' own.
+   *
+   * @returns true when they agree
+   */
+  suspect(suspect: Suspect): Promise<boolean>
+  /** A reply to a call refutes what was suspected before that call started. */
+  answered(startedAt: number): void
+}
+
+export function openSuspicions(evaluations: Pick<EvaluationLedger, 'settleAttempt'>): Suspicions {
+  let standing: Suspect[] = []
+  const settledAnew = new Set<number>()
+  return {
+    async suspect(suspect) {
+      standing.push(suspect)
+      const alike = standing.filter(({ suspicion }) => suspicion === suspect.suspicion)
+      if (new Set(alike.map(({ vendor }) => vendor)).size < 2) return false
+      for (const { attempt, end } of alike.filter((each) => !settledAnew.has(each.attempt))) {
+        settledAnew.add(attempt)
+        await evaluations.settleAttempt(attempt, { ...end, class: suspect.suspicion })
+      }
+      return true
+    },
+    answered(startedAt) {
+      standing = standing.filter(({ now }) => now > startedAt)
+    },
+  }
+}

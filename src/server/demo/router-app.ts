@@ -1,0 +1,150 @@
+import { H3 } from 'h3'
+import { drawItems, solutions } from '../../domain/models/lite/items.ts'
+import type { ModelReply } from '../../domain/models/reply.ts'
+import type { Clock } from '../../domain/ports.ts'
+import { dayOf } from '../../domain/time.ts'
+import { respondJson } from '../respond.ts'
+
+/**
+ * What a scripted model is like: `solver` answers everything, `talker` prints its tool calls as text, `guesser` gets the
+ * time wrong, `silent` says nothing of use.
+ */
+type Character = 'solver' | 'talker' | 'guesser' | 'silent'
+
+export interface ScriptedModel {
+  id: string
+  name: string
+  character: Character
+  contextLength: number
+  maxCompletionTokens: number
+  /** Median latency its endpoint tells, in milliseconds. */
+  latencyMs: number
+}
+
+/** What the service was asked. */
+export interface RouterQuestion {
+  method: string
+  /** Below the API base. */
+  path: string
+  authorized: boolean
+  body: string
+}
+
+export interface RouterReply {
+  status: number
+  body: unknown
+}
+
+/** The demo's models: one that is good at everything, and others that are not. */
+export const DEMO_MODELS: readonly ScriptedModel[] = [
+  scripted('orchard/quince-large', 'Orchard: Quince Large', 'solver', 900),
+  scripted('harbour/kite-mini', 'Harbour: Kite Mini', 'guesser', 700),
+  scripted('millstone/granite-chat', 'Millstone: Granite Chat', 'talker', 1_400),
+  scripted('lantern/ember-small', 'Lantern: Ember Small', 'silent', 2_600),
+]
+
+const REQUESTS_A_DAY = 50
+
+function scripted(id: string, name: string, character: Character, latencyMs: number): ScriptedModel {
+  const size = character === 'solver' ? 262_144 : 131_072
+  return { id: `${id}:free`, name, character, latencyMs, contextLength: size, maxCompletionTokens: size / 8 }
+}
+
+/**
+ * The routing service with scripted models, which answer the suite of the current day by its own solutions, so that an
+ * evaluation runs as it would against the real one. Counts its chat requests by UTC day.
+ */
+export function scriptedRouter(
+  models: readonly ScriptedModel[],
+  clock: Clock,
+): (question: RouterQuestion) => RouterReply {
+  const used = new Map<string, number>()
+  return ({ method, path, authorized, body }) => {
+    if (method === 'GET' && path === '/models') return { status: 200, body: catalogueOf(models) }
+    if (!authorized) return failure(401, 'No auth credentials found')
+    const day = dayOf(clock())
+    const count = used.get(day) ?? 0
+    if (method === 'GET' && path === '/key') return { status: 200, body: keyOf(count) }
+    const model = models.find(({ id }) => path === `/models/${id}/endpoints`)
+    if (method === 'GET' && model) return { status: 200, body: endpointsOf(model) }
+    if (method !== 'POST' || path !== '/chat/completions') return failure(404, 'Not found')
+    used.set(day, count + 1)
+    return completionOf(models, body, clock)
+  }
+}
+
+/** The scripted service as an application; every answer says that it is the demo's. */
+export function demoRouterApp(models: readonly ScriptedModel[], clock: Clock): H3 {
+  const app = new H3({ silent: true })
+  const answer = scriptedRouter(models, clock)
+  app.all('/**', async (event) => {
+    const { status, body } = answer({
+      method: event.req.method,
+      path: decodeURIComponent(event.url.pathname),
+      authorized: event.req.headers.get('authorization') !== null,
+      body: event.req.method === 'POST' ? await event.req.text() : '',
+    })
+    return respondJson(event, status, { 'cache-control': 'no-store', 'x-dash-demo': 'true' }, body)
+  })
+  return app
+}
+
+function failure(code: number, message: string): RouterReply {
+  return { status: code, body: { error: { code, message } } }
+}
+
+function catalogueOf(models: readonly ScriptedModel[]): unknown {
+  const data = models.map(({ id, name, contextLength, maxCompletionTokens }) => ({
+    id,
+    canonical_slug: id.replace(':free', ''),
+    name: `${name} (free)`,
+    created: 1_767_225_600,
+    description: 'A scripted model.',
+    context_length: contextLength,
+    architecture: { modality: 'text->text', input_modalities: ['text'], output_modalities: ['text'] },
+    pricing: { prompt: '0', completion: '0' },
+    top_provider: { context_length: contextLength, max_completion_tokens: maxCompletionTokens },
+    supported_parameters: ['max_tokens', 'temperature', 'tools', 'tool_choice', 'stop', 'seed'],
+    expiration_date: null,
+  }))
+  return { data, total_count: data.length, links: { next: null } }
+}
+
+function keyOf(used: number): unknown {
+  const remaining = Math.max(0, REQUESTS_A_DAY - used)
+  return { data: { label: 'demo', free_model_daily_requests: { limit: REQUESTS_A_DAY, used, remaining } } }
+}
+
+function endpointsOf({ id, latencyMs }: ScriptedModel): unknown {
+  const latency = { p50: latencyMs, p75: latencyMs * 1.2, p90: latencyMs * 1.5, p99: latencyMs * 3 }
+  const endpoint = { provider_name: 'Demo', status: 0, uptime_last_30m: 100, latency_last_30m: latency }
+  return { data: { id, endpoints: [endpoint] } }
+}
+
+function completionOf(models: readonly ScriptedModel[], body: string, clock: Clock): RouterReply {
+  const { model: id, tools } = JSON.parse(body) as { model: string; tools?: unknown[] }
+  const model = models.find((each) => each.id === id)
+  if (!model) return failure(404, `No endpoints found for ${id}.`)
+  const reply = replyOf(model.character, tools === undefined ? 'text' : 'tool', clock)
+  const toolCalls = reply.toolCalls.map((call, index) => ({
+    id: `call_${index}`,
+    type: 'function',
+    function: call,
+  }))
+  const message = {
+    role: 'assistant',
+    content: reply.text,
+    ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+  }
+  const choices = [{ index: 0, finish_reason: reply.finishReason, message }]
+  return { status: 200, body: { id: 'gen-demo', object: 'chat.completion', model: id, choices } }
+}
+
+function replyOf(character: Character, kind: 'tool' | 'text', clock: Clock): ModelReply {
+  const solved = solutions(drawItems(dayOf(clock())))[kind]
+  const said = (text: string): ModelReply => ({ text, toolCalls: [], finishReason: 'stop' })
+  if (character === 'solver') return solved
+  if (character === 'silent') return said('I would rather talk about the weather.')
+  if (character === 'talker') return kind === 'tool' ? said(JSON.stringify(solved.toolCalls)) : solved
+  return kind === 'tool' ? solved : { ...solved, text: solved.text.replace(/TIME: .*$/, 'TIME: 00:00:00') }
+}

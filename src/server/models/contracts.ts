@@ -1,0 +1,148 @@
+import type { FreeModelsRefusal } from '../../domain/models/refusals.ts'
+import {
+  healthSchema,
+  recommendationSchema,
+  statusSchema,
+  topModelsSchema,
+} from '../../domain/models/schema.ts'
+import { NEED_NAMES } from '../../domain/models/shortlist-query.ts'
+import type { Contract } from '../route.ts'
+
+/** Where the interface is described, as a document and as a page. */
+export const FREE_MODELS_DOCS = '/docs/api/free-llm'
+const FREE_MODELS_OPENAPI = `${FREE_MODELS_DOCS}/openapi.json`
+
+export const SEED_HEADER = 'x-free-llm-seed'
+export const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
+
+type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter'>
+
+const STATUS = {
+  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  internal_error: {
+    status: 500,
+    when: 'anything unexpected; a store that fails is answered with the seed instead',
+  },
+} satisfies Record<PlainRefusal, { status: number; when: string }>
+
+const SHORTLIST_STATUS = {
+  invalid_limit: { status: 400, when: '`limit` is given twice or is no whole number of at least 1' },
+  invalid_filter: {
+    status: 400,
+    when: '`needs`, `minContext` or `health` is given twice or has an unknown value',
+  },
+  ...STATUS,
+} satisfies Record<FreeModelsRefusal, { status: number; when: string }>
+
+/** What the contracts share. Stores do not refuse here: the seed stands in for them. */
+const COMMON = {
+  tag: 'Free models',
+  query: [],
+  successHeaders: {
+    'Cache-Control': `\`${CACHE_CONTROL}\``,
+    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'X-Free-LLM-Seed': '`true` while the built-in seed is served; absent otherwise',
+    Link: 'the documentation and the OpenAPI description',
+  },
+  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
+  fault: 'internal_error',
+  methodNotAllowed: 'method_not_allowed',
+  headers: {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'ETag, Link, X-Free-LLM-Seed',
+    link: `<${FREE_MODELS_OPENAPI}>; rel="service-desc"; type="application/json", <${FREE_MODELS_DOCS}>; rel="service-doc"; type="text/html"`,
+  },
+  refusalHeaders: { 'cache-control': 'no-store' },
+  preflight: {
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'GET, OPTIONS',
+    'access-control-allow-headers': 'If-None-Match',
+    'cache-control': 'no-store',
+  },
+  refusals: STATUS,
+} as const
+
+/** `GET /api/free-llm/recommendation` (docs/free-models.md). */
+export const recommendationContract: Contract<PlainRefusal> = {
+  ...COMMON,
+  path: '/api/free-llm/recommendation',
+  operationId: 'getFreeModelRecommendation',
+  summary: 'The free text model to use now',
+  description: [
+    'The current recommendation for general developer use, every other ranked model as its alternatives, best first,',
+    'and a stable fallback router. While no stored recommendation can be read, the built-in seed is served.',
+  ].join(' '),
+  success: recommendationSchema,
+  successDescription: 'The recommendation',
+}
+
+/** `GET /api/free-llm/top-models` (docs/free-models.md). */
+export const topModelsContract: Contract<FreeModelsRefusal> = {
+  ...COMMON,
+  path: '/api/free-llm/top-models',
+  operationId: 'getTopFreeModels',
+  summary: 'The ordered shortlist behind the recommendation',
+  description: [
+    'Every ranked model, best first, for a daily poll. Filters leave models out and keep the ranks of those that stay;',
+    '`limit` cuts what is left.',
+  ].join(' '),
+  query: [
+    {
+      name: 'limit',
+      required: false,
+      description: 'At most so many models; more than there are gives them all.',
+      schema: { type: 'integer', minimum: 1 },
+    },
+    {
+      name: 'needs',
+      required: false,
+      description: `What a model must support, separated by commas: ${NEED_NAMES.map((name) => `\`${name}\``).join(', ')}. \`tools\` also leaves out models that did not use a tool when asked to.`,
+      schema: { type: 'string', pattern: `^(${NEED_NAMES.join('|')})(,(${NEED_NAMES.join('|')}))*$` },
+    },
+    {
+      name: 'minContext',
+      required: false,
+      description: 'Least context length in tokens.',
+      schema: { type: 'integer', minimum: 1 },
+    },
+    {
+      name: 'health',
+      required: false,
+      description: 'Only models that answered as asked when they were probed.',
+      schema: { type: 'string', enum: ['passed'] },
+    },
+  ],
+  success: topModelsSchema,
+  successDescription: 'The shortlist; empty when no model passes the filters',
+  refusals: SHORTLIST_STATUS,
+}
+
+/** `GET /api/free-llm/health` (docs/free-models.md). */
+export const freeModelsHealthContract: Contract<PlainRefusal> = {
+  ...COMMON,
+  path: '/api/free-llm/health',
+  operationId: 'getFreeModelHealth',
+  summary: 'How fresh the stored recommendation is',
+  description: 'Always 200; `ok` tells whether a stored recommendation is there and fresh.',
+  success: healthSchema,
+  successDescription: 'Freshness',
+}
+
+/** `GET /api/status/free-llm` (docs/free-models.md). */
+export const freeModelsStatusContract: Contract<PlainRefusal> = {
+  ...COMMON,
+  path: '/api/status/free-llm',
+  operationId: 'getFreeModelStatus',
+  summary: 'Health, and what is recommended',
+  description: 'The health payload with the id of the primary and the version and confidence of the ranking.',
+  success: statusSchema,
+  successDescription: 'Status',
+}
+
+/** Every contract of the interface, as its document lists them. */
+export const FREE_MODELS_CONTRACTS = [
+  recommendationContract,
+  topModelsContract,
+  freeModelsHealthContract,
+  freeModelsStatusContract,
+] as const

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { MISSING_TOOLS } from '../../../src/adapters/sandbox/gaps.ts'
+import { runIn, sandbox } from '../../support/lite-shell.ts'
+
+const shell = await sandbox()
+const files = { 'a.txt': 'b\na\n', 'b c.txt': 'c\n' }
+
+describe('what the sandbox cannot do', () => {
+  test.each([
+    ["find . -name '*.txt' | xargs -n1 basename", "xargs: invalid option -- 'n'"],
+    ["find . -name '*.txt' | xargs -I {} wc -l {}", 'xargs -I takes words, not lines'],
+    ["find . -name '*.txt' -print0 | xargs -0I{} mv {} x", "xargs: invalid option -- 'I'"],
+    ['du -b a.txt', "du: invalid option -- 'b'"],
+    ['ls --sort=size', "ls: unrecognized option '--sort=size'"],
+    ['grep --max-count=1 a a.txt', null],
+    ['find . -executable', "find: unknown predicate '-executable'"],
+    ['find . -executable 2>/dev/null', "find: unknown predicate '-executable'"],
+    ['du -b a.txt &>/dev/null; true', "du: invalid option -- 'b'"],
+    ['sort -nrk2 a.txt', "sort: invalid option -- 'nrk2'"],
+    ['awk -vn=2 "NR==n" a.txt', 'awk -v needs a space'],
+    [`awk 'length > 1' a.txt`, 'awk length needs parentheses'],
+    ['ls *.txt | wc -l', 'ls of several files prints empty lines'],
+    [`grep -P 'a(?=b)' a.txt`, 'grep -P cannot look around'],
+    ['find . -size +1k', 'find -size counts in another unit'],
+    ['sort a.txt | perl -ne print', 'perl'],
+    ['sort a.txt | perl -ne print 2>/dev/null', 'perl'],
+    ['sort a.txt | xargs python3', 'python3'],
+    [`awk 'BEGIN { system("ls") }'`, /system\(\) is not supported/],
+    ['seq 3 | paste -sd+', /^usage: paste/],
+    ['head -n -1 a.txt', 'head: invalid number of lines'],
+    ["trap 'rm x' EXIT; ls", 'trap'],
+  ])('%s is not judged', async (command, why) => {
+    const run = await runIn(shell, command, files)
+    if (why === null) expect(run).toMatchObject({ outcome: 'ran', stdout: 'a\n' })
+    else {
+      expect(run).toMatchObject({ outcome: 'unsupported', stdout: '', exitCode: null })
+      expect(run.why).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
+    }
+  })
+
+  test('names the tools that it lacks', async () => {
+    const run = await runIn(shell, 'perl -v; ls | python3 -; perl -v', files)
+    expect(run.missingTools).toEqual(['perl', 'python3'])
+    expect(new Set(MISSING_TOOLS).size).toBe(MISSING_TOOLS.length)
+  })
+
+  test.each([
+    ['grep --recursive-all a .', 'grep: unrecognized option'],
+    ['sort -Q a.txt', "sort: invalid option -- 'Q'"],
+    ['find . -named a.txt', "find: unknown predicate '-named'"],
+    ['cat nosuch.txt', 'No such file'],
+    [`awk 'length($0) > 9 && nosuch(' a.txt`, 'awk:'],
+  ])('%s is wrong anywhere, and is judged', async (command, stderr) => {
+    const run = await runIn(shell, command, files)
+    expect(run.outcome).toBe('ran')
+    expect(run.exitCode).not.toBe(0)
+    expect(run.stderr).toContain(stderr)
+  })
+})

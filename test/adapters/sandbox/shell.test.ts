@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { builtModule, runScript } from '../built-modules.ts'
+
+const OPEN = `const { memoryShell } = await import(${JSON.stringify(builtModule('adapters/sandbox/shell.js'))})
+const shell = memoryShell()
+const limits = { timeMs: 5000, outputBytes: 1000 }
+const children = () => process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length
+`
+
+test('a sandbox starts with its first command, and keeps nobody from ending', async () => {
+  const user = runScript(
+    `${OPEN}console.log(children())
+    const run = await shell.run('echo sound', new Map(), limits)
+    console.log(run.stdout.trim())`,
+    [],
+  )
+  expect(await user.line()).toBe('0')
+  expect(await user.line()).toBe('sound')
+  expect(await user.ended).toMatchObject({ code: 0, errors: '' })
+})
+
+test('a sandbox that was closed starts again when it is asked', async () => {
+  const user = runScript(
+    `${OPEN}await shell.close()
+    await shell.run('x=1', new Map(), limits)
+    await shell.close()
+    const run = await shell.run('echo sound', new Map(), limits)
+    console.log(run.stdout.trim())
+    await shell.close()`,
+    [],
+  )
+  expect(await user.line()).toBe('sound')
+  expect(await user.ended).toMatchObject({ code: 0, errors: '' })
+})
+
+test('a sandbox dies with the process that asked it', async () => {
+  const user = runScript(
+    `${OPEN}const { execFileSync } = await import('node:child_process')
+    await shell.run('true', new Map(), limits)
+    console.log(execFileSync('pgrep', ['-P', String(process.pid), 'node'], { encoding: 'utf8' }).trim())
+    setInterval(() => undefined, 1000)`,
+    [],
+  )
+  const sandbox = Number(await user.line())
+  expect(sandbox).toBeGreaterThan(1)
+  user.kill()
+  await user.ended
+  const gone = (): boolean => {
+    try {
+      return !process.kill(sandbox, 0)
+    } catch {
+      return true
+    }
+  }
+  await expect.poll(gone, { timeout: 20_000 }).toBe(true)
+})

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest'
+import { EVALUATIONS_KEPT_DAYS } from '../../../src/domain/models/evaluation-ledger.ts'
+import type { AttemptEnd, DayScore, RunEnd } from '../../../src/domain/models/evaluation-ledger.ts'
+import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
+import type { EvaluationLedger } from '../../../src/domain/ports.ts'
+import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
+import type { EvaluationsOpener } from './open-evaluations.ts'
+
+const NOW = Date.UTC(2026, 2, 1, 3)
+const DAY = dayOf(NOW)
+const MODEL = 'example/model-1:free'
+
+const task = (points: number): TaskResult => ({
+  id: 'babylonian_clock_lite',
+  source: 'test',
+  points,
+  maxPoints: 100,
+  score: points / 100,
+  status: 'partial',
+  details: { expected: '01:02:03', received: 'né "\\' },
+})
+
+const ANSWERED: AttemptEnd = {
+  settledAt: NOW + 900,
+  class: 'answered',
+  status: null,
+  latencyMs: 900,
+  asAsked: false,
+  tasks: [task(40)],
+}
+
+const END: RunEnd = {
+  endedAt: NOW + 1000,
+  outcome: 'complete',
+  rankingVersion: `${DAY}.v1`,
+  startsAMinute: null,
+  reason: null,
+}
+
+async function leased(evaluations: EvaluationLedger, now = NOW): Promise<string> {
+  const holder = { name: 'the test', process: null }
+  const grant = await evaluations.takeLease(holder, now, 600_000, () => false)
+  if (!grant.granted) throw new Error(`held by ${grant.heldBy}`)
+  return grant.token
+}
+
+function begin(evaluations: EvaluationLedger, startedAt = NOW): Promise<number> {
+  return evaluations.beginRun({ day: dayOf(startedAt), refreshMode: 'fullEval', startedAt })
+}
+
+/** What every engine promises about runs, attempts and scores. */
+export function evaluationsContract(engine: string, open: EvaluationsOpener): void {
+  describe(`the evaluations in ${engine}`, () => {
+    test('keep an attempt from before it is sent, and how it ended', async () => {
+      const { evaluations, another } = await open()
+      const token = await leased(evaluations)
+      const run = await begin(evaluations)
+      const attempt = { run, model: MODEL, kind: 'tool' as const, sentAt: NOW }
+      const id = await evaluations.countAttempt(attempt, { token, sentBeforeAtMost: 2 })
+      expect(await another().evaluations.attemptsSince(NOW)).toEqual([
+        { id, ...attempt, day: DAY, end: null },
+      ])
+      await evaluations.settleAttempt(id ?? 0, ANSWERED)
+      expect(await another().evaluations.attemptsSince(NOW)).toEqual([
+        { id, ...attempt, day: DAY, end: ANSWERED },
+      ])
+      expect(await evaluations.attemptsSince(NOW + 1)).toEqual([])
+    })
+
+    test('let the later end of an attempt count', async () => {
+      const { evaluations } = await open()
+      const token = await leased(evaluations)
+      const attempt = { run: await begin(evaluations), model: MODEL, kind: 'text' as const, sentAt: NOW }
+      const id = (await evaluations.countAttempt(attempt, { token, sentBeforeAtMost: 2 })) ?? 0
+      const ambiguous = { ...ANSWERED, class: 'ambiguous', status: 429, asAsked: null, tasks: null } as const
+      await evaluations.settleAttempt(id, ambiguous)
+      await evaluations.settleAttempt(id, { ...ambiguous, class: 'account_minute' })
+      expect(await evaluations.attemptsSince(NOW)).toMatchObject([
+        { end: { class: 'account_minute', status: 429 } },
+      ])
+    })
+
+    test('count no attempt beyond what a model may have on a day, whoever asks', async () => {
+      const { evaluations, another } = await open()
+      const token = await leased(evaluations)
+      const run = await begin(evaluations)
+      const ask = (ledger: EvaluationLedger, sentAt: number): Promise<number | null> =>
+        ledger.countAttempt({ run, model: MODEL, kind: 'text', sentAt }, { token, sentBeforeAtMost: 2 })
+      const told = await Promise.all([1, 2, 3, 4].map((after) => ask(another().evaluations, NOW + after)))
+      expect(told.filter((id) => id !== null)).toHaveLength(3)
+      expect(await ask(evaluations, NOW + 5)).toBeNull()
+      expect(await evaluations.attemptsSince(NOW)).toHaveLength(3)
+    })
+
+    test('count no attempt without the lease', async () => {
+      const { evaluations } = await open()
+      const token = await leased(evaluations)
+      const run = await begin(evaluations)
+      const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
+      expect(await evaluations.countAttempt(attempt, { token: 'another', sentBeforeAtMost: 2 })).toBeNull()
+      const late = { ...attempt, sentAt: NOW + 600_000 }
+      expect(await evaluations.countAttempt(late, { token, sentBeforeAtMost: 2 })).toBeNull()
+    })
+
+    test('grant the lease to one at a time', async () => {
+      const { evaluations, another } = await open()
+      await leased(evaluations)
+      await expect(leased(another().evaluations)).rejects.toThrow('held by the test')
+    })
+
+    test('end what a killed run left open, and nothing else', async () => {
+      const { evaluations } = await open()
+      const token = await leased(evaluations)
+      const ended = await begin(evaluations)
+      await evaluations.endRun(ended, END, [])
+      const killed = await begin(evaluations)
+      const guard = { token, sentBeforeAtMost: 2 }
+      await evaluations.countAttempt({ run: killed, model: MODEL, kind: 'tool', sentAt: NOW }, guard)
+      expect(await evaluations.sweep(NOW + 5)).toBe(1)
+      expect(await evaluations.attemptsSince(NOW)).toMatchObject([
+        { end: { class: 'abandoned', settledAt: NOW + 5 } },
+      ])
+      expect(await evaluations.sweep(NOW + 6)).toBe(0)
+      expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`])
+    })
+
+    test('tell the versions of a day and the rate that was learned', async () => {
+      const { evaluations } = await open()
+      await leased(evaluations)
+      for (const [index, rate] of [null, 14, 17].entries()) {
+        const end = { ...END, rankingVersion: `${DAY}.v${index + 1}`, startsAMinute: rate }
+        await evaluations.endRun(await begin(evaluations, NOW + index), end, [
+          { id: 'a/b', reason: 'not_free' },
+        ])
+      }
+      expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`, `${DAY}.v2`, `${DAY}.v3`])
+      expect(await evaluations.learnedSince(NOW)).toBe(14)
+      expect(await evaluations.learnedSince(NOW + 2)).toBe(17)
+      expect(await evaluations.learnedSince(NOW + 3)).toBeNull()
+    })
+
+    test('keep one evaluation a model and day: the last complete one, else the last', async () => {
+      const { evaluations } = await open()
+      const score = (points: number, complete: boolean, day = DAY): DayScore => ({
+        model: MODEL,
+        day,
+        evaluatedAt: NOW + points,
+        complete,
+        tasks: [task(points)],
+      })
+      await evaluations.saveScore(score(10, false))
+      await evaluations.saveScore(score(20, true))
+      await evaluations.saveScore(score(30, false))
+      expect(await evaluations.scoresSince(DAY)).toEqual([score(20, true)])
+      await evaluations.saveScore(score(40, true))
+      await evaluations.saveScore(score(50, true, '2026-02-28'))
+      expect(await evaluations.scoresSince('2026-02-28')).toEqual([
+        score(50, true, '2026-02-28'),
+        score(40, true),
+      ])
+      expect(await evaluations.scoresSince('2026-03-02')).toEqual([])
+    })
+
+    test(`forget what is older than ${EVALUATIONS_KEPT_DAYS} days when a run begins`, async () => {
+      const { evaluations } = await open()
+      const old = NOW - EVALUATIONS_KEPT_DAYS * DAY_MS - 1
+      const token = await leased(evaluations, old)
+      const run = await begin(evaluations, old)
+      await evaluations.countAttempt(
+        { run, model: MODEL, kind: 'tool', sentAt: old },
+        { token, sentBeforeAtMost: 2 },
+      )
+      await evaluations.saveScore({
+        model: MODEL,
+        day: '2025-11-30',
+        evaluatedAt: old,
+        complete: true,
+        tasks: [],
+      })
+      await evaluations.endRun(run, { ...END, rankingVersion: '2025-12-01.v1' }, [
+        { id: 'a/b', reason: 'not_free' },
+      ])
+      expect(await evaluations.attemptsSince(0)).toHaveLength(1)
+      await begin(evaluations)
+      expect(await evaluations.attemptsSince(0)).toEqual([])
+      expect(await evaluations.scoresSince('2025-01-01')).toEqual([])
+      expect(await evaluations.versionsOf(dayOf(old))).toEqual([])
+    })
+
+    test('are there once they are migrated', async () => {
+      const { evaluations } = await open()
+      await expect(evaluations.ping()).resolves.toBeUndefined()
+    })
+  })
+}

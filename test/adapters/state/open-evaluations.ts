@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { database } from '../../../src/adapters/libsql/database.ts'
+import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { libsqlEvaluations } from '../../../src/adapters/state/evaluations.ts'
+import type { EvaluationLedger } from '../../../src/domain/ports.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+export interface OpenEvaluations {
+  evaluations: EvaluationLedger
+  /** The same store as another process sees it; in memory there is but one. */
+  another(): OpenEvaluations
+}
+
+/** An empty store of the test's own; how a contract is run against an engine. */
+export type EvaluationsOpener = () => Promise<OpenEvaluations>
+
+export const evaluationsInFile: EvaluationsOpener = async () =>
+  connectEvaluations(pathToFileURL(join(await temporaryFolder(), 'state.db')).href)
+
+export const evaluationsInMemory: EvaluationsOpener = () => {
+  const { evaluations } = connectEvaluations(':memory:')
+  const same: OpenEvaluations = { evaluations, another: () => same }
+  return Promise.resolve(same)
+}
+
+/** The store at a URL through a connection of its own. */
+export function connectEvaluations(url: string): OpenEvaluations {
+  const store = database({
+    location: { url, authToken: null },
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    nativeBusyMs: 10,
+    retryMs: 5_000,
+  })
+  onTestFinished(() => store.close())
+  return { evaluations: libsqlEvaluations(store), another: () => connectEvaluations(url) }
+}

@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  ANSWER_CLASSES,
+  classifyAnswer,
+  healthOfFailure,
+  rateLimitKind,
+} from '../../../src/domain/models/answer-class.ts'
+import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
+
+const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))
+
+describe('an answer of the routing service', () => {
+  test.each(ANSWER_SHAPES)('$shape means $means', ({ answer, means, retryAfter }) => {
+    const verdict = classifyAnswer(answer)
+    expect({ class: verdict.class, retryAt: verdict.retryAt }).toEqual({
+      class: means,
+      retryAt: retryAfter === null ? null : ANSWERED_AT + retryAfter * 1000,
+    })
+  })
+
+  test('of every class is among the shapes, but for the one that takes two vendors', () => {
+    const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down'])
+    expect(classes).toEqual(new Set(Object.keys(ANSWER_CLASSES)))
+  })
+
+  test('is told in the documents as it is classified', () => {
+    const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
+      const { class: kind, because, suspicion } = classifyAnswer(answer)
+      const meaning = suspicion === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${suspicion}\``
+      return [shape, meaning, because]
+    })
+    const page = readFileSync(PAGE, 'utf8').split('\n')
+    const told = page
+      .filter((line) => line.startsWith('| ') && line.split(' | ').length === 3)
+      .map((line) =>
+        line
+          .slice(2, -2)
+          .split(' | ')
+          .map((cell) => cell.trim()),
+      )
+    expect(told.filter(([, meaning]) => meaning?.startsWith('`'))).toEqual(rows)
+  })
+
+  test('carries the reply, whole, from a message and from a stream alike', () => {
+    const stream = ANSWER_SHAPES.find(({ shape }) => shape.includes('with comments'))
+    expect(classifyAnswer(stream?.answer ?? answered(null, '')).reply).toEqual({
+      text: 'hello',
+      toolCalls: [],
+      finishReason: 'stop',
+    })
+    const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
+    const rest = { index: 0, function: { arguments: 'th":"a"}' } }
+    const events = [call, rest].map(
+      (each) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [each] } }] })}`,
+    )
+    expect(classifyAnswer(answered(200, events.join('\n\n'))).reply?.toolCalls).toEqual([
+      { name: 'write_file', arguments: '{"path":"a"}' },
+    ])
+  })
+
+  test('says what the limit is and when it begins anew', () => {
+    const daily = ANSWER_SHAPES.find(({ shape }) => shape.includes('openrouter_free_tier_daily'))
+    expect(classifyAnswer(daily?.answer ?? answered(null, ''))).toMatchObject({
+      limit: 50,
+      remaining: 0,
+      resetAt: Date.UTC(2026, 2, 2),
+      status: 429,
+    })
+  })
+
+  test('never waits for a time that no limit can have', () => {
+    const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
+    const { retryAt, resetAt } = classifyAnswer(answered(429, '{}', { headers }))
+    expect(resetAt).toBeNull()
+    expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
+  })
+
+  test('is previewed by whole characters', () => {
+    const { preview } = classifyAnswer(answered(502, '\u{1F642}'.repeat(500)))
+    expect(preview).toBe('\u{1F642}'.repeat(200))
+  })
+
+  test('of any kind is classified without an error and in valid Unicode', () => {
+    const bodies = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.jsonValue().map((error) => JSON.stringify({ error, choices: [error] })),
+    )
+    const statuses = fc.option(fc.integer({ min: 100, max: 599 }))
+    fc.assert(
+      fc.property(
+        statuses,
+        bodies,
+        fc.dictionary(fc.constantFrom('retry-after', 'x-ratelimit-limit', 'x-ratelimit-reset'), fc.string()),
+        (status, body, headers) => {
+          const verdict = classifyAnswer(
+            answered(status, body, { headers, ending: status === null ? 'unreachable' : 'whole' }),
+          )
+          expect(Object.keys(ANSWER_CLASSES)).toContain(verdict.class)
+          expect(JSON.stringify(verdict)).not.toMatch(/\\ud[89a-f]/i)
+          expect(verdict.retryAt ?? ANSWERED_AT).toBeGreaterThanOrEqual(ANSWERED_AT)
+        },
+      ),
+    )
+  })
+})
+
+describe('the health of a model that did not reply', () => {
+  test.each([
+    { kind: 'timeout', status: null, health: 'timeout' },
+    { kind: 'model_rate_limit', status: 429, health: 'http_429' },
+    { kind: 'provider_down', status: 502, health: 'http_502' },
+    { kind: 'invalid_answer', status: null, health: 'failed' },
+    { kind: 'account_daily', status: 429, health: 'not_probed' },
+  ] as const)('is $health after $kind', ({ kind, status, health }) => {
+    expect(healthOfFailure({ class: kind, status })).toBe(health)
+  })
+
+  test("names whose rate limit it was: the account's, the model's, or none", () => {
+    expect(
+      (['account_daily', 'account_minute', 'model_rate_limit', 'timeout'] as const).map(rateLimitKind),
+    ).toEqual(['account', 'account', 'model', 'none'])
+  })
+})

@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ANSWER_FORM, readAnswer } from '../../../../src/domain/models/lite/answer.ts'
+
+const command = `grep -rl 'a: b' . | sort`
+const time = '12:05:59'
+const right = `COMMAND: ${command}\nTIME: ${time}`
+
+describe('an answer', () => {
+  test('in the form that was asked for is read as it is', () => {
+    expect(readAnswer(right)).toEqual({ command, time, asAsked: true })
+    expect(readAnswer(`\n${right}\r\n`)).toEqual({ command, time, asAsked: true })
+  })
+
+  test.each([
+    ['bold labels', `**COMMAND:** ${command}\n**TIME:** ${time}`],
+    ['labels in small letters', `command: ${command}\ntime: ${time}`],
+    ['a list', `- COMMAND: \`${command}\`\n- TIME: \`${time}\``],
+    ['numbers', `1. COMMAND: ${command}\n2. TIME: ${time}`],
+    ['headings', `### Command:\n\n\`\`\`bash\n${command}\n\`\`\`\n\n### Time:\n${time}`],
+    ['a fence around all of it', `\`\`\`\n${right}\n\`\`\``],
+    ['a fence behind the label', `COMMAND: \`\`\`sh\n${command}\n\`\`\`\nTIME: ${time}`],
+    ['a fence without labels', `Here you are:\n\`\`\`sh\n${command}\n\`\`\`\nIt is ${time}.`],
+    ['a first try', `COMMAND: ls\nTIME: 01:01:01\nNo, wait.\n${right}`],
+    ['a prompt sign', `COMMAND: $ ${command}\nTIME: ${time} (true time)`],
+    ['prose around it', `Sure!\n${right}\nHope this helps.`],
+  ])('with %s is read too, but was not asked for', (_name, text) => {
+    expect(readAnswer(text)).toEqual({ command, time, asAsked: false })
+  })
+
+  test.each([`<think>COMMAND: ls\nTIME: 01:01:01</think>\n${right}`, `COMMAND: ls\n</think>${right}`])(
+    'is what follows the thoughts that a service left in: %j',
+    (text) => expect(readAnswer(text)).toEqual({ command, time, asAsked: true }),
+  )
+
+  test.each(['', 'I cannot do that.', ANSWER_FORM.replaceAll(':', ''), 'COMMAND:\nTIME:'])(
+    '%j gives no time',
+    (text) => {
+      expect(readAnswer(text)).toMatchObject({ time: null, asAsked: false })
+    },
+  )
+
+  test('keeps a command of several lines, and back quotes within one', () => {
+    expect(readAnswer('COMMAND:\n```\nfor f in *; do\n  echo $f\ndone\n```\nTIME: x').command).toBe(
+      'for f in *; do\n  echo $f\ndone',
+    )
+    expect(readAnswer('COMMAND: echo `ls` x').command).toBe('echo `ls` x')
+    expect(readAnswer('COMMAND: ``').command).toBe('``')
+  })
+
+  test('with several times and no label gives none', () => {
+    expect(readAnswer('10:00:00 or 11:00:00').time).toBeNull()
+    expect(readAnswer('10:00:00, that is 10:00:00').time).toBe('10:00:00')
+    expect(readAnswer('TIME: 1999:10:10').time).toBeNull()
+  })
+
+  test('of any text is read without fail', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const read = readAnswer(`${text}\n${right}`)
+        return read.command === command && read.time === time
+      }),
+    )
+    const long = `${'> * _ # '.repeat(50_000)}\n${'COMMAND'.repeat(50_000)}\n${'`'.repeat(100_000)}`
+    expect(readAnswer(long).asAsked).toBe(false)
+  })
+})

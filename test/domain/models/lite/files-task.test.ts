@@ -1,0 +1,185 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { calledAsAsked, gradeFiles } from '../../../../src/domain/models/lite/files-task.ts'
+import { drawItems, solutions } from '../../../../src/domain/models/lite/items.ts'
+import {
+  WRITE_FILE_TOOL,
+  looksLikeCall,
+  safePath,
+  writeFiles,
+} from '../../../../src/domain/models/lite/write-file.ts'
+import type { ModelReply } from '../../../../src/domain/models/reply.ts'
+
+const items = drawItems('2026-03-01')
+const { files } = items
+const solved = solutions(items).tool
+
+const replyWith = (toolCalls: ModelReply['toolCalls'], text = ''): ModelReply => ({
+  text,
+  toolCalls,
+  finishReason: null,
+})
+const call = (path: unknown, content: unknown, name = 'write_file'): ModelReply['toolCalls'][number] => ({
+  name,
+  arguments: JSON.stringify({ path, content }),
+})
+const lastCalls = solved.toolCalls.slice(1)
+const [first] = files.asked
+
+describe('the files task', () => {
+  test('is solved by one call a file, in any order, with ./ or not', () => {
+    expect(gradeFiles(files, solved)).toMatchObject({
+      points: 350,
+      details: { usedTool: true, noUnsafePaths: true },
+    })
+    expect(gradeFiles(files, replyWith(solved.toolCalls.toReversed())).points).toBe(350)
+    const dotted = files.asked.map(({ path, solution }) => call(`./${path}`, solution))
+    expect(gradeFiles(files, replyWith(dotted)).points).toBe(350)
+  })
+
+  test('gives each file and property its own points', () => {
+    expect(gradeFiles(files, replyWith(lastCalls)).points).toBe(350 - 85)
+    expect(gradeFiles(files, replyWith([call(first?.path, ''), ...lastCalls])).points).toBe(350 - 60)
+    const names = files.asked.flatMap(({ kind, properties }) => [
+      `${kind}Created`,
+      ...properties.map(({ name }) => name),
+    ])
+    const { details } = gradeFiles(files, replyWith(lastCalls))
+    for (const name of names) expect(details[name], name).toBe(!name.startsWith(first?.kind ?? '?'))
+  })
+
+  test('counts what is wrong with a call in three ways, and takes the points for valid calls', () => {
+    const wrong = [
+      { name: 'write_file', arguments: '{"path": "a' },
+      { name: 'write_file', arguments: '' },
+      { name: 'writeFile', arguments: '{}' },
+      { name: 'write_file', arguments: '{"path":"a"}' },
+      { name: 'write_file', arguments: '{"path":"a","content":"b","mode":"w"}' },
+      { name: 'write_file', arguments: '{"path":"a","content":{"b":1}}' },
+      { name: 'write_file', arguments: JSON.stringify('{"path":"a","content":"b"}') },
+      { name: 'write_file', arguments: '{"path":"a","content":"b","__proto__":{"c":1}}' },
+      { name: '__proto__', arguments: 'null' },
+    ]
+    const { points, details } = gradeFiles(files, replyWith([...solved.toolCalls, ...wrong]))
+    expect(points).toBe(350 - 35)
+    expect(details).toMatchObject({
+      validCalls: false,
+      invalidJson: 2,
+      unknownName: 2,
+      schemaMismatch: 5,
+      calls: 12,
+    })
+    expect(({} as Record<string, unknown>)['c']).toBeUndefined()
+  })
+
+  test('writes nothing to an unsafe path, and takes the points for safe ones', () => {
+    const { points, details } = gradeFiles(files, replyWith([...solved.toolCalls, call('/etc/passwd', 'x')]))
+    expect(points).toBe(350 - 25)
+    expect(details['noUnsafePaths']).toBe(false)
+  })
+
+  test('gives nothing for calls that write something else', () => {
+    const { points, details } = gradeFiles(files, replyWith([call('hello.txt', 'hello')]))
+    expect(points).toBe(0)
+    expect(details['usedTool']).toBe(true)
+  })
+
+  test('tells a call from text that looks like one', () => {
+    const asText = JSON.stringify({
+      name: 'write_file',
+      arguments: { path: first?.path, content: first?.solution },
+    })
+    for (const text of [
+      asText,
+      `<tool_call>${asText}</tool_call>`,
+      `[TOOL_CALLS][${asText}]`,
+      `<|channel|>commentary to=functions.write_file <|message|>{}`,
+      `<minimax:tool_call><invoke name="write_file">`,
+      `<function=write_file>{}</function>`,
+      `write_file("a", "b")`,
+    ]) {
+      const { points, details } = gradeFiles(files, replyWith([], text))
+      expect(points).toBe(0)
+      expect(details).toMatchObject({ usedTool: false, toolCallAsText: true, noUnsafePaths: false })
+      expect(calledAsAsked(replyWith([], text))).toBe(false)
+    }
+    expect(looksLikeCall('I will now write the files with the tool.')).toBe(false)
+    expect(gradeFiles(files, solved).details['toolCallAsText']).toBe(false)
+  })
+
+  test('was answered as asked when every call is valid, whatever it wrote', () => {
+    expect(calledAsAsked(solved)).toBe(true)
+    expect(calledAsAsked(replyWith([call('x', 'y')]))).toBe(true)
+    expect(calledAsAsked(replyWith([call('x', 'y'), call('x', 'y', 'other')]))).toBe(false)
+    expect(calledAsAsked(replyWith([]))).toBe(false)
+  })
+
+  test('lets the last call of a path win', () => {
+    const twice = [call(first?.path, 'first'), ...solved.toolCalls]
+    expect(gradeFiles(files, replyWith(twice)).points).toBe(350)
+  })
+
+  test('never throws, and never gives more than there is, whatever a model sends', () => {
+    const anyCall = fc.record({
+      name: fc.constantFrom('write_file', 'x'),
+      arguments: fc.oneof(fc.string(), fc.json()),
+    })
+    fc.assert(
+      fc.property(fc.array(anyCall), fc.string({ unit: 'binary' }), (calls, text) => {
+        const { points } = gradeFiles(files, replyWith([...calls, ...lastCalls], text))
+        expect(points).toBeGreaterThan(0)
+        expect(points).toBeLessThanOrEqual(350 - 85)
+      }),
+    )
+  })
+})
+
+describe('a path', () => {
+  test.each([
+    '/etc/passwd',
+    '../a',
+    'a/../../b',
+    'a/..',
+    '~/.bashrc',
+    '~root',
+    'C:\\a',
+    'C:/a',
+    'c:a',
+    'a\\b',
+    'a\0b',
+    'a\nb',
+    '',
+    '.',
+    './',
+    'a/',
+    '/',
+    'a'.repeat(256),
+  ])('%j is not safe', (path) => expect(safePath(path)).toBeNull())
+  test.each([
+    ['a.txt', 'a.txt'],
+    ['./a/./b//c', 'a/b/c'],
+    ['a/..b/c..', 'a/..b/c..'],
+    ['Größe/ä b', 'Größe/ä b'],
+    ['__proto__', '__proto__'],
+  ])('%j is safe', (path, kept) => expect(safePath(path)).toBe(kept))
+
+  test('of any name is a key and nothing more', () => {
+    const written = writeFiles(replyWith([call('__proto__', 'x'), call('constructor', 'y')]))
+    expect([...written.files]).toEqual([
+      ['__proto__', 'x'],
+      ['constructor', 'y'],
+    ])
+  })
+})
+
+test('the tool is described by the schema that its calls are held against', () => {
+  expect(WRITE_FILE_TOOL.parameters).toEqual({
+    type: 'object',
+    properties: {
+      path: { type: 'string', description: expect.any(String) },
+      content: { type: 'string', description: expect.any(String) },
+    },
+    required: ['path', 'content'],
+    additionalProperties: false,
+  })
+})

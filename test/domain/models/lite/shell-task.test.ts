@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest'
+import { cutText, taskResult, unansweredTasks } from '../../../../src/domain/models/lite/grade.ts'
+import { drawItems } from '../../../../src/domain/models/lite/items.ts'
+import { SHELL_CASES, gradeShell } from '../../../../src/domain/models/lite/shell-task.ts'
+import type { ShellRuns } from '../../../../src/domain/models/lite/shell-task.ts'
+import type { ShellRun } from '../../../../src/domain/models/lite/shell.ts'
+import { addDays } from '../../../../src/domain/time.ts'
+
+const jobOf = (kind: string) => {
+  for (let index = 0; index < 400; index += 1) {
+    const { shell } = drawItems(addDays('2026-01-01', index))
+    if (shell.kind === kind) return shell
+  }
+  throw new Error(`no day asks for ${kind}`)
+}
+const job = jobOf('top')
+
+type Case = keyof ShellRuns
+
+const ran = (name: Case, of = job): ShellRun => ({
+  outcome: 'ran',
+  stdout: (of.cases[name].prints ?? []).map((line) => `${line}\n`).join(''),
+  stderr: '',
+  exitCode: 0,
+  files: of.cases[name].after,
+  why: null,
+  missingTools: [],
+})
+const ended = (outcome: ShellRun['outcome'], missingTools: string[] = []): ShellRun => ({
+  outcome,
+  stdout: '',
+  stderr: '',
+  exitCode: null,
+  files: new Map(),
+  why: `it ${outcome}`,
+  missingTools,
+})
+const runs = (changed: Partial<ShellRuns> = {}, of = job): ShellRuns => ({
+  shown: ran('shown', of),
+  other: ran('other', of),
+  awkward: ran('awkward', of),
+  ...changed,
+})
+const everywhere = (run: ShellRun): ShellRuns => ({ shown: run, other: run, awkward: run })
+const wrong = (name: Case): ShellRun => ({ ...ran(name), stdout: 'x\n' })
+const points = (changed: Partial<ShellRuns>, command = 'c'): number =>
+  gradeShell(job, command, runs(changed)).points
+
+describe('a command', () => {
+  test('that is right everywhere earns every point', () => {
+    expect(gradeShell(job, 'sort', runs())).toEqual({
+      points: 300,
+      details: {
+        command: 'sort',
+        plausiblyExecutable: true,
+        shellOnly: true,
+        usesGivenTools: true,
+        leavesOtherFilesAlone: true,
+        rightOnShownFiles: true,
+        rightOnOtherFiles: true,
+        rightOnAwkwardFiles: true,
+      },
+    })
+  })
+
+  test('loses the points of each property that it lacks', () => {
+    expect(points({ awkward: wrong('awkward') })).toBe(230)
+    expect(points({ shown: wrong('shown') })).toBe(260)
+    expect(points({}, 'a\nb')).toBe(280)
+    const extra = { ...ran('other'), files: new Map([...job.cases.other.files, ['made', 'x']]) }
+    expect(points({ other: extra })).toBe(280)
+    expect(points({ other: { ...extra, files: new Map() } })).toBe(280)
+    expect(points({ awkward: ended('timeout') })).toBe(210)
+  })
+
+  test('earns nothing when it is right on the shown files alone', () => {
+    const parrot = runs({ other: wrong('other'), awkward: wrong('awkward') })
+    const { points: earned, details } = gradeShell(job, 'c', parrot)
+    expect(earned).toBe(0)
+    expect(details).toMatchObject({ rightOnShownFiles: true, shellOnly: true })
+  })
+
+  test.each(['timeout', 'too-much-output', 'not-executable'] as const)(
+    'that ends by %s earns nothing',
+    (outcome) => {
+      const { points: earned, details } = gradeShell(job, 'c', everywhere(ended(outcome)))
+      expect(earned).toBe(0)
+      expect(details).toMatchObject({
+        plausiblyExecutable: outcome !== 'not-executable',
+        leavesOtherFilesAlone: false,
+        rightOnShownFiles: false,
+      })
+    },
+  )
+
+  test('that is not there earns nothing, and says so in every property', () => {
+    const { points: earned, details } = gradeShell(job, null, null)
+    expect(earned).toBe(0)
+    expect(Object.values(details).filter((value) => value !== false)).toEqual([''])
+    expect(Object.keys(details)).toHaveLength(8)
+  })
+})
+
+describe('what the sandbox cannot run', () => {
+  test('is left out, and its points go to the rest', () => {
+    const { points: earned, details } = gradeShell(job, 'c', runs({ awkward: ended('unsupported') }))
+    expect(earned).toBe(300)
+    expect(details).not.toHaveProperty('rightOnAwkwardFiles')
+    expect(details['sandboxUnsupported']).toBe('it unsupported')
+    // 190 of the 230 points that could be decided.
+    expect(points({ awkward: ended('unsupported'), shown: wrong('shown') })).toBe(248)
+    expect(points({ awkward: ended('unsupported'), other: wrong('other') })).toBe(209)
+  })
+
+  test('everywhere leaves the form to decide, and a tool that was not offered is part of it', () => {
+    expect(gradeShell(job, 'c', everywhere(ended('unsupported'))).points).toBe(300)
+    const { points: earned, details } = gradeShell(job, 'perl', everywhere(ended('unsupported', ['perl'])))
+    expect(earned).toBe(120)
+    expect(details).toEqual({
+      command: 'perl',
+      plausiblyExecutable: true,
+      shellOnly: true,
+      usesGivenTools: false,
+      sandboxUnsupported: 'it unsupported',
+    })
+  })
+})
+
+describe('a result', () => {
+  const search = jobOf('search')
+  const printed = (text: (lines: readonly string[]) => string): number => {
+    const each = SHELL_CASES.map((name) => [
+      name,
+      { ...ran(name, search), stdout: text(search.cases[name].prints ?? []) },
+    ])
+    return gradeShell(search, 'c', Object.fromEntries(each)).points
+  }
+
+  test('is compared by words: order, padding, ./ and a missing last line end do not count', () => {
+    expect(printed((lines) => lines.toReversed().join('\n'))).toBe(300)
+    expect(printed((lines) => lines.map((line) => `  ./${line}  \n\n`).join(''))).toBe(300)
+  })
+
+  test('is wrong with a line more, less or twice', () => {
+    expect(printed((lines) => [...lines, 'x'].join('\n'))).toBe(0)
+    expect(printed((lines) => lines.slice(1).join('\n'))).toBe(0)
+    expect(printed((lines) => [...lines, lines[0]].join('\n'))).toBe(0)
+  })
+
+  test('in another order is wrong where the job asks for one', () => {
+    const reversed = (name: Case): ShellRun => {
+      const lines = (job.cases[name].prints ?? []).toReversed()
+      return { ...ran(name), stdout: lines.join('\n') }
+    }
+    expect(gradeShell(job, 'c', runs({ other: reversed('other') })).points).toBe(230)
+  })
+
+  test('of a job that changes files is the files, whatever is printed', () => {
+    const rename = jobOf('rename')
+    expect(gradeShell(rename, 'c', runs({}, rename)).points).toBe(300)
+    const chatty = { ...ran('shown', rename), stdout: 'renamed\n' }
+    expect(gradeShell(rename, 'c', runs({ shown: chatty }, rename)).points).toBe(300)
+    const undone = (name: Case): ShellRun => ({ ...ran(name, rename), files: rename.cases[name].files })
+    const idle = { shown: undone('shown'), other: undone('other'), awkward: undone('awkward') }
+    expect(gradeShell(rename, 'true', idle).points).toBe(0)
+  })
+})
+
+describe('the result of a task', () => {
+  test.each([
+    [0, 0, 'failed'],
+    [1, 0.003, 'partial'],
+    [269, 0.897, 'partial'],
+    [270, 0.9, 'passed'],
+    [275, 0.917, 'passed'],
+    [300, 1, 'passed'],
+  ] as const)('of %i points has score %d and is %s', (earned, score, status) => {
+    const result = taskResult('task_shell_command_lite', '2026-01-01', { points: earned, details: {} })
+    expect(result).toEqual({
+      id: 'task_shell_command_lite',
+      source: 'lite-agent-eval-v1/2026-01-01',
+      points: earned,
+      maxPoints: 300,
+      score,
+      status,
+      details: {},
+    })
+  })
+
+  test('without an answer says why, and not whether a tool was used', () => {
+    const why = { responseStatus: 'timeout_or_error', rateLimitKind: 'none' }
+    const results = unansweredTasks('text', '2026-01-01', why)
+    expect(results.map(({ id, maxPoints }) => `${id} ${maxPoints}`)).toEqual([
+      'task_shell_command_lite 300',
+      'babylonian_clock_lite 100',
+    ])
+    for (const result of results)
+      expect(result).toMatchObject({ points: 0, score: 0, status: 'http_timeout_or_error', details: why })
+    expect(unansweredTasks('tool', '2026-01-01', why)[0]?.details).toEqual(why)
+  })
+
+  test('keeps texts short and whole: cut between code points, lone halves replaced', () => {
+    expect(cutText('😀'.repeat(300))).toBe('😀'.repeat(200))
+    expect(cutText(`a${'😀'.repeat(300)}`)).toBe(`a${'😀'.repeat(199)}`)
+    expect(cutText('a\ud83db')).toBe('a\ufffdb')
+    expect(cutText('short')).toBe('short')
+  })
+})

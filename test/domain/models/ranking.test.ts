@@ -1,0 +1,227 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { confidenceOf, coverageOf } from '../../../src/domain/models/coverage.ts'
+import { rankCandidates } from '../../../src/domain/models/ranking.ts'
+import type { Candidate, Ranked } from '../../../src/domain/models/ranking.ts'
+import { DAY_MS } from '../../../src/domain/time.ts'
+import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates } from '../../support/free-models.ts'
+
+const NONE = new Map<string, number>()
+const rank = (candidates: readonly Candidate[]): Ranked[] => rankCandidates(candidates, NONE, RUN_AT)
+const ids = (ranked: readonly Ranked[]): string[] => ranked.map(({ model }) => model.id)
+
+const NEVER = { evaluation: null } as const
+const NOT_PROBED = { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null } as const
+
+const anyCandidate = fc.record({
+  number: fc.integer({ min: 0, max: 50 }),
+  contextLength: fc.integer({ min: 8_192, max: 300_000 }),
+  tools: fc.boolean(),
+  status: fc.constantFrom('passed', 'imperfect', 'not_probed', 'timeout', 'http_429' as const),
+  latencyMs: fc.option(fc.integer({ min: 1, max: 9_000 })),
+  ageHours: fc.option(fc.integer({ min: 0, max: 120 })),
+  points: fc.tuple(fc.constantFrom(0, 220, 350), fc.constantFrom(0, 300), fc.constantFrom(0, 100)),
+  failuresIn72h: fc.nat(8),
+})
+
+const anyField = fc
+  .uniqueArray(anyCandidate, { minLength: 1, maxLength: 14, selector: ({ number }) => number })
+  .map((all) =>
+    all.map((one): Candidate => {
+      const id = `maker/model-${one.number}:free`
+      const supportedParameters = one.tools ? ['tools'] : []
+      return {
+        model: catalogueModel(id, { contextLength: one.contextLength, supportedParameters }),
+        health: { status: one.status, latencyMs: one.latencyMs, rateLimitKind: 'none', checkedAt: RUN_AT },
+        evaluation: one.ageHours === null ? null : evaluation(RUN_AT - one.ageHours * 3_600_000, one.points),
+        failuresIn72h: one.failuresIn72h,
+      }
+    }),
+  )
+
+describe('a ranking', () => {
+  test('follows the score alone, with contiguous ranks, whatever the order of the catalogue', () => {
+    fc.assert(
+      fc.property(anyField, fc.nat(), (field, turn) => {
+        const models = rank(field).map(({ model }) => model)
+        expect(models.map((model) => model.rank)).toEqual(field.map((_one, index) => index + 1))
+        for (const [index, { score }] of models.entries())
+          expect(score).toBeLessThanOrEqual(models[index - 1]?.score ?? score)
+        const turned = [...field.slice(turn % field.length), ...field.slice(0, turn % field.length)]
+        expect(ids(rank(turned))).toEqual(models.map(({ id }) => id))
+      }),
+    )
+  })
+
+  test('decides ties by what was measured, then by what is published, then by id in code-unit order', () => {
+    // Passed and quick without points, against a perfect evaluation that makes up for failed health to the point.
+    const measured = candidate('z/measured:free', {
+      health: { status: 'failed', latencyMs: null, rateLimitKind: 'none', checkedAt: RUN_AT },
+      evaluation: evaluation(RUN_AT, [350, 0, 100]),
+    })
+    const healthy = candidate('a/healthy:free', {
+      evaluation: null,
+      health: { ...NOT_PROBED, status: 'passed', latencyMs: 1 },
+    })
+    const [first, second] = rank([healthy, measured])
+    expect([first?.model.score, first?.model.id]).toEqual([second?.model.score, 'z/measured:free'])
+    expect(ids(rank([candidate('a/b:free'), candidate('Z/b:free'), candidate('a/B:free')]))).toEqual([
+      'Z/b:free',
+      'a/B:free',
+      'a/b:free',
+    ])
+  })
+
+  test('carries everything measured to the published model', () => {
+    const [good, talker, cached, fresh] = rankCandidates(
+      sampleCandidates(),
+      new Map([['maker/good:free', 3]]),
+      RUN_AT,
+    ).map(({ model }) => model)
+    expect(good).toMatchObject({
+      id: 'maker/good:free',
+      rank: 1,
+      previousRank: 3,
+      healthScore: 400,
+      latencyScore: 75,
+      liteEvalScore: 750,
+      instabilityPenalty: 0,
+      toolUse: 'proven',
+      supportsStructuredOutputs: true,
+      reason: 'Tools, structured outputs, reasoning; lite eval 3/3',
+      checkedAt: '2026-08-22T03:17:01.124Z',
+      evalSummary: { status: 'completed', passed: 3, total: 3, updatedAt: '2026-08-22T03:17:01.124Z' },
+    })
+    expect(good?.evalSummary).not.toHaveProperty('cacheMultiplier')
+    expect(talker).toMatchObject({
+      previousRank: null,
+      toolUse: 'disproven',
+      supportsTools: true,
+      liteEvalScore: 400,
+    })
+    expect(cached).toMatchObject({
+      id: 'other/cached:free',
+      healthScore: 100,
+      latencyScore: 25,
+      liteEvalScore: 468,
+      instabilityPenalty: 50,
+      rateLimitKind: 'model',
+      evalSummary: {
+        status: 'cached_recent',
+        passed: 1,
+        total: 3,
+        cachedFromUpdatedAt: '2026-08-21T03:17:01.124Z',
+        cacheAgeDays: 1,
+        cacheMultiplier: 0.9,
+      },
+    })
+    expect(fresh).toMatchObject({
+      liteEvalScore: 0,
+      toolUse: 'unknown',
+      checkedAt: null,
+      latencyMs: null,
+      reason: '32k context; lite eval 0/3',
+      evalSummary: { status: 'not_evaluated', passed: 0, total: 3, tasks: [], updatedAt: null },
+    })
+  })
+})
+
+describe('coverage', () => {
+  test('names a threat exactly when a perfect evaluation would put a model in the first place', () => {
+    fc.assert(
+      fc.property(anyField, (field) => {
+        const ranked = rank(field)
+        const coverage = coverageOf(ranked, 0, RUN_AT)
+        // The naive way: evaluate one model perfectly and rank everything again.
+        const winners = ranked.slice(1).flatMap(({ model, evaluation: known }) => {
+          if (known !== null) return []
+          const perfect = field.map((one) =>
+            one.model.id === model.id ? { ...one, evaluation: evaluation(RUN_AT) } : one,
+          )
+          return rank(perfect)[0]?.model.id === model.id ? [model.id] : []
+        })
+        expect(coverage.unevaluatedThreatCount).toBe(winners.length)
+        expect(coverage.unevaluatedCanStillWin).toBe(winners.length > 0)
+        if (winners.length > 0) expect(winners).toContain(coverage.topUnevaluatedThreat)
+        else expect(coverage.topUnevaluatedThreat).toBeNull()
+        const unevaluated = ranked.filter((one) => one.evaluation === null)
+        expect(coverage.maxUnevaluatedPossibleScore).toBe(
+          unevaluated.length === 0 ? null : Math.max(...unevaluated.map(({ model }) => model.score + 750)),
+        )
+        expect(coverage.evaluated).toBe(ranked.length - unevaluated.length)
+        expect([coverage.totalRanked, coverage.candidatePool]).toEqual([field.length, field.length])
+      }),
+    )
+  })
+
+  test('is never highly confident while somebody can overtake or the primary was not evaluated', () => {
+    fc.assert(
+      fc.property(anyField, (field) => {
+        const ranked = rank(field)
+        const coverage = coverageOf(ranked, 0, RUN_AT)
+        const { level, reason } = confidenceOf(ranked, coverage, RUN_AT)
+        const top = ranked.slice(0, 8)
+        const fresh = top.filter(
+          (one) => one.evaluation !== null && RUN_AT - one.evaluation.updatedAt <= DAY_MS,
+        )
+        const safe = !coverage.unevaluatedCanStillWin && ranked[0]?.evaluation !== null
+        expect(level).toBe(safe ? (fresh.length / top.length >= 0.8 ? 'high' : 'medium') : 'low')
+        expect(reason).toMatch(/^[A-Z0-9].*\.$/)
+      }),
+    )
+  })
+
+  const strong = (id: string, changes: Partial<Candidate> = {}): Candidate => candidate(id, changes)
+  const level = (field: readonly Candidate[]): string => {
+    const ranked = rank(field)
+    return confidenceOf(ranked, coverageOf(ranked, 0, RUN_AT), RUN_AT).level
+  }
+  const eight = Array.from({ length: 8 }, (_, index) => strong(`m/m${index}:free`))
+
+  test('is high with seven of the first eight scored in the last day, and with models behind them never scored', () => {
+    const behind = Array.from({ length: 5 }, (_, index) =>
+      strong(`z/z${index}:free`, {
+        ...NEVER,
+        health: { ...NOT_PROBED, status: 'failed' },
+        model: catalogueModel(`z/z${index}:free`, { supportedParameters: [] }),
+        failuresIn72h: 6,
+      }),
+    )
+    expect(level(eight)).toBe('high')
+    expect(level([...eight, ...behind])).toBe('high')
+  })
+
+  test.each([
+    [1, 'high'],
+    [2, 'medium'],
+    [8, 'medium'],
+  ])('with %i of eight scores two days old is %s', (old, expected) => {
+    const field = eight.map((one, index) =>
+      index >= 8 - old ? { ...one, evaluation: evaluation(RUN_AT - 2 * DAY_MS) } : one,
+    )
+    expect(level(field)).toBe(expected)
+  })
+
+  test('counts a score of exactly 24 hours, of yesterday though it is, as fresh and not as of today', () => {
+    const field = eight.map((one) => ({ ...one, evaluation: evaluation(RUN_AT - DAY_MS) }))
+    expect(level(field)).toBe('high')
+    expect(coverageOf(rank(field), 8, RUN_AT)).toMatchObject({
+      evaluated: 8,
+      completedToday: 0,
+      attemptedToday: 8,
+    })
+    expect(level(eight.map((one) => ({ ...one, evaluation: evaluation(RUN_AT - DAY_MS - 1) })))).toBe(
+      'medium',
+    )
+  })
+
+  test('is low when nobody was evaluated, and when an equal would win the tie', () => {
+    expect(level(eight.map((one) => ({ ...one, ...NEVER })))).toBe('low')
+    expect(level([strong('m/only:free', NEVER)])).toBe('low')
+    // The same model with the same perfect score, but an id that comes first.
+    expect(level([strong('m/b:free'), strong('m/a:free', NEVER)])).toBe('low')
+    expect(coverageOf(rank([strong('m/b:free'), strong('m/c:free', NEVER)]), 0, RUN_AT)).toMatchObject({
+      unevaluatedCanStillWin: false,
+    })
+  })
+})

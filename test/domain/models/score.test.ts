@@ -1,0 +1,206 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { countedEvaluation, liteScoreOf, toolUseOf } from '../../../src/domain/models/evaluation.ts'
+import { healthScoreOf, HEALTH_STATUS_PATTERN, latencyScoreOf } from '../../../src/domain/models/health.ts'
+import {
+  METADATA_MOST,
+  metadataComponents,
+  parameterBillions,
+} from '../../../src/domain/models/metadata-score.ts'
+import { instabilityPenaltyOf, scoreModel } from '../../../src/domain/models/score.ts'
+import { DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import { catalogueModel, evaluation, RUN_AT, task } from '../../support/free-models.ts'
+
+const pointsOf = (name: string, changes: Parameters<typeof catalogueModel>[1]): number =>
+  metadataComponents(catalogueModel('a/b:free', changes), RUN_AT).find((part) => part.name === name)
+    ?.points ?? -1
+
+test.each([
+  ['passed', 400],
+  ['imperfect', 250],
+  ['http_429', 100],
+  ['not_probed', 100],
+  ['http_502', 0],
+  ['http_404', 0],
+  ['timeout', 0],
+  ['failed', 0],
+] as const)('health %s is worth %i', (status, points) => {
+  expect(healthScoreOf(status)).toBe(points)
+  expect(status).toMatch(HEALTH_STATUS_PATTERN)
+})
+
+test.each([
+  [0, 75],
+  [1_000, 75],
+  [1_001, 60],
+  [2_000, 60],
+  [2_001, 40],
+  [3_000, 40],
+  [3_001, 20],
+  [5_000, 20],
+  [5_001, 5],
+  [600_000, 5],
+  [null, 25],
+])('a latency of %s ms is worth %i', (ms, points) => {
+  expect(latencyScoreOf(ms)).toBe(points)
+})
+
+test.each([
+  [0, 0],
+  [1, 25],
+  [5, 125],
+  [6, 150],
+  [60, 150],
+])('%i failures cost %i', (failures, points) => {
+  expect(instabilityPenaltyOf(failures)).toBe(points)
+})
+
+describe('an evaluation', () => {
+  const lastMoment = startOfDay('2026-08-22') - 1
+
+  test.each([
+    ['of this moment', RUN_AT, { status: 'completed', ageDays: 0, multiplier: 1 }],
+    ['of this UTC day', startOfDay('2026-08-22'), { status: 'completed', ageDays: 0, multiplier: 1 }],
+    ['of a later run of a clock that went back', RUN_AT + DAY_MS, { status: 'completed', multiplier: 1 }],
+    ['of the last moment of yesterday', lastMoment, { status: 'cached_recent', ageDays: 1, multiplier: 0.9 }],
+    ['two days old', lastMoment - DAY_MS, { ageDays: 2, multiplier: 0.8 }],
+    ['three days old', lastMoment - 2 * DAY_MS, { ageDays: 3, multiplier: 0.7 }],
+  ])('%s counts', (_what, updatedAt, expected) => {
+    expect(countedEvaluation(evaluation(updatedAt), RUN_AT)).toMatchObject({ ...expected, points: 750 })
+  })
+
+  test('four days old, without tasks, or absent does not count', () => {
+    expect(countedEvaluation(evaluation(lastMoment - 3 * DAY_MS), RUN_AT)).toBeNull()
+    expect(countedEvaluation({ updatedAt: RUN_AT, tasks: [] }, RUN_AT)).toBeNull()
+    expect(countedEvaluation(null, RUN_AT)).toBeNull()
+  })
+
+  test.each([
+    [725, 1, 725],
+    [650, 0.9, 585],
+    [520, 0.9, 468],
+    [520, 0.8, 416],
+    [725, 0.7, 508],
+    [745, 0.7, 522],
+    [5, 0.9, 5],
+    [750, 0.7, 525],
+  ])('of %i points times %f scores %i, half up', (points, multiplier, score) => {
+    expect(liteScoreOf({ points, multiplier })).toBe(score)
+  })
+
+  test('tells use of a tool by measurement alone: proven, disproven, and unknown where the task did not run', () => {
+    const use = (usedTool: boolean | null) =>
+      toolUseOf(countedEvaluation(evaluation(RUN_AT, [0, 0, 0], usedTool), RUN_AT))
+    expect([use(true), use(false), use(null), toolUseOf(null)]).toEqual([
+      'proven',
+      'disproven',
+      'unknown',
+      'unknown',
+    ])
+    const odd = { updatedAt: RUN_AT, tasks: [task('task_files_lite', 0, { usedTool: 'false' })] }
+    expect(toolUseOf(countedEvaluation(odd, RUN_AT))).toBe('unknown')
+  })
+})
+
+describe('the metadata score', () => {
+  test('has 600 points in all, every one of which some model gets, and a model of nothing gets next to none', () => {
+    expect(Object.values(METADATA_MOST).reduce((sum, points) => sum + points, 0)).toBe(600)
+    const best = catalogueModel('a/best-600b:free', {
+      createdAt: RUN_AT,
+      contextLength: 1_000_000,
+      maxCompletionTokens: 262_144,
+      supportedParameters: [
+        'tools',
+        'tool_choice',
+        'structured_outputs',
+        'response_format',
+        'reasoning',
+        'reasoning_effort',
+      ],
+    })
+    const worst = catalogueModel('a/worst-1b:free', {
+      createdAt: null,
+      contextLength: 8_192,
+      maxCompletionTokens: 1_024,
+      supportedParameters: [],
+    })
+    for (const part of metadataComponents(best, RUN_AT))
+      expect([part.name, part.points]).toEqual([part.name, part.most])
+    expect(metadataComponents(worst, RUN_AT).map(({ points }) => points)).toEqual(
+      Object.keys(METADATA_MOST).map(() => 0),
+    )
+  })
+
+  test.each([
+    ['recency', { createdAt: RUN_AT - 30 * DAY_MS }, 170],
+    ['recency', { createdAt: RUN_AT - 285 * DAY_MS }, 85],
+    ['recency', { createdAt: RUN_AT - 541 * DAY_MS }, 0],
+    ['recency', { createdAt: RUN_AT + DAY_MS }, 170],
+    ['parameters', { description: '' }, 84],
+    ['parameters', { name: 'M 4B' }, 0],
+    ['parameters', { name: 'M 45.25B' }, 60],
+    ['context', { contextLength: 46_341 }, 30],
+    ['context', { contextLength: 262_144 }, 60],
+    ['context', { contextLength: 10_000_000 }, 60],
+    ['output', { maxCompletionTokens: null }, 10],
+    ['output', { maxCompletionTokens: 16_384 }, 25],
+    ['tools', { supportedParameters: ['tools'] }, 45],
+    ['toolChoice', { supportedParameters: ['tools'] }, 0],
+  ])('gives %s of %j %i points', (name, changes, points) => {
+    expect(pointsOf(name, changes)).toBe(points)
+  })
+
+  test.each([
+    ['a/m-120b-a12b:free', '', 120],
+    ['a/m:free', 'with 41B active parameters out of 975B total', 975],
+    ['a/m-70b:free', 'the little sister of the 405B release', 70],
+    ['a/m:free', 'a 1.5T parameter model', 1_500],
+    ['a/m:free', 'trained on 15T tokens and 36B tokens more', null],
+    ['a/m:free', 'costs $3B, version v2.5b, 3Bs of it', null],
+    ['a/qwen3-a3b:free', '', null],
+    ['a/m-0b:free', '', null],
+  ])('reads the size of %s (%s) as %s billions', (id, description, billions) => {
+    expect(parameterBillions(catalogueModel(id, { name: 'M', description }))).toBe(billions)
+  })
+})
+
+test('the parts of a score add up to it, each with evidence', () => {
+  const part = fc.record({
+    createdAt: fc.option(fc.integer({ min: 0, max: RUN_AT + 1e11 })),
+    contextLength: fc.option(fc.integer({ min: 8_192, max: 1e9 })),
+    maxCompletionTokens: fc.option(fc.integer({ min: 1, max: 1e9 })),
+    supportedParameters: fc.subarray([
+      'tools',
+      'reasoning',
+      'reasoning_effort',
+      'tool_choice',
+      'structured_outputs',
+    ]),
+  })
+  fc.assert(
+    fc.property(
+      part,
+      fc.constantFrom('passed', 'imperfect', 'timeout', 'http_503' as const),
+      fc.option(fc.integer({ min: 0, max: 100_000 })),
+      fc.integer({ min: 0, max: 750 }),
+      fc.constantFrom(1, 0.9, 0.8, 0.7),
+      fc.nat(20),
+      (facts, health, latencyMs, points, multiplier, failuresIn72h) => {
+        const metadata = catalogueModel('a/b:free', facts)
+        const lite = { points, multiplier, ageDays: 0 }
+        const scored = scoreModel({ metadata, health, latencyMs, lite, failuresIn72h }, RUN_AT)
+        const { metadataScore, healthScore, latencyScore, liteEvalScore, instabilityPenalty } = scored
+        expect(scored.score).toBe(
+          metadataScore + healthScore + latencyScore + liteEvalScore - instabilityPenalty,
+        )
+        expect(scored.components.reduce((sum, one) => sum + one.points, 0)).toBe(scored.score)
+        expect(metadataScore).toBeGreaterThanOrEqual(0)
+        expect(metadataScore).toBeLessThanOrEqual(600)
+        for (const { evidence, points: given } of scored.components) {
+          expect(evidence).not.toBe('')
+          expect(Number.isInteger(given)).toBe(true)
+        }
+      },
+    ),
+  )
+})

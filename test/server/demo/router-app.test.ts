@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { DEMO_MODELS, demoRouterApp } from '../../../src/server/demo/router-app.ts'
+import { parseCatalogue } from '../../../src/domain/models/catalogue.ts'
+import { parseEndpoints } from '../../../src/domain/models/endpoints.ts'
+import { parseKeyRequests } from '../../../src/domain/models/quota.ts'
+import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
+
+const NOW = Date.UTC(2026, 2, 1)
+
+const ask = async (
+  path: string,
+  body?: object,
+  key: string | null = 'demo',
+): Promise<{ response: Response; text: string }> => {
+  const app = demoRouterApp(DEMO_MODELS, () => NOW)
+  const response = await app.request(path, {
+    method: body ? 'POST' : 'GET',
+    headers: key === null ? {} : { authorization: `Bearer ${key}` },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  return { response, text: await response.text() }
+}
+
+test('lists models that may all be recommended, and says that it is the demo', async () => {
+  const { response, text } = await ask('/models', undefined, null)
+  expect(response.headers.get('x-dash-demo')).toBe('true')
+  const { eligible, rejections } = siftCatalogue(parseCatalogue(JSON.parse(text)).models, NOW)
+  expect(rejections).toEqual([])
+  expect(eligible.map(({ id }) => id)).toEqual(DEMO_MODELS.map(({ id }) => id))
+})
+
+test('tells a key and endpoints, to whoever has a key', async () => {
+  expect(parseKeyRequests((await ask('/key')).text)).toEqual({ limit: 50, used: 0 })
+  const [first] = DEMO_MODELS
+  const path = `/models/${encodeURIComponent(first?.id ?? '').replace('%2F', '/')}/endpoints`
+  expect(parseEndpoints((await ask(path)).text)).toEqual({ usable: true, latencyMs: first?.latencyMs })
+  expect((await ask('/key', undefined, null)).response.status).toBe(401)
+})
+
+test('answers for its own models alone', async () => {
+  expect((await ask('/chat/completions', { model: 'nobody/nothing:free' })).response.status).toBe(404)
+  const { text } = await ask('/chat/completions', { model: DEMO_MODELS[0]?.id, tools: [{}] })
+  expect(text).toContain('"tool_calls"')
+})

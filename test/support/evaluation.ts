@@ -1,0 +1,130 @@
+import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { onTestFinished } from 'vitest'
+import { openRecommendations } from '../../src/adapters/archive/open.ts'
+import { openRouter } from '../../src/adapters/router/router.ts'
+import { proveRun } from '../../src/domain/models/stored-run.ts'
+import type { Shell } from '../../src/domain/models/lite/shell.ts'
+import type { StoredRun } from '../../src/domain/models/schema.ts'
+import { evaluateModels } from '../../src/jobs/evaluate-models.ts'
+import type { EvaluateResult } from '../../src/jobs/evaluate-models.ts'
+import type { EvaluateOptions, EvaluatePorts } from '../../src/jobs/evaluation-situation.ts'
+import { makeLiteSuite } from '../../src/jobs/lite-suite.ts'
+import { connectEvaluations } from '../adapters/state/open-evaluations.ts'
+import { startRouter } from './router-simulator.ts'
+import type { RouterSimulator, SimulatorOptions } from './router-simulator.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** Wall and forward time of a test, which pass only while somebody waits. */
+interface TestTime {
+  now: number
+  clock: () => number
+  monotonic: () => number
+  /** Passes the time instead of waiting. */
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+function testTime(from: number): TestTime {
+  const time: TestTime = {
+    now: from,
+    clock: () => Math.floor(time.now),
+    monotonic: () => time.now - from,
+    async sleep(ms, signal) {
+      // Calls that are open get a chance to end before the time passes.
+      for (let turn = 0; turn < 200 && !signal.aborted; turn += 1) await nextTurn()
+      signal.throwIfAborted()
+      time.now += ms
+    },
+  }
+  return time
+}
+
+type ServiceOptions = Omit<SimulatorOptions, 'clock'> & { chatTimeoutMs?: number }
+
+/** Real stores, a service on a real socket, and the real suite in the real sandbox; only the time is the test's. */
+export interface EvaluationBench {
+  time: TestTime
+  service: RouterSimulator
+  ports: EvaluatePorts
+  notes: string[]
+  run(options?: Partial<EvaluateOptions>): Promise<EvaluateResult>
+  stored(): Promise<StoredRun | null>
+  /** The same stores and time with another service. */
+  against(options: ServiceOptions, key?: string | null): Promise<EvaluationBench>
+}
+
+/** @param shell the sandbox; a file of tests needs one for all of them */
+export async function openBench(
+  shell: Shell,
+  from: number,
+  options: ServiceOptions,
+  key: string | null = 'test-key',
+): Promise<EvaluationBench> {
+  const folder = await temporaryFolder()
+  mkdirSync(join(folder, 'objects'))
+  return benchIn(shell, folder, testTime(from), options, key)
+}
+
+async function benchIn(
+  shell: Shell,
+  folder: string,
+  time: TestTime,
+  options: ServiceOptions,
+  key: string | null,
+): Promise<EvaluationBench> {
+  const service = await startRouter({ ...options, clock: time.clock })
+  const router = openRouter({
+    base: service.url,
+    key,
+    referer: 'http://127.0.0.1:3000',
+    clock: time.clock,
+    chatTimeoutMs: options.chatTimeoutMs ?? 20_000,
+  })
+  onTestFinished(() => router.close())
+  const { evaluations } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
+  const recommendations = openRecommendations({ kind: 'file', path: join(folder, 'objects') })
+  const notes: string[] = []
+  const ports: EvaluatePorts = {
+    router,
+    evaluations,
+    recommendations,
+    makeSuite: (day) => suiteOf(day, shell),
+    baseUrl: 'https://openrouter.ai/api/v1',
+    clock: time.clock,
+    monotonic: time.monotonic,
+    sleep: time.sleep,
+    holder: { name: 'the test', process: null },
+    isDead: () => false,
+    onProgress: () => undefined,
+    onNote: (note) => notes.push(note),
+  }
+  return {
+    time,
+    service,
+    ports,
+    notes,
+    run: (changes = {}) =>
+      evaluateModels(ports, {
+        mode: 'fullEval',
+        dryRun: false,
+        signal: new AbortController().signal,
+        ...changes,
+      }),
+    async stored() {
+      const bytes = await recommendations.current()
+      return bytes && proveRun(bytes)
+    },
+    against: (other, otherKey = key) => benchIn(shell, folder, time, other, otherKey),
+  }
+}
+
+/** Suites by day: proving one takes a second. */
+const suites = new Map<string, ReturnType<typeof makeLiteSuite>>()
+
+function suiteOf(day: string, shell: Shell): ReturnType<typeof makeLiteSuite> {
+  const suite = suites.get(day) ?? makeLiteSuite(day, shell)
+  suites.set(day, suite)
+  return suite
+}

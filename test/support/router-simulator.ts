@@ -1,0 +1,250 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { onTestFinished } from 'vitest'
+import type { Clock } from '../../src/domain/ports.ts'
+import { dayOf, startOfDay, DAY_MS } from '../../src/domain/time.ts'
+import { scriptedRouter } from '../../src/server/demo/router-app.ts'
+import type { ScriptedModel } from '../../src/server/demo/router-app.ts'
+
+/** One chat request as the service got it. */
+interface ChatRequest {
+  at: number
+  model: string
+  vendor: string
+  kind: 'tool' | 'text'
+  /** Which of this model's it is on its day, from 1. */
+  number: number
+  headers: IncomingMessage['headers']
+  body: Record<string, unknown>
+}
+
+/** What the service does instead of answering. */
+type Fault =
+  | { status: number; body: unknown; headers?: Record<string, string> }
+  /** Half of an answer, then the connection is cut. */
+  | 'cut'
+  /** Nothing, ever. */
+  | 'hang'
+  /** An answer without an end. */
+  | 'endless'
+
+export interface SimulatorOptions {
+  models: readonly ScriptedModel[]
+  clock: Clock
+  /** Requests in any 60 s before the account's minute limit is met. */
+  aMinute?: number
+  /** Requests a UTC day before the account's daily limit is met. */
+  aDay?: number
+  /** Used by others of the day's requests, as the key tells. */
+  usedByOthers?: number
+  /** A fault for a chat request, or null. */
+  fault?: (request: ChatRequest) => Fault | null
+  /** A fault for any other request, by its path. */
+  factFault?: (path: string) => Fault | null
+}
+
+/** The service over a real socket, with a log of what it was asked, and the rules no client may break. */
+export interface RouterSimulator {
+  /** API base. */
+  url: string
+  chats: ChatRequest[]
+  /** Paths of the other requests. */
+  facts: string[]
+  /** Rules that were broken, one line each; looked at after every run. */
+  breaches: string[]
+}
+
+const MINUTE_MS = 60_000
+const REQUESTS_A_MODEL = 3
+const MOST_A_MINUTE = 20
+
+/** Starts the service; it is closed when the test ends. */
+export async function startRouter(options: SimulatorOptions): Promise<RouterSimulator> {
+  const { models, clock } = options
+  const answer = scriptedRouter(models, clock)
+  const state: RouterSimulator = { url: '', chats: [], facts: [], breaches: [] }
+  const open = new Map<string, number>()
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+    const body = Buffer.concat(chunks).toString()
+    const path = decodeURIComponent(new URL(request.url ?? '', 'http://service').pathname).replace(
+      '/api/v1',
+      '',
+    )
+    const authorized = request.headers.authorization === 'Bearer test-key'
+    const question = { method: request.method ?? '', path, authorized, body }
+    if (path !== '/chat/completions') {
+      state.facts.push(path)
+      const fault = options.factFault?.(path) ?? null
+      if (fault !== null) return misbehave(fault, response)
+      const told = answer(question)
+      return send(response, told.status, path === '/key' && authorized ? keyOf(state, options) : told.body)
+    }
+    const chat = chatOf(request, body, state.chats, clock())
+    const met = limitMet(chat, state.chats, options)
+    state.chats.push(chat)
+    watch(state, open, chat)
+    open.set(chat.vendor, (open.get(chat.vendor) ?? 0) + 1)
+    // Long enough that calls made at the same time are open at the same time.
+    for (let turn = 0; turn < 20; turn += 1) await nextTurn()
+    open.set(chat.vendor, (open.get(chat.vendor) ?? 1) - 1)
+    const fault = met ?? options.fault?.(chat) ?? null
+    if (fault !== null) return misbehave(fault, response)
+    const told = answer(question)
+    return send(response, told.status, told.body)
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => {
+      state.breaches.push(`the service failed: ${String(error)}`)
+      response.destroy()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`
+  return state
+}
+
+function chatOf(
+  request: IncomingMessage,
+  text: string,
+  before: readonly ChatRequest[],
+  at: number,
+): ChatRequest {
+  const body = JSON.parse(text) as Record<string, unknown>
+  const model = String(body['model'])
+  const sameDay = before.filter((each) => each.model === model && dayOf(each.at) === dayOf(at))
+  return {
+    at,
+    model,
+    vendor: model.split('/')[0] ?? '',
+    kind: body['tools'] === undefined ? 'text' : 'tool',
+    number: sameDay.length + 1,
+    headers: request.headers,
+    body,
+  }
+}
+
+/** Notes every rule a request breaks. */
+function watch(
+  { chats, breaches }: RouterSimulator,
+  open: ReadonlyMap<string, number>,
+  chat: ChatRequest,
+): void {
+  const lately = chats.filter(({ at }) => at > chat.at - MINUTE_MS).length
+  if (lately > MOST_A_MINUTE) breaches.push(`${lately} requests within a minute`)
+  if ((open.get(chat.vendor) ?? 0) > 0) breaches.push(`two open calls to ${chat.vendor}`)
+  if (chat.number > REQUESTS_A_MODEL) breaches.push(`request ${chat.number} of the day to ${chat.model}`)
+  const { body, headers } = chat
+  const price = JSON.stringify((body['provider'] as Record<string, unknown> | undefined)?.['max_price'])
+  if (price !== '{"prompt":0,"completion":0}') breaches.push(`a price of ${price}`)
+  if (body['models'] !== undefined || body['route'] !== undefined) breaches.push('a list of fallbacks')
+  if (headers['x-openrouter-cache'] !== 'false') breaches.push('an answer from a cache is allowed')
+}
+
+function limitMet(
+  chat: ChatRequest,
+  before: readonly ChatRequest[],
+  options: SimulatorOptions,
+): Fault | null {
+  const { aMinute = MOST_A_MINUTE, aDay = 50, usedByOthers = 0 } = options
+  const today = before.filter(({ at }) => dayOf(at) === dayOf(chat.at)).length
+  if (today + usedByOthers >= aDay) {
+    const reset = startOfDay(dayOf(chat.at)) + DAY_MS
+    return limit(
+      'free-models-per-day. Add 10 credits to unlock 1000 free model requests per day',
+      aDay,
+      reset,
+      'openrouter_free_tier_daily',
+    )
+  }
+  const lately = before.filter(({ at }) => at > chat.at - MINUTE_MS)
+  if (lately.length < aMinute) return null
+  return limit(
+    'free-models-per-min. ',
+    aMinute,
+    (lately[0]?.at ?? chat.at) + MINUTE_MS,
+    'openrouter_free_tier_minute',
+  )
+}
+
+function limit(message: string, most: number, reset: number, source: string): Fault {
+  const headers = {
+    'X-RateLimit-Limit': `${most}`,
+    'X-RateLimit-Remaining': '0',
+    'X-RateLimit-Reset': `${reset}`,
+  }
+  const metadata = { headers, limit_source: source }
+  return {
+    status: 429,
+    headers,
+    body: { error: { code: 429, message: `Rate limit exceeded: ${message}`, metadata } },
+  }
+}
+
+function keyOf(
+  { chats }: RouterSimulator,
+  { aDay = 50, usedByOthers = 0, clock }: SimulatorOptions,
+): unknown {
+  const used = usedByOthers + chats.filter(({ at }) => dayOf(at) === dayOf(clock())).length
+  return {
+    data: {
+      label: 'test',
+      free_model_daily_requests: { limit: aDay, used, remaining: Math.max(0, aDay - used) },
+    },
+  }
+}
+
+function misbehave(fault: Fault, response: ServerResponse): void {
+  if (fault === 'hang') return
+  if (fault === 'cut' || fault === 'endless') {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.write('{"choices":[{"message":{"content":"half of')
+    if (fault === 'cut') setImmediate(() => response.destroy())
+    else pour(response)
+    return
+  }
+  send(response, fault.status, fault.body, fault.headers)
+}
+
+function pour(response: ServerResponse): void {
+  const more = (): void => {
+    while (!response.destroyed && response.write(' '.repeat(65_536)));
+    if (!response.destroyed) response.once('drain', more)
+  }
+  more()
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const type = typeof body === 'string' ? 'text/html' : 'application/json'
+  response.writeHead(status, { 'content-type': type, ...headers }).end(text)
+}
+
+/** Models of a service, `count` of them at vendors of the given names in turn; the first solves everything. */
+export function scriptedModels(
+  count: number,
+  vendors: readonly string[] = ['alder', 'birch', 'cedar', 'dogwood', 'elm', 'fir'],
+): ScriptedModel[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `${vendors[index % vendors.length]}/model-${index + 1}:free`,
+    name: `Model ${index + 1}`,
+    character: (['solver', 'guesser', 'talker', 'silent'] as const)[index % 4] ?? 'silent',
+    contextLength: 131_072,
+    maxCompletionTokens: 16_384,
+    latencyMs: 500 + index,
+  }))
+}
