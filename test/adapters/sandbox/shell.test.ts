@@ -33,16 +33,18 @@ test('a sandbox that was closed starts again when it is asked', async () => {
   expect(await user.ended).toMatchObject({ code: 0, errors: '' })
 })
 
-test('a sandbox dies with the process that asked it', async () => {
+test('a sandbox is permitted to read the program alone, and dies with the process that asked it', async () => {
   const user = runScript(
     `${OPEN}const { execFileSync } = await import('node:child_process')
     await shell.run('true', new Map(), limits)
-    console.log(execFileSync('pgrep', ['-P', String(process.pid), 'node'], { encoding: 'utf8' }).trim())
+    console.log(execFileSync('pgrep', ['-a', '-P', String(process.pid), 'node'], { encoding: 'utf8' }).trim())
     setInterval(() => undefined, 1000)`,
     [],
   )
-  const sandbox = Number(await user.line())
-  expect(sandbox).toBeGreaterThan(1)
+  const [, pid = '', args = ''] = /^(\d+) (.*)$/.exec((await user.line()) ?? '') ?? []
+  expect(args).toMatch(/ --(?:experimental-)?permission .*\/shell-process\.js$/)
+  expect(args).not.toMatch(/--allow-(?!fs-read=)|--allow-fs-read=(?:\*|\/\*?)(?: |$)/)
+  const sandbox = Number(pid)
   user.kill()
   await user.ended
   const gone = (): boolean => {
