@@ -66,7 +66,7 @@ describe('the schema the queries are built from', () => {
       "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
     )
     const names = rows
-      .map((row) => String(row['name']))
+      .map(({ name }) => (typeof name === 'string' ? name : ''))
       .filter((name) => name !== `migrations_${store}` && !name.startsWith('search_'))
     expect(names).toEqual(TABLES.flatMap((table) => (table.store === store ? [table.name] : [])).sort())
   })
