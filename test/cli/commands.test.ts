@@ -144,6 +144,7 @@ describe('import articles', () => {
       skipped: 0,
       errors: [],
       errorCount: 0,
+      indexed: 0,
     })
   })
 

@@ -6,3 +6,6 @@ import type { ExtractRequest } from './extract.ts'
 parentPort?.on('message', (request: ExtractRequest) => {
   parentPort?.postMessage(extract(request))
 })
+
+/** Everything is loaded. */
+parentPort?.postMessage('ready')

@@ -1,8 +1,9 @@
+import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { ExtractRequest, Extracted } from './extract.ts'
 import { PageProblem } from './page-problem.ts'
 
-/** A page for people takes a few hundred milliseconds, most of them the first to start the thread. */
+/** A page for people takes some tens of milliseconds. */
 const EXTRACT_MS = 5_000
 
 const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
@@ -39,8 +40,8 @@ export function openExtractor({
 
   const run = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
     signal.throwIfAborted()
-    // Without the options this process was started with, some of which a thread does not take.
-    worker ??= new Worker(script, { resourceLimits: MEMORY, execArgv: [] })
+    worker ??= await start(script)
+    signal.throwIfAborted()
     try {
       return await ask(worker, request, extractMs, signal)
     } catch (error) {
@@ -58,6 +59,16 @@ export function openExtractor({
     },
     close: end,
   }
+}
+
+/** A thread that has loaded what it needs, which is no page's doing and takes nothing of a page's time. */
+async function start(script: URL): Promise<Worker> {
+  // Without the options this process was started with, some of which a thread does not take.
+  const worker = new Worker(script, { resourceLimits: MEMORY, execArgv: [] })
+  const exited = new AbortController()
+  worker.once('exit', () => exited.abort())
+  await once(worker, 'message', { signal: exited.signal })
+  return worker
 }
 
 function ask(worker: Worker, request: ExtractRequest, ms: number, signal: AbortSignal): Promise<Extracted> {

@@ -56,11 +56,11 @@ describe('taking out the text of a hostile page', () => {
     'is ended, costs nobody else, and leaves the next page its text: %s',
     { timeout: 60_000 },
     async (_what, html) => {
-      const extractor = open(2_000)
+      const extractor = open(3_000)
       await expect(extractor.extract(page(html), NEVER)).rejects.toMatchObject({
         name: 'PageProblem',
         why: null,
-        message: expect.stringMatching(/longer than 2000 ms|memory limit/) as string,
+        message: expect.stringMatching(/longer than 3000 ms|memory limit/) as string,
       })
       expect(await extractor.extract(page(pageHtml('The next page')), NEVER)).toMatchObject({ kind: 'text' })
     },
