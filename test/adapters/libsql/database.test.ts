@@ -1,5 +1,4 @@
 import {
-  readdirSync,
   copyFileSync,
   existsSync,
   mkdirSync,
