@@ -121,3 +121,45 @@ export const articleTries = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
 )
+
+/** Events that the search index has yet to take in. */
+export const searchPending = sqliteTable(
+  'search_pending',
+  {
+    source: text('source').notNull(),
+    sourceId: text('source_id').notNull(),
+    mark: integer('mark').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+)
+
+/** One row: which set of index tables answers, and how far a rebuild of the other came. */
+export const searchState = sqliteTable('search_state', {
+  id: integer('id').primaryKey(),
+  step: integer('step').notNull(),
+  active: text('active').notNull(),
+  format: integer('format').notNull(),
+  nextNumber: integer('next_number').notNull(),
+  build: integer('build'),
+  afterSource: text('after_source').notNull(),
+  afterSourceId: text('after_source_id').notNull(),
+})
+
+/** The two sets of the search index hold the same columns. */
+const searchDocuments = {
+  id: integer('id').primaryKey(),
+  source: text('source').notNull(),
+  sourceId: text('source_id').notNull(),
+  title: text('title').notNull(),
+  url: text('url'),
+  page: text('page'),
+  firstDay: text('first_day').notNull(),
+  lastDay: text('last_day').notNull(),
+  publishedAt: integer('published_at'),
+  points: integer('points'),
+  comments: integer('comments'),
+  words: text('words').notNull(),
+}
+
+export const searchDocumentsA = sqliteTable('search_documents_a', searchDocuments)
+export const searchDocumentsB = sqliteTable('search_documents_b', searchDocuments)

@@ -27,7 +27,7 @@ const RERANKED = 200
 const TEXT_WEIGHT = 0.5
 
 /** Most items that the words of a partial match may occur in, all together: common words are left to the rare ones. */
-const PARTIAL_MAX_ITEMS = 20_000
+const PARTIAL_MAX_ITEMS = 8_000
 
 /** Share of the weight of the words asked for that a partial match must hold. */
 const PARTIAL_MIN_SHARE = 0.5
