@@ -163,9 +163,6 @@ describe('a database', () => {
   })
 })
 
-/** How many a new feed is made by. */
-const MIGRATIONS = readdirSync(migrationsOf('feed')).filter((name) => name.endsWith('.sql')).length
-
 describe('migrations of a new database', () => {
   test('are applied once when four connections open it at once', async () => {
     const path = await newPath()
