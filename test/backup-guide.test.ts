@@ -52,7 +52,7 @@ test('the drill restores an archive that is sound and answers with the same byte
 
   const again = await shell([DASH, backUp].join('\n'), folder)
   expect(again).toMatchObject({ code: 0, lines: [expect.stringContaining('0 objects, 0 ledger rows')] })
-}, 60_000)
+})
 
 test('the drill finds a backup that is older than the head that was kept', async () => {
   const folder = await place()
@@ -65,7 +65,7 @@ test('the drill finds a backup that is older than the head that was kept', async
   const said = await shell([DASH, restore].join('\n'), folder, { BACKUP: older })
   expect(said.code).toBe(65)
   expect(said.lines.join('\n')).toMatch(/head_mismatch \.\/kept-head\.json: .*the ledger ends at entry/)
-}, 60_000)
+})
 
 test('a damaged backup is refused before anything of it is served', async () => {
   const folder = await place()
@@ -81,4 +81,4 @@ test('a damaged backup is refused before anything of it is served', async () => 
   expect(said.lines.at(-1)).toMatch(/^error: object [0-9a-f]{64} of .* has \d+ bytes instead of \d+$/)
   const { url } = await serve(['--data-dir', join(folder, 'dash-restored')])
   expect((await fetch(`${url}/api/feed/history?sort=year`)).status).toBe(404)
-}, 60_000)
+})

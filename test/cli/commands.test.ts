@@ -401,4 +401,4 @@ test('the demo is ready by itself, says that it is one, and cleans up after itse
   child.kill('SIGTERM')
   expect(await exitOf(child)).toBe(0)
   expect(existsSync(folder)).toBe(false)
-}, 120_000)
+})

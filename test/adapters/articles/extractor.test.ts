@@ -54,7 +54,6 @@ const HOSTILE: Record<string, string> = {
 describe('taking out the text of a hostile page', () => {
   test.each(Object.entries(HOSTILE))(
     'is ended, costs nobody else, and leaves the next page its text: %s',
-    { timeout: 60_000 },
     async (_what, html) => {
       const extractor = open(3_000)
       await expect(extractor.extract(page(html), NEVER)).rejects.toMatchObject({
