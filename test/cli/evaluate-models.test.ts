@@ -110,7 +110,7 @@ test.each([
     what: 'a key that cannot be one',
     env: { OPENROUTER_API_KEY: 'two words' },
     code: 78,
-    says: 'must be a key',
+    says: 'OPENROUTER_API_KEY=(not shown) must be',
   },
   {
     what: 'a service that is not there',
