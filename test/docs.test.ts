@@ -43,7 +43,7 @@ describe('the documents', () => {
   const all = operating.map(read).join('\n')
 
   test('name every variable the configuration reads, and no other', () => {
-    const variables = [...read('src/cli/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(
+    const variables = [...read('src/cli/environment.ts').matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(
       ([, name = '']) => name,
     )
     expect(variables.length).toBeGreaterThan(10)

@@ -2,14 +2,13 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
-import { z } from 'zod'
 import type { MinPoints } from '../domain/feed/article-plan.ts'
-import { isHttpUrl } from '../domain/http-url.ts'
 import type { IpRange } from '../domain/ip-address.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/storage.ts'
-import { addressRangesSetting, DEFAULT_MIN_POINTS, minPointsSetting } from './article-settings.ts'
-import { parseStoreUrl, toFilePath } from './store-url.ts'
+import { configurationError, parseEnvironment } from './environment.ts'
+import type { LogLevel, Settings } from './environment.ts'
+import { toFilePath } from './store-url.ts'
 
 /** Everything the commands need to know, read once. */
 export interface Config {
@@ -69,100 +68,6 @@ export interface ConfigFlags {
   port?: string | undefined
 }
 
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-type LogLevel = (typeof LOG_LEVELS)[number]
-
-const httpUrl = z
-  .string()
-  .refine(isHttpUrl, 'must be an absolute http(s) URL')
-  .transform((value) => value.replace(/\/+$/, ''))
-
-const baseUrl = httpUrl.refine(
-  (value) => !/[?#@]/.test(value),
-  'must be an address without user, query or fragment',
-)
-
-const databaseUrl = z.string().refine((value) => {
-  if (value.startsWith('file:')) return toFilePath(value) !== null
-  return /^(https?|libsql):\/\//.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
-}, 'must be a file: URL that names a path of this machine, or the libsql:, https: or http: URL of a libSQL server')
-
-const serverUrl = databaseUrl.refine(
-  (value) => !value.startsWith('file:'),
-  'must be a libSQL server, which holds every database; DASH_LEDGER_URL, DASH_FEED_URL and DASH_STATE_URL each name a file',
-)
-
-const storeUrl = z.string().transform((value, context) => {
-  const parsed = parseStoreUrl(value)
-  if (typeof parsed !== 'string') return parsed
-  context.addIssue({ code: 'custom', message: parsed })
-  return z.NEVER
-})
-
-const wholeNumber = (what: string, least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be ${what}`)
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be ${what}`)
-
-/** What goes into a header as it is. */
-const token = z.string().regex(/^[\x21-\x7e]+$/, 'must be plain characters without spaces')
-
-/** One schema for every variable (docs/configuration.md): its name, rule and default. */
-const environment = z.object({
-  DASH_DATA_DIR: z.string().optional(),
-  DASH_DATABASE_URL: serverUrl.optional(),
-  DASH_DATABASE_AUTH_TOKEN: z.string().optional(),
-  DASH_LEDGER_URL: databaseUrl.optional(),
-  DASH_FEED_URL: databaseUrl.optional(),
-  DASH_STATE_URL: databaseUrl.optional(),
-  DASH_STORE_URL: storeUrl.optional(),
-  AWS_ACCESS_KEY_ID: z.string().optional(),
-  AWS_SECRET_ACCESS_KEY: z.string().optional(),
-  HOST: z.string().default('127.0.0.1'),
-  PORT: wholeNumber('a port from 0 to 65535', 0, 65_535).default(3000),
-  DASH_BASE_URL: baseUrl.optional(),
-  DASH_HN_URL: httpUrl.default('https://hacker-news.firebaseio.com/v0'),
-  DASH_HN_SEARCH_URL: httpUrl.default('https://hn.algolia.com/api/v1'),
-  DASH_LOBSTERS_URL: httpUrl.default('https://lobste.rs'),
-  DASH_LESSWRONG_URL: httpUrl.default('https://www.lesswrong.com/graphql'),
-  DASH_GITHUB_URL: httpUrl.default('https://api.github.com'),
-  DASH_HUGGINGFACE_URL: httpUrl.default('https://huggingface.co/api'),
-  DASH_REPLICATE_URL: httpUrl.default('https://api.replicate.com/v1'),
-  DASH_REDDIT_URL: httpUrl.default('https://www.reddit.com'),
-  GITHUB_TOKEN: token.optional(),
-  HF_TOKEN: token.optional(),
-  REPLICATE_API_TOKEN: token.optional(),
-  REDDIT_CLIENT_ID: token.optional(),
-  REDDIT_CLIENT_SECRET: token.optional(),
-  DASH_ARTICLE_MIN_POINTS: minPointsSetting.default(DEFAULT_MIN_POINTS),
-  DASH_ARTICLE_MAX_PER_RUN: wholeNumber('a whole number from 0 to 10000', 0, 10_000).default(200),
-  DASH_ARTICLE_ALLOW_PRIVATE: addressRangesSetting.default([]),
-  OPENROUTER_API_KEY: token.optional(),
-  OPENROUTER_BASE_URL: httpUrl.default('https://openrouter.ai/api/v1'),
-  DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
-  DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),
-})
-
-const DEFAULT_DATA_DIR = './dash-data'
-
-/** Secrets, each of which may also stand in a file that `<NAME>_FILE` names. */
-const SECRETS_OF_S3 = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const
-const SECRETS_OF_SOURCES = [
-  'GITHUB_TOKEN',
-  'HF_TOKEN',
-  'REPLICATE_API_TOKEN',
-  'REDDIT_CLIENT_ID',
-  'REDDIT_CLIENT_SECRET',
-] as const
-const SECRETS: readonly string[] = [
-  'DASH_DATABASE_AUTH_TOKEN',
-  'OPENROUTER_API_KEY',
-  ...SECRETS_OF_S3,
-  ...SECRETS_OF_SOURCES,
-]
-
 /**
  * Reads flags, environment and env file into one configuration.
  *
@@ -173,6 +78,8 @@ const SECRETS: readonly string[] = [
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
   return parseSettings({ ...readDotenv(flags.dotenv, cwd), ...env, ...settingsOf(flags) }, cwd)
 }
+
+const DEFAULT_DATA_DIR = './dash-data'
 
 /** What says where the stores are, and nothing else. */
 const LOCATIONS = [
@@ -244,28 +151,7 @@ function settingsOf({ dataDir, host, port }: ConfigFlags): NodeJS.Dict<string> {
 }
 
 function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
-  // An empty variable is an unset one: `FOO= dash …` is how shells and unit files switch a setting off.
-  const named = Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined && value !== ''),
-  )
-  const problems: string[] = []
-  const values = { ...named, ...readSecretFiles(named, cwd, problems) }
-  const parsed = environment.safeParse(values)
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues) {
-      const name = issue.path.join('.')
-      const shown = SECRETS.includes(name) ? '(not shown)' : JSON.stringify(values[name])
-      problems.push(`${name}=${shown} ${issue.message}`)
-    }
-  }
-  const missing = SECRETS_OF_S3.filter((name) => values[name] === undefined)
-  if (values['DASH_STORE_URL']?.startsWith('s3:') && missing.length > 0) {
-    problems.push(
-      `DASH_STORE_URL names an S3 store, which needs ${missing.join(' and ')} (or each with _FILE)`,
-    )
-  }
-  if (!parsed.success || problems.length > 0) throw configurationError(problems.join('; '))
-  const settings = parsed.data
+  const settings = parseEnvironment(given, cwd)
   const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? DEFAULT_DATA_DIR)
   const databaseOf = (own: string | undefined, name: string): DatabaseLocation => {
     const url = own ?? settings.DASH_DATABASE_URL ?? pathToFileURL(resolve(dataDir, name)).href
@@ -322,41 +208,11 @@ export function listeningUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function storeOf(settings: z.infer<typeof environment>, dataDir: string, cwd: string): StoreLocation {
+function storeOf(settings: Settings, dataDir: string, cwd: string): StoreLocation {
   const store = settings.DASH_STORE_URL ?? { kind: 'file', path: resolve(dataDir, 'objects') }
   if (store.kind === 'file') return { kind: 'file', path: resolve(cwd, store.path) }
   const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = settings
   return { ...store, accessKeyId, secretAccessKey }
-}
-
-export function configurationError(detail: string): Refusal<'configuration'> {
-  return new Refusal('configuration', detail)
-}
-
-/** The secrets that files hold, without the newline at their end. */
-function readSecretFiles(
-  values: Readonly<Record<string, string | undefined>>,
-  cwd: string,
-  problems: string[],
-): Record<string, string> {
-  const secrets: Record<string, string> = {}
-  for (const name of SECRETS) {
-    const path = values[`${name}_FILE`]
-    if (path === undefined) continue
-    if (values[name] !== undefined) {
-      problems.push(`${name} and ${name}_FILE are both set: leave one of them out`)
-      continue
-    }
-    try {
-      const secret = readFileSync(resolve(cwd, path), 'utf8').replace(/\r?\n$/, '')
-      if (secret === '') problems.push(`${name}_FILE=${JSON.stringify(path)} is empty`)
-      else secrets[name] = secret
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
-      problems.push(`${name}_FILE=${JSON.stringify(path)} cannot be read (${why})`)
-    }
-  }
-  return secrets
 }
 
 function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string> {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { configurationError } from './config.ts'
+import { configurationError } from './environment.ts'
 import { storageUnavailable } from '../domain/storage.ts'
 import type { Config } from './config.ts'
 
