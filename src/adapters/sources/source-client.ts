@@ -128,7 +128,8 @@ async function reusable<T>(
   memory: SourceMemory | null,
   request: SourceRequest<T>,
 ): Promise<{ kept: KeptAnswer; value: T } | null> {
-  const kept = await memory?.keptAnswer(request.url, clock() - KEPT_FOR_MS)
+  const now = clock()
+  const kept = await memory?.keptAnswer(request.url, now - KEPT_FOR_MS, now)
   if (!kept) return null
   try {
     return { kept, value: readValue(request, readJson(request.url, kept.body, {})) }
