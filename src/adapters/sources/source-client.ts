@@ -7,7 +7,7 @@ import type { HostLimits } from './host-gates.ts'
 import { exchange } from './json-request.ts'
 import type { Answer } from './json-request.ts'
 import { readJson } from './read-json.ts'
-import { isUsedUp, retryAt } from './retry-after.ts'
+import { isUsedUp, retryAt } from '../retry-after.ts'
 
 /** No item is near this size; a list says how large it may be. */
 const ITEM_MAX_BYTES = 1024 * 1024
