@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
-import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readConfig, readTargetConfig } from './config.ts'
@@ -10,6 +9,7 @@ import type { ModelFlags } from './commands/model.ts'
 import type { SearchFlags } from './commands/search.ts'
 import type { VerifyFlags } from './commands/verify-archive.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
+import { liveSourceOption, searchSourceOption } from './source-option.ts'
 import { openTerminal } from './terminal.ts'
 import type { Streams, Terminal } from './terminal.ts'
 
@@ -147,10 +147,11 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
   shared(
     program
       .command('collect')
-      .description('collect the items of today from the live sources')
-      .addOption(
-        new Option('--source <name...>', 'sources to collect from (default: all)').choices(LIVE_SOURCES),
-      ),
+      .description(
+        'collect the items of today from the live sources, take a snapshot of the live feed, index what is new and ' +
+          'read texts of items',
+      )
+      .addOption(liveSourceOption()),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & { source?: LiveSourceName[] }>()
     return within(flags, async (context) =>
@@ -171,7 +172,7 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       .command('search')
       .description('find stored items by the words of their titles and texts')
       .argument('<words...>', 'words, "phrases" in quotation marks, and beginnings (word*)')
-      .option('--source <sources>', 'only these sources, comma-separated')
+      .addOption(searchSourceOption())
       .option('--from <day>', 'only items of this day or later')
       .option('--to <day>', 'only items of this day or earlier')
       .option('--limit <n>', 'most items to print (1 to 100, default 20)'),

@@ -3,7 +3,7 @@ import type { ArticleReading, MinPoints, SkipReason, WantedItem } from '../domai
 import { saveKey } from '../domain/feed/source.ts'
 import type { ArticleStore, ArticleTexts, Clock } from '../domain/ports.ts'
 import { addDays, dayOf } from '../domain/time.ts'
-import { shorten } from './import-lines.ts'
+import { shorten } from './shorten.ts'
 
 /** What came of a run: the part `articles` of the result of `collect` (docs/articles.md). */
 export interface ArticlesReport {

@@ -2,6 +2,7 @@ import type { LiveSource, LiveSourceName, SourceBatch } from '../domain/feed/liv
 import type { Clock, FeedStore } from '../domain/ports.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
+import { shorten } from './shorten.ts'
 
 /**
  * What became of one source.
@@ -187,13 +188,4 @@ class Tally {
     report.retryAt = this.#retryAt === null ? null : formatInstant(this.#retryAt)
     return report
   }
-}
-
-/** Longest reason kept, in characters: replies are not to be repeated at length, and on one line. */
-const REASON_MAX_LENGTH = 400
-
-function shorten(text: string): string {
-  const line = text.slice(0, 2 * REASON_MAX_LENGTH).replaceAll(/\s+/g, ' ')
-  const characters = Array.from(line)
-  return characters.length > REASON_MAX_LENGTH ? `${characters.slice(0, REASON_MAX_LENGTH).join('')}…` : line
 }

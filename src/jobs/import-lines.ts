@@ -1,5 +1,6 @@
 import type { ImportCounts, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
+import { shorten } from './shorten.ts'
 
 /** What happened to a set of files, whatever their rows are (docs/importing.md). */
 export interface LinesReport {
@@ -179,13 +180,4 @@ class Tally<Row, Aside> {
     this.#checked += rows
     return this.#checked
   }
-}
-
-/** Longest name or reason kept, in characters: input is not to be repeated at length. */
-const TEXT_MAX_LENGTH = 300
-
-/** A text short enough for a report. */
-export function shorten(text: string): string {
-  const characters = text.length > TEXT_MAX_LENGTH ? Array.from(text.slice(0, 2 * TEXT_MAX_LENGTH)) : []
-  return characters.length > TEXT_MAX_LENGTH ? `${characters.slice(0, TEXT_MAX_LENGTH).join('')}…` : text
 }

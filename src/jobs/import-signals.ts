@@ -1,8 +1,9 @@
 import { parseSignal } from '../domain/feed/signal.ts'
 import type { Signal } from '../domain/feed/signal.ts'
 import type { FeedStore, LineSource } from '../domain/ports.ts'
-import { importLines, shorten } from './import-lines.ts'
+import { importLines } from './import-lines.ts'
 import type { LinesOptions, LinesReport, ParsedLine } from './import-lines.ts'
+import { shorten } from './shorten.ts'
 
 /** What happened to a set of files: the JSON result of `import signals` (docs/importing.md). */
 export interface ImportReport extends LinesReport {

@@ -81,6 +81,12 @@ describe('collect', () => {
       'lobsters',
       'lesswrong',
     ])
+    const listed = ['--source', 'lesswrong,lobsters', 'hype:github']
+    expect(Object.keys((await collectJson(data(), world, listed)).report.sources)).toEqual([
+      'lobsters',
+      'lesswrong',
+      'hype:github',
+    ])
   })
 
   test('refuses a source it does not know, naming those it does', async () => {

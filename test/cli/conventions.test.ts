@@ -41,6 +41,8 @@ describe('a command line', () => {
     [['publish-year', '--retry-delay', 'soon'], '--retry-delay "soon"'],
     [['serve', 'extra'], 'too many arguments'],
     [['collect', '--source', 'digg'], 'Allowed choices are hn, lobsters'],
+    [['collect', '--source', 'hn,digg'], 'Allowed choices are hn, lobsters'],
+    [['collect', '--source', 'hn,'], 'Allowed choices are hn, lobsters'],
     [['collect', '--source'], 'argument missing'],
     [[], 'Usage: dash'],
   ])('%j that is wrong ends with 64 and says what', async (args, message) => {

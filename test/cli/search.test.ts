@@ -35,6 +35,20 @@ describe('dash search and dash reindex', () => {
     expect(none).toMatchObject({ code: 0, stdout: 'nothing found\n' })
   })
 
+  test('look in the sources that are named, in a list or one by one', async () => {
+    const folder = await filled()
+    const items = async (...args: string[]): Promise<number> => {
+      const { stdout } = await dash(['search', 'rust', ...args, '--json', '--data-dir', folder])
+      return (JSON.parse(stdout) as { items: unknown[] }).items.length
+    }
+    expect(await items('--source', 'lobsters')).toBe(0)
+    expect(await items('--source', 'lobsters,hn')).toBe(1)
+    expect(await items('--source', 'hn', '--source', 'lobsters')).toBe(1)
+    // A source's name is a word like any other without the option, and in quotation marks beside it.
+    expect(await items('lobsters')).toBe(1)
+    expect(await items('"lobsters"', '--source', 'hn')).toBe(1)
+  })
+
   test('rebuild the index, and say so in one line or one document', async () => {
     const folder = await filled()
     const line = await dash(['reindex', '--data-dir', folder])
@@ -58,6 +72,8 @@ describe('dash search and dash reindex', () => {
 
   test.each([
     [['--source', 'nowhere'], '--source'],
+    [['--source', 'hn', 'lobsters'], '--source hn,lobsters'],
+    [['lobsters', '--source', 'hn'], `'"lobsters"'`],
     [['--from', '2026-02-30'], '--from'],
     [['--limit', '0'], '--limit'],
   ])('refuse %j as a slip of the command line', async (flags, named) => {

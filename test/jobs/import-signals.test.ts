@@ -104,8 +104,8 @@ test('long names and reasons are cut before they are kept', async () => {
   const name = 'x'.repeat(100_000)
   const lines = [good('1', { source: name }), good('2', { titleProvenance: name })]
   const report = await run(await openWorkspace(), [file('a', ...lines)])
-  expect(Object.keys(report.unknownSources).map((key) => key.length)).toEqual([301])
-  expect(report.errors[0]?.reason.length).toBe(301)
+  expect(Object.keys(report.unknownSources).map((key) => key.length)).toEqual([401])
+  expect(report.errors[0]?.reason.length).toBe(401)
 })
 
 test('a vouched provenance is counted, and refused for rows of another source', async () => {

@@ -47,9 +47,9 @@ export function memoryOfSources(): SourceMemory & { kept: Map<string, KeptAnswer
   const pauses = new Map<string, number>()
   return {
     kept,
-    keptAnswer(url, since) {
+    keptAnswer(url, since, now) {
       const answer = kept.get(url)
-      return Promise.resolve(answer && answer.keptAt > since ? answer : null)
+      return Promise.resolve(answer && answer.keptAt > since && answer.keptAt <= now ? answer : null)
     },
     keepAnswer(url, answer) {
       kept.set(url, answer)

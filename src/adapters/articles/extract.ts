@@ -21,16 +21,20 @@ const DEPTH_MAX = 200
 interface PageDocument extends DomElement {
   documentElement: DomElement
   body: DomElement
-  querySelectorAll(selector: string): Iterable<DomElement & { getAttribute(name: string): string | null }>
+  querySelectorAll(selector: string): Iterable<AttributedElement>
+}
+
+interface AttributedElement extends DomElement {
+  attributes: Iterable<{ name: string; value: string }>
 }
 
 /** The text in HTML. May take any time and memory on a hostile page: to be run in a thread that can be ended. */
 export function extract({ html, as, token }: ExtractRequest): Extracted {
   const document = (parseHTML(wholeDocument(html, as)) as unknown as { document: PageDocument }).document
   if (as === 'fragment') return { kind: 'text', text: textBelow(document.body) }
-  for (const meta of document.querySelectorAll('meta[name][content]')) {
-    const name = meta.getAttribute('name')?.trim().toLowerCase()
-    const words = meta.getAttribute('content') ?? ''
+  for (const meta of document.querySelectorAll('meta')) {
+    const name = attributeOf(meta, 'name').trim().toLowerCase()
+    const words = attributeOf(meta, 'content')
     if ((name === 'robots' || name === token) && forbidsKeeping(words, token)) return { kind: 'forbidden' }
   }
   if (depthBelow(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
@@ -39,6 +43,11 @@ export function extract({ html, as, token }: ExtractRequest): Extracted {
     disableJSONLD: true,
   }).parse()
   return article?.content ? { kind: 'text', text: textBelow(article.content) } : { kind: 'none' }
+}
+
+/** The first attribute of a name in any case, as HTML has it; the parser leaves names as they are written. */
+function attributeOf({ attributes }: AttributedElement, name: string): string {
+  return [...attributes].find((attribute) => attribute.name.toLowerCase() === name)?.value ?? ''
 }
 
 /** With the `html`, `head` and `body` that HTML lets a page leave out; the parser does not add them. */

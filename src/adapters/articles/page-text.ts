@@ -7,7 +7,7 @@ import type { PageAnswer, PageClient } from './page-client.ts'
 import { PageProblem } from './page-problem.ts'
 import { PRODUCT_TOKEN } from './robots-gate.ts'
 import type { RobotsGate } from './robots-gate.ts'
-import { withTimeLimit } from './time-limit.ts'
+import { withTimeLimit } from '../time-limit.ts'
 
 /** Largest page, decompressed; articles with everything around them are far smaller. */
 const PAGE_MAX_BYTES = 2 * 1024 * 1024

@@ -1,6 +1,6 @@
 import { ALLOW_ALL, parseRobots, ROBOTS_MAX_BYTES } from '../../domain/feed/robots.ts'
 import type { RobotsRules } from '../../domain/feed/robots.ts'
-import { withTimeLimit } from './time-limit.ts'
+import { withTimeLimit } from '../time-limit.ts'
 import type { PageAnswer, PageClient } from './page-client.ts'
 import { asPageProblem, PageProblem } from './page-problem.ts'
 

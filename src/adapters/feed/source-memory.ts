@@ -7,7 +7,7 @@ import type { StoreClient } from '../libsql/store-client.ts'
 
 const KEPT = asJsonRows(
   'etag, last_modified, body, kept_at',
-  'SELECT etag, last_modified, body, kept_at FROM kept_answers WHERE url = ?1 AND kept_at > ?2',
+  'SELECT etag, last_modified, body, kept_at FROM kept_answers WHERE url = ?1 AND kept_at > ?2 AND kept_at <= ?3',
 )
 
 const KEEP = `
@@ -24,7 +24,7 @@ const PAUSE = `
 /** What is remembered of sources on libSQL, in the feed database. */
 export function libsqlSourceMemory(database: Database): SourceMemory {
   return {
-    keptAnswer: (url, since) => database.use(({ client }) => keptAnswer(client, url, since)),
+    keptAnswer: (url, since, now) => database.use(({ client }) => keptAnswer(client, url, since, now)),
     keepAnswer: (url, { etag, lastModified, body, keptAt }, since) =>
       database.use(async ({ client }) => {
         await client.batch(
@@ -48,8 +48,13 @@ export function libsqlSourceMemory(database: Database): SourceMemory {
   }
 }
 
-async function keptAnswer(client: StoreClient, url: string, since: Instant): Promise<KeptAnswer | null> {
-  const rows = await selectJsonRows(client, KEPT, [url, since], 'the kept answers')
+async function keptAnswer(
+  client: StoreClient,
+  url: string,
+  since: Instant,
+  now: Instant,
+): Promise<KeptAnswer | null> {
+  const rows = await selectJsonRows(client, KEPT, [url, since, now], 'the kept answers')
   const row = rows[0] as [string | null, string | null, string, Instant] | undefined
   if (!row) return null
   const [etag, lastModified, body, keptAt] = row

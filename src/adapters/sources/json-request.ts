@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
+import { TimeLimitExceeded, withTimeLimit } from '../time-limit.ts'
 
 /** What of an answer that is no success is read, so that its connection can be used again. */
 const OTHER_ANSWER_MAX_BYTES = 64 * 1024
@@ -35,22 +36,13 @@ export async function exchange(
   question: Question,
   signal: AbortSignal,
 ): Promise<Answer> {
-  signal.throwIfAborted()
-  // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
-  const limit = new AbortController()
-  const stop = (): void => limit.abort()
-  const timer = setTimeout(stop, question.answerMs)
-  signal.addEventListener('abort', stop, { once: true })
   try {
-    return await send(dispatcher, question, limit.signal)
+    return await withTimeLimit(question.answerMs, signal, (limited) => send(dispatcher, question, limited))
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof SourceUnavailable) throw error
-    const why = limit.signal.aborted ? `no whole answer within ${question.answerMs} ms` : describe(error)
+    const why = error instanceof TimeLimitExceeded ? error.message : describe(error)
     throw new SourceUnavailable(`${question.url}: ${why}`, { cause: error })
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
   }
 }
 

@@ -7,7 +7,7 @@ import type { HostLimits } from './host-gates.ts'
 import { exchange } from './json-request.ts'
 import type { Answer } from './json-request.ts'
 import { readJson } from './read-json.ts'
-import { isUsedUp, retryAt } from './retry-after.ts'
+import { isUsedUp, retryAt } from '../retry-after.ts'
 
 /** No item is near this size; a list says how large it may be. */
 const ITEM_MAX_BYTES = 1024 * 1024
@@ -128,7 +128,8 @@ async function reusable<T>(
   memory: SourceMemory | null,
   request: SourceRequest<T>,
 ): Promise<{ kept: KeptAnswer; value: T } | null> {
-  const kept = await memory?.keptAnswer(request.url, clock() - KEPT_FOR_MS)
+  const now = clock()
+  const kept = await memory?.keptAnswer(request.url, now - KEPT_FOR_MS, now)
   if (!kept) return null
   try {
     return { kept, value: readValue(request, readJson(request.url, kept.body, {})) }

@@ -4,9 +4,11 @@ import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
+import { refuseStraySource } from '../source-option.ts'
 import { openStores } from '../wire.ts'
 
 export interface SearchFlags {
+  /** Comma-separated. */
   source?: string
   from?: string
   to?: string
@@ -31,6 +33,7 @@ export async function searchCommand(
   words: readonly string[],
   flags: SearchFlags,
 ): Promise<number> {
+  if (flags.source !== undefined) refuseStraySource(words)
   const question = readQuestion(words, flags)
   requireFolders(config)
   requireFeed(config)

@@ -46,8 +46,8 @@ export interface FeedStore {
 
 /** What is remembered of sources from one run to the next; whatever is lost of it costs only requests. */
 export interface SourceMemory {
-  /** The answer kept for a URL, or null when there is none that was kept after `since`. */
-  keptAnswer(url: string, since: Instant): Promise<KeptAnswer | null>
+  /** The answer kept for a URL, or null when there is none that was kept after `since` and not later than `now`. */
+  keptAnswer(url: string, since: Instant, now: Instant): Promise<KeptAnswer | null>
   /** Keeps an answer instead of the one before, and drops every answer kept at or before `since`. */
   keepAnswer(url: string, answer: KeptAnswer, since: Instant): Promise<void>
   /** Until when a host asked not to be asked, over or not; null when it never did. */

@@ -42,6 +42,16 @@ describe('a piece of HTML', () => {
   })
 })
 
+test.each([
+  '<META NAME="ROBOTS" CONTENT="NOINDEX">',
+  '<Meta Content="NoArchive" Name="Robots">',
+  '<meta name=DASH CONTENT=none>',
+])('a page may ask not to be kept in any case of letters: %s', (meta) => {
+  const html = pageHtml('A page')
+  expect(extract(page(html)).kind).toBe('text')
+  expect(extract(page(html.replace('<head>', `<head>${meta}`))).kind).toBe('forbidden')
+})
+
 /** Pages that cost the parser or readability far more than they weigh. */
 const HOSTILE: Record<string, string> = {
   'nested elements': `<html><body>${'<div>'.repeat(400_000)}`,

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Instant } from '../../domain/time.ts'
+import type { Instant } from '../domain/time.ts'
 
 /** Larger numbers in a rate-limit header are Unix times, smaller ones seconds from now. */
 const LEAST_UNIX_TIME = 1_000_000_000

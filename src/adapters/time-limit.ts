@@ -1,8 +1,13 @@
+/** Work that did not end within its limit. */
+export class TimeLimitExceeded extends Error {
+  override readonly name = 'TimeLimitExceeded'
+}
+
 /**
  * Runs work that must end within `ms`.
  *
  * @param signal ends it earlier; then the rejection is the signal's reason
- * @throws Error naming the limit when the time is over
+ * @throws TimeLimitExceeded naming the limit when the time is over
  */
 export async function withTimeLimit<T>(
   ms: number,
@@ -19,7 +24,7 @@ export async function withTimeLimit<T>(
     return await work(limit.signal)
   } catch (error) {
     signal.throwIfAborted()
-    if (limit.signal.aborted) throw new Error(`no whole answer within ${ms} ms`, { cause: error })
+    if (limit.signal.aborted) throw new TimeLimitExceeded(`no whole answer within ${ms} ms`, { cause: error })
     throw error
   } finally {
     clearTimeout(timer)
