@@ -33,6 +33,7 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   input_unreadable: EXIT.failed,
   copy_refused: EXIT.failed,
   clock_behind: EXIT.failed,
+  snapshot_damaged: EXIT.storage,
   rebuild_superseded: EXIT.leaseHeld,
   search_busy: EXIT.unavailable,
 }

@@ -201,7 +201,11 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     program
       .command('snapshot')
       .description('rank the live periods now and store what /api/feed serves')
-      .option('--discard-later', 'remove snapshots of later than now, which a wrong clock made', false),
+      .option(
+        '--discard-later',
+        'remove snapshots dated later than now, which a wrong clock or damage made',
+        false,
+      ),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & { discardLater: boolean }>()
     return within(flags, async (context) =>

@@ -5,7 +5,7 @@ import { collectArticles } from './collect-articles.ts'
 import type { ArticlesOptions, ArticlesPorts, ArticlesReport } from './collect-articles.ts'
 import { collectSources } from './collect-sources.ts'
 import type { SourcesPorts, SourcesReport } from './collect-sources.ts'
-import { rankPeriods } from './rank-periods.ts'
+import { RANK_PERIODS_REFUSALS, rankPeriods } from './rank-periods.ts'
 import type { RankPeriodsPorts } from './rank-periods.ts'
 import { refreshIndex } from './refresh-index.ts'
 import type { IndexPorts } from './refresh-index.ts'
@@ -24,8 +24,9 @@ export interface CollectPorts extends RankPeriodsPorts, Pick<IndexPorts, 'index'
 /** The JSON result of `collect` (docs/collecting.md). */
 export interface CollectReport extends SourcesReport {
   job: 'collect'
-  /** The snapshot that was taken, or why none was; null when no source gave anything. */
-  snapshot: { outcome: 'taken'; snapshotId: string } | { outcome: 'refused'; reason: string } | null
+  /** The snapshot that is served: this run's, or a later one; or why none was taken; null when no source gave anything. */
+  snapshot:
+    { outcome: 'taken' | 'superseded'; snapshotId: string } | { outcome: 'refused'; reason: string } | null
   /** What came of the texts; null when no source gave anything. */
   articles: ArticlesReport | null
   /** Events the search index took in. */
@@ -59,7 +60,9 @@ export async function collect(
   return { job: 'collect', ...read, snapshot, articles, indexed, durationMs: ports.clock() - startedAt }
 }
 
-/** A wrong clock costs the snapshot and nothing else of the run. */
+const REFUSED: ReadonlySet<string> = new Set(RANK_PERIODS_REFUSALS)
+
+/** A wrong clock, or what one seems to have left, costs the snapshot and nothing else of the run. */
 async function takeSnapshot(
   ports: RankPeriodsPorts,
   signal: AbortSignal,
@@ -68,7 +71,7 @@ async function takeSnapshot(
     const { outcome, snapshotId } = await rankPeriods(ports, { signal, discardLater: false })
     return { outcome, snapshotId }
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'clock_behind') throw error
+    if (!(error instanceof Refusal) || !REFUSED.has(error.code)) throw error
     return { outcome: 'refused', reason: error.detail ?? error.code }
   }
 }

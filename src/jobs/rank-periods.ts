@@ -8,7 +8,10 @@ import { formatInstant } from '../domain/time.ts'
 import type { Instant } from '../domain/time.ts'
 
 /** The JSON result of `dash snapshot` (docs/operations.md). */
-export interface SnapshotReport {
+export type SnapshotReport = TakenSnapshot | SupersededSnapshot
+
+/** A run whose snapshot is served. */
+export interface TakenSnapshot {
   job: 'snapshot'
   outcome: 'taken'
   snapshotId: string
@@ -18,10 +21,23 @@ export interface SnapshotReport {
   /** Items in each list of each sort. */
   items: Record<LiveSort, Record<string, number>>
   byteSize: Record<LiveSort, number>
-  /** Older snapshots that were removed. */
+  /** Other snapshots that were removed. */
   removed: number
   durationMs: number
 }
+
+/** A run that stored nothing, because another one of these minutes was later. */
+export interface SupersededSnapshot {
+  job: 'snapshot'
+  outcome: 'superseded'
+  /** The snapshot that is served, and its time. */
+  snapshotId: string
+  generatedAt: string
+  durationMs: number
+}
+
+/** A snapshot that is later by more than this is not that of a run beside this one. */
+const CLOCK_TOLERANCE_MS = 300_000
 
 export interface RankPeriodsPorts {
   live: Pick<LiveFeedStore, 'liveEvents' | 'details' | 'saveSnapshot'>
@@ -35,15 +51,16 @@ export interface RankPeriodsOptions {
   discardLater: boolean
 }
 
-/** Refusals of {@link rankPeriods}. */
-type RankPeriodsRefusal = 'clock_behind'
+/** Refusals of {@link rankPeriods}; both are mended by `discardLater`. */
+export const RANK_PERIODS_REFUSALS = ['clock_behind', 'snapshot_damaged'] as const
+type RankPeriodsRefusal = (typeof RANK_PERIODS_REFUSALS)[number]
 
 /**
  * Ranks the live periods at this instant and stores the snapshot (docs/ranking.md). It has one effect, the transaction
  * that stores: a run cut or failed before it leaves the snapshot that was there.
  *
- * @throws Refusal `clock_behind` when a later snapshot is stored already; whatever reading, sealing or storing throws;
- *   the signal's reason
+ * @throws Refusal `clock_behind` when the newest snapshot is later by more than five minutes, `snapshot_damaged` when it
+ *   only seems later, its stored time being damaged; whatever reading, sealing or storing throws; the signal's reason
  */
 export async function rankPeriods(
   { live, clock }: RankPeriodsPorts,
@@ -57,7 +74,10 @@ export async function rankPeriods(
   signal.throwIfAborted()
   const sealed = sealSnapshot(ranked, details, startedAt)
   const saving = await live.saveSnapshot(sealed, { discardLater })
-  if (!saving.saved) throw clockBehind(startedAt, saving.newestAt)
+  if (!saving.saved) {
+    const served = newestOf(saving.newest, startedAt)
+    return { job: 'snapshot', outcome: 'superseded', ...served, durationMs: clock() - startedAt }
+  }
   return {
     job: 'snapshot',
     outcome: 'taken',
@@ -69,6 +89,21 @@ export async function rankPeriods(
     removed: saving.removed,
     durationMs: clock() - startedAt,
   }
+}
+
+/** The newest snapshot, where it may stand before one of this instant. */
+function newestOf(
+  { id, generatedAt }: { id: string; generatedAt: Instant | null },
+  now: Instant,
+): Pick<SupersededSnapshot, 'snapshotId' | 'generatedAt'> {
+  if (generatedAt === null) throw snapshotDamaged(id)
+  if (generatedAt > now + CLOCK_TOLERANCE_MS) throw clockBehind(now, generatedAt)
+  return { snapshotId: id, generatedAt: formatInstant(generatedAt) }
+}
+
+function snapshotDamaged(id: string): Refusal<RankPeriodsRefusal> {
+  const damage = `the stored time of the newest snapshot, ${id}, is damaged`
+  return new Refusal('snapshot_damaged', `${damage}; discard it with dash snapshot --discard-later`)
 }
 
 function clockBehind(now: Instant, newestAt: Instant): Refusal<RankPeriodsRefusal> {

@@ -8,6 +8,7 @@ import { windowEnding } from '../../src/domain/year/window.ts'
 import type { CollectReport } from '../../src/jobs/collect.ts'
 import { rankPeriods } from '../../src/jobs/rank-periods.ts'
 import { storeAt } from '../adapters/feed/open-feed.ts'
+import { rawClient } from '../adapters/libsql/lock-holder.ts'
 import { dash, exitOf, startDash, temporaryFolder } from '../support/dash.ts'
 import { htmlSite, pageHtml } from '../support/pages.ts'
 import { replay } from '../support/replay/live-world.ts'
@@ -218,17 +219,46 @@ describe('collect', () => {
     expect([code, report.snapshot, report.articles]).toEqual([69, null, null])
   })
 
-  test('stores what it read and ends with 1 when the clock forbids the snapshot', async () => {
-    const world = await replay()
+  /** A folder with a snapshot whose clock was ahead, and the id of that. */
+  async function folderAhead(aheadMs: number): Promise<{ folder: string; snapshotId: string }> {
     const folder = data()
     const { live, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
     mkdirSync(folder)
-    const inAnHour = Date.now() + 3_600_000
-    await rankPeriods(
-      { live, clock: () => inAnHour },
+    const later = Date.now() + aheadMs
+    const { snapshotId } = await rankPeriods(
+      { live, clock: () => later },
       { signal: new AbortController().signal, discardLater: false },
     )
     close()
+    return { folder, snapshotId }
+  }
+
+  test('leaves a snapshot that is a little later, and says which is served', async () => {
+    const world = await replay()
+    const { folder, snapshotId } = await folderAhead(240_000)
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect([code, stderr, report.snapshot]).toEqual([0, '', { outcome: 'superseded', snapshotId }])
+    const args = ['collect', '--source', 'lobsters', '--data-dir', folder]
+    const { stdout } = await dash(args, { env: world.env })
+    expect(stdout).toContain(`; the later ${snapshotId} is served\n`)
+  })
+
+  test('goes on to index and texts when the time of the newest snapshot is damaged', async () => {
+    const world = await replay()
+    const { folder } = await folderAhead(0)
+    await rawClient(`file:${join(folder, 'feed.db')}`).execute(
+      'UPDATE snapshots SET generated_at = 9007199254740991',
+    )
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect([code, report.snapshot?.outcome]).toEqual([1, 'refused'])
+    expect(stderr).toMatch(/no snapshot was taken: the stored time .* --discard-later/)
+    expect(report.indexed).toBeGreaterThan(0)
+    expect(report.articles).not.toBeNull()
+  })
+
+  test('stores what it read and ends with 1 when the clock forbids the snapshot', async () => {
+    const world = await replay()
+    const { folder } = await folderAhead(3_600_000)
     const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
     expect([code, report.outcome, report.snapshot?.outcome]).toEqual([1, 'collected', 'refused'])
     expect(stderr).toContain('no snapshot was taken: the clock says')

@@ -1,11 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
-import type { SnapshotReport } from '../../src/jobs/rank-periods.ts'
+import { rankPeriods } from '../../src/jobs/rank-periods.ts'
+import type { TakenSnapshot } from '../../src/jobs/rank-periods.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { storeAt } from '../adapters/feed/open-feed.ts'
 import { rawClient } from '../adapters/libsql/lock-holder.ts'
 import { storiesOf } from '../support/ndjson.ts'
 
@@ -14,6 +17,16 @@ async function filledFolder(): Promise<string> {
   const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
   expect(await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).toMatchObject({ code: 0 })
   return data
+}
+
+/** Takes a snapshot under a clock that is ahead; returns its id. */
+async function takeAhead(data: string, aheadMs: number): Promise<string> {
+  const { live, close } = storeAt(pathToFileURL(join(data, 'feed.db')).href)
+  const clock = (): number => Date.now() + aheadMs
+  const options = { signal: new AbortController().signal, discardLater: false }
+  const { snapshotId } = await rankPeriods({ live, clock }, options)
+  close()
+  return snapshotId
 }
 
 /** Asks under another name than the server's own. */
@@ -36,7 +49,7 @@ describe('snapshot', () => {
     const before = await fetch(`${url}/api/feed?sort=week`)
     expect([before.status, await before.json()]).toEqual([404, { error: 'no_snapshot' }])
     const json = await dash(['snapshot', '--data-dir', data, '--json'])
-    const report = JSON.parse(json.stdout) as SnapshotReport
+    const report = JSON.parse(json.stdout) as TakenSnapshot
     expect([json.code, json.stderr]).toEqual([0, ''])
     expect(report).toMatchObject({ job: 'snapshot', outcome: 'taken', events: 5, removed: 0 })
     expect(report.items.week).toMatchObject({ hackerNews: 5, popular: 5 })
@@ -55,9 +68,7 @@ describe('snapshot', () => {
 
   test('ends with 1 and says how to mend it when a later snapshot is there, and discards it on demand', async () => {
     const data = await filledFolder()
-    await dash(['snapshot', '--data-dir', data])
-    const raw = rawClient(`file:${join(data, 'feed.db')}`)
-    await raw.execute('UPDATE snapshots SET generated_at = generated_at + 86400000')
+    await takeAhead(data, 86_400_000)
     const refused = await dash(['snapshot', '--data-dir', data])
     expect(refused.code).toBe(1)
     expect(refused.stderr).toMatch(
@@ -66,6 +77,41 @@ describe('snapshot', () => {
     const mended = await dash(['snapshot', '--data-dir', data, '--discard-later', '--json'])
     expect([mended.code, JSON.parse(mended.stdout)]).toMatchObject([0, { removed: 1 }])
   })
+
+  test('gives way to a snapshot that is a little later, says which, and ends with 0', async () => {
+    const data = await filledFolder()
+    const later = await takeAhead(data, 240_000)
+    const { code, stdout, stderr } = await dash(['snapshot', '--data-dir', data])
+    expect([code, stdout, stderr]).toEqual([
+      0,
+      `no snapshot was stored: ${later} is later, and is served\n`,
+      '',
+    ])
+    const json = await dash(['snapshot', '--data-dir', data, '--json'])
+    expect(JSON.parse(json.stdout)).toMatchObject({ outcome: 'superseded', snapshotId: later })
+    const own = await dash(['snapshot', '--data-dir', data, '--discard-later', '--json'])
+    expect(JSON.parse(own.stdout)).toMatchObject({ outcome: 'taken', removed: 1 })
+  })
+
+  test.each(['9007199254740991', '9223372036854775807'])(
+    'ends with 74 and says how to mend a damaged time (%s), which is served as damage until then',
+    async (damage) => {
+      const data = await filledFolder()
+      await dash(['snapshot', '--data-dir', data])
+      await rawClient(`file:${join(data, 'feed.db')}`).execute(
+        `UPDATE snapshots SET generated_at = ${damage}`,
+      )
+      const { url } = await serve(['--data-dir', data])
+      const served = await fetch(`${url}/api/feed`)
+      expect([served.status, await served.json()]).toEqual([503, { error: 'feed_snapshot_corrupt' }])
+      const { code, stderr } = await dash(['snapshot', '--data-dir', data])
+      expect(code).toBe(74)
+      expect(stderr).toMatch(/^error: the stored time of .* is damaged; .*dash snapshot --discard-later\n$/)
+      const mended = await dash(['snapshot', '--data-dir', data, '--discard-later', '--json'])
+      expect([mended.code, JSON.parse(mended.stdout)]).toMatchObject([0, { outcome: 'taken', removed: 1 }])
+      expect((await fetch(`${url}/api/feed`)).status).toBe(200)
+    },
+  )
 
   test('ends with 78 without its folder, and with 74 on a database that is none', async () => {
     const data = await filledFolder()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { LIVE_SORTS } from '../../src/domain/feed/live-sort.ts'
 import { proveFeed } from '../../src/domain/feed/snapshot.ts'
 import { rankPeriods } from '../../src/jobs/rank-periods.ts'
-import type { RankPeriodsPorts, SnapshotReport } from '../../src/jobs/rank-periods.ts'
+import type { RankPeriodsPorts, SnapshotReport, TakenSnapshot } from '../../src/jobs/rank-periods.ts'
 import { AS_OF, openWorkspace, sampleSignals } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
@@ -16,13 +16,23 @@ async function filledWorkspace(): Promise<Workspace> {
   return workspace
 }
 
-function run(
+async function run(
   { live }: Workspace,
   changes: Partial<RankPeriodsPorts['live']> = {},
   now = NOW,
   signal = new AbortController().signal,
-): Promise<SnapshotReport> {
-  return rankPeriods({ live: { ...live, ...changes }, clock: () => now }, { signal, discardLater: false })
+  discardLater = false,
+): Promise<TakenSnapshot> {
+  const report = await rankPeriods(
+    { live: { ...live, ...changes }, clock: () => now },
+    { signal, discardLater },
+  )
+  return taken(report)
+}
+
+function taken(report: SnapshotReport): TakenSnapshot {
+  if (report.outcome !== 'taken') throw new Error(`${report.outcome} by ${report.snapshotId}`)
+  return report
 }
 
 test('stores what it reports', async () => {
@@ -123,8 +133,26 @@ test('refuses under a clock that is behind, says how to mend it, and then discar
     detail: expect.stringContaining('2026-03-02T01:00:00.000Z') as string,
   })
   expect((await workspace.live.newestSnapshot())?.id).toBe(future.snapshotId)
-  const options = { signal: new AbortController().signal, discardLater: true }
-  const report = await rankPeriods({ live: workspace.live, clock: () => NOW }, options)
+  const report = await run(workspace, {}, NOW, new AbortController().signal, true)
   expect(report.removed).toBe(1)
   expect((await workspace.live.newestSnapshot())?.id).toBe(report.snapshotId)
+})
+
+test('is superseded by a snapshot that is later by five minutes at most, and by one of another content of its instant', async () => {
+  const workspace = await filledWorkspace()
+  for (const ahead of [0, 300_000]) {
+    const later = await run(workspace, {}, NOW + ahead)
+    const options = { signal: new AbortController().signal, discardLater: false }
+    const live = { ...workspace.live, liveEvents: () => Promise.resolve([]) }
+    expect(await rankPeriods({ live, clock: () => NOW }, options)).toEqual({
+      job: 'snapshot',
+      outcome: 'superseded',
+      snapshotId: later.snapshotId,
+      generatedAt: later.generatedAt,
+      durationMs: 0,
+    })
+    expect((await workspace.live.newestSnapshot())?.id).toBe(later.snapshotId)
+  }
+  await run(workspace, {}, NOW + 300_001)
+  await expect(run(workspace)).rejects.toMatchObject({ code: 'clock_behind' })
 })

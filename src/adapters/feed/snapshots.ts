@@ -2,25 +2,23 @@ import type { InStatement } from '@libsql/client'
 import { z } from 'zod'
 import { isSha256Hex } from '../../domain/digest.ts'
 import { LIVE_SORTS } from '../../domain/feed/live-sort.ts'
+import { isInstantOf } from '../../domain/feed/snapshot.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
 import type { SnapshotSaving } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, storageDamaged } from '../../domain/storage.ts'
-import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
+import { asJsonRows, decodeJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
 import type { Reader, StoreClient } from '../libsql/store-client.ts'
 
 /** Snapshots that are kept, the newest among them. */
 const KEPT = 10
 
-/** A snapshot dated earlier than the newest by more than this is not that of a run that took its time. */
-const CLOCK_TOLERANCE_MS = 300_000
-
 /** Bytes of a payload in one row. */
 const PART_BYTES = 1024 * 1024
 
-/** Not behind a later snapshot: the parts that then belong to none are removed again. */
+/** Not unless it is the latest: the parts that then belong to none are removed again. */
 const INSERT_SNAPSHOT = `
   INSERT INTO snapshots (id, generated_at, feeds)
-  SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE generated_at > ?4)
+  SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE generated_at >= ?2)
   ON CONFLICT DO NOTHING`
 
 const INSERT_PART =
@@ -34,7 +32,10 @@ const DELETE_OLD = `
 
 const DELETE_PARTS = 'DELETE FROM snapshot_feeds WHERE snapshot_id NOT IN (SELECT id FROM snapshots)'
 
-const NEWEST_TIME = 'SELECT max(generated_at) AS newest FROM snapshots'
+const NEWEST_TIME = asJsonRows(
+  'id, generated_at',
+  'SELECT id, generated_at FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT 1',
+)
 
 const NEWEST = asJsonRows(
   'id, generated_at, feeds',
@@ -51,12 +52,11 @@ export async function saveSnapshot(
 ): Promise<SnapshotSaving> {
   const { id, generatedAt, feeds } = snapshot
   const described = JSON.stringify(feeds.map(({ sort, sha256, byteSize }) => [sort, sha256, byteSize]))
-  const latest = generatedAt + CLOCK_TOLERANCE_MS
-  const deletions: InStatement[] = discardLater ? [{ sql: DELETE_LATER, args: [latest] }] : []
+  const deletions: InStatement[] = discardLater ? [{ sql: DELETE_LATER, args: [generatedAt] }] : []
   const results = await client.batch(
     [
       ...deletions,
-      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, described, latest] },
+      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, described] },
       ...[...payloads].flatMap(([sort, bytes]) => partsOf(id, sort, bytes)),
       DELETE_OLD,
       DELETE_PARTS,
@@ -64,8 +64,11 @@ export async function saveSnapshot(
     ],
     'write',
   )
-  const newestAt = Number(results.at(-1)?.rows[0]?.['newest'])
-  if (newestAt > latest) return { saved: false, newestAt }
+  const newest = decodeJsonRows(results.at(-1)?.rows[0]?.[0], 'the newest snapshot') as [string, number][]
+  for (const [newestId, newestAt] of newest) {
+    const time = isInstantOf(newestId, newestAt) ? newestAt : null
+    if (newestId !== id || time === null) return { saved: false, newest: { id: newestId, generatedAt: time } }
+  }
   const discarded = discardLater ? (results[0]?.rowsAffected ?? 0) : 0
   return { saved: true, removed: discarded + (results.at(-3)?.rowsAffected ?? 0) }
 }
@@ -92,6 +95,8 @@ export async function newestSnapshot(reader: Reader): Promise<Snapshot | null> {
   const [row] = rows
   if (!row) return null
   const [id, generatedAt, described] = row
+  if (!isInstantOf(id, generatedAt))
+    throw storageDamaged(`the stored time of snapshot ${id} is not that of its id: ${generatedAt}`)
   return { id, generatedAt, feeds: parseFeeds(id, described) }
 }
 

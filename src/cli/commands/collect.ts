@@ -13,7 +13,7 @@ import { openStores } from '../wire.ts'
  * `dash collect`
  *
  * @param chosen sources to read; none means all
- * @returns 0 when every chosen source was read whole, else 69; 1 when the clock forbade the snapshot
+ * @returns 0 when every chosen source was read whole, else 69; 1 when no snapshot could be taken
  * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
  */
 export async function collectCommand(
@@ -66,7 +66,7 @@ function show({ sources, snapshot, articles }: CollectReport, { note, error }: T
 
 const TOLD = { partial: 'was read in part', failed: 'failed', skipped: 'was skipped' } as const
 
-function summary({ day, sources, articles }: CollectReport): string {
+function summary({ day, sources, snapshot, articles }: CollectReport): string {
   const reports = entries(sources).map(([, report]) => report)
   const sum = (count: (report: SourceReport) => number): number =>
     reports.reduce((total, report) => total + count(report), 0)
@@ -78,7 +78,8 @@ function summary({ day, sources, articles }: CollectReport): string {
   ]
   const read = `${whole} of ${reports.length} ${reports.length === 1 ? 'source' : 'sources'}`
   const texts = articles && articles.wanted > 0 ? `; ${articles.stored} of ${articles.wanted} texts` : ''
-  return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}`
+  const served = snapshot?.outcome === 'superseded' ? `; the later ${snapshot.snapshotId} is served` : ''
+  return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}${served}`
 }
 
 function entries(sources: CollectReport['sources']): [string, SourceReport][] {

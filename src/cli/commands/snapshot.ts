@@ -21,7 +21,10 @@ export async function snapshotCommand(
   }
 }
 
-function summary({ snapshotId, events, items }: SnapshotReport): string {
+function summary(report: SnapshotReport): string {
+  if (report.outcome === 'superseded')
+    return `no snapshot was stored: ${report.snapshotId} is later, and is served`
+  const { snapshotId, events, items } = report
   const popular = Object.entries(items).map(([sort, lists]) => `${sort} ${lists['popular']}`)
   return `snapshot ${snapshotId} of ${events} events; popular: ${popular.join(', ')}`
 }

@@ -56,8 +56,12 @@ export interface SourceMemory {
   pauseUntil(host: string, until: Instant): Promise<void>
 }
 
-/** Whether a snapshot was stored and how many others were removed, or the time of the later one before it. */
-export type SnapshotSaving = { saved: true; removed: number } | { saved: false; newestAt: Instant }
+/**
+ * Whether a snapshot was stored and how many others were removed, or which one is not earlier; `generatedAt` is null when
+ * its stored time is damaged.
+ */
+export type SnapshotSaving =
+  { saved: true; removed: number } | { saved: false; newest: { id: string; generatedAt: Instant | null } }
 
 /** The live feed: what it is ranked from, and the snapshots of its runs. */
 export interface LiveFeedStore {
@@ -70,14 +74,17 @@ export interface LiveFeedStore {
   /** What sources say of the given events, by save key; nothing for an event no source told of. */
   details(events: readonly Pick<FeedEvent, 'source' | 'sourceId'>[]): Promise<Map<string, ItemDetails>>
   /**
-   * Stores a snapshot and removes all but the newest ten in one transaction (docs/operations.md). Nothing is stored
-   * behind a snapshot that is later by more than five minutes: then one of the two clocks was wrong. The same snapshot
-   * again changes nothing.
+   * Stores a snapshot that is later than every other, and removes all but the newest ten, in one transaction
+   * (docs/operations.md). The newest again changes nothing and counts as stored.
    *
-   * @param options `discardLater`: such later snapshots are removed instead
+   * @param options `discardLater`: later snapshots are removed first
    */
   saveSnapshot(sealed: SealedSnapshot, options: { discardLater: boolean }): Promise<SnapshotSaving>
-  /** The snapshot with the latest instant; null when there is none. */
+  /**
+   * The snapshot with the latest instant; null when there is none.
+   *
+   * @throws Refusal `storage_damaged` when its row cannot be what was written
+   */
   newestSnapshot(): Promise<Snapshot | null>
   /** The stored bytes of one of its feeds, undecoded; null when they are absent. */
   snapshotFeed(id: string, feed: SnapshotFeed): Promise<Uint8Array | null>

@@ -60,7 +60,7 @@ export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
 export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
   const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
   const instant = formatInstant(generatedAt)
-  const id = `feed-${instant.replace(/[-:.]/g, '')}-${sha256Hex(JSON.stringify(lists)).slice(0, 8)}`
+  const id = `${idStart(generatedAt)}${sha256Hex(JSON.stringify(lists)).slice(0, 8)}`
   const feeds = lists.map(({ sort, inSort }): LiveFeed => ({
     generatedAt: instant,
     algoVersion: LIVE_VERSION,
@@ -78,6 +78,18 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
     byteSize: bytes.byteLength,
   }))
   return { snapshot: { id, generatedAt, feeds: described }, payloads, feeds }
+}
+
+function idStart(generatedAt: Instant): string {
+  return `feed-${formatInstant(generatedAt).replace(/[-:.]/g, '')}-`
+}
+
+/** Milliseconds on either side of 1970 beyond which there are no dates. */
+const LAST_INSTANT = 8.64e15
+
+/** Whether a stored time is the one a snapshot's id was made with. */
+export function isInstantOf(id: string, generatedAt: number): boolean {
+  return Math.abs(generatedAt) <= LAST_INSTANT && id.startsWith(idStart(generatedAt))
 }
 
 /**

@@ -62,14 +62,16 @@ export function subscriptionFeed(
   }
 }
 
-/** Characters a URL parser leaves alone although no URI may hold them beyond its host (RFC 3986). */
-const NOT_OF_A_URI = /[[\]\\^`{|}]/g
+/** What a URL parser leaves alone although no URI may hold it beyond its host (RFC 3986), but for a second `#`. */
+const NOT_OF_A_URI = /[[\]\\^`{|}]|%(?![\dA-Fa-f]{2})/g
 
 /** A stored http(s) URL as a URI: links are kept as their sources wrote them, feeds must hold what every reader takes. */
 export function uriOf(url: string): string {
   const { href } = new URL(url)
   const path = href.indexOf('/', href.indexOf('//') + 2)
-  return href.slice(0, path) + href.slice(path).replaceAll(NOT_OF_A_URI, percent)
+  const [beforeFragment = '', ...fragment] = href.slice(path).replaceAll(NOT_OF_A_URI, percent).split('#')
+  const hash = fragment.length > 0 ? `#${fragment.join('%23')}` : ''
+  return href.slice(0, path) + beforeFragment + hash
 }
 
 function percent(character: string): string {

@@ -78,25 +78,47 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
       expect([rows[0]?.['n'], rows[0]?.['ids']]).toEqual([40, 10])
     })
 
-    test('of a run that took longer do not stand before those of a later one', async () => {
-      const { live } = await engine.open()
-      const later = sealed(NOW + 5 * MINUTE_MS)
-      await keep(live, later)
-      expect(await keep(live, sealed())).toEqual({ saved: true, removed: 0 })
-      await expectServed(live, later)
+    test.each([0, 1, 5 * MINUTE_MS + 1])(
+      'are not stored unless they are later: the newest is %i ms ahead, and goes only on demand',
+      async (ahead) => {
+        const { live, raw } = await engine.open()
+        const later = sealed(NOW + ahead, 3)
+        const newest = { id: later.snapshot.id, generatedAt: NOW + ahead }
+        await keep(live, later)
+        expect(await keep(live, sealed())).toEqual({ saved: false, newest })
+        await expectServed(live, later)
+        const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
+        expect(rows[0]?.['n']).toBe(4)
+        if (ahead === 0) return
+        expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 1 })
+        await expectServed(live, sealed())
+      },
+    )
+
+    test('do not take the place of one of ten later ones', async () => {
+      const { live, raw } = await engine.open()
+      for (let index = 1; index <= 10; index += 1) await keep(live, sealed(NOW + index))
+      expect(await keep(live, sealed())).toMatchObject({ saved: false, newest: { generatedAt: NOW + 10 } })
+      const { rows } = await raw().execute('SELECT count(*) AS n, min(generated_at) AS first FROM snapshots')
+      expect([rows[0]?.['n'], rows[0]?.['first']]).toEqual([10, NOW + 1])
+      expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 10 })
     })
 
-    test('are not stored behind one that is later by more than five minutes, unless it is to go', async () => {
-      const { live, raw } = await engine.open()
-      const later = sealed(NOW + 5 * MINUTE_MS + 1)
-      await keep(live, later)
-      expect(await keep(live, sealed())).toEqual({ saved: false, newestAt: NOW + 5 * MINUTE_MS + 1 })
-      await expectServed(live, later)
-      const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
-      expect(rows[0]?.['n']).toBe(4)
-      expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 1 })
-      await expectServed(live, sealed())
-    })
+    test.each(['9007199254740991', '9223372036854775807', 'generated_at + 1', '8640000000000000'])(
+      'are refused and told of when their time is damaged (%s), until they are discarded',
+      async (damage) => {
+        const { live, raw } = await engine.open()
+        const { id } = sealed().snapshot
+        await keep(live, sealed())
+        await raw().execute(`UPDATE snapshots SET generated_at = ${damage}`)
+        await expect(live.newestSnapshot()).rejects.toMatchObject(DAMAGED)
+        const damaged = { saved: false, newest: { id, generatedAt: null } }
+        expect(await keep(live, sealed())).toEqual(damaged)
+        expect(await keep(live, sealed(NOW + 1, 3))).toEqual(damaged)
+        expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 1 })
+        await expectServed(live, sealed())
+      },
+    )
 
     test('have no bytes where a part is gone, and refuse where the row that describes them is damaged', async () => {
       const { live, raw } = await engine.open()

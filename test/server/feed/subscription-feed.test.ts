@@ -10,19 +10,30 @@ test.each([
   ['https://bücher.example/größe', 'https://xn--bcher-kva.example/gr%C3%B6%C3%9Fe'],
   ['https://user:p%40ss@example.com/', 'https://user:p%40ss@example.com/'],
   ['https://example.com/?q=%26&a="<>\'', 'https://example.com/?q=%26&a=%22%3C%3E%27'],
+  ['https://example.com/%zz?100%&a=%4#%', 'https://example.com/%25zz?100%25&a=%254#%25'],
+  ['https://example.com/%41%%41%c3%A9', 'https://example.com/%41%25%41%c3%A9'],
+  ['https://example.com/#a#b##', 'https://example.com/#a%23b%23%23'],
+  ['https://example.com/#', 'https://example.com/#'],
+  ['https://example.com/#é "q" \'', "https://example.com/#%C3%A9%20%22q%22%20'"],
 ])('makes of %s a URI', (url, uri) => {
   expect(uriOf(url)).toBe(uri)
 })
 
-test('has only characters a URI may have, and leads where the URL leads', () => {
+const URI =
+  /^https:\/\/example\.com(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-F]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-F]{2})*)?$/i
+
+const decoded = (text: string): string =>
+  text.replaceAll(/%([\dA-F]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+test('has only what a URI may have, and leads where the URL leads', () => {
+  const text = fc.string({ unit: fc.constantFrom(...'%#"\'<>[]^`{|}\\ az09éß漢?&=/') })
   fc.assert(
-    fc.property(fc.webPath(), fc.string({ unit: 'binary-ascii' }), (path, query) => {
-      const url = `https://example.com${path}?${query}`
+    fc.property(fc.webPath(), text, text, (path, query, fragment) => {
+      const url = `https://example.com${path}?${query}#${fragment}`
       const uri = uriOf(url)
-      expect(uri).toMatch(/^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/)
-      const decoded = (text: string): string =>
-        text.replaceAll(/%(5B|5C|5D|5E|60|7B|7C|7D)/g, (code) => decodeURIComponent(code))
+      expect(uri).toMatch(URI)
       expect(decoded(uri)).toBe(decoded(new URL(url).href))
+      expect(uriOf(uri)).toBe(uri)
     }),
   )
 })

@@ -180,6 +180,11 @@ describe('every subscription', () => {
     ])
     expect(github?.element('dash:score')).toMatchObject({ '#': '9000', '@': { unit: 'stars' } })
     expect(github?.element('dash:source')?.['#']).toBe('hype:github')
+    if (path === '/api/rss') {
+      // An RSS description is HTML inside XML: a text is escaped for both.
+      expect(github?.element('rss:description')?.['#']).toContain('does &lt;b&gt;it&lt;/b&gt;')
+      expect(body).toContain('does &amp;lt;b&amp;gt;it&amp;lt;/b&amp;gt;')
+    } else expect(body).toContain('does &lt;b&gt;it&lt;/b&gt;')
     expect(lobsters?.element('dash:author')?.['#']).toBe('<b>&')
     expect(lobsters?.element('dash:titleverified')?.['#']).toBe('false')
     expect(hn).toMatchObject({
