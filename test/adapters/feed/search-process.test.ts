@@ -96,15 +96,24 @@ describe('the search process', () => {
   })
 })
 
-/** Asks many questions at once, with less time for them each round than the reading process may need to start. */
+/**
+ * Asks many questions at once, round by round with other times, and then one after the other at growing distances: so
+ * they run out of time in every state the reading process can be in.
+ */
 const BURSTS = `
+  import { setTimeout } from 'node:timers/promises'
   import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
   const [, script, url] = process.argv
-  const data = { url, nativeBusyMs: 20, retryMs: 100 }
+  const data = { url, nativeBusyMs: 20, retryMs: 3000 }
   const question = { ask: 'search', question: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
-  for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 400]) {
+  for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
-    await Promise.allSettled(Array.from({ length: 64 }, () => searching.ask(question)))
+    const asked = []
+    for (let at = 0; at < 56; at += 1) {
+      asked.push(searching.ask(question).catch(() => undefined))
+      if (timeoutMs === 500) await setTimeout(at * 4)
+    }
+    await Promise.all(asked)
     await searching.close()
   }
   console.log('survived')
