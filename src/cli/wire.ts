@@ -42,7 +42,7 @@ export interface Stores {
   memory: SourceMemory
   live: LiveFeedStore
   articles: ArticleStore
-  /** Reads a feed that is a file in a thread, started by the first question. */
+  /** Reads a feed that is a file in a process of its own, started by the first question. */
   search: FeedSearch
   index: SearchIndex
   archive: Archive
@@ -54,7 +54,7 @@ export interface Stores {
 /** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
 const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
-/** Questions to the search: how many may be open at once, and how long each may take. */
+/** Questions to the search: how many may be open at once, and how long each may wait for others and then take. */
 const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }
 
 /** A batch command has nothing else to do than to wait for a lock. */

@@ -82,7 +82,7 @@ describe('dash search and dash reindex', () => {
     expect(stderr).toContain(named)
   })
 
-  test('serve answers from the thread of the build, follows imports, and ends at once', async () => {
+  test('serve answers from the process of the build, follows imports, and ends at once', async () => {
     const folder = await filled()
     const { url, child } = await serve(['--data-dir', folder])
     const titles = async (query: string): Promise<string[]> => {

@@ -11,32 +11,32 @@ import type { DatabaseLocation } from '../../domain/storage.ts'
 import type { Database } from '../libsql/database.ts'
 import { answer } from './search-questions.ts'
 import type { Answer, Question } from './search-questions.ts'
-import { searchThread } from './search-thread.ts'
+import { searchProcess } from './search-process.ts'
 
 export interface FeedSearchOptions {
   location: DatabaseLocation
-  /** The feed's own database, which migrates what the thread reads. */
+  /** The feed's own database, which migrates what the process reads. */
   database: Database
   /** Most questions that are open at once; one more is refused. */
   questionsMax: number
-  /** Longest a question may take. */
+  /** Longest a question may wait, and longest it may take then. */
   timeoutMs: number
-  /** The thread's program; that of the build when it is absent. */
+  /** The program of the process; that of the build when it is absent. */
   script?: URL
 }
 
-/** How long the thread waits for a writer: by native calls, which stop nobody else, and by trying again. */
-const THREAD_BUSY = { nativeBusyMs: 200, retryMs: 3_000 }
+/** How long the process waits for a writer: by native calls, which stop nobody else, and by trying again. */
+const PROCESS_BUSY = { nativeBusyMs: 200, retryMs: 3_000 }
 
 /**
- * Questions about stored items. A file is read by a thread of its own, since its driver keeps whoever calls it from all
+ * Questions about stored items. A file is read by a process of its own, since its driver keeps whoever calls it from all
  * other work; a server is asked from here (docs/decisions/0019-the-search-index.md).
  */
 export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
   const { location, database, questionsMax, timeoutMs } = options
   const script = options.script ?? new URL('./search-worker.js', import.meta.url)
-  const thread = location.url.startsWith('file:')
-    ? searchThread(script, { url: location.url, ...THREAD_BUSY }, timeoutMs)
+  const reading = location.url.startsWith('file:')
+    ? searchProcess(script, { url: location.url, ...PROCESS_BUSY }, timeoutMs)
     : null
   let open = 0
 
@@ -46,9 +46,9 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
     }
     open += 1
     try {
-      if (!thread) return await database.use(({ client }) => answer(client, question))
+      if (!reading) return await database.use(({ client }) => answer(client, question))
       await database.use(() => Promise.resolve())
-      return await thread.ask(question)
+      return await reading.ask(question)
     } finally {
       open -= 1
     }
@@ -59,6 +59,6 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
     similar: async (key, limit) => (await ask({ ask: 'similar', key, limit })) as SimilarItem[],
     itemTrend: async (key) => (await ask({ ask: 'item-trend', key })) as ItemTrend,
     termTrend: async (question) => (await ask({ ask: 'term-trend', question })) as TermTrend,
-    close: async () => thread?.close(),
+    close: async () => reading?.close(),
   }
 }

@@ -12,7 +12,7 @@ import { answerSimilar } from './search-similar.ts'
 import { INDEX_STEP } from './search-state.ts'
 import { answerItemTrend, answerTermTrend } from './search-trends.ts'
 
-/** A question as it travels to a thread. */
+/** A question as it travels to the process that answers it. */
 export type Question =
   | { ask: 'search'; question: SearchQuestion }
   | { ask: 'similar'; key: string; limit: number }

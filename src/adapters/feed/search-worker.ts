@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parentPort, workerData } from 'node:worker_threads'
 import { createClient } from '@libsql/client'
 import { Refusal } from '../../domain/refusal.ts'
 import { storageUnavailable } from '../../domain/storage.ts'
@@ -11,7 +10,7 @@ import type { StoreClient } from '../libsql/store-client.ts'
 import { answer } from './search-questions.ts'
 import type { Answer, Question } from './search-questions.ts'
 
-/** What the thread is started with. */
+/** What the process is started with, as JSON in its first argument. */
 export interface SearchWorkerData {
   /** `file:` URL of a database that somebody else has migrated. */
   url: string
@@ -19,7 +18,7 @@ export interface SearchWorkerData {
   retryMs: number
 }
 
-/** What the thread says of one question. */
+/** What the process says of one question. */
 export type SearchWorkerReply =
   | { outcome: 'answer'; value: Answer }
   | { outcome: 'refusal'; code: string; detail: string | undefined }
@@ -29,7 +28,7 @@ export type SearchWorkerReply =
 /** Of the connection, which a retry may open anew. 32 MB hold what common questions read of a hundred thousand items. */
 const SETTINGS = ['PRAGMA query_only = ON', 'PRAGMA cache_size = -32000']
 
-const { url, nativeBusyMs, retryMs } = workerData as SearchWorkerData
+const { url, nativeBusyMs, retryMs } = JSON.parse(process.argv[2] ?? '') as SearchWorkerData
 const path = fileURLToPath(url)
 const name = `the database ${path}`
 
@@ -61,6 +60,9 @@ async function reply(question: Question): Promise<SearchWorkerReply> {
   }
 }
 
-parentPort?.on('message', (question: Question) => {
-  void reply(question).then((said) => parentPort?.postMessage(said))
+process.on('message', (question: Question) => {
+  void reply(question).then((said) => process.send?.(said))
 })
+process.once('disconnect', () => process.exit())
+// Signals to a whole group of processes are for the one that asks: it lets open questions end, and this one with it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)

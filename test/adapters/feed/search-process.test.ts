@@ -1,0 +1,176 @@
+import { existsSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
+import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
+import type { Question } from '../../../src/adapters/feed/search-questions.ts'
+import { builtModule, runScript } from '../built-modules.ts'
+import { asking, refresh } from '../../support/indexing.ts'
+import { signal } from '../../support/signals.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { SEARCH_WORKER } from '../../support/workspace.ts'
+import { holdLock } from '../libsql/lock-holder.ts'
+import { UNAVAILABLE } from '../refusals.ts'
+import { openFeed } from './open-feed.ts'
+
+const FAULT = { name: 'StorageFault' }
+const QUESTION: Question = { ask: 'item-trend', key: 'hn-1' }
+
+/** A process whose program is the given script; it answers with what it is asked unless the script does otherwise. */
+async function scripted(script: string, timeoutMs = 30_000): Promise<SearchProcess> {
+  const path = join(await temporaryFolder(), 'worker.mjs')
+  await writeFile(path, script)
+  const data = { url: 'file:///nowhere', nativeBusyMs: 1, retryMs: 1 }
+  const searching = searchProcess(pathToFileURL(path), data, timeoutMs)
+  onTestFinished(() => searching.close())
+  return searching
+}
+
+const ECHO = "process.send({ outcome: 'answer', value: asked })"
+const STUCK = "process.on('message', () => undefined)"
+const DYING = (how: string): string =>
+  `process.on('message', (asked) => { if (asked.key === 'die') { ${how} } else ${ECHO} })`
+
+describe('the search process', () => {
+  test.each([
+    ['throws', "throw new Error('boom')"],
+    ['exits', 'process.exit(3)'],
+    ['runs out of memory', 'const all = []; for (;;) all.push(new Array(1e6).fill(asked))'],
+  ])('that %s fails the question in hand alone, and is started again', async (_how, code) => {
+    const searching = await scripted(DYING(code))
+    const dying = searching.ask({ ...QUESTION, key: 'die' })
+    const next = searching.ask(QUESTION)
+    await expect(dying).rejects.toMatchObject(FAULT)
+    expect(await next).toEqual(QUESTION)
+    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+  })
+
+  test('that does not answer in time is ended', async () => {
+    const searching = await scripted(DYING('for (;;);'), 5_000)
+    await expect(searching.ask({ ...QUESTION, key: 'die' })).rejects.toThrow(/no answer within 5000 ms/)
+    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+  })
+
+  test('gives each question its own time from its turn on', async () => {
+    const slow = `process.on('message', (asked) => setTimeout(() => ${ECHO}, 2_000))`
+    const searching = await scripted(slow, 3_500)
+    const asked = [searching.ask(QUESTION), searching.ask(QUESTION)]
+    expect(await Promise.all(asked)).toEqual([QUESTION, QUESTION])
+  })
+
+  test('refuses what waited too long for others, which it does not touch', async () => {
+    const searching = await scripted(STUCK, 500)
+    const asked = Array.from({ length: 3 }, () => searching.ask(QUESTION))
+    const [first, second, third] = await Promise.allSettled(asked)
+    expect(first).toMatchObject({ reason: FAULT })
+    expect(second).toMatchObject({ reason: FAULT })
+    expect(third).toMatchObject({ reason: { code: 'search_busy' } })
+  })
+
+  test('refuses everything that waits when the database is locked', async () => {
+    const searching = await scripted("process.on('message', () => process.send({ outcome: 'busy' }))")
+    const asked = Array.from({ length: 3 }, () => searching.ask(QUESTION))
+    for (const each of await Promise.allSettled(asked)) {
+      expect(each).toMatchObject({ reason: { code: 'search_busy' } })
+    }
+  })
+
+  test('fails every open question when it is closed, and takes no more', async () => {
+    const searching = await scripted(STUCK)
+    const asked = [searching.ask(QUESTION), searching.ask(QUESTION)]
+    const settled = Promise.allSettled(asked)
+    await searching.close()
+    for (const each of await settled) expect(each).toMatchObject({ status: 'rejected', reason: FAULT })
+    await expect(searching.ask(QUESTION)).rejects.toMatchObject(FAULT)
+  })
+
+  test('creates no database where there is none', async () => {
+    const path = join(await temporaryFolder(), 'feed.db')
+    const data = { url: pathToFileURL(path).href, nativeBusyMs: 1, retryMs: 1 }
+    const searching = searchProcess(SEARCH_WORKER, data, 30_000)
+    onTestFinished(() => searching.close())
+    await expect(searching.ask(QUESTION)).rejects.toMatchObject(UNAVAILABLE)
+    expect(existsSync(path)).toBe(false)
+  })
+})
+
+/**
+ * Asks many questions at once, round by round with other times, and then one after the other at growing distances: so
+ * they run out of time in every state the reading process can be in.
+ */
+const BURSTS = `
+  import { setTimeout } from 'node:timers/promises'
+  import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
+  const [, script, url] = process.argv
+  const data = { url, nativeBusyMs: 20, retryMs: 3000 }
+  const question = { ask: 'search', question: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
+  for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
+    const searching = searchProcess(new URL(script), data, timeoutMs)
+    const asked = []
+    for (let at = 0; at < 56; at += 1) {
+      asked.push(searching.ask(question).catch(() => undefined))
+      if (timeoutMs === 500) await setTimeout(at * 4)
+    }
+    await Promise.all(asked)
+    await searching.close()
+  }
+  console.log('survived')
+  for await (const _released of process.stdin) break
+  const searching = searchProcess(new URL(script), data, 30_000)
+  console.log((await searching.ask(question)).items.length)
+  await searching.close()`
+
+describe('the search in a file', () => {
+  test('never ends who asks, however many questions run out of time over a locked database', async () => {
+    const { feed, index, path } = await openFeed()
+    await feed.importSignals([signal({ title: 'rust' })])
+    await refresh(index)
+    const url = pathToFileURL(path).href
+    const release = await holdLock(url, 'committing')
+    const asker = runScript(BURSTS, [SEARCH_WORKER.href, url])
+    expect(await asker.line()).toBe('survived')
+    await release()
+    asker.tell('released')
+    expect(await asker.line()).toBe('1')
+    asker.kill()
+  })
+
+  test('reads the file that is there: another one put in its place too, and none that went away', async () => {
+    const one = await openFeed()
+    const other = await openFeed()
+    await one.feed.importSignals([signal({ title: 'one' })])
+    await other.feed.importSignals([signal({ title: 'other' })])
+    await refresh(one.index)
+    await refresh(other.index)
+    expect((await one.search.search(asking('one'))).items).toHaveLength(1)
+    await rename(other.path, one.path)
+    expect((await one.search.search(asking('one'))).items).toHaveLength(0)
+    expect((await one.search.search(asking('other'))).items).toHaveLength(1)
+    await rm(one.path)
+    await expect(one.search.search(asking('other'))).rejects.toMatchObject(UNAVAILABLE)
+    expect(existsSync(one.path)).toBe(false)
+  })
+
+  test('answers while somebody writes, and waits for a commit', async () => {
+    const { feed, search, index, path } = await openFeed()
+    await feed.importSignals([signal({ title: 'rust' })])
+    await refresh(index)
+    const finish = await holdLock(`file:${path}`, 'writing')
+    expect((await search.search(asking('rust'))).items).toHaveLength(1)
+    await finish()
+    const release = await holdLock(`file:${path}`, 'committing')
+    const asked = search.search(asking('rust'))
+    await release()
+    expect((await asked).items).toHaveLength(1)
+  })
+
+  test('refuses one question more than it takes at once', async () => {
+    const { feed, search } = await openFeed()
+    await feed.importSignals([signal()])
+    const asked = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
+    const refused = asked.filter((each) => each.status === 'rejected')
+    expect(refused).toMatchObject([{ reason: { code: 'search_busy' } }])
+  })
+})
