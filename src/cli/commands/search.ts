@@ -1,7 +1,7 @@
 import { parseSearchRequest } from '../../domain/feed/search-request.ts'
 import type { SearchHit, SearchQuestion } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { requireFeed, requireFolders } from '../data-folder.ts'
+import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { openStores } from '../wire.ts'
@@ -32,7 +32,6 @@ export async function searchCommand(
   flags: SearchFlags,
 ): Promise<number> {
   const question = readQuestion(words, flags)
-  requireFolders(config)
   requireFeed(config)
   const stores = openStores(config, 'batch')
   try {
