@@ -60,11 +60,14 @@ export function isUnfounded(config: Config): boolean {
 }
 
 /**
- * For commands that ask the feed: opening a file that is not there would create an empty one.
+ * For commands that ask the feed and need nothing else: no folder is created, and no file, as opening one that is not there
+ * would.
  *
- * @throws Refusal `storage_unavailable`
+ * @throws Refusal `configuration` when a folder that was named is not there; `storage_unavailable` without a feed
  */
-export function requireFeed({ feed }: Config): void {
+export function requireFeed(config: Config): void {
+  if (!lacksDefaultFolder(config)) requireFolders(config)
+  const { feed } = config
   if (!feed.url.startsWith('file:')) return
   const path = fileURLToPath(feed.url)
   if (existsSync(path)) return

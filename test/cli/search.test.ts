@@ -70,6 +70,16 @@ describe('dash search and dash reindex', () => {
     expect((await dash(['search', 'rust', '--data-dir', join(folder, 'missing')])).code).toBe(78)
   })
 
+  test('create no default data folder, and say what makes a feed', async () => {
+    const cwd = temporaryFolder()
+    for (const command of [['search', 'rust'], ['reindex']]) {
+      const { code, stderr } = await dash(command, { cwd })
+      expect(code).toBe(74)
+      expect(stderr).toContain('dash import signals makes one')
+    }
+    expect(existsSync(join(cwd, 'dash-data'))).toBe(false)
+  })
+
   test.each([
     [['--source', 'nowhere'], '--source'],
     [['--source', 'hn', 'lobsters'], '--source hn,lobsters'],

@@ -23,6 +23,12 @@ import type { IndexState } from './search-state.ts'
 /** The best by BM25, which are ranked again by how much of a title is asked for. */
 const RERANKED = 200
 
+/**
+ * Items read of each table, on every page alike: with fewer for the first page, what is a match of the text alone, and
+ * so the order, would differ from page to page. One more than pages reach tells whether there is another.
+ */
+const FOUND = REACH_MAX + 1
+
 /** A word in the text alone counts less than one in the title. */
 const TEXT_WEIGHT = 0.5
 
@@ -78,7 +84,7 @@ async function rank(
     const asked = match === 'some' && ranked.size === 0 ? unquoted(units) : units
     const expression = expressionOf(match, asked, counts)
     if (expression === null) continue
-    const found = await find(reader, state, expression, scope, match === 'some' ? RERANKED : wanted)
+    const found = await find(reader, state, expression, scope, match === 'some' ? RERANKED : FOUND)
     const best = await rerank(reader, state, found, units, counts, match === 'some' ? PARTIAL_MIN_SHARE : 0)
     for (const id of best) if (!ranked.has(id)) ranked.set(id, { id, match })
   }
@@ -127,11 +133,10 @@ async function find(
   { active }: IndexState,
   expression: string,
   scope: Scope,
-  wanted: number,
+  limit: number,
 ): Promise<Found[]> {
-  const limit = Math.max(wanted, RERANKED)
-  const inTitles = await bestOf(reader, `search_titles_${active}`, expression, scope, limit)
-  const inTexts = await bestOf(reader, `search_texts_${active}`, expression, scope, limit)
+  const inTitles = await bestOf(reader, active, 'titles', expression, scope, limit)
+  const inTexts = await bestOf(reader, active, 'texts', expression, scope, limit)
   const titles = new Set(inTitles.map(({ id }) => id))
   const textOnly = inTexts
     .filter(({ id }) => !titles.has(id))

@@ -29,15 +29,16 @@ function phraseOf({ words, prefix }: Unit): string {
   return `"${words.join(' ').replaceAll('"', '""')}"${prefix ? ' *' : ''}`
 }
 
-/** The best items of one table of words by BM25, equal ones by age, the newest first. */
+/** The best items of one table of words of a set by BM25, equal ones by age, the newest first. */
 export async function bestOf(
   reader: Reader,
-  table: `search_${'titles' | 'texts'}_${IndexSet}`,
+  set: IndexSet,
+  words: 'titles' | 'texts',
   expression: string,
   { sources, from, to }: Scope,
   limit: number,
 ): Promise<Found[]> {
-  const set = table.endsWith('a') ? 'a' : 'b'
+  const table = `search_${words}_${set}`
   const ofSources = `AND (SELECT source FROM search_documents_${set} d WHERE d.id = t.rowid) IN (SELECT value FROM json_each(?4))`
   const sql = asJsonRows(
     'id, score',

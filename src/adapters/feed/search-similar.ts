@@ -70,8 +70,7 @@ async function candidates(
   })
   if (rarest.length === 0) return new Map()
   const units = rarest.map((word) => ({ words: [word], prefix: false, quoted: false }))
-  const table = `search_titles_${state.active}` as const
-  const found = await bestOf(reader, table, matching(units, 'OR'), EVERYTHING, CANDIDATES)
+  const found = await bestOf(reader, state.active, 'titles', matching(units, 'OR'), EVERYTHING, CANDIDATES)
   return readItems(
     reader,
     state.active,

@@ -1,5 +1,5 @@
 import { rebuildIndex } from '../../jobs/refresh-index.ts'
-import { requireFeed, requireFolders } from '../data-folder.ts'
+import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { openStores } from '../wire.ts'
@@ -10,7 +10,6 @@ import { openStores } from '../wire.ts'
  * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
  */
 export async function reindexCommand({ config, terminal, signal }: CommandContext): Promise<number> {
-  requireFolders(config)
   requireFeed(config)
   const stores = openStores(config, 'batch')
   const started = performance.now()

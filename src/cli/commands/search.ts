@@ -1,7 +1,7 @@
 import { parseSearchRequest } from '../../domain/feed/search-request.ts'
 import type { SearchHit, SearchQuestion } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { requireFeed, requireFolders } from '../data-folder.ts'
+import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { refuseStraySource } from '../source-option.ts'
@@ -35,7 +35,6 @@ export async function searchCommand(
 ): Promise<number> {
   if (flags.source !== undefined) refuseStraySource(words)
   const question = readQuestion(words, flags)
-  requireFolders(config)
   requireFeed(config)
   const stores = openStores(config, 'batch')
   try {

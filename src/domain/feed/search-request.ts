@@ -1,7 +1,7 @@
 import { Refusal } from '../refusal.ts'
 import { parseDay } from '../time.ts'
 import type { Day } from '../time.ts'
-import type { SearchRefusal } from './refusals.ts'
+import type { SearchRefusal } from './search-refusals.ts'
 import { eventsOfKey } from './save-key.ts'
 import { LIMIT_DEFAULT, LIMIT_MAX, QUERY_MAX_LENGTH } from './search.ts'
 import type { SearchQuestion, TermTrendQuestion } from './search.ts'

@@ -12,13 +12,17 @@ export interface Unit {
 /** Shortest beginning of a word that is looked for; one letter begins half of all titles. */
 const PREFIX_MIN_LENGTH = 2
 
+/** Most beginnings looked for: each one stands for every word that begins so. */
+const PREFIXES_MAX = 3
+
 const PIECES = /"([^"]*)"?|[^\s"]+/gu
 
 /**
  * Reads what a person typed (docs/search.md): words, `"phrases"` and `begin*`. Every text has a meaning; one without
  * letters or digits asks for nothing.
  *
- * @returns at most {@link QUERY_MAX_UNITS} units, none twice
+ * @returns at most {@link QUERY_MAX_UNITS} units, none twice, at most {@link PREFIXES_MAX} of them beginnings: what would be
+ *   a further one is a whole word
  */
 export function parseSearchText(text: string): Unit[] {
   const units = new Map<string, Unit>()
@@ -27,7 +31,9 @@ export function parseSearchText(text: string): Unit[] {
     .replaceAll(/[“”„«»]/g, '"')
     .matchAll(PIECES)) {
     for (const unit of phrase === undefined ? looseUnits(piece) : quotedUnit(phrase)) {
-      if (units.size < QUERY_MAX_UNITS) units.set(JSON.stringify([unit.words, unit.prefix]), unit)
+      if (units.size >= QUERY_MAX_UNITS) break
+      const prefix = unit.prefix && countBegun(units.values()) < PREFIXES_MAX
+      units.set(JSON.stringify([unit.words, prefix]), { ...unit, prefix })
     }
   }
   return [...units.values()]
@@ -62,8 +68,19 @@ function looseUnits(piece: string): Unit[] {
 /** The same units with the last one a beginning, as somebody still typing means it; null when that changes nothing. */
 export function withLastBegun(units: readonly Unit[]): Unit[] | null {
   const last = units.at(-1)
-  if (!last || last.prefix || last.quoted || !isLongEnough(last.words.at(-1))) return null
+  if (
+    !last ||
+    last.prefix ||
+    last.quoted ||
+    countBegun(units) >= PREFIXES_MAX ||
+    !isLongEnough(last.words.at(-1))
+  )
+    return null
   return [...units.slice(0, -1), { ...last, prefix: true }]
+}
+
+function countBegun(units: Iterable<Unit>): number {
+  return Array.from(units).filter(({ prefix }) => prefix).length
 }
 
 function isLongEnough(word: string | undefined): boolean {

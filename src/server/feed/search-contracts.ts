@@ -1,5 +1,5 @@
 import { LIMIT_DEFAULT, LIMIT_MAX, QUERY_MAX_LENGTH } from '../../domain/feed/search.ts'
-import type { SearchRefusal } from '../../domain/feed/refusals.ts'
+import type { SearchRefusal } from '../../domain/feed/search-refusals.ts'
 import { searchPageSchema, similarSchema, trendSchema } from '../../domain/feed/search-schema.ts'
 import type { Contract } from '../route.ts'
 

@@ -127,11 +127,44 @@ export function searchContract(name: string, engine: FeedOpener): void {
       expect(new Set(keys).size).toBe(25)
       expect(keys).toHaveLength(25)
       const { cursor: other } = await search.search(asking('number', { limit: 10 }))
-      for (const wrong of [other, 'x', '', 'AAAAAAAAAAAAAAAA.1']) {
+      const digest = (await search.search(asking('rust', { limit: 10 }))).cursor?.split('.')[0]
+      expect((await search.search(asking('rust', { cursor: `${digest}.999` }))).items).toEqual([])
+      for (const wrong of [other, 'x', '', 'AAAAAAAAAAAAAAAA.1', `${digest}.1000`, `${digest}.9999`]) {
         await expect(search.search(asking('rust', { cursor: wrong }))).rejects.toMatchObject({
           code: 'invalid_cursor',
         })
       }
+    })
+
+    test('gives the same ranking by pages of every size, each item once', async () => {
+      const opened = await engine.open()
+      const { feed, search, index, raw } = opened
+      const filler = (words: number): string => ' filler'.repeat(words)
+      const inTitles = Array.from({ length: 230 }, (_, at) => titled(`rust${filler(at % 17)}`))
+      const inTexts = Array.from({ length: 110 }, (_, at) => titled(`other ${at}`))
+      await feed.importSignals([...inTitles, ...inTexts])
+      const withText = [...inTexts, ...inTitles.filter((_, at) => at % 2 === 0)]
+      await raw().batch(
+        withText.map(({ sourceId }, at) => ({
+          sql: "INSERT INTO articles (source, source_id, text, provenance, fetched_at) VALUES ('hn', ?, ?, 'hn:test', 1)",
+          args: [sourceId, `${'rust '.repeat(1 + (at % 9))}${filler(at % 40)}`],
+        })),
+        'write',
+      )
+      await refresh(index)
+      const walk = async (limit: number): Promise<string[]> => {
+        const keys: string[] = []
+        for (let cursor: string | null | undefined; cursor !== null;) {
+          const page = await search.search(asking('rust', { limit, cursor: cursor ?? null }))
+          keys.push(...page.items.map(({ key }) => key))
+          ;({ cursor } = page)
+        }
+        return keys
+      }
+      const ranking = await walk(100)
+      expect(ranking).toHaveLength(340)
+      expect(new Set(ranking).size).toBe(340)
+      for (const limit of [7, 20, 50]) expect(await walk(limit)).toEqual(ranking)
     })
 
     test('answers every text there is, whatever is in it', async () => {
@@ -303,14 +336,19 @@ export function searchContract(name: string, engine: FeedOpener): void {
       expect(await search.search(asking('rust'))).toEqual(before)
       await index.rebuild(build)
       await feed.importSignals([titled('late')])
+      await feed.importSignals(signals.slice(28, 29).map((each) => ({ ...each, title: 'renamed' })))
       await refresh(index)
+      const meanwhile = await search.search(asking('rust'))
+      expect(meanwhile).not.toEqual(before)
       expect(await titlesOf(search, 'late')).toEqual(['late'])
+      expect(await titlesOf(search, 'renamed')).toEqual(['renamed'])
       while (!(await index.rebuild(build)).done);
       expect(await titlesOf(search, 'late')).toEqual(['late'])
-      expect(await search.search(asking('rust'))).toEqual(before)
+      expect(await titlesOf(search, 'renamed')).toEqual(['renamed'])
+      expect(await search.search(asking('rust'))).toEqual(meanwhile)
       expect(await titlesOf(search, 'text of its own')).toHaveLength(1)
       expect(await rebuild(index)).toBe(31)
-      expect(await search.search(asking('rust'))).toEqual(before)
+      expect(await search.search(asking('rust'))).toEqual(meanwhile)
     })
 
     test('lets the newest of two rebuilds win', async () => {

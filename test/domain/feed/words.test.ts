@@ -65,6 +65,10 @@ describe('what a person typed', () => {
     ],
     ['"" * ( ) \' -- ; \0', []],
     ['', []],
+    [
+      'aa* bb* cc* dd* ee*',
+      [unit(['aa'], true), unit(['bb'], true), unit(['cc'], true), unit(['dd']), unit(['ee'])],
+    ],
   ])('%j', (text, units) => {
     expect(parseSearchText(text)).toEqual(units)
   })
@@ -81,7 +85,7 @@ describe('what a person typed', () => {
 
   test('may end in a word that is only begun, but for a phrase, a beginning and one letter', () => {
     expect(withLastBegun(parseSearchText('a postgr'))).toEqual([unit(['a']), unit(['postgr'], true)])
-    for (const text of ['"a phrase"', 'begun*', 'x', ''])
+    for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
       expect(withLastBegun(parseSearchText(text))).toBeNull()
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SEARCH_REFUSALS } from '../../../src/domain/feed/refusals.ts'
+import { SEARCH_REFUSALS } from '../../../src/domain/feed/search-refusals.ts'
 import { StorageFault } from '../../../src/domain/storage.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { searchContract, similarContract, trendContract } from '../../../src/server/feed/search-contracts.ts'

@@ -1,0 +1,55 @@
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { libsqlSearchIndex } from '../../../src/adapters/feed/search-index.ts'
+import { database } from '../../../src/adapters/libsql/database.ts'
+import type { Database } from '../../../src/adapters/libsql/database.ts'
+import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { asking, refresh } from '../../support/indexing.ts'
+import { signal } from '../../support/signals.ts'
+import { openFeed } from './open-feed.ts'
+
+/** A database that lets `before` happen once, right before its first batch. */
+function interrupted(real: Database, before: () => Promise<unknown>): Database {
+  let happened = false
+  return {
+    ...real,
+    use: (work) =>
+      real.use((opened) => {
+        const { client } = opened
+        const batch: typeof client.batch = async (...args) => {
+          if (!happened) {
+            happened = true
+            await before()
+          }
+          return client.batch(...args)
+        }
+        return work({ ...opened, client: { ...client, batch } })
+      }),
+  }
+}
+
+test('what changes between the reading and the writing of a refresh is taken in by the next step', async () => {
+  const { feed, search, path } = await openFeed()
+  const before = Array.from({ length: 20 }, (_, at) => signal({ sourceId: `${at}`, title: `before ${at}` }))
+  await feed.importSignals(before)
+  const real = database({
+    location: { url: pathToFileURL(path).href, authToken: null },
+    store: 'feed',
+    migrationsFolder: migrationsOf('feed'),
+    nativeBusyMs: 10,
+    retryMs: 5_000,
+  })
+  onTestFinished(() => real.close())
+  const after = before.map((each, at) => ({ ...each, title: `after ${at}` }))
+  const index = libsqlSearchIndex(interrupted(real, () => feed.importSignals(after)))
+  expect(await refresh(index)).toBe(40)
+  expect((await search.search(asking('before'))).items).toHaveLength(0)
+  expect((await search.search(asking('after'))).items).toHaveLength(20)
+})
+
+test('a refresh that cannot write ends with the cause, even one that sounds like another writer', async () => {
+  const { feed, index, raw } = await openFeed()
+  await feed.importSignals([signal()])
+  await raw().execute("CREATE TRIGGER broken BEFORE INSERT ON search_documents_a BEGIN SELECT json('{'); END")
+  await expect(refresh(index)).rejects.toThrow(/malformed JSON/)
+})
