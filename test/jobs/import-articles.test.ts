@@ -4,6 +4,7 @@ import { Refusal } from '../../src/domain/refusal.ts'
 import { importArticles } from '../../src/jobs/import-articles.ts'
 import type { LinesOptions, LinesReport } from '../../src/jobs/import-lines.ts'
 import { lineSource } from '../support/line-source.ts'
+import { signal } from '../support/signals.ts'
 import { openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 
@@ -21,10 +22,10 @@ function run(
   sources: readonly LineSource[],
   options: Partial<LinesOptions> = {},
 ): Promise<LinesReport> {
-  const signal = new AbortController().signal
+  const { signal: stopped } = new AbortController()
   return importArticles({ articles, onProgress: () => undefined }, sources, {
     onError: 'abort',
-    signal,
+    signal: stopped,
     ...options,
   })
 }
@@ -48,6 +49,17 @@ test('texts are stored by the item their key names, made plain', async () => {
   expect(await articles.article('hype:github', 'owner/a-b')).toMatchObject({
     text: 'text of hype-github-owner/a-b',
   })
+})
+
+test('a key that may name several items is that of the one that is stored', async () => {
+  const workspace = await openWorkspace()
+  const { articles, feed } = workspace
+  await feed.importSignals([signal({ source: 'hype:hf-papers', sourceId: '1' })])
+  const rows = ['hype-hf-papers-1', 'hype-hf-papers-2', 'hn-1'].map((key) => row(key))
+  expect(await run(workspace, [lineSource('a', ...rows)])).toMatchObject({ inserted: 3, errorCount: 0 })
+  expect(await articles.article('hype:hf-papers', '1')).toMatchObject({ text: 'text of hype-hf-papers-1' })
+  expect(await articles.article('hype:hf', 'papers-1')).toBeNull()
+  expect(await articles.article('hype:hf', 'papers-2')).toMatchObject({ text: 'text of hype-hf-papers-2' })
 })
 
 test('the same rows again change nothing, and a later row replaces, an older time too', async () => {

@@ -2,6 +2,7 @@ import type { InStatement } from '@libsql/client'
 import type { Article } from '../../domain/feed/article.ts'
 import { URL_MAX_LENGTH } from '../../domain/feed/article-plan.ts'
 import type { ArticleWish, FailedTry, WantedItem } from '../../domain/feed/article-plan.ts'
+import type { ItemRef } from '../../domain/feed/source.ts'
 import type { ArticleStore, ImportCounts } from '../../domain/ports.ts'
 import type { Database } from '../libsql/database.ts'
 import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
@@ -12,6 +13,7 @@ import { foldRows, importCounts, toJsonArrays } from './json-batches.ts'
 export function libsqlArticles(database: Database): ArticleStore {
   return {
     saveArticles: (articles) => database.use(({ client }) => saveArticles(client, articles)),
+    storedItems: (items) => database.use(({ client }) => storedItems(client, items)),
     article: (source, sourceId) => database.use(({ client }) => readArticle(client, source, sourceId)),
     itemsWantingText: (wish) => database.use(({ client }) => itemsWantingText(client, wish)),
     recordFailedTry: (failed) =>
@@ -65,6 +67,18 @@ async function saveArticles(client: StoreClient, batch: readonly Article[]): Pro
   const stored = found.reduce((sum, row) => sum + Number(row['stored']), 0)
   const changed = found.reduce((sum, row) => sum + Number(row['changed']), 0)
   return importCounts(folded, stored, changed)
+}
+
+const STORED = asJsonRows(
+  'source, source_id',
+  `SELECT e.source, e.source_id FROM json_each(?1) AS w
+    CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`,
+)
+
+async function storedItems(reader: Reader, items: readonly ItemRef[]): Promise<ItemRef[]> {
+  const json = JSON.stringify(items.map(({ source, sourceId }) => [source, sourceId]))
+  const rows = (await selectJsonRows(reader, STORED, [json], 'the feed')) as [string, string][]
+  return rows.map(([source, sourceId]) => ({ source, sourceId }))
 }
 
 const ARTICLE = asJsonRows(

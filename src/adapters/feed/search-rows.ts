@@ -1,5 +1,5 @@
 import { saveKey, discussionUrl } from '../../domain/feed/source.ts'
-import { eventsOfKey } from '../../domain/feed/save-key.ts'
+import { itemsOfKey } from '../../domain/feed/source.ts'
 import type { FeedSearchRefusal, IndexedItem } from '../../domain/feed/search.ts'
 import type { WordCounts } from '../../domain/feed/similarity.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -61,7 +61,7 @@ export async function readItemsOfPage(
 
 /** @throws Refusal `item_not_found` */
 export async function readItemOfKey(reader: Reader, set: IndexSet, key: string): Promise<Stored> {
-  for (const { source, sourceId } of eventsOfKey(key)) {
+  for (const { source, sourceId } of itemsOfKey(key)) {
     const query = `SELECT ${COLUMNS} FROM search_documents_${set} d WHERE source = ? AND source_id = ?`
     const [found] = await select(reader, query, [source, sourceId])
     if (found) return found

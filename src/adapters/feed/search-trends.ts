@@ -1,4 +1,4 @@
-import { eventsOfKey } from '../../domain/feed/save-key.ts'
+import { itemsOfKey } from '../../domain/feed/source.ts'
 import { TREND_MAX_DAYS } from '../../domain/feed/search.ts'
 import type { ItemTrend, TermTrend, TermTrendQuestion } from '../../domain/feed/search.ts'
 import { parseSearchText } from '../../domain/feed/search-text.ts'
@@ -29,7 +29,7 @@ type ItemDay = [
 
 /** Points and ranks of an item by day (docs/search.md), read from the signals themselves. */
 export async function answerItemTrend(reader: Reader, key: string): Promise<ItemTrend> {
-  for (const { source, sourceId } of eventsOfKey(key)) {
+  for (const { source, sourceId } of itemsOfKey(key)) {
     const rows = (await selectJsonRows(reader, ITEM_DAYS, [source, sourceId], 'the feed')) as ItemDay[]
     const [latest] = rows
     if (!latest) continue

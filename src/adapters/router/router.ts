@@ -1,7 +1,8 @@
 import type { Clock } from '../../domain/ports.ts'
-import type { ChatCall, ModelRouter } from '../../domain/models/router.ts'
+import type { ChatCall, ModelRouter, RouterAnswer } from '../../domain/models/router.ts'
 import { openConnections } from '../connections.ts'
 import { exchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 
 export interface RouterOptions {
   /** API base, without a slash at its end. The key is sent to nowhere else. */
@@ -40,21 +41,17 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
     'x-openrouter-title': 'dash',
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),
   }
+  const ask = async (asked: Exchange, signal: AbortSignal): Promise<RouterAnswer> =>
+    withoutSecret(await exchange(connections, asked, clock, signal), key)
   const facts = (path: string, signal: AbortSignal, maxBytes = ANSWER_MAX_BYTES) =>
-    exchange(
-      connections,
-      { url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, maxBytes },
-      clock,
-      signal,
-    )
+    ask({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, maxBytes }, signal)
   return {
     hasKey: key !== null,
     catalogue: (signal) => facts('/models', signal, CATALOGUE_MAX_BYTES),
     key: (signal) => facts('/key', signal),
     endpoints: (model, signal) => facts(`/models/${pathOf(model)}/endpoints`, signal),
     chat: (call, signal) =>
-      exchange(
-        connections,
+      ask(
         {
           url: `${base}/chat/completions`,
           // A cached answer would have no latency and say nothing about today.
@@ -63,11 +60,20 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
           timeoutMs: chatTimeoutMs,
           maxBytes: ANSWER_MAX_BYTES,
         },
-        clock,
         signal,
       ),
     close: () => connections.close(),
   }
+}
+
+/** An answer may repeat what was sent; what is kept of answers is published, and must not hold the key. */
+function withoutSecret(answer: RouterAnswer, key: string | null): RouterAnswer {
+  if (key === null) return answer
+  const clean = (text: string): string => text.replaceAll(key, '(key)')
+  const headers = Object.fromEntries(
+    Object.entries(answer.headers).map(([name, value]) => [name, clean(value)]),
+  )
+  return { ...answer, headers, body: clean(answer.body) }
 }
 
 /** The slash of an id stays one; everything else is taken literally. */

@@ -3,7 +3,8 @@ import { parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { plainText } from './plain-text.ts'
 import { describeIssues, rowText } from './row.ts'
-import { parseSaveKey } from './source.ts'
+import { itemsOfKey } from './source.ts'
+import type { ItemRef } from './source.ts'
 
 /** The text of an item, kept with where and when it was read (docs/articles.md). */
 export interface Article {
@@ -16,19 +17,24 @@ export interface Article {
   fetchedAt: Instant
 }
 
-export type ParsedArticle = { kind: 'article'; article: Article } | { kind: 'bad'; reason: string }
+/** An article of a file, whose key may name several items, likeliest first; at least one. */
+export interface KeyedArticle extends Omit<Article, 'source' | 'sourceId'> {
+  items: readonly ItemRef[]
+}
+
+export type ParsedArticle = { kind: 'article'; article: KeyedArticle } | { kind: 'bad'; reason: string }
 
 /** Longest provenance, in UTF-16 code units. */
 const PROVENANCE_MAX_LENGTH = 4_096
 
 const articleRow = z.object({
   key: rowText.transform((value, context) => {
-    const item = parseSaveKey(value)
-    if (item === null) {
+    const items = itemsOfKey(value)
+    if (items.length === 0) {
       const message = 'must be a save key, <prefix>-<sourceId> of a known source, of at most 132 characters'
       context.addIssue({ code: 'custom', message })
     }
-    return item ?? z.NEVER
+    return items
   }),
   text: rowText
     .transform(plainText)
@@ -57,6 +63,6 @@ export function parseArticle(row: unknown): ParsedArticle {
   }
   const parsed = articleRow.safeParse(row)
   if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
-  const { key, ...values } = parsed.data
-  return { kind: 'article', article: { ...key, ...values } }
+  const { key: items, ...values } = parsed.data
+  return { kind: 'article', article: { items, ...values } }
 }

@@ -16,6 +16,7 @@ import type {
   TermTrendQuestion,
 } from './search.ts'
 import type { Signal } from './signal.ts'
+import type { ItemRef } from './source.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed } from './snapshot.ts'
 
 /** What the feed asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
@@ -94,6 +95,8 @@ export interface LiveFeedStore {
 export interface ArticleStore {
   /** Stores a batch in one transaction, later rows of the same item winning, and forgets the items' failed tries. */
   saveArticles(articles: readonly Article[]): Promise<ImportCounts>
+  /** Those of some items that the feed has signals of, in no order. */
+  storedItems(items: readonly ItemRef[]): Promise<ItemRef[]>
   /** The text of an item; null when there is none. */
   article(source: string, sourceId: string): Promise<Article | null>
   /**

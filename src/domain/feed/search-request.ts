@@ -2,10 +2,9 @@ import { Refusal } from '../refusal.ts'
 import { parseDay } from '../time.ts'
 import type { Day } from '../time.ts'
 import type { SearchRefusal } from './search-refusals.ts'
-import { eventsOfKey } from './save-key.ts'
 import { LIMIT_DEFAULT, LIMIT_MAX, QUERY_MAX_LENGTH } from './search.ts'
 import type { SearchQuestion, TermTrendQuestion } from './search.ts'
-import { isKnownSource, SAVE_KEY_MAX_LENGTH } from './source.ts'
+import { isKnownSource, itemsOfKey } from './source.ts'
 
 /** Most sources one question names. */
 const SOURCES_MAX = 20
@@ -91,8 +90,6 @@ function parseLimit(params: URLSearchParams): number {
 
 function parseKey(params: URLSearchParams): string {
   const key = once(params, 'key', 'invalid_key') ?? ''
-  if (Array.from(key).length > SAVE_KEY_MAX_LENGTH || eventsOfKey(key).length === 0) {
-    throw new Refusal<SearchRefusal>('invalid_key')
-  }
+  if (itemsOfKey(key).length === 0) throw new Refusal<SearchRefusal>('invalid_key')
   return key
 }

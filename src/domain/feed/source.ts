@@ -15,8 +15,13 @@ export const SAVE_KEY_MAX_LENGTH = 132
 
 const PLAIN_SOURCES: ReadonlySet<string> = new Set([...NEWS_SOURCES, 'midjourney', 'github'])
 const HYPE_PATTERN = /^hype:([a-z0-9][a-z0-9-]*)$/
-const SAVE_KEY_PATTERN = /^((?:hype-)?[a-z0-9]+)-(.*)$/s
 const RANKED_PROVIDERS: ReadonlySet<string> = new Set(HYPE_PROVIDERS)
+
+/** An item by what its source calls it. */
+export interface ItemRef {
+  source: string
+  sourceId: string
+}
 
 /** True for a source whose signals are stored: a name of the table, or any `hype:<slug>`. */
 export function isKnownSource(source: string): boolean {
@@ -43,20 +48,25 @@ export function saveKey(source: string, sourceId: string): string {
 }
 
 /**
- * The item a save key names; the reverse of {@link saveKey}.
+ * The items a save key may name, likeliest first; the reverse of {@link saveKey}.
  *
- * Providers and ids may both contain `-`, so a key of an unranked provider does not say where its provider ends: the
- * first `-` is taken, and a provider that has one itself (`hype:two-words`) cannot be named by a key. The ranked
- * providers have none.
+ * Providers and ids may both contain `-`, so that `hype-hf-papers-1` is `papers-1` of `hype:hf` or `1` of
+ * `hype:hf-papers`: which of them is meant, only what is stored can tell. The first has the shortest provider, which is
+ * always right for the ranked ones.
  *
- * @returns null for anything that is not the key of a known source with a nonempty id, of at most
+ * @returns none for anything that is not the key of a known source with a nonempty id, of at most
  *   {@link SAVE_KEY_MAX_LENGTH} characters
  */
-export function parseSaveKey(key: string): { source: string; sourceId: string } | null {
-  if (!isSaveKeyLength(key)) return null
-  const [, prefix = '', sourceId = ''] = SAVE_KEY_PATTERN.exec(key) ?? []
-  const source = prefix.replace('hype-', 'hype:')
-  return sourceId !== '' && isKnownSource(source) ? { source, sourceId } : null
+export function itemsOfKey(key: string): ItemRef[] {
+  const found: ItemRef[] = []
+  if (!isSaveKeyLength(key)) return found
+  for (let at = key.indexOf('-'); at !== -1; at = key.indexOf('-', at + 1)) {
+    const prefix = key.slice(0, at)
+    const source = prefix.replace(/^hype-/, 'hype:')
+    const sourceId = key.slice(at + 1)
+    if (sourceId !== '' && !prefix.includes(':') && isKnownSource(source)) found.push({ source, sourceId })
+  }
+  return found
 }
 
 /** True when a key is not longer than {@link SAVE_KEY_MAX_LENGTH}, counted in code points. */

@@ -138,8 +138,17 @@ function instantOfReset(text: string | undefined, now: Instant): Instant | null 
   return at >= now - DAY_MS && at <= now + 2 * DAY_MS ? at : null
 }
 
+/** What names the account that asked: the service repeats it in its errors, and previews are published. */
+const IDENTIFYING: readonly [RegExp, string][] = [
+  [/"user_id"\s*:\s*"[^"]*"?,?/g, ''],
+  [/\bBearer\s+[^\s"'<>]+/gi, 'Bearer (key)'],
+  [/\bsk-[\w-]{6,}/g, '(key)'],
+  [/\b(user|org)_[A-Za-z0-9]{4,}/g, '($1)'],
+]
+
 function previewOf({ body, ending, status }: RouterAnswer): string {
-  const line = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
+  const whole = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
+  const line = IDENTIFYING.reduce((text, [what, stand]) => text.replaceAll(what, stand), whole)
   if (line !== '') return Array.from(line).slice(0, PREVIEW_CODE_POINTS).join('')
   return status === null ? ending : `${status} without a body`
 }

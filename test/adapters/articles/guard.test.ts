@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
+import type { NameLookup } from '../../../src/adapters/articles/guarded-agent.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article-plan.ts'
 import { answering, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
 
@@ -207,4 +208,24 @@ test('a question carries the product’s name and neither cookies nor credential
       'user-agent',
     ])
   }
+})
+
+test('a connection whose peer is not the address that was judged is given up', async () => {
+  const { named, asked } = await localSite()
+  // What is looked up may be reached each time it is judged; the socket then reads another address.
+  let reads = 0
+  const lookup: NameLookup = (_hostname, _options, callback) => {
+    const moving = {
+      family: 4,
+      get address(): string {
+        reads += 1
+        return reads === 1 ? '10.1.2.3' : '127.0.0.1'
+      },
+    }
+    process.nextTick(() => callback(null, [moving]))
+  }
+  const texts = openTexts({ allowed: ranges('10.1.2.3'), lookup })
+  expect(await read(texts, named)).toMatchObject(PRIVATE)
+  expect(reads).toBeGreaterThan(1)
+  expect(asked()).toBe(0)
 })

@@ -41,6 +41,19 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await articles.saveArticles([])).toEqual(counts(0, 0, 0))
     })
 
+    test('can be told which items are stored', async () => {
+      const { articles, feed } = await engine.open()
+      expect(await articles.storedItems([])).toEqual([])
+      const [one, two] = [
+        { source: 'hype:hf-papers', sourceId: '1' },
+        { source: 'hn', sourceId: 'ä "2"' },
+      ]
+      await feed.importSignals([signal(one), signal(two), signal({ sourceId: '3' })])
+      const found = await articles.storedItems([one, two, { source: 'hype:hf', sourceId: 'papers-1' }])
+      expect(found).toHaveLength(2)
+      expect(found).toEqual(expect.arrayContaining([one, two]))
+    })
+
     test('come back as they were kept, each by its own source and id', async () => {
       const { articles, another } = await engine.open()
       const kept = [

@@ -32,6 +32,18 @@ function routerAt(base: string, changes: Partial<RouterOptions> = {}): ModelRout
   return router
 }
 
+test('gives no answer that repeats the key', async () => {
+  const source = await localSource(({ headers }, response) => {
+    response.setHeader('x-echo', String(headers['authorization']))
+    response.end(`<html>${String(headers['authorization'])}</html>`)
+  })
+  const router = routerAt(source.url)
+  for (const answer of [await router.chat(CALL, LIVING), await router.key(LIVING)]) {
+    expect(answer.body).toBe('<html>Bearer (key)</html>')
+    expect(JSON.stringify(answer)).not.toContain('secret')
+  }
+})
+
 test('asks a model for nothing that could cost anything, and for no other model', async () => {
   const source = await localSource((_question, response) => response.end('{"choices":[]}'))
   const answer = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)

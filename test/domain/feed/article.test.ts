@@ -13,8 +13,7 @@ describe('a row of article texts', () => {
     expect(parseArticle({ ...ROW, extra: 1 })).toEqual({
       kind: 'article',
       article: {
-        source: 'hype:github',
-        sourceId: 'owner/name',
+        items: [{ source: 'hype:github', sourceId: 'owner/name' }],
         text: 'Some text',
         fetchedAt: Date.parse('2026-03-01T09:00:00Z'),
         provenance: ROW.provenance,

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { eventsOfKey } from '../../../src/domain/feed/save-key.ts'
 import { likeness, reasonsOf } from '../../../src/domain/feed/similarity.ts'
-import { saveKey } from '../../../src/domain/feed/source.ts'
+import { itemsOfKey, saveKey } from '../../../src/domain/feed/source.ts'
 import { wordsOf } from '../../../src/domain/feed/words.ts'
 
 const counts = {
@@ -68,7 +67,7 @@ describe('the events a save key may name', () => {
     ['', []],
   ])('%s', (key, events) => {
     expect(
-      eventsOfKey(key)
+      itemsOfKey(key)
         .map(({ source, sourceId }) => [source, sourceId])
         .slice(0, 2),
     ).toEqual(events)
@@ -78,7 +77,7 @@ describe('the events a save key may name', () => {
     const source = fc.constantFrom('hn', 'lobsters', 'lesswrong', 'github', 'hype:reddit', 'hype:a-b-c')
     fc.assert(
       fc.property(source, fc.string({ minLength: 1, unit: 'grapheme' }), (name, sourceId) => {
-        expect(eventsOfKey(saveKey(name, sourceId))).toContainEqual({ source: name, sourceId })
+        expect(itemsOfKey(saveKey(name, sourceId))).toContainEqual({ source: name, sourceId })
       }),
     )
   })

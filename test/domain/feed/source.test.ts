@@ -6,7 +6,7 @@ import {
   isKnownSource,
   isNewsSource,
   isRankedProvider,
-  parseSaveKey,
+  itemsOfKey,
   saveKey,
 } from '../../../src/domain/feed/source.ts'
 
@@ -91,7 +91,7 @@ describe('a save key', () => {
     const id = fc.string({ unit: 'binary', minLength: 1, maxLength: 110 })
     fc.assert(
       fc.property(source, id, (of, sourceId) => {
-        expect(parseSaveKey(saveKey(of, sourceId))).toEqual({ source: of, sourceId })
+        expect(itemsOfKey(saveKey(of, sourceId))[0]).toEqual({ source: of, sourceId })
       }),
       {
         examples: [
@@ -109,8 +109,7 @@ describe('a save key', () => {
     fc.assert(
       fc.property(prefix, fc.constantFrom('-', '', ':'), fc.string(), (start, between, rest) => {
         const key = `${start}${between}${rest}`
-        const item = parseSaveKey(key)
-        expect(item === null ? key : saveKey(item.source, item.sourceId)).toBe(key)
+        for (const item of itemsOfKey(key)) expect(saveKey(item.source, item.sourceId)).toBe(key)
       }),
       {
         examples: [
@@ -135,17 +134,20 @@ describe('a save key', () => {
     'hype:github-1',
     ' hn-1',
   ])('is not %j', (key) => {
-    expect(parseSaveKey(key)).toBeNull()
+    expect(itemsOfKey(key)).toEqual([])
   })
 
   test('has at most 132 characters, however many code units', () => {
     const longest = `hn-${'😀'.repeat(129)}`
-    expect(parseSaveKey(longest)).toEqual({ source: 'hn', sourceId: '😀'.repeat(129) })
-    expect(parseSaveKey(`${longest}x`)).toBeNull()
-    expect(parseSaveKey(`hn-${'1'.repeat(130)}`)).toBeNull()
+    expect(itemsOfKey(longest)).toEqual([{ source: 'hn', sourceId: '😀'.repeat(129) }])
+    expect(itemsOfKey(`${longest}x`)).toEqual([])
+    expect(itemsOfKey(`hn-${'1'.repeat(130)}`)).toEqual([])
   })
 
-  test('of an unranked provider ends the provider at its first hyphen', () => {
-    expect(parseSaveKey('hype-two-words-x')).toEqual({ source: 'hype:two', sourceId: 'words-x' })
+  test('names an item by every hyphen its provider may end at, the first first', () => {
+    expect(itemsOfKey('hype-two-words-x')).toEqual([
+      { source: 'hype:two', sourceId: 'words-x' },
+      { source: 'hype:two-words', sourceId: 'x' },
+    ])
   })
 })

@@ -78,6 +78,16 @@ describe('an answer of the routing service', () => {
     expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
   })
 
+  test('is previewed without what names the account that asked', () => {
+    const body = JSON.stringify({
+      error: { message: 'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345' },
+      user_id: 'user_2abcDEF',
+    })
+    const { preview } = classifyAnswer(answered(403, body))
+    expect(preview).toContain('Forbidden for Bearer (key) key (key) of (org)')
+    expect(preview).not.toMatch(/abc|0123|12345|2abc|user_id/)
+  })
+
   test('is previewed by whole characters', () => {
     const { preview } = classifyAnswer(answered(502, '\u{1F642}'.repeat(500)))
     expect(preview).toBe('\u{1F642}'.repeat(200))

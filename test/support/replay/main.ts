@@ -28,4 +28,6 @@ for (const argument of process.argv.slice(2)) {
   if (fault === WRONG_ID) world.change(source as Replayed, pattern, withWrongId)
   else world.fault(source as Replayed, fault as Fault, pattern)
 }
-for (const [name, value] of Object.entries(world.env)) process.stdout.write(`export ${name}=${value}\n`)
+// The links of the items lead out of this machine.
+const env = { ...world.env, DASH_ARTICLE_MAX_PER_RUN: '0' }
+for (const [name, value] of Object.entries(env)) process.stdout.write(`export ${name}=${value}\n`)
