@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { LiveRefusal } from '../../domain/feed/live-refusals.ts'
 import { liveFeedSchema } from '../../domain/feed/live-schema.ts'
 import { LIVE_SORTS } from '../../domain/feed/live-sort.ts'
+import { publicAccess } from '../public-access.ts'
 import type { Contract } from '../route.ts'
 import { jsonFeedSchema } from './json-feed.ts'
 
@@ -54,19 +55,7 @@ const COMMON = {
     storage_damaged: 'feed_snapshot_corrupt',
   },
   fault: 'feed_lookup_failed',
-  methodNotAllowed: 'method_not_allowed',
-  headers: {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'ETag, Last-Modified, Link',
-    link: `<${FEED_DOCS}/openapi.json>; rel="service-desc"; type="application/json", <${FEED_DOCS}>; rel="service-doc"; type="text/html"`,
-  },
-  refusalHeaders: { 'cache-control': 'no-store' },
-  preflight: {
-    'access-control-allow-origin': '*',
-    'access-control-allow-methods': 'GET, OPTIONS',
-    'access-control-allow-headers': 'If-None-Match',
-    'cache-control': 'no-store',
-  },
+  ...publicAccess(FEED_DOCS, ['ETag', 'Last-Modified', 'Link']),
 } as const
 
 /** `GET /api/feed` (docs/feed-api.md). */

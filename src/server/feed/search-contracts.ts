@@ -1,11 +1,11 @@
 import { LIMIT_DEFAULT, LIMIT_MAX, QUERY_MAX_LENGTH } from '../../domain/feed/search.ts'
 import type { SearchRefusal } from '../../domain/feed/search-refusals.ts'
 import { searchPageSchema, similarSchema, trendSchema } from '../../domain/feed/search-schema.ts'
+import { publicAccess } from '../public-access.ts'
 import type { Contract } from '../route.ts'
 
 /** Where the interface is described, as a document and as a page. */
 export const SEARCH_DOCS = '/docs/api/search'
-const SEARCH_OPENAPI = `${SEARCH_DOCS}/openapi.json`
 
 type Status = { status: number; when: string }
 
@@ -48,23 +48,13 @@ const COMMON = {
   successHeaders: {
     'Cache-Control': '`public, max-age=60`',
     ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
     Link: 'the documentation and the OpenAPI description',
   },
   storage: { storage_unavailable: 'search_unavailable', storage_damaged: 'search_damaged' },
   fault: 'search_failed',
-  methodNotAllowed: 'method_not_allowed',
-  headers: {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'ETag, Link',
-    link: `<${SEARCH_OPENAPI}>; rel="service-desc"; type="application/json", <${SEARCH_DOCS}>; rel="service-doc"; type="text/html"`,
-  },
-  refusalHeaders: { 'cache-control': 'no-store' },
-  preflight: {
-    'access-control-allow-origin': '*',
-    'access-control-allow-methods': 'GET, OPTIONS',
-    'access-control-allow-headers': 'If-None-Match',
-    'cache-control': 'no-store',
-  },
+  ...publicAccess(SEARCH_DOCS, ['ETag', 'Link']),
 } as const
 
 const LIMIT = {

@@ -1,13 +1,11 @@
 import type { H3Event } from 'h3'
-import { matchesEntityTag } from '../../domain/conditional.ts'
-import { sha256Hex } from '../../domain/digest.ts'
 import {
   parseSearchRequest,
   parseSimilarRequest,
   parseTrendRequest,
 } from '../../domain/feed/search-request.ts'
 import type { FeedSearch } from '../../domain/ports.ts'
-import { respond } from '../respond.ts'
+import { published, respondPublished } from '../published.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
 import { searchContract, similarContract, trendContract } from './search-contracts.ts'
@@ -36,9 +34,6 @@ function answer(
   value: object,
 ): Response {
   const body = Buffer.from(JSON.stringify(value))
-  const etag = `"${sha256Hex(body)}"`
-  const headers = { ...contract.headers, 'cache-control': 'public, max-age=60', etag }
-  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag))
-    return respond(event, 304, headers, null)
-  return respond(event, 200, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
+  const as = { contentType: 'application/json; charset=utf-8', cacheControl: 'public, max-age=60' }
+  return respondPublished(event, contract.headers, published(body, as))
 }

@@ -6,11 +6,11 @@ import {
   topModelsSchema,
 } from '../../domain/models/schema.ts'
 import { NEED_NAMES } from '../../domain/models/shortlist-query.ts'
+import { publicAccess } from '../public-access.ts'
 import type { Contract } from '../route.ts'
 
 /** Where the interface is described, as a document and as a page. */
 export const FREE_MODELS_DOCS = '/docs/api/free-llm'
-const FREE_MODELS_OPENAPI = `${FREE_MODELS_DOCS}/openapi.json`
 
 export const SEED_HEADER = 'x-free-llm-seed'
 export const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
@@ -46,19 +46,7 @@ const COMMON = {
   },
   storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
   fault: 'internal_error',
-  methodNotAllowed: 'method_not_allowed',
-  headers: {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'ETag, Link, X-Free-LLM-Seed',
-    link: `<${FREE_MODELS_OPENAPI}>; rel="service-desc"; type="application/json", <${FREE_MODELS_DOCS}>; rel="service-doc"; type="text/html"`,
-  },
-  refusalHeaders: { 'cache-control': 'no-store' },
-  preflight: {
-    'access-control-allow-origin': '*',
-    'access-control-allow-methods': 'GET, OPTIONS',
-    'access-control-allow-headers': 'If-None-Match',
-    'cache-control': 'no-store',
-  },
+  ...publicAccess(FREE_MODELS_DOCS, ['ETag', 'Link', 'X-Free-LLM-Seed']),
   refusals: STATUS,
 } as const
 

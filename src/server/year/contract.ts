@@ -1,10 +1,10 @@
 import type { HistoryRefusal } from '../../domain/year/refusals.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
+import { publicAccess } from '../public-access.ts'
 import type { Contract } from '../route.ts'
 
 /** Where the interface is described, as a document and as a page. */
 export const HISTORY_DOCS = '/docs/api/top-year-history'
-const HISTORY_OPENAPI = `${HISTORY_DOCS}/openapi.json`
 
 const STATUS = {
   invalid_sort: { status: 400, when: '`sort` is missing, given twice, or not `year`' },
@@ -73,17 +73,5 @@ export const historyContract: Contract<HistoryRefusal> = {
     storage_damaged: 'year_history_archive_corrupt',
   },
   fault: 'year_history_lookup_failed',
-  methodNotAllowed: 'method_not_allowed',
-  headers: {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'ETag, Last-Modified, Link, X-Year-History-Requested-At',
-    link: `<${HISTORY_OPENAPI}>; rel="service-desc"; type="application/json", <${HISTORY_DOCS}>; rel="service-doc"; type="text/html"`,
-  },
-  refusalHeaders: { 'cache-control': 'no-store' },
-  preflight: {
-    'access-control-allow-origin': '*',
-    'access-control-allow-methods': 'GET, OPTIONS',
-    'access-control-allow-headers': 'If-None-Match',
-    'cache-control': 'no-store',
-  },
+  ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link', 'X-Year-History-Requested-At']),
 }

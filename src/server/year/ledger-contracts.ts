@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { HistoryRefusal } from '../../domain/year/refusals.ts'
+import { publicAccess } from '../public-access.ts'
 import type { Contract } from '../route.ts'
-import { historyContract } from './contract.ts'
+import { HISTORY_DOCS, historyContract } from './contract.ts'
 
 type HeadRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'>
 type LedgerRefusal = Exclude<HeadRefusal, 'year_history_not_found'>
@@ -40,10 +41,7 @@ const COMMON = {
     storage_damaged: 'year_history_archive_corrupt',
   },
   fault: 'year_history_lookup_failed',
-  methodNotAllowed: 'method_not_allowed',
-  headers: { ...historyContract.headers, 'access-control-expose-headers': 'ETag, Link' },
-  refusalHeaders: historyContract.refusalHeaders,
-  preflight: historyContract.preflight,
+  ...publicAccess(HISTORY_DOCS, ['ETag', 'Link']),
 } as const
 
 /** `GET /api/feed/history/ledger` (docs/auditing.md). */

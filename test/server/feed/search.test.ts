@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { SEARCH_REFUSALS } from '../../../src/domain/feed/search-refusals.ts'
 import { StorageFault } from '../../../src/domain/storage.ts'
@@ -28,6 +29,11 @@ async function ask(app: App, path: string, init: RequestInit = {}) {
   if (response.status === 200 && init.method === undefined) {
     expect(contract.success.parse(body)).toEqual(body)
     expect(response.headers.get('cache-control')).toBe('public, max-age=60')
+    const sha256 = createHash('sha256').update(text)
+    const digest = `sha-256=:${sha256.copy().digest('base64')}:`
+    expect(response.headers.get('etag')).toBe(`"${sha256.digest('hex')}"`)
+    expect(response.headers.get('content-digest')).toBe(digest)
+    expect(response.headers.get('repr-digest')).toBe(digest)
   } else if (response.status >= 400) {
     const { error } = body as { error: string }
     expect(SEARCH_REFUSALS).toContain(error)
