@@ -27,7 +27,7 @@ export interface TakenSnapshot {
 }
 
 /** A run that stored nothing, because another one of these minutes was later. */
-export interface SupersededSnapshot {
+interface SupersededSnapshot {
   job: 'snapshot'
   outcome: 'superseded'
   /** The snapshot that is served, and its time. */
