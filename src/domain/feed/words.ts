@@ -42,8 +42,8 @@ export function wordsOf(text: string): string[] {
 
 function pairsOf(word: string): string[] {
   return word.split(UNSPACED).flatMap((run) => {
-    if (run === '') return []
-    if (!isUnspaced(run)) return [cut(run)]
+    // Between such runs a mark or a sign may stand alone, which is no word.
+    if (!isUnspaced(run)) return (run.match(WORD) ?? []).map(cut)
     const characters = Array.from(run)
     if (characters.length === 1) return characters
     return characters.slice(1).map((character, index) => `${characters[index]}${character}`)

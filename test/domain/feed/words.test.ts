@@ -30,7 +30,13 @@ describe('the words of a text', () => {
         const isPlain = (word: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]*$/u.test(word)
         expect(wordsOf(text).filter((word) => !isPlain(word) || !word.isWellFormed())).toEqual([])
       }),
+      { numRuns: 5_000 },
     )
+  })
+
+  test('leave out a mark or a sign that stands alone after a script without spaces', () => {
+    expect(wordsOf('\u{20000}\u1dc0')).toEqual(['\u{20000}'])
+    expect(wordsOf('漢字+ c漢')).toEqual(['漢字', 'c', '漢'])
   })
 
   test('are the words of their own text', () => {
