@@ -17,7 +17,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { readConfig } from '../../dist/cli/config.js'
 import { prepareFolders } from '../../dist/cli/data-folder.js'
-import { openInput, openStores, publishPorts } from '../../dist/cli/wire.js'
+import { publishPorts } from '../../dist/cli/wire-sources.js'
+import { openInput, openStores } from '../../dist/cli/wire.js'
 import { addDays, DAY_MS, startOfDay } from '../../dist/domain/time.js'
 import { importSignals } from '../../dist/jobs/import-signals.js'
 import { publishYear } from '../../dist/jobs/publish-year.js'
@@ -152,7 +153,7 @@ async function publish(asOfDay, config, stores) {
   const startsAt = startOfDay(asOfDay) + DAY_MS + 600_000
   const started = performance.now()
   const clock = () => startsAt + Math.floor(performance.now() - started)
-  const { ports, close } = publishPorts(stores, config, clock, () => undefined)
+  const { ports, close } = publishPorts(stores, config, '0', clock, () => undefined)
   const options = { once: true, dryRun: false, retryDelayMs: 0, signal: new AbortController().signal }
   const { report } = await publishYear(ports, options)
   await close()

@@ -75,7 +75,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
   const folder = temporaryFolder()
   const data = join(folder, 'data')
   const random = seeded(1)
-  const rounds = LONG ? 40 : 4
+  const rounds = LONG ? 40 : 6
   const acknowledged: string[] = []
   const ends: (number | null)[] = []
   const undisturbed = await durationOf(async () => {
@@ -88,7 +88,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
       const file = join(folder, `${name}.ndjson`)
       writeFileSync(file, storiesOf(day, FILE_ROWS).replaceAll('"sourceId":"', `"sourceId":"${name}-`))
       const child = startDash(['import', 'signals', file, '--data-dir', data])
-      return { name, child, killed: killAtRandom(child, random, 2 * undisturbed) }
+      return { name, child, killed: killAtRandom(child, random, 4 * undisturbed) }
     })
     for (const { name, child, killed } of runs) {
       const code = await exitOf(child)
