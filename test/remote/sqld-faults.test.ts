@@ -1,5 +1,7 @@
+import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
 import { windowEnding } from '../../src/domain/year/window.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
 import { builtModule, runScript } from '../adapters/built-modules.ts'
