@@ -37,7 +37,7 @@ test('a sandbox is permitted to read the program alone, and dies with the proces
   const user = runScript(
     `${OPEN}const { execFileSync } = await import('node:child_process')
     await shell.run('true', new Map(), limits)
-    console.log(execFileSync('pgrep', ['-a', '-P', String(process.pid), 'node'], { encoding: 'utf8' }).trim())
+    console.log(execFileSync('pgrep', ['-a', '-f', '-P', String(process.pid), 'shell-process'], { encoding: 'utf8' }).trim())
     setInterval(() => undefined, 1000)`,
     [],
   )
