@@ -43,6 +43,7 @@ export function catalogueModel(id: string, changes: Partial<CatalogueModel> = {}
     expirationUnreadable: false,
     description: '',
     reasoningMandatory: false,
+    standsForOthers: false,
     ...changes,
   }
 }

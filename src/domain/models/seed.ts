@@ -123,6 +123,7 @@ function candidateOf([
     expirationUnreadable: false,
     description: billions === null ? '' : `${billions}B parameters`,
     reasoningMandatory: false,
+    standsForOthers: false,
   }
   return {
     model,
