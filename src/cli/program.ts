@@ -255,7 +255,7 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       .command('model')
       .description('print the free model to use now')
       .option('--id', 'print its id alone', false)
-      .option('--env', 'print OPENAI_BASE_URL and OPENAI_MODEL for a shell or an env file', false)
+      .option('--env', 'print what exports OPENAI_BASE_URL and OPENAI_MODEL to a shell', false)
       .option('--needs <names>', 'the best model that supports all of these: tools,structured,…')
       .option('--url <base>', 'ask another host instead of the own store'),
   ).action((_flags: unknown, command: Command) => {
