@@ -129,6 +129,7 @@ function candidateOf([
     model,
     health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
     evaluation: null,
+    gone: false,
     failuresIn72h: 0,
   }
 }
