@@ -79,7 +79,7 @@ function reference({ path, title, summary }: PublishedDocument, demo: boolean): 
     <noscript
       ><h1>${title}</h1>
       <p>
-        ${summary}. The whole description is in <a href="${path}/openapi.json">openapi.json</a>; this page
+        ${summary} The whole description is in <a href="${path}/openapi.json">openapi.json</a>; this page
         renders it with a script.
       </p></noscript
     >

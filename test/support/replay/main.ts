@@ -1,9 +1,11 @@
 /**
- * Replays the live sources until it is ended: `npm run replay -- lobsters=html hn=slow:item`. Each argument is a source
- * and a fault, and what the path and query must contain for it. Prints what to set for `dash collect`.
+ * Replays the live sources, and the pages their items link to, until it is ended:
+ * `npm run replay -- lobsters=html hn=slow:item`. Each argument is a source and a fault, and what the path and query must
+ * contain for it. Prints what to set for `dash collect`.
  */
 import { FAULTS } from './faults.ts'
 import type { Fault } from './faults.ts'
+import { LINKED, startPages } from './pages.ts'
 import { startReplay } from './replay-server.ts'
 import { REPLAYED } from './replies.ts'
 import type { Replayed } from './replies.ts'
@@ -16,6 +18,9 @@ function withWrongId(reply: unknown): unknown {
 }
 
 const world = await startReplay()
+const pages = await startPages()
+for (const source of Object.keys(REPLAYED) as Replayed[])
+  world.change(source, /./, (reply) => JSON.parse(JSON.stringify(reply).replaceAll(LINKED, pages)) as unknown)
 for (const argument of process.argv.slice(2)) {
   const [, source = '', fault = '', where] = /^([a-z-]+)=([a-z-]+)(?::(.+))?$/.exec(argument) ?? []
   const isFault = fault === WRONG_ID || Object.hasOwn(FAULTS, fault)
@@ -28,6 +33,5 @@ for (const argument of process.argv.slice(2)) {
   if (fault === WRONG_ID) world.change(source as Replayed, pattern, withWrongId)
   else world.fault(source as Replayed, fault as Fault, pattern)
 }
-// The links of the items lead out of this machine.
-const env = { ...world.env, DASH_ARTICLE_MAX_PER_RUN: '0' }
+const env = { ...world.env, DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1/32' }
 for (const [name, value] of Object.entries(env)) process.stdout.write(`export ${name}=${value}\n`)
