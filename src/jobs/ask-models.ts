@@ -1,16 +1,15 @@
-import { ANSWER_CLASSES, classifyAnswer } from '../domain/models/answer-class.ts'
+import { ANSWER_CLASSES } from '../domain/models/answer-class.ts'
 import type { AnswerClass, Verdict } from '../domain/models/answer-class.ts'
 import { failureDetails } from '../domain/models/failure-details.ts'
-import { isCutShort } from '../domain/models/lite/cut-short.ts'
 import type { LiteQuestion, TaskResult } from '../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../domain/models/pacing.ts'
 import type { NextStart } from '../domain/models/pacing.ts'
 import { REQUESTS_A_MODEL } from '../domain/models/quota.ts'
-import type { ChatCall } from '../domain/models/router.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../domain/time.ts'
 import type { Instant } from '../domain/time.ts'
 import type { Asked, AskOptions, AskPorts } from './asking.ts'
+import { chatCallOf, judgeAnswer } from './chat-question.ts'
 import { CallQueue, SHORT_PAUSE_MS } from './call-queue.ts'
 import type { QueuedCall } from './call-queue.ts'
 import type { LeaseRefusal } from './lease.ts'
@@ -63,10 +62,10 @@ class Asking {
   async run(): Promise<Asked> {
     try {
       for (;;) {
+        await this.#hearOfChat()
         if (this.#failure) throw this.#failure.error
         this.#options.signal.throwIfAborted()
         if (this.#stop) this.#queue.clear()
-        await this.#hearOfChat()
         const next = this.#queue.next([...this.#open.keys()], this.#suspicions.standing())
         if (next.do === 'done') break
         if (next.do === 'start') await this.#start(next.index)
@@ -159,9 +158,9 @@ class Asking {
 
   async #ask(call: QueuedCall, attempt: number, startedAt: number): Promise<void> {
     const { router } = this.#ports
-    const answer = await router.chat(this.#request(call), this.#options.signal)
-    const verdict = withoutCutReply(classifyAnswer(answer), call.kind)
-    const { suite } = this.#options
+    const { suite, models, signal } = this.#options
+    const answer = await router.chat(chatCallOf(call, suite, models.get(call.model)), signal)
+    const verdict = judgeAnswer(answer, call.kind)
     const { reply } = verdict
     const tasks = reply && (await (call.kind === 'tool' ? suite.gradeTool(reply) : suite.gradeText(reply)))
     const end = {
@@ -178,19 +177,6 @@ class Asking {
     if (scope === 'none' || scope === 'model') this.#queue.passed(startedAt)
     if (tasks) await this.#note(call, { tasks, answered: true }, end.settledAt)
     else await this.#failed(call, verdict, { attempt, end, startedAt })
-  }
-
-  #request({ model, kind }: QueuedCall): ChatCall {
-    const question = this.#options.suite.questions[kind]
-    const parameters = this.#options.models.get(model)?.supportedParameters ?? []
-    const thinks = parameters.includes('reasoning')
-    return {
-      model,
-      question,
-      maxTokens: thinks ? Math.max(question.maxTokens, THINKING_MAX_TOKENS) : question.maxTokens,
-      temperature: parameters.includes('temperature'),
-      lowEffort: thinks,
-    }
   }
 
   async #failed(
@@ -269,12 +255,3 @@ class Asking {
     if (complete) this.#evaluated.add(model)
   }
 }
-
-/** What an answer means when it is known what was asked: a reply that was cut before it came to that is none. */
-function withoutCutReply(verdict: Verdict, kind: LiteQuestion['kind']): Verdict {
-  if (verdict.reply === null || !isCutShort(kind, verdict.reply)) return verdict
-  return { ...verdict, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
-}
-
-/** What a model that thinks may write, thoughts included. */
-const THINKING_MAX_TOKENS = 3_000

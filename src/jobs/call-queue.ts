@@ -164,28 +164,22 @@ export class CallQueue {
   }
 
   /**
-   * Puts a call back in front that the account's limit kept from its model: it costs the model none of its requests.
-   *
-   * @returns false when the run has no request left for it, or the model was put back too often
+   * Puts a call back in front that the account's limit kept from its model: it costs the model none of its requests. It
+   * is not asked in this run any more when the run has no request left for it, or the model was put back too often.
    */
-  putBack(call: QueuedCall): boolean {
+  putBack(call: QueuedCall): void {
     const { model } = call
     this.#sentToday.set(model, (this.#sentToday.get(model) ?? 1) - 1)
     const times = (this.#putBacks.get(model) ?? 0) + 1
-    if (times > PUT_BACKS_A_MODEL || this.#sent + this.#firstCalls() >= this.#budget) return false
+    if (times > PUT_BACKS_A_MODEL || this.#sent + this.#firstCalls() >= this.#budget) return
     this.#putBacks.set(model, times)
     this.#waiting.unshift({ ...call, readyAt: this.#monotonic() })
-    return true
   }
 
-  /**
-   * As {@link putBack} for a call whose answer was taken for the model's own until others got the same.
-   *
-   * @returns false when the call was given up and cannot be put back
-   */
-  putBackLate(call: QueuedCall): boolean {
+  /** As {@link putBack} for a call whose answer was taken for the model's own until others got the same. */
+  putBackLate(call: QueuedCall): void {
     this.#waiting = this.#waiting.filter(({ model, kind }) => model !== call.model || kind !== call.kind)
-    return this.putBack(call)
+    this.putBack(call)
   }
 
   /** Puts a call at the end; false when it may not be asked again, or would have to wait too long. */

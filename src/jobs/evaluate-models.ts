@@ -1,5 +1,5 @@
 import type { RunOutcome } from '../domain/models/evaluation-ledger.ts'
-import { STARTS_A_MINUTE, WINDOW_MS } from '../domain/models/pacing.ts'
+import { STARTS_A_MINUTE } from '../domain/models/pacing.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
 import { nextRankingVersion } from '../domain/models/recommend.ts'
 import type { StoredRun } from '../domain/models/schema.ts'
@@ -13,7 +13,7 @@ import { rankFindings, saysTheSame } from './evaluation-ranking.ts'
 import { rateLimitOf, SETTING_OF, stopSentence } from './evaluation-report.ts'
 import type { EvaluationReport } from './evaluation-report.ts'
 import { shortfallOf } from './evaluation-shortfall.ts'
-import { planQuestions, readKnown, readSituation } from './evaluation-situation.ts'
+import { askOptionsOf, planQuestions, readKnown, readSituation } from './evaluation-situation.ts'
 import type { EvaluateOptions, EvaluatePorts, Known, Planned, Situation } from './evaluation-situation.ts'
 import { messageOf, withLease } from './lease.ts'
 import { probeEndpoints } from './probe-endpoints.ts'
@@ -183,36 +183,21 @@ class Evaluation {
   }
 
   async #ask(
-    { sifted, startedAt, day }: Situation,
-    { models, attempts }: Known,
-    { plan, countedBeforeAtMost }: Planned,
+    situation: Situation,
+    known: Known,
+    planned: Planned,
     run: number,
     token: string,
   ): Promise<Asked> {
-    if (plan.calls.length === 0) return NOTHING_ASKED
-    const { evaluations } = this.#ports
-    const suite = await this.#ports.makeSuite(day)
-    const learned = await evaluations.learnedSince(startedAt - DAY_MS)
-    const ages = attempts.map(({ sentAt }) => Math.max(0, startedAt - sentAt))
-    const asks = new Set(plan.calls.map(({ model, kind }) => `${kind} ${model}`))
-    const before = [...models].map(([model, { sentToday, answers }]) => {
-      const kept = Object.values(answers).filter(({ kind }) => !asks.has(`${kind} ${model}`))
-      return [
-        model,
-        { sentToday, answers: new Map(kept.map(({ kind, end }) => [kind, end.tasks ?? []])) },
-      ] as const
-    })
+    if (planned.plan.calls.length === 0) return NOTHING_ASKED
+    const suite = await this.#ports.makeSuite(situation.day)
+    const learned = await this.#ports.evaluations.learnedSince(situation.startedAt - DAY_MS)
     return askModels(this.#ports, {
+      ...askOptionsOf(situation, known, planned),
       run,
       token,
-      day,
-      plan,
       suite,
-      models: new Map(sifted.eligible.map((model) => [model.id, model])),
-      before: new Map(before),
-      countedBeforeAtMost,
       startsAMinute: Math.min(STARTS_A_MINUTE, learned ?? STARTS_A_MINUTE),
-      recentAges: ages.filter((ageMs) => ageMs < WINDOW_MS),
       signal: this.#options.signal,
     })
   }

@@ -3,6 +3,7 @@ import type { ModelAttempt } from '../domain/models/evaluation-ledger.ts'
 import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
 import type { KnownModel, LedgerRows } from '../domain/models/known.ts'
 import type { LiteSuite } from '../domain/models/lite/suite.ts'
+import { WINDOW_MS } from '../domain/models/pacing.ts'
 import { KEY_STALE_MS, parseKeyRequests, planCalls, requestsLeft } from '../domain/models/quota.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
 import { siftCatalogue } from '../domain/models/recommend.ts'
@@ -13,7 +14,7 @@ import type { EvaluationLedger, RecommendationStore } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
-import type { Asked, AskPorts } from './asking.ts'
+import type { Asked, AskOptions, AskPorts } from './asking.ts'
 import { claimsOf } from './evaluation-claims.ts'
 import { SETTING_OF } from './evaluation-report.ts'
 import type { HolderPorts } from './lease.ts'
@@ -146,4 +147,29 @@ export async function planQuestions(
   const left = requestsLeft(key, today.length, lately.length)
   const plan = planCalls(claimsOf(sifted.eligible, models, mode, startedAt), left)
   return { plan, stop: null, countedBeforeAtMost: today.length + left - 1 }
+}
+
+/** The part of what `askModels` needs that a plan and the ledger tell. */
+export function askOptionsOf(
+  { sifted, startedAt, day }: Situation,
+  { models, attempts }: Known,
+  { plan, countedBeforeAtMost }: Planned,
+): Pick<AskOptions, 'day' | 'plan' | 'models' | 'before' | 'countedBeforeAtMost' | 'recentAges'> {
+  const asks = new Set(plan.calls.map(({ model, kind }) => `${kind} ${model}`))
+  const before = [...models].map(([model, { sentToday, answers }]) => {
+    const kept = Object.values(answers).filter(({ kind }) => !asks.has(`${kind} ${model}`))
+    return [
+      model,
+      { sentToday, answers: new Map(kept.map(({ kind, end }) => [kind, end.tasks ?? []])) },
+    ] as const
+  })
+  const ages = attempts.map(({ sentAt }) => Math.max(0, startedAt - sentAt))
+  return {
+    day,
+    plan,
+    models: new Map(sifted.eligible.map((model) => [model.id, model])),
+    before: new Map(before),
+    countedBeforeAtMost,
+    recentAges: ages.filter((ageMs) => ageMs < WINDOW_MS),
+  }
 }

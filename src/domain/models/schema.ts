@@ -28,7 +28,7 @@ const evalSummarySchema = z
     status: z.enum(['completed', 'cached_recent', 'not_evaluated']),
     passed: count,
     total: count,
-    updatedAt: instant.nullable().describe('null when the model was not evaluated'),
+    updatedAt: instant.nullable().describe('null while no question was answered'),
     tasks: z.array(taskSchema),
     cachedFromUpdatedAt: instant.optional().describe('only when cached'),
     cacheAgeDays: z.int().min(1).optional().describe('only when cached: UTC days'),
@@ -71,15 +71,18 @@ const rankedModelSchema = z
 
 const evalCoverageSchema = z
   .object({
-    evaluated: count.describe('ranked models with a lite score that counts'),
-    completedToday: count.describe('of these, scored on the UTC day of the update'),
+    evaluated: count.describe('ranked models with a complete evaluation that counts'),
+    completedToday: count.describe('of these, evaluated on the UTC day of the update'),
     attemptedToday: count.describe('evaluations begun that UTC day, failed ones too'),
     totalRanked: count,
     candidatePool: count,
     unevaluatedCanStillWin: z.boolean(),
     unevaluatedThreatCount: count,
     topUnevaluatedThreat: modelId.nullable(),
-    maxUnevaluatedPossibleScore: z.int().nullable().describe('null when every ranked model has a score'),
+    maxUnevaluatedPossibleScore: z
+      .int()
+      .nullable()
+      .describe('null when every ranked model has a complete evaluation'),
   })
   .meta({ id: 'FreeModelEvalCoverage' })
 

@@ -225,4 +225,45 @@ describe('coverage', () => {
       unevaluatedCanStillWin: false,
     })
   })
+  const unanswered = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
+  const halfOf = (kind: 'tool' | 'text'): Pick<Candidate, 'evaluation'> => {
+    const { updatedAt, tasks } = evaluation(RUN_AT)
+    const isOpen = ({ id }: (typeof tasks)[number]): boolean =>
+      (id === 'task_files_lite') === (kind === 'text')
+    return {
+      evaluation: { updatedAt, tasks: tasks.map((one) => (isOpen(one) ? { ...one, ...unanswered } : one)) },
+    }
+  }
+
+  test('takes an evaluation that lacks an answer for none, and what it could still bring for a threat', () => {
+    const rival = strong('m/a:free', halfOf('tool'))
+    const ranked = rank([strong('m/b:free'), rival])
+    expect(ranked.map(({ model }) => model.liteEvalScore)).toEqual([750, 350])
+    const whole = ranked[0]?.model.score
+    expect(coverageOf(ranked, 2, RUN_AT)).toMatchObject({
+      evaluated: 1,
+      completedToday: 1,
+      unevaluatedCanStillWin: true,
+      topUnevaluatedThreat: 'm/a:free',
+      maxUnevaluatedPossibleScore: whole,
+    })
+    expect(level([strong('m/b:free'), rival])).toBe('low')
+    expect(level([...eight, { ...rival, failuresIn72h: 1 }])).toBe('high')
+    expect(ranked[1]?.model.evalSummary).toMatchObject({ status: 'not_evaluated', passed: 1, total: 3 })
+  })
+
+  test('is at most medium while a question to the primary has no answer', () => {
+    const behind = eight
+      .slice(1)
+      .map((one) => ({ ...one, failuresIn72h: 6, evaluation: evaluation(RUN_AT, [0, 0, 0]) }))
+    const first = strong('m/m0:free', halfOf('text'))
+    expect(level([strong('m/m0:free'), ...behind])).toBe('high')
+    expect(level([first, ...behind])).toBe('medium')
+  })
+
+  test('does not fear a model that nobody serves', () => {
+    const gone = strong('m/a:free', { ...NEVER, gone: true })
+    const coverage = coverageOf(rank([strong('m/b:free'), gone]), 1, RUN_AT)
+    expect(coverage).toMatchObject({ unevaluatedCanStillWin: false, maxUnevaluatedPossibleScore: null })
+  })
 })

@@ -1,0 +1,34 @@
+import { classifyAnswer } from '../domain/models/answer-class.ts'
+import type { Verdict } from '../domain/models/answer-class.ts'
+import type { CatalogueModel } from '../domain/models/catalogue.ts'
+import { isCutShort } from '../domain/models/lite/cut-short.ts'
+import type { LiteKind, LiteSuite } from '../domain/models/lite/suite.ts'
+import type { ChatCall, RouterAnswer } from '../domain/models/router.ts'
+
+/** What a model that thinks may write, in tokens, thoughts included. */
+const THINKING_MAX_TOKENS = 3_000
+
+/** A question as the service is sent it, fitted to what the catalogue says of its model. */
+export function chatCallOf(
+  { model, kind }: { model: string; kind: LiteKind },
+  suite: LiteSuite,
+  listed: CatalogueModel | undefined,
+): ChatCall {
+  const question = suite.questions[kind]
+  const parameters = listed?.supportedParameters ?? []
+  const thinks = parameters.includes('reasoning')
+  return {
+    model,
+    question,
+    maxTokens: thinks ? Math.max(question.maxTokens, THINKING_MAX_TOKENS) : question.maxTokens,
+    temperature: parameters.includes('temperature'),
+    lowEffort: thinks,
+  }
+}
+
+/** What an answer to a question means: a reply that was cut before it came to what was asked for is none. */
+export function judgeAnswer(answer: RouterAnswer, kind: LiteKind): Verdict {
+  const verdict = classifyAnswer(answer)
+  if (verdict.reply === null || !isCutShort(kind, verdict.reply)) return verdict
+  return { ...verdict, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
+}
