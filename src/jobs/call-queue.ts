@@ -27,12 +27,9 @@ export const SHORT_PAUSE_MS = 5_000
 /** How often in a row the account's limit is waited for before it is taken to last. */
 const WAITS_FOR_ACCOUNT = 3
 
-/** How often the calls of one model are put back in a run because of the account's limits. */
-const PUT_BACKS_A_MODEL = 4
-
 export interface CallQueueOptions {
   plan: CallPlan
-  /** Requests each model was sent today, but for those the account's limits kept from it. */
+  /** Requests each model was sent today. */
   sentToday: ReadonlyMap<string, number>
   startsAMinute: number
   /** Ages in milliseconds of requests that still fill the window. */
@@ -45,7 +42,6 @@ export class CallQueue {
   readonly #monotonic: () => number
   readonly #budget: number
   readonly #sentToday: Map<string, number>
-  readonly #putBacks = new Map<string, number>()
   readonly #starts: number[]
   #others: number[] = []
   #waiting: QueuedCall[]
@@ -164,15 +160,11 @@ export class CallQueue {
   }
 
   /**
-   * Puts a call back in front that the account's limit kept from its model: it costs the model none of its requests. It
-   * is not asked in this run any more when the run has no request left for it, or the model was put back too often.
+   * Puts a call back in front that the account's limit kept from its model. It is not asked in this run any more when the
+   * model or the run has no request left for it.
    */
   putBack(call: QueuedCall): void {
-    const { model } = call
-    this.#sentToday.set(model, (this.#sentToday.get(model) ?? 1) - 1)
-    const times = (this.#putBacks.get(model) ?? 0) + 1
-    if (times > PUT_BACKS_A_MODEL || this.#sent + this.#firstCalls() >= this.#budget) return
-    this.#putBacks.set(model, times)
+    if (!mayRetry(this.#used(call))) return
     this.#waiting.unshift({ ...call, readyAt: this.#monotonic() })
   }
 
@@ -185,20 +177,20 @@ export class CallQueue {
   /** Puts a call at the end; false when it may not be asked again, or would have to wait too long. */
   retry(call: QueuedCall, waitMs: number): boolean {
     if (call.retry || waitMs > LONGEST_PAUSE_MS) return false
-    const toCome = this.#waiting.filter(({ model }) => model === call.model).length
-    const used = {
-      sentToday: (this.#sentToday.get(call.model) ?? 0) + toCome,
-      budget: this.#budget,
-      sentInRun: this.#sent,
-      unsentFirstCalls: this.#firstCalls(),
-    }
-    if (!mayRetry(used)) return false
+    if (!mayRetry(this.#used(call))) return false
     const readyAt = this.#monotonic() + Math.max(waitMs, SHORT_PAUSE_MS)
     this.#waiting.push({ ...call, readyAt, retry: true })
     return true
   }
 
-  #firstCalls(): number {
-    return this.#waiting.filter(({ retry }) => !retry).length
+  /** What is used up of the requests of a call's model, those to come included, and of the run's. */
+  #used({ model }: QueuedCall): Parameters<typeof mayRetry>[0] {
+    const toCome = this.#waiting.filter((waiting) => waiting.model === model).length
+    return {
+      sentToday: (this.#sentToday.get(model) ?? 0) + toCome,
+      budget: this.#budget,
+      sentInRun: this.#sent,
+      unsentFirstCalls: this.#waiting.filter(({ retry }) => !retry).length,
+    }
   }
 }

@@ -58,24 +58,30 @@ describe("the account's minute limit", () => {
     expect(bench.service.breaches).toEqual([])
   })
 
-  test('costs no model its retry, however often it is met', async () => {
-    let refused = 0
-    const bench = await open({
-      fault: ({ model, kind, at }) => {
-        if (model !== SOLVER) return null
-        if (kind === 'tool' && refused < 2) {
+  test.each([
+    { met: 1, outcome: 'complete', status: 'completed', requests: 3 },
+    { met: 2, outcome: 'partial', status: 'not_evaluated', requests: 3 },
+  ])(
+    'met $met times by one model leaves the run $outcome, with no more than three requests for it',
+    async ({ met, outcome, status, requests }) => {
+      let refused = 0
+      const bench = await open({
+        fault: ({ model, kind, at }) => {
+          if (model !== SOLVER || kind !== 'tool' || refused === met) return null
           refused += 1
           return minuteLimit(at + 20_000)
-        }
-        return kind === 'tool' && (refused += 1) === 3 ? providerDown : null
-      },
-    })
-    const { report } = await bench.run()
-    expect(refused).toBeGreaterThanOrEqual(4)
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6, requests: 15 })
-    const solver = (await bench.stored())?.models.find(({ id }) => id === SOLVER)
-    expect(solver).toMatchObject({ instabilityPenalty: 25, evalSummary: { status: 'completed' } })
-  })
+        },
+      })
+      const { report } = await bench.run()
+      expect(refused).toBe(met)
+      expect(report).toMatchObject({ outcome })
+      expect(bench.service.chats.filter(({ model }) => model === SOLVER)).toHaveLength(requests)
+      const run = await bench.stored()
+      const solver = run?.models.find(({ id }) => id === SOLVER)
+      expect(solver).toMatchObject({ instabilityPenalty: 0, evalSummary: { status } })
+      expect(run?.notes.some((note) => note.includes('asked') && note.includes(SOLVER))).toBe(met > 1)
+    },
+  )
 
   test('that nobody tells apart and that never ends leaves the run partial, and says who was not asked', async () => {
     const bench = await open({ fault: () => BARE })
@@ -108,7 +114,11 @@ describe("the account's minute limit", () => {
   test('lets one call go ahead when it may have ended', async () => {
     const bench = await open({ fault: ({ at }) => (at < START + 130_000 ? BARE : null) })
     const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
+    // Two of them spent so many of their three requests on the limit that not both of their questions were left.
+    expect(report).toMatchObject({ outcome: 'partial', evaluated: 4 })
+    for (const { id } of MODELS) {
+      expect(bench.service.chats.filter(({ model }) => model === id).length).toBeLessThanOrEqual(3)
+    }
     const later = bench.service.chats.filter(({ at }) => at > START && at < START + 130_000)
     expect(later.length).toBeGreaterThan(0)
     expect(new Set(later.map(({ at }) => at)).size).toBe(later.length)

@@ -1,7 +1,6 @@
 import { and, eq, gte, isNotNull, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import { EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation-ledger.ts'
-import { ANSWER_CLASSES } from '../../domain/models/answer-class.ts'
 import type { CountedAttempt, EvaluationLedger } from '../../domain/models/evaluation-ledger.ts'
 import { addDays, DAY_MS, dayOf } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
@@ -140,7 +139,7 @@ async function countAttempt(
   { token, sentBeforeAtMost, countedBeforeAtMost }: Parameters<EvaluationLedger['countAttempt']>[1],
 ): Promise<CountedAttempt> {
   const day = dayOf(sentAt)
-  const guards = [day, sentAt, model, token, sentBeforeAtMost, KEPT_BACK]
+  const guards = [day, sentAt, model, token, sentBeforeAtMost]
   // The reasons are of the same instant as the refusal: a batch is one transaction.
   const [inserted, looked] = await client.batch(
     [
@@ -204,20 +203,14 @@ const INSERT_REJECTIONS = `
   SELECT ?1, value ->> 0, value ->> 1 FROM json_each(?2) WHERE true
   ON CONFLICT (run, model) DO NOTHING`
 
-/** Classes of answers by which the account's limits kept a request from its model. */
-const KEPT_BACK = JSON.stringify(
-  Object.entries(ANSWER_CLASSES).flatMap(([name, { scope }]) => (scope === 'account' ? [name] : [])),
-)
-
 const HAS_LEASE = 'EXISTS (SELECT 1 FROM evaluation_lease WHERE token = ?4 AND expires_at > ?2)'
 
 const MODEL_HAS_LEFT = `
-  (SELECT count(*) FROM evaluation_attempts WHERE day = ?1 AND model = ?3
-    AND (class IS NULL OR class NOT IN (SELECT value FROM json_each(?6)))) <= ?5`
+  (SELECT count(*) FROM evaluation_attempts WHERE day = ?1 AND model = ?3) <= ?5`
 
 const COUNT_ATTEMPT = `
-  INSERT INTO evaluation_attempts (run, model, kind, day, sent_at) SELECT ?8, ?3, ?9, ?1, ?2
-  WHERE ${HAS_LEASE} AND ${MODEL_HAS_LEFT} AND (?7 IS NULL OR ${COUNTED_OF_DAY} <= ?7)
+  INSERT INTO evaluation_attempts (run, model, kind, day, sent_at) SELECT ?7, ?3, ?8, ?1, ?2
+  WHERE ${HAS_LEASE} AND ${MODEL_HAS_LEFT} AND (?6 IS NULL OR ${COUNTED_OF_DAY} <= ?6)
   RETURNING id`
 
 const UPSERT_ENDPOINTS = `

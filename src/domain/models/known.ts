@@ -66,7 +66,7 @@ export function knownModel(
   const { gone } = probed
   const failure = today && !hasAnswer(today) ? today : null
   return {
-    sentToday: own.filter((attempt) => attempt.day === day && !wasKeptBack(attempt)).length,
+    sentToday: own.filter((attempt) => attempt.day === day).length,
     answers: answersOf(settled, day),
     health: withEndpoints(
       probed.health,
@@ -81,11 +81,6 @@ export function knownModel(
     evaluation: gone ? failure : last,
     lastEvaluatedAt: evaluations.at(-1)?.updatedAt ?? null,
   }
-}
-
-/** True when the account's limits kept a request from its model. */
-function wasKeptBack(attempt: ModelAttempt): boolean {
-  return isSettled(attempt) && ANSWER_CLASSES[attempt.end.class].scope === 'account'
 }
 
 function answersOf(settled: readonly SettledAttempt[], day: Day): KnownModel['answers'] {

@@ -106,12 +106,11 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       expect(await evaluations.attemptsSince(NOW)).toHaveLength(3)
     })
 
-    test("do not count against a model what the account's limits kept from it", async () => {
+    test('count three requests a model and day, whatever became of them', async () => {
       const { evaluations } = await open()
       const token = await leased(evaluations)
       const run = await begin(evaluations)
-      const kept = ['account_minute', 'account_busy', 'account_daily'] as const
-      for (const kind of [...kept, 'provider_down', 'answered', 'abandoned'] as const) {
+      for (const kind of ['account_minute', 'answered', 'abandoned'] as const) {
         const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
         const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
         await evaluations.settleAttempt(id, { ...ANSWERED, class: kind })
