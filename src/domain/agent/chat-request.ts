@@ -48,12 +48,13 @@ export function parseChatRequest(body: string): ParsedChatRequest {
   if (!isRecord(given)) return { ok: false, code: 'invalid_json' }
   const entries = given['messages']
   if (!Array.isArray(entries) || entries.length === 0) return { ok: false, code: 'no_user_message' }
-  const read = entries.slice(-MESSAGES_READ).map(messageOf)
-  if (read.includes(null)) return { ok: false, code: 'invalid_json' }
+  const latest = entries.slice(-MESSAGES_READ)
+  const read = latest.flatMap((entry) => messageOf(entry) ?? [])
+  if (read.length < latest.length) return { ok: false, code: 'invalid_json' }
   const last = read.at(-1)
   if (last?.role !== 'user' || isEmpty(last)) return { ok: false, code: 'no_user_message' }
   const request = {
-    messages: read.filter((message) => message !== null && !isEmpty(message)),
+    messages: read.filter((message) => !isEmpty(message)),
     itemKey: itemKeyOf(given['scope']),
     sort: LIVE_SORTS.find((sort) => sort === given['sort']) ?? 'trending',
     settings: settingsOf(given['settings']),
