@@ -57,17 +57,21 @@ export function openAgentReads(
     timeoutMs: CALL_TIMEOUT_MS,
     ...(searchScript ? { script: searchScript } : {}),
   })
-  const { read, witness } = libsqlLedger(ledgerDatabase)
-  const { get, newestHead, objectWitness, headWitness } = owners.archive
-  const archive = { get, newestHead, objectWitness, headWitness }
+  const ledger = libsqlLedger(ledgerDatabase)
+  const archive: AgentReads['archive'] = {
+    get: (sha256) => owners.archive.get(sha256),
+    newestHead: () => owners.archive.newestHead(),
+    objectWitness: (sha256) => owners.archive.objectWitness(sha256),
+    headWitness: (newest) => owners.archive.headWitness(newest),
+  }
   return {
     items: libsqlItems(feed),
     search,
     snapshots: libsqlLiveFeed(feed),
     articles: libsqlArticles(feed),
-    ledger: { witness },
+    ledger: { witness: () => ledger.witness() },
     archive,
-    year: yearReader({ read }, archive),
+    year: yearReader(ledger, archive),
     async close() {
       await search.close()
       feed.close()

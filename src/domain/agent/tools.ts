@@ -18,7 +18,6 @@ export const LISTS = [
   'hypeReplicate',
   'midjourney',
 ] as const
-export type ListName = (typeof LISTS)[number]
 
 const SOURCES = [
   ...NEWS_SOURCES,

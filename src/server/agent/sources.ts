@@ -32,7 +32,7 @@ export interface AgentReads {
 }
 
 /** A publication as the tools tell of it; `envelope` is null for a layout older than the product's own. */
-export interface YearPublication {
+interface YearPublication {
   publicationId: string
   asOfDay: string
   envelope: YearEnvelope | null

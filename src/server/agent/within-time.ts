@@ -1,5 +1,5 @@
 /** A reading that took longer than it may. */
-export class ReadingTooLong extends Error {
+class ReadingTooLong extends Error {
   override readonly name = 'ReadingTooLong'
 }
 
