@@ -27,22 +27,29 @@ export interface SyntheticProvider {
   requests: ProviderRequest[]
   /** What no provider takes, one line each; such a request is answered with 400. */
   breaches: string[]
-  /** From the next request on. */
-  behave(mode: ModeName | Behaviour): void
+  /** From the next request on; for one model alone, or for all others. */
+  behave(mode: ModeName | Behaviour, model?: string): void
+  /** What is answered to `GET /v1/key`, as a routing service does; null: nothing, ever. */
+  key: unknown
+  keyAsked: number
   /** Resolves when so many requests have come. */
   arrived(count: number): Promise<void>
 }
 
 /** Starts the provider; it is closed when the test ends. */
 export async function startProvider(mode: ModeName | Behaviour = 'answer'): Promise<SyntheticProvider> {
-  let behaviour = behaviourOf(mode)
+  let others = behaviourOf(mode)
+  const byModel = new Map<unknown, Behaviour>()
   let waiting: { count: number; go: () => void }[] = []
   const provider: SyntheticProvider = {
     url: '',
     requests: [],
     breaches: [],
-    behave(next) {
-      behaviour = behaviourOf(next)
+    key: { data: { label: 'test' } },
+    keyAsked: 0,
+    behave(next, model) {
+      if (model === undefined) others = behaviourOf(next)
+      else byModel.set(model, behaviourOf(next))
     },
     arrived: (count) =>
       new Promise((resolve) => {
@@ -51,6 +58,11 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       }),
   }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method === 'GET') {
+      provider.keyAsked += 1
+      if (provider.key !== null) response.end(JSON.stringify(provider.key))
+      return
+    }
     const chunks: Buffer[] = []
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
@@ -76,7 +88,7 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       response.end(JSON.stringify({ error: { message: breach } }))
       return
     }
-    await answer(api, behaviour, seen, response)
+    await answer(api, byModel.get(body['model']) ?? others, seen, response)
   }
   const sockets = new Set<Socket>()
   const server = createServer((request, response) => {
