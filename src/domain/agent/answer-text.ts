@@ -23,7 +23,7 @@ const TARGET_SPACE_MAX_LENGTH = 8
  * scripts: a terminal would obey it, and nobody else would see it.
  */
 const HIDDEN =
-  /(?![\t\n\u200C\u200D\uFE0E\uFE0F])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
+  /(?!\t|\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
 /**
  * The filter of one answer, however it is cut into chunks. What it changes, and why no more is needed, is told in
@@ -68,14 +68,9 @@ type Change = { text: string; length: number } | 'undecided'
 const SAME = (text: string): Change => ({ text, length: text.length })
 
 function changeAt(text: string, at: number, isEnd: boolean): Change {
-  switch (text[at]) {
-    case '!':
-      return exclamation(text, at, isEnd)
-    case ']':
-      return closingBracket(text, at, isEnd)
-    default:
-      return openingAngle(text, at, isEnd)
-  }
+  const character = text[at]
+  if (character === '!') return exclamation(text, at, isEnd)
+  return character === ']' ? closingBracket(text, at, isEnd) : openingAngle(text, at, isEnd)
 }
 
 /** The mark before an image goes, so that it is a link; one without a text gets one. */

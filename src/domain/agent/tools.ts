@@ -134,7 +134,7 @@ function schemaOf(schema: z.ZodObject): Record<string, unknown> {
     },
   })
   delete made.$schema
-  return made as Record<string, unknown>
+  return made
 }
 
 export type ReadCall = { ok: true; call: KnownCall } | { ok: false; problem: string }

@@ -24,7 +24,7 @@ export function withinTime<T>(reading: Promise<T>, timeoutMs: number, signal: Ab
     else signal.addEventListener('abort', abandon, { once: true })
     reading.then(
       (value) => settle(() => resolve(value)),
-      (error: unknown) => settle(() => reject(error as Error)),
+      (error: unknown) => settle(() => reject(error)),
     )
   })
 }

@@ -151,7 +151,7 @@ test('no body makes it throw', () => {
         fc.oneof(
           fc.record({
             role: fc.anything({ maxDepth: 1 }),
-            content: fc.oneof(fc.string({ unit: 'binary' }), fc.anything({ maxDepth: 1 })),
+            content: fc.oneof(fc.string({ unit: 'grapheme' }), fc.anything({ maxDepth: 1 })),
           }),
           fc.anything({ maxDepth: 1 }),
         ),
