@@ -51,7 +51,7 @@ export interface Stores {
   year: YearReader
   recommendations: RecommendationStore
   /** What the chat agent reads, through handles that cannot write. */
-  agent: Omit<AgentReads, 'clock'>
+  reads: Omit<AgentReads, 'clock'>
   close(): Promise<void>
 }
 
@@ -82,7 +82,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const archive = openArchive(config.store)
   const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
   const recommendations = openRecommendations(config.store)
-  const agent = openAgentReads(config, { ledger: ledgerDatabase, feed: feedDatabase, archive }, busy)
+  const reads = openAgentReads(config, { ledger: ledgerDatabase, feed: feedDatabase, archive }, busy)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
@@ -94,9 +94,9 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     archive,
     year: yearReader(ledger, archive),
     recommendations,
-    agent,
+    reads,
     async close() {
-      await agent.close()
+      await reads.close()
       await search.close()
       ledgerDatabase.close()
       feedDatabase.close()
