@@ -1,4 +1,5 @@
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
+
 /** A JSON object of which nothing is known. */
 type Fields = Readonly<Record<string, unknown>>
 
