@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
+import type { ChatLimits, Prices } from '../domain/agent/ports.ts'
 import type { MinPoints } from '../domain/feed/article-plan.ts'
 import type { IpRange } from '../domain/ip-address.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -20,6 +21,8 @@ export interface Config {
   ledger: DatabaseLocation
   feed: DatabaseLocation
   state: DatabaseLocation
+  /** Token of a libSQL server that may only read, for the chat agent; null: that of everything else. */
+  databaseReadToken: string | null
   /** True when the state database is in the data folder. */
   stateInDataDir: boolean
   store: StoreLocation
@@ -56,8 +59,39 @@ export interface Config {
   openRouterUrl: string
   /** Key of that service; null: nothing but its catalogue is asked. */
   openRouterKey: string | null
+  chat: ChatConfig
+  /** Proxies whose word on the caller's address is taken. */
+  trustedProxies: readonly IpRange[]
+  /** Origins beside the server's own whose pages may chat. */
+  allowedOrigins: readonly string[]
   logLevel: LogLevel
   drainMs: number
+}
+
+/** What the chat agent needs to know. */
+export interface ChatConfig {
+  disabled: boolean
+  itemDisabled: boolean
+  /** Signs sessions; null: no session can be made. */
+  sessionSecret: string | null
+  sessionSeconds: number
+  provider: {
+    url: string
+    key: string | null
+    /** `auto`: the current free-model recommendation, through the routing service; null: none is set. */
+    model: string | null
+    api: 'responses' | 'chat'
+    /** null: not known, so that only a model that is known to cost nothing may be asked. */
+    prices: Prices | null
+  }
+  limits: ChatLimits
+  maxOutputTokens: number
+  pingMs: number
+  firstEventMs: number
+  idleMs: number
+  turnMs: number
+  /** null: nobody has to prove to be human. */
+  verification: { siteKey: string; secret: string; url: string; widgetUrl: string } | null
 }
 
 /** What the command line says; it wins over the environment, which wins over the env file. */
@@ -170,6 +204,7 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
     ledger: databaseOf(settings.DASH_LEDGER_URL, 'ledger.db'),
     feed: databaseOf(settings.DASH_FEED_URL, 'feed.db'),
     state: databaseOf(settings.DASH_STATE_URL, 'state.db'),
+    databaseReadToken: settings.DASH_DATABASE_READ_TOKEN ?? null,
     stateInDataDir: (settings.DASH_STATE_URL ?? settings.DASH_DATABASE_URL) === undefined,
     store: storeOf(settings, dataDir, cwd),
     storeNamed: settings.DASH_STORE_URL !== undefined,
@@ -198,8 +233,54 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
     },
     openRouterUrl: settings.OPENROUTER_BASE_URL,
     openRouterKey: settings.OPENROUTER_API_KEY ?? null,
+    chat: chatOf(settings),
+    trustedProxies: settings.DASH_TRUSTED_PROXIES,
+    allowedOrigins: settings.DASH_ALLOWED_ORIGINS,
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
+  }
+}
+
+function chatOf(settings: Settings): ChatConfig {
+  const { DASH_CHAT_PRICE_INPUT: input, DASH_CHAT_PRICE_OUTPUT: output } = settings
+  const { DASH_VERIFICATION_SITE_KEY: siteKey, DASH_VERIFICATION_SECRET: secret } = settings
+  return {
+    disabled: settings.DASH_CHAT_DISABLED,
+    itemDisabled: settings.DASH_CHAT_ITEM_DISABLED,
+    sessionSecret: settings.DASH_SESSION_SECRET ?? null,
+    sessionSeconds: settings.DASH_CHAT_SESSION_SECONDS,
+    provider: {
+      url: settings.OPENAI_BASE_URL,
+      key: settings.OPENAI_API_KEY ?? null,
+      model: settings.DASH_CHAT_MODEL ?? null,
+      api: settings.DASH_CHAT_API,
+      prices:
+        input === undefined || output === undefined
+          ? null
+          : { input, cached: settings.DASH_CHAT_PRICE_CACHED ?? input, output },
+    },
+    limits: {
+      messagesPerSession: settings.DASH_CHAT_MESSAGES_PER_SESSION,
+      messagesPerDay: settings.DASH_CHAT_MESSAGES_PER_DAY,
+      burstPerMinute: settings.DASH_CHAT_BURST_PER_MINUTE,
+      minGapMs: settings.DASH_CHAT_MIN_GAP_MS,
+      maxOpenTurns: settings.DASH_CHAT_MAX_STREAMS,
+      budgetPerDay: settings.DASH_CHAT_BUDGET_USD_PER_DAY,
+    },
+    maxOutputTokens: settings.DASH_CHAT_MAX_OUTPUT_TOKENS,
+    pingMs: settings.DASH_CHAT_PING_MS,
+    firstEventMs: settings.DASH_CHAT_FIRST_EVENT_MS,
+    idleMs: settings.DASH_CHAT_IDLE_MS,
+    turnMs: settings.DASH_CHAT_TURN_MS,
+    verification:
+      siteKey === undefined || secret === undefined
+        ? null
+        : {
+            siteKey,
+            secret,
+            url: settings.DASH_VERIFICATION_URL,
+            widgetUrl: settings.DASH_VERIFICATION_WIDGET_URL,
+          },
   }
 }
 

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { isHttpUrl } from '../domain/http-url.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { addressRangesSetting, DEFAULT_MIN_POINTS, minPointsSetting } from './article-settings.ts'
+import { originsSetting } from './origin-settings.ts'
 import { parseStoreUrl, toFilePath } from './store-url.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -43,6 +44,30 @@ const wholeNumber = (what: string, least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `must be ${what}`)
 
+const flag = z
+  .enum(['1', 'true', '0', 'false'], 'must be 1, true, 0 or false')
+  .transform((value) => value === '1' || value === 'true')
+
+/** US dollars as millionths, exact. */
+const dollars = z
+  .string()
+  .regex(/^\d{1,6}(\.\d{1,6})?$/, 'must be US dollars with at most six digits behind the point')
+  .transform((value) => {
+    const [whole = '', fraction = ''] = value.split('.')
+    return Number(whole) * 1_000_000 + Number(fraction.padEnd(6, '0'))
+  })
+
+const milliseconds = wholeNumber('whole milliseconds from 1 to 3600000', 1, 3_600_000)
+
+const SESSION_SECRET_MIN_BYTES = 32
+
+const sessionSecret = z
+  .string()
+  .refine(
+    (value) => Buffer.byteLength(value) >= SESSION_SECRET_MIN_BYTES,
+    `must be at least ${SESSION_SECRET_MIN_BYTES} bytes; openssl rand -base64 48 makes one`,
+  )
+
 /** What goes into a header as it is. */
 const token = z.string().regex(/^[\x21-\x7e]+$/, 'must be plain characters without spaces')
 
@@ -51,6 +76,7 @@ const environment = z.object({
   DASH_DATA_DIR: z.string().optional(),
   DASH_DATABASE_URL: serverUrl.optional(),
   DASH_DATABASE_AUTH_TOKEN: z.string().optional(),
+  DASH_DATABASE_READ_TOKEN: z.string().optional(),
   DASH_LEDGER_URL: databaseUrl.optional(),
   DASH_FEED_URL: databaseUrl.optional(),
   DASH_STATE_URL: databaseUrl.optional(),
@@ -78,6 +104,34 @@ const environment = z.object({
   DASH_ARTICLE_ALLOW_PRIVATE: addressRangesSetting.default([]),
   OPENROUTER_API_KEY: token.optional(),
   OPENROUTER_BASE_URL: httpUrl.default('https://openrouter.ai/api/v1'),
+  DASH_TRUSTED_PROXIES: addressRangesSetting.default([]),
+  DASH_ALLOWED_ORIGINS: originsSetting.default([]),
+  DASH_SESSION_SECRET: sessionSecret.optional(),
+  DASH_CHAT_DISABLED: flag.default(false),
+  DASH_CHAT_ITEM_DISABLED: flag.default(false),
+  OPENAI_API_KEY: token.optional(),
+  OPENAI_BASE_URL: httpUrl.default('https://api.openai.com/v1'),
+  DASH_CHAT_MODEL: token.optional(),
+  DASH_CHAT_API: z.enum(['responses', 'chat']).default('responses'),
+  DASH_CHAT_PRICE_INPUT: dollars.optional(),
+  DASH_CHAT_PRICE_CACHED: dollars.optional(),
+  DASH_CHAT_PRICE_OUTPUT: dollars.optional(),
+  DASH_CHAT_BUDGET_USD_PER_DAY: dollars.default(1_000_000),
+  DASH_CHAT_MESSAGES_PER_SESSION: wholeNumber('a whole number from 0 to 1000000', 0, 1_000_000).default(20),
+  DASH_CHAT_MESSAGES_PER_DAY: wholeNumber('a whole number from 0 to 1000000', 0, 1_000_000).default(60),
+  DASH_CHAT_BURST_PER_MINUTE: wholeNumber('a whole number from 0 to 1000000', 0, 1_000_000).default(10),
+  DASH_CHAT_MIN_GAP_MS: wholeNumber('whole milliseconds from 0 to 3600000', 0, 3_600_000).default(1_500),
+  DASH_CHAT_SESSION_SECONDS: wholeNumber('whole seconds from 1 to 86400', 1, 86_400).default(1_800),
+  DASH_CHAT_MAX_OUTPUT_TOKENS: wholeNumber('a whole number from 16 to 100000', 16, 100_000).default(1_000),
+  DASH_CHAT_MAX_STREAMS: wholeNumber('a whole number from 1 to 100000', 1, 100_000).default(200),
+  DASH_CHAT_PING_MS: milliseconds.default(15_000),
+  DASH_CHAT_FIRST_EVENT_MS: milliseconds.default(20_000),
+  DASH_CHAT_IDLE_MS: milliseconds.default(30_000),
+  DASH_CHAT_TURN_MS: milliseconds.default(90_000),
+  DASH_VERIFICATION_SITE_KEY: token.optional(),
+  DASH_VERIFICATION_SECRET: token.optional(),
+  DASH_VERIFICATION_URL: httpUrl.default('https://challenges.cloudflare.com/turnstile/v0/siteverify'),
+  DASH_VERIFICATION_WIDGET_URL: httpUrl.default('https://challenges.cloudflare.com/turnstile/v0/api.js'),
   DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),
 })
@@ -91,9 +145,12 @@ const SECRETS_OF_SOURCES = [
   'REDDIT_CLIENT_ID',
   'REDDIT_CLIENT_SECRET',
 ] as const
+const SECRETS_OF_CHAT = ['DASH_SESSION_SECRET', 'OPENAI_API_KEY', 'DASH_VERIFICATION_SECRET'] as const
 const SECRETS: readonly string[] = [
   'DASH_DATABASE_AUTH_TOKEN',
+  'DASH_DATABASE_READ_TOKEN',
   'OPENROUTER_API_KEY',
+  ...SECRETS_OF_CHAT,
   ...SECRETS_OF_S3,
   ...SECRETS_OF_SOURCES,
 ]
@@ -128,6 +185,17 @@ export function parseEnvironment(given: NodeJS.Dict<string>, cwd: string): Setti
     problems.push(
       `DASH_STORE_URL names an S3 store, which needs ${missing.join(' and ')} (or each with _FILE)`,
     )
+  }
+  if (
+    (values['DASH_VERIFICATION_SITE_KEY'] === undefined) !==
+    (values['DASH_VERIFICATION_SECRET'] === undefined)
+  ) {
+    problems.push(
+      'DASH_VERIFICATION_SITE_KEY and DASH_VERIFICATION_SECRET belong together: set both, or neither',
+    )
+  }
+  if ((values['DASH_CHAT_PRICE_INPUT'] === undefined) !== (values['DASH_CHAT_PRICE_OUTPUT'] === undefined)) {
+    problems.push('DASH_CHAT_PRICE_INPUT and DASH_CHAT_PRICE_OUTPUT belong together: set both, or neither')
   }
   if (!parsed.success || problems.length > 0) throw configurationError(problems.join('; '))
   return parsed.data

@@ -32,8 +32,10 @@ import type {
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
 import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
+import type { AgentReads } from '../server/agent/sources.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
+import { openAgentReads } from './wire-agent-reads.ts'
 
 /** The stores a command works on. Nothing is opened before its first use; `close` closes what was. */
 export interface Stores {
@@ -48,6 +50,8 @@ export interface Stores {
   archive: Archive
   year: YearReader
   recommendations: RecommendationStore
+  /** What the chat agent reads, through handles that cannot write. */
+  reads: Omit<AgentReads, 'clock'>
   close(): Promise<void>
 }
 
@@ -78,6 +82,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const archive = openArchive(config.store)
   const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
   const recommendations = openRecommendations(config.store)
+  const reads = openAgentReads(config, { ledger: ledgerDatabase, feed: feedDatabase, archive }, busy)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
@@ -89,7 +94,9 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     archive,
     year: yearReader(ledger, archive),
     recommendations,
+    reads,
     async close() {
+      await reads.close()
       await search.close()
       ledgerDatabase.close()
       feedDatabase.close()

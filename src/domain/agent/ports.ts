@@ -1,0 +1,194 @@
+import type { Day, Instant } from '../time.ts'
+import type { MicroUsd } from './money.ts'
+
+/** What the chat agent asks of the outside; `domain/ports.ts` gives it out, and its promises hold here too. */
+
+/** What one admission counts against (decisions, part 6). */
+export interface ChatLimits {
+  messagesPerSession: number
+  messagesPerDay: number
+  burstPerMinute: number
+  minGapMs: number
+  /** Turns of one server that may be open at once. */
+  maxOpenTurns: number
+  budgetPerDay: MicroUsd
+}
+
+/** A turn that asks to be admitted. */
+export interface TurnClaim {
+  /** Session id of the token, not the token. */
+  session: string
+  /** Salted hash of the caller's address under the salt of `day`; nothing else of the caller is ever stored. */
+  address: string
+  /** Names the server whose open turns are counted. */
+  server: string
+  now: Instant
+  /** UTC day of `now`: the day charged, whenever the turn ends. */
+  day: Day
+  /** Worst case of the turn, in the normal state and where it is answered without tools. */
+  worstCase: { withTools: MicroUsd; withoutTools: MicroUsd }
+  /** How long the reservation stands without being settled. */
+  leaseMs: number
+  limits: ChatLimits
+}
+
+export type Admission =
+  | {
+      admitted: true
+      turn: string
+      /** What is left after this turn. */
+      remaining: { session: number; day: number }
+      /** True when the budget is in its soft band: the turn is answered without tools. */
+      degraded: boolean
+      reserved: MicroUsd
+    }
+  | { admitted: false; scope: 'ip' | 'session' | 'global-budget'; retryAfterSeconds: number }
+
+/** Quotas, budget and salts of the chat, shared by all servers on one state database. */
+export interface ChatLedger {
+  /** The random salt of a UTC day, made by whoever asks first; salts of days before `keepFrom` are deleted. */
+  makeSalt(day: Day, keepFrom: Day): Promise<Uint8Array>
+  /** The salt of a day; null when it was never made or is deleted. */
+  salt(day: Day): Promise<Uint8Array | null>
+  /** One transaction: everything is counted and reserved, or nothing is. */
+  admit(claim: TurnClaim): Promise<Admission>
+  /** Charges a turn what it cost, once, to the day it was admitted on; false when it was settled before. */
+  settle(turn: string, cost: MicroUsd, at: Instant): Promise<boolean>
+  /** Settles turns whose lease has ended at what they reserved; returns how many. */
+  sweep(now: Instant): Promise<number>
+  /** What a day's budget has spent and holds reserved. */
+  spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
+  /** Counts a try of an address to prove that it is human; false when it had `limit` within the last minute. */
+  countVerification(address: string, now: Instant, limit: number): Promise<boolean>
+  ping(): Promise<void>
+}
+
+/** A complete answer that may be given again. */
+export interface CachedAnswer {
+  text: string
+  storedAt: Instant
+}
+
+/** Answers for 24 hours, bounded in bytes. A cache that fails is a fault of the turn's, never a wrong answer. */
+export interface AnswerCache {
+  /** @param key digest of everything that shaped the answer */
+  get(key: string, now: Instant): Promise<CachedAnswer | null>
+  put(key: string, answer: CachedAnswer): Promise<void>
+}
+
+/** The human challenge. */
+export interface HumanVerifier {
+  /**
+   * True only when the service itself says so: a timeout, an error, another host or anything unreadable is false.
+   *
+   * @param hostname host of the page the challenge was solved on
+   */
+  isHuman(token: string, hostname: string, signal: AbortSignal): Promise<boolean>
+}
+
+export const TOOL_NAMES = [
+  'search_items',
+  'get_period_top',
+  'get_feed_snapshot',
+  'read_article',
+  'find_similar_items',
+  'get_trend_history',
+] as const
+export type ToolName = (typeof TOOL_NAMES)[number]
+
+/** A tool as a model is told of it. */
+export interface ToolDefinition {
+  name: ToolName
+  description: string
+  /** Strict JSON Schema of an object: every property required, none beside them. */
+  parameters: Readonly<Record<string, unknown>>
+}
+
+/** A message of user authority, or what the assistant said before. */
+export interface InputMessage {
+  role: 'user' | 'assistant'
+  content: string
+}
+
+/** A tool call as a model made it; name and arguments are whatever it wrote. */
+export interface ToolCall {
+  /** Names the call in the answer to it. Models repeat ids: only its place in the round is its own. */
+  callId: string
+  name: string
+  arguments: string
+}
+
+/** One round of a turn that ended with tool calls. */
+export interface ToolRound {
+  /** What the provider gave out, as it must be given back: whole items, encrypted reasoning included. */
+  output: unknown
+  /** In the order of the calls. */
+  results: readonly { call: ToolCall; output: string }[]
+}
+
+/** One question to a model. Its rounds are those of this turn: nothing is kept on the other side. */
+export interface ModelCall {
+  /** System authority: never any stored or user text. */
+  instructions: string
+  input: readonly InputMessage[]
+  rounds: readonly ToolRound[]
+  /** None: the model is given no tools. */
+  tools: readonly ToolDefinition[]
+  maxOutputTokens: number
+}
+
+/** Tokens, each at least 0; `cached` is a part of `in`. */
+export interface Usage {
+  in: number
+  out: number
+  cached: number
+}
+
+/** `code` of the stream's error event (decisions, part 6). */
+export type FailureCode =
+  | { error: 'timeout'; code: 'first_event' | 'idle' | 'total' }
+  | {
+      error: 'upstream_error'
+      code: 'connect' | `http_${number}` | 'truncated' | 'invalid_stream' | 'failed' | 'incomplete' | 'empty'
+    }
+
+/**
+ * What a model says, as it comes. The last event is the only `end` or `failed`, whatever the provider does; an aborted
+ * call ends with the signal's reason thrown and with nothing after it.
+ */
+export type ModelEvent =
+  | { kind: 'text'; text: string }
+  | {
+      kind: 'end'
+      /** Model that answered, as `config.model` would name it. */
+      model: string
+      /** None: the answer is whole. */
+      calls: readonly ToolCall[]
+      /** True when the text is a refusal of the model's. */
+      refused: boolean
+      /** For {@link ToolRound}. */
+      output: unknown
+      /** null when the provider does not tell or tells nonsense. */
+      usage: Usage | null
+    }
+  | ({
+      kind: 'failed'
+      usage: Usage | null
+      /** False when nothing can have been charged: the provider was not reached, or declined the request. */
+      dispatched: boolean
+    } & FailureCode)
+
+/** A model behind a provider. */
+export interface ChatModel {
+  /** Identifier of the model in use now; empty when there is none. */
+  name(): Promise<string>
+  ask(call: ModelCall, signal: AbortSignal): AsyncIterable<ModelEvent>
+  close(): Promise<void>
+}
+
+/** Micro-dollars per million tokens. */
+export interface Prices {
+  input: MicroUsd
+  cached: MicroUsd
+  output: MicroUsd
+}

@@ -1,0 +1,278 @@
+import { describe, expect, test } from 'vitest'
+import type { ModelEvent } from '../../../src/domain/agent/ports.ts'
+import { unreachableUrl } from '../../support/local-source.ts'
+import { APIS, CALL, heard, LIVING, modelAt, outcome, turn } from '../../support/model-turns.ts'
+import { MODES } from '../../support/provider-modes.ts'
+import type { ModeName } from '../../support/provider-modes.ts'
+import { startProvider } from '../../support/synthetic-provider.ts'
+
+const WHOLE = 'Hello Да 👩‍🚀 é'
+const USAGE = { in: 100, out: 20, cached: 40 }
+
+type Expected =
+  Partial<Extract<ModelEvent, { kind: 'end' }>> | { error: string; code: string; dispatched?: boolean }
+
+/** Every misbehaviour of one round: text given out, and how it ends. */
+const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
+  ['answer', WHOLE, { refused: false, calls: [], usage: USAGE }],
+  ['clean end without terminal', WHOLE, { error: 'upstream_error', code: 'truncated' }],
+  ['half an event at the end', 'Hello ', { error: 'upstream_error', code: 'truncated' }],
+  ['reset', 'Hello ', { error: 'upstream_error', code: 'truncated' }],
+  ['held open after its end', WHOLE, { refused: false, calls: [], usage: USAGE }],
+  ['reset before headers', '', { error: 'upstream_error', code: 'connect', dispatched: true }],
+  ['silence before headers', '', { error: 'timeout', code: 'first_event' }],
+  ['silence after headers', '', { error: 'timeout', code: 'first_event' }],
+  ['silence after first event', '', { error: 'timeout', code: 'idle' }],
+  ['comments only', '', { error: 'timeout', code: 'first_event' }],
+  ['HTML 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
+  ['JSON 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
+  ['failed', 'Hello ', { error: 'upstream_error', code: 'failed' }],
+  ['incomplete', 'Hello ', { error: 'upstream_error', code: 'incomplete' }],
+  ['error event', 'Hello ', { error: 'upstream_error', code: 'failed' }],
+  ['refusal', 'I cannot help.', { refused: true, calls: [], usage: USAGE }],
+  ['empty answer', '', { error: 'upstream_error', code: 'empty' }],
+  ['429 with retry-after 3600', '', { error: 'upstream_error', code: 'http_429' }],
+  ['500 with HTML', '', { error: 'upstream_error', code: 'http_500' }],
+  ['redirect', '', { error: 'upstream_error', code: 'http_307' }],
+  ['one-byte chunks', WHOLE, { refused: false, usage: USAGE }],
+  ['CRLF', WHOLE, { refused: false, usage: USAGE }],
+  ['CRLF in one-byte chunks', WHOLE, { refused: false, usage: USAGE }],
+  ['CR alone', WHOLE, { refused: false, usage: USAGE }],
+  ['byte order mark', WHOLE, { refused: false, usage: USAGE }],
+  ['no final blank line', WHOLE, { refused: false, usage: USAGE }],
+  ['200 MiB line', 'Hello ', { error: 'upstream_error', code: 'invalid_stream' }],
+  ['usage null', 'Hello', { usage: null }],
+  ['usage zero', 'Hello', { usage: { in: 0, out: 0, cached: 0 } }],
+  ['usage negative', 'Hello', { usage: null }],
+  ['usage huge', 'Hello', { usage: null }],
+  ['more cached than read', 'Hello', { usage: { in: 10, out: 20, cached: 0 } }],
+]
+
+describe.each(APIS)('a round over %s', (api) => {
+  test.each(TABLE)('of a provider of %s', async (mode, text, expected) => {
+    const provider = await startProvider(mode)
+    const behaviour = MODES[mode]
+    const quick = 'silent' in behaviour ? { firstEventMs: 150, idleMs: 150 } : {}
+    const events = await heard(modelAt(provider.url, { api, ...quick }))
+    const heardOf = outcome(events)
+    expect(heardOf.text).toBe(text)
+    expect(heardOf.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
+    expect(JSON.stringify(events)).not.toContain('SECRET')
+    expect(provider.requests.length).toBe(1)
+    expect(provider.breaches).toEqual([])
+    await provider.requests[0]?.closed
+  })
+
+  test('reads no more of a line without an end than its bound, and lets go of it', async () => {
+    const provider = await startProvider('200 MiB line')
+    await heard(modelAt(provider.url, { api }))
+    await provider.requests[0]?.closed
+    expect(provider.requests[0]?.written).toBeLessThan(16 * 1024 * 1024)
+  })
+
+  test('fails where nobody listens, and nothing was sent', async () => {
+    const { end } = outcome(await heard(modelAt(`${await unreachableUrl()}/v1`, { api })))
+    expect(end).toEqual({
+      kind: 'failed',
+      error: 'upstream_error',
+      code: 'connect',
+      usage: null,
+      dispatched: false,
+    })
+  })
+
+  test.each([
+    ['429 with retry-after 3600', false],
+    ['redirect', false],
+    ['500 with HTML', true],
+    ['reset', true],
+    ['HTML 200', true],
+  ] as const)('tells whether %s may have cost anything', async (mode, dispatched) => {
+    const provider = await startProvider(mode)
+    const { end } = outcome(await heard(modelAt(provider.url, { api })))
+    expect(end).toMatchObject({ kind: 'failed', dispatched })
+  })
+
+  test('sends the key to the configured base alone, and nothing of this machine', async () => {
+    const provider = await startProvider('redirect')
+    await heard(modelAt(provider.url, { api }))
+    expect(provider.requests.map(({ path }) => path)).toEqual([
+      api === 'chat' ? '/v1/chat/completions' : '/v1/responses',
+    ])
+    expect(Object.keys(provider.requests[0]?.headers ?? {}).sort()).toEqual([
+      'accept',
+      'authorization',
+      'connection',
+      'content-length',
+      'content-type',
+      'host',
+      'user-agent',
+    ])
+    expect(provider.requests[0]?.headers).toMatchObject({
+      authorization: 'Bearer test-key',
+      accept: 'text/event-stream',
+    })
+  })
+
+  test('sends no key when it has none', async () => {
+    const provider = await startProvider()
+    await heard(modelAt(provider.url, { api, key: null }))
+    expect(provider.requests[0]?.headers.authorization).toBeUndefined()
+  })
+
+  test.each([
+    'silence before headers',
+    'silence after headers',
+    'silence after first event',
+    'comments only',
+  ] as const)('ends at once when it is aborted in %s', async (mode) => {
+    const provider = await startProvider(mode)
+    const abort = new AbortController()
+    const asked = heard(modelAt(provider.url, { api }), CALL, abort.signal)
+    await provider.arrived(1)
+    const reason = new Error('the client left')
+    const at = performance.now()
+    abort.abort(reason)
+    await expect(asked).rejects.toBe(reason)
+    expect((await provider.requests[0]?.closed) ?? Infinity).toBeGreaterThanOrEqual(at)
+  })
+
+  test('lets go of the provider when nobody asks for the next event', async () => {
+    const provider = await startProvider('answer')
+    const abort = new AbortController()
+    const events = modelAt(provider.url, { api }).ask(CALL, abort.signal)[Symbol.asyncIterator]()
+    expect(await events.next()).toMatchObject({ value: { kind: 'text', text: 'Hello ' } })
+    abort.abort(new Error('the client left'))
+    await provider.requests[0]?.closed
+    await expect(events.next()).rejects.toThrow('the client left')
+  })
+
+  test('sends nothing when it is aborted before', async () => {
+    const provider = await startProvider()
+    await expect(
+      heard(modelAt(provider.url, { api }), CALL, AbortSignal.abort(new Error('gone'))),
+    ).rejects.toThrow('gone')
+    expect(provider.requests).toEqual([])
+  })
+
+  test('lets go of the provider when the answer is left', async () => {
+    const provider = await startProvider('answer')
+    for await (const event of modelAt(provider.url, { api }).ask(CALL, LIVING)) {
+      expect(event).toEqual({ kind: 'text', text: 'Hello ' })
+      break
+    }
+    await provider.requests[0]?.closed
+  })
+
+  test('uses a connection again whose answer was whole', async () => {
+    const provider = await startProvider('three rounds of tools')
+    await turn(modelAt(provider.url, { api }))
+    expect(provider.requests.length).toBe(3)
+    expect(new Set(provider.requests.map(({ port }) => port)).size).toBeLessThan(3)
+  })
+})
+
+describe('chat completions of local engines', () => {
+  const chunk = (choice: object): string =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, finish_reason: null, ...choice }] })}\n\n`
+  const asStream = (body: string): Parameters<typeof startProvider>[0] => ({
+    answer: { status: 200, type: 'text/event-stream', body },
+  })
+  const told = (name: string, text: unknown): object => ({
+    type: 'function',
+    function: { name, arguments: text },
+  })
+
+  test.each([
+    [
+      'without an index',
+      [
+        { id: 'a', ...told('x', '{"n":1}') },
+        { id: 'b', ...told('y', '{"n":2}') },
+      ],
+    ],
+    [
+      'all at the index 0',
+      [
+        { index: 0, id: 'a', ...told('x', '{"n":1}') },
+        { index: 0, id: 'b', ...told('y', '{"n":2}') },
+      ],
+    ],
+    [
+      'with arguments that are no text',
+      [
+        { index: 0, id: 'a', ...told('x', { n: 1 }) },
+        { index: 1, id: 'b', ...told('y', { n: 2 }) },
+      ],
+    ],
+  ])('may give whole calls in one chunk, %s', async (_how, calls) => {
+    const stream = chunk({ delta: { tool_calls: calls } }) + chunk({ delta: {}, finish_reason: 'stop' })
+    const provider = await startProvider(asStream(stream))
+    const { end } = outcome(await heard(modelAt(provider.url, { api: 'chat' })))
+    expect(end).toMatchObject({
+      kind: 'end',
+      usage: null,
+      calls: [
+        { callId: 'a', name: 'x', arguments: '{"n":1}' },
+        { callId: 'b', name: 'y', arguments: '{"n":2}' },
+      ],
+    })
+  })
+
+  test('may end after the reason to finish, without usage or a mark', async () => {
+    const provider = await startProvider(asStream(chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })))
+    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' })))).toMatchObject({
+      text: 'Hi',
+      end: { kind: 'end', usage: null },
+    })
+  })
+
+  test('may fall silent after the reason to finish', async () => {
+    const provider = await startProvider({
+      answer: {
+        status: 200,
+        type: 'text/event-stream',
+        body: chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' }),
+      },
+      ending: 'hold',
+    })
+    const { text, end } = outcome(await heard(modelAt(provider.url, { api: 'chat', idleMs: 50 })))
+    expect([text, end.kind]).toEqual(['Hi', 'end'])
+    await provider.requests[0]?.closed
+  })
+
+  test('have not ended with the mark alone', async () => {
+    const provider = await startProvider(asStream(`${chunk({ delta: { content: 'Hi' } })}data: [DONE]\n\n`))
+    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({
+      code: 'truncated',
+    })
+  })
+
+  test('cut by a filter are incomplete', async () => {
+    const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })
+    const provider = await startProvider(asStream(stream))
+    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({
+      code: 'incomplete',
+    })
+  })
+})
+
+test('takes no event for JSON that is none', async () => {
+  const provider = await startProvider({
+    answer: { status: 200, type: 'text/event-stream', body: 'data: {"type":\n\ndata: {}\n\n' },
+  })
+  expect(outcome(await heard(modelAt(provider.url))).end).toMatchObject({ code: 'invalid_stream' })
+})
+
+test('waits for no end of an error', async () => {
+  const body = '{"error":{"message":"SECRET"'
+  const provider = await startProvider({
+    answer: { status: 503, type: 'application/json', body },
+    ending: 'hold',
+  })
+  expect(outcome(await heard(modelAt(provider.url))).end).toMatchObject({
+    code: 'http_503',
+    dispatched: true,
+  })
+  await provider.requests[0]?.closed
+})
