@@ -29,6 +29,11 @@ export interface DatabaseOptions {
   nativeBusyMs: number
   /** How long to go on retrying a locked database before failing. */
   retryMs: number
+  /**
+   * True: a power cut may take what was written to a file since {@link StoreClient.makeDurable}, while the death of the
+   * process takes nothing. Of the state alone.
+   */
+  fast?: boolean
 }
 
 interface OpenDatabase {
@@ -53,7 +58,8 @@ export interface Database {
 
 /** Describes a database without touching it; {@link Database.use} opens it. */
 export function database(options: DatabaseOptions): Database {
-  const engine = engineOf(options.location, options)
+  const journal = options.store !== 'state' ? 'rollback' : options.fast === true ? 'wal-fast' : 'wal'
+  const engine = engineOf(options.location, { ...options, journal })
   let opening: Promise<OpenDatabase> | null = null
   let opened: StoreClient | null = null
 

@@ -7,6 +7,7 @@ import { storageUnavailable } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import { guardClient } from './guard.ts'
+import type { Journal } from './guard.ts'
 import { serverClient } from './server-client.ts'
 import type { StoreClient } from './store-client.ts'
 
@@ -26,18 +27,20 @@ export interface Engine {
   witness(fileClock: Clock): Witness
 }
 
-interface Waiting {
+interface EngineOptions {
   nativeBusyMs: number
   retryMs: number
+  /** Of a file; `rollback` unless it is said. */
+  journal?: Journal
 }
 
-export function engineOf(location: DatabaseLocation, waiting: Waiting): Engine {
-  if (location.url === ':memory:') return memoryEngine(waiting)
-  if (location.url.startsWith('file:')) return fileEngine(location.url, waiting)
-  return serverEngine(location, waiting)
+export function engineOf(location: DatabaseLocation, options: EngineOptions): Engine {
+  if (location.url === ':memory:') return memoryEngine(options)
+  if (location.url.startsWith('file:')) return fileEngine(location.url, options)
+  return serverEngine(location, options)
 }
 
-function fileEngine(url: string, { nativeBusyMs, retryMs }: Waiting): Engine {
+function fileEngine(url: string, { nativeBusyMs, retryMs, journal = 'rollback' }: EngineOptions): Engine {
   const path = fileURLToPath(url)
   const name = `the database ${path}`
   let existed = false
@@ -55,7 +58,7 @@ function fileEngine(url: string, { nativeBusyMs, retryMs }: Waiting): Engine {
     name,
     open() {
       requireFolder(dirname(path))
-      return guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs)
+      return guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs, journal)
     },
     ready() {
       existed = true
@@ -85,14 +88,14 @@ export function requireFolder(folder: string): void {
 }
 
 /** No witness: a server says nothing by which an unchanged ledger could be told without reading it. */
-function serverEngine(location: DatabaseLocation, { retryMs }: Waiting): Engine {
+function serverEngine(location: DatabaseLocation, { retryMs }: EngineOptions): Engine {
   const { protocol, host, pathname } = new URL(location.url)
   // Without user, password or query, which may hold secrets.
   const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
   return { ...UNWATCHED, name, open: () => serverClient(location, name, retryMs) }
 }
 
-function memoryEngine({ nativeBusyMs, retryMs }: Waiting): Engine {
+function memoryEngine({ nativeBusyMs, retryMs }: EngineOptions): Engine {
   const open = (): StoreClient =>
     guardClient(createClient({ url: ':memory:', timeout: nativeBusyMs, concurrency: 1 }), retryMs)
   return { ...UNWATCHED, name: 'the database in memory', open }
