@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
 
@@ -11,13 +10,20 @@ const TEXT_MAX_LENGTH = 4_096
 /** How often it is looked whether the reader takes anything. */
 const LOOKS_PER_LIMIT = 30
 
+/** What is asked of the answer's own socket. */
+interface Reader {
+  readonly writableLength: number
+  once(event: 'close', listener: () => void): unknown
+  destroy(): unknown
+}
+
 export interface EventStreamOptions {
-  /** The longest silence: a comment line is sent as often as this, and at the start. */
+  /** The longest silence: a comment line is sent as often as this, and after the first event. */
   pingMs: number
   /** A reader that takes nothing for so long is cut off. */
   stuckMs: number
   /** The answer's own socket, where there is one. */
-  response: ServerResponse | undefined
+  response: Reader | undefined
   /** Called once when the reader is gone before the terminal event. */
   onGone: () => void
 }
@@ -80,8 +86,12 @@ export function openEventStream({ pingMs, stuckMs, response, onGone }: EventStre
     progress.add(Buffer.byteLength(text))
     return body.push(text)
   }
+  let begun = false
   const send = async (frame: string): Promise<void> => {
-    if (write(frame) || state !== 'open') return
+    // The first event is followed by a ping: a proxy learns at once what kind of answer this is.
+    const hasRoom = write(begun ? frame : `${frame}: ping\n\n`)
+    begun = true
+    if (hasRoom || state !== 'open') return
     await new Promise<void>((resolve) => (whenRoom = resolve))
   }
   return {
@@ -130,7 +140,7 @@ function isLowSurrogate(unit: number): boolean {
 /** How much is with the reader's system, and since when nothing more of it has been. */
 function progressOf(
   body: Readable,
-  response: ServerResponse | undefined,
+  response: Reader | undefined,
 ): { add: (bytes: number) => void; waiting: () => number; standsStillMs: () => number } {
   let given = 0
   let most = 0

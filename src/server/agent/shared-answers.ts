@@ -22,9 +22,14 @@ export interface SharedAnswers<P extends Part> {
    *
    * @param key of everything that shapes the answer; null: never shared
    * @param begin makes the answer; its signal is aborted when nobody reads it any more. It goes on only while a reader
-   *   waits for more, and to its end, whatever is left to do behind the last part
+   *   waits for more, and once its last part is there to its end, whoever leaves
+   * @param options offered: whether others may read the answer that is begun
    */
-  join(key: string | null, begin: (signal: AbortSignal) => AsyncIterable<P>): AnswerReader<P>
+  join(
+    key: string | null,
+    begin: (signal: AbortSignal) => AsyncIterable<P>,
+    options: { offered: boolean },
+  ): AnswerReader<P>
 }
 
 interface Making<P extends Part> {
@@ -34,6 +39,9 @@ interface Making<P extends Part> {
   waiting: Set<() => void>
   /** Calls the making back to work. */
   wanted: (() => void) | null
+  /** The last part is there. */
+  whole: boolean
+  /** The making has returned. */
   over: boolean
   stop: AbortController
   made: Promise<void>
@@ -46,10 +54,10 @@ interface Making<P extends Part> {
 export function sharedAnswers<P extends Part>(): SharedAnswers<P> {
   const shared = new Map<string, Making<P>>()
   return {
-    join(key, begin) {
+    join(key, begin, { offered }) {
       const running = key === null ? undefined : shared.get(key)
       const making = running ?? start(begin)
-      if (key !== null && !running) {
+      if (key !== null && offered && !running) {
         shared.set(key, making)
         const forget = (): void => {
           if (shared.get(key) === making) shared.delete(key)
@@ -68,6 +76,7 @@ function start<P extends Part>(begin: (signal: AbortSignal) => AsyncIterable<P>)
     readers: 0,
     waiting: new Set(),
     wanted: null,
+    whole: false,
     over: false,
     stop: new AbortController(),
     made: Promise.resolve(),
@@ -87,6 +96,7 @@ async function make<P extends Part>(
 ): Promise<void> {
   for await (const part of begin(making.stop.signal)) {
     making.parts.push(part)
+    making.whole = part.last
     wake(making)
     while (!part.last && making.waiting.size === 0 && !making.stop.signal.aborted) {
       await new Promise<void>((resolve) => (making.wanted = resolve))
@@ -133,7 +143,7 @@ function readerOf<P extends Part>(making: Making<P>, leads: boolean): AnswerRead
       if (resume) making.waiting.delete(resume)
       resume?.()
       making.readers -= 1
-      if (making.readers > 0) return
+      if (making.readers > 0 || making.whole) return
       making.stop.abort()
       making.wanted?.()
       making.wanted = null
