@@ -7,6 +7,7 @@ import { storageUnavailable } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import { guardClient } from './guard.ts'
+import { QUERY_ONLY } from './read-only.ts'
 import { serverClient } from './server-client.ts'
 import type { StoreClient } from './store-client.ts'
 
@@ -29,6 +30,8 @@ export interface Engine {
 interface Waiting {
   nativeBusyMs: number
   retryMs: number
+  /** A file is then never created, and its engine refuses whatever would write. */
+  readOnly?: boolean
 }
 
 export function engineOf(location: DatabaseLocation, waiting: Waiting): Engine {
@@ -37,7 +40,7 @@ export function engineOf(location: DatabaseLocation, waiting: Waiting): Engine {
   return serverEngine(location, waiting)
 }
 
-function fileEngine(url: string, { nativeBusyMs, retryMs }: Waiting): Engine {
+function fileEngine(url: string, { nativeBusyMs, retryMs, readOnly = false }: Waiting): Engine {
   const path = fileURLToPath(url)
   const name = `the database ${path}`
   let existed = false
@@ -55,7 +58,9 @@ function fileEngine(url: string, { nativeBusyMs, retryMs }: Waiting): Engine {
     name,
     open() {
       requireFolder(dirname(path))
-      return guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs)
+      if (readOnly && inode() === null) throw storageUnavailable(`${name} is not there`)
+      const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
+      return guardClient(client, retryMs, readOnly ? QUERY_ONLY : '')
     },
     ready() {
       existed = true

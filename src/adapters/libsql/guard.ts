@@ -25,8 +25,9 @@ import type { StoreClient } from './store-client.ts'
  * journal back and undo what was acknowledged.
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
+ * @param settings run on the connection before each piece of work, since a retry may have opened another; none: empty
  */
-export function guardClient(client: Client, busyMs: number): StoreClient {
+export function guardClient(client: Client, busyMs: number, settings = ''): StoreClient {
   let last: Promise<unknown> = Promise.resolve()
 
   /** Waits for everything asked before; resolves to the function that lets the next one go. */
@@ -51,8 +52,13 @@ export function guardClient(client: Client, busyMs: number): StoreClient {
   const deadlineFromNow = (): number => performance.now() + busyMs
 
   /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
-  const freshly = <T>(work: () => Promise<T>, deadline: number): Promise<T> =>
-    retryBusy(work, deadline, () => client.reconnect())
+  const freshly = <T>(work: () => Promise<T>, deadline: number): Promise<T> => {
+    const withSettings = async (): Promise<T> => {
+      if (settings !== '') await client.executeMultiple(settings)
+      return work()
+    }
+    return retryBusy(withSettings, deadline, () => client.reconnect())
+  }
 
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     freshly(async () => {
