@@ -156,6 +156,9 @@ function agentDocument(version: string, demo: boolean) {
     path: AGENT_DOCS,
     title,
     summary: description,
-    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, AGENT_CONTRACTS),
+    document: openApiDocument(
+      { title: demo ? `DEMO: ${title}` : title, version, description },
+      AGENT_CONTRACTS,
+    ),
   }
 }

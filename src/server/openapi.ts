@@ -50,7 +50,11 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
       description: contract.description,
       parameters: [
         ...contract.query.map((parameter) => ({ in: 'query', ...parameter })),
-        ...(request?.headers ?? []).map((header) => ({ in: 'header', ...header, schema: { type: 'string' } })),
+        ...(request?.headers ?? []).map((header) => ({
+          in: 'header',
+          ...header,
+          schema: { type: 'string' },
+        })),
         ...(contract.revalidated === false ? [] : [IF_NONE_MATCH]),
       ],
       ...(request && { requestBody: requestBody(request.body) }),

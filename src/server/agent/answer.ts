@@ -1,5 +1,5 @@
 import { answerText } from '../../domain/agent/answer-text.ts'
-import { CALL_TIMEOUT_MS, MAX_CALLS, MAX_ROUNDS, TURN_RESULTS_MAX_BYTES } from '../../domain/agent/bounds.ts'
+import { MAX_CALLS, MAX_ROUNDS } from '../../domain/agent/bounds.ts'
 import { abortCost } from '../../domain/agent/budget.ts'
 import type { MicroUsd } from '../../domain/agent/money.ts'
 import { TOOL_NAMES } from '../../domain/agent/ports.ts'
@@ -16,7 +16,7 @@ import type {
   Usage,
 } from '../../domain/agent/ports.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
-import { orStopped, stopAfter } from './stop.ts'
+import type { AgentTools } from './tools.ts'
 
 /** A part of an answer as its readers get it; the last one ends it. */
 export type AnswerPart =
@@ -24,11 +24,6 @@ export type AnswerPart =
   | { kind: 'delta'; text: string; last: false }
   | { kind: 'done'; usage: Usage; last: true }
   | { kind: 'failed'; failure: FailureCode; last: true }
-
-/** Runs one tool call; whatever goes wrong in it is told to the model. */
-export interface AgentTools {
-  run(call: ToolCall, signal: AbortSignal): Promise<{ output: string; failed: boolean }>
-}
 
 export interface AnswerPorts {
   model: ChatModel
@@ -53,23 +48,22 @@ export interface Tally {
   /** UTF-8 bytes of calls whose usage it did not tell. */
   untold: { sentBytes: number; receivedBytes: number }
   text: string
-  /** True once the answer is whole and may be given again. */
+  /** True once the model has said all of it. */
+  whole: boolean
+  /** False once something is known by which the answer must not be given again. */
   keepable: boolean
 }
 
 export function emptyTally(): Tally {
   const usage = { in: 0, out: 0, cached: 0 }
   const untold = { sentBytes: 0, receivedBytes: 0 }
-  return { model: '', rounds: 0, calls: 0, usage, untold, text: '', keepable: false }
+  return { model: '', rounds: 0, calls: 0, usage, untold, text: '', whole: false, keepable: true }
 }
 
 /** What an answer costs as it stands; what was sent is paid for, whether or not its usage was told. */
 export function costOfAnswer({ usage, untold }: Tally, prices: Prices): MicroUsd {
   return abortCost({ told: usage, ...untold, prices })
 }
-
-/** Tool calls that run at the same time. */
-const CALLS_AT_ONCE = 4
 
 type Ended = Exclude<ModelEvent, { kind: 'text' }>
 
@@ -86,7 +80,6 @@ export async function* makeAnswer(
   signal: AbortSignal,
 ): AsyncGenerator<AnswerPart, void> {
   const rounds: ToolRound[] = []
-  const results = { bytes: 0, failed: false }
   for (;;) {
     const tools = question.withTools && tally.rounds < MAX_ROUNDS - 1 ? TOOL_DEFINITIONS : []
     const { instructions, input } = question
@@ -97,10 +90,11 @@ export async function* makeAnswer(
     // Calls of a model that was given no tools lead nowhere.
     if (calls.length === 0 || tools.length === 0) {
       if (tally.text.trim() === '') return yield failed({ error: 'upstream_error', code: 'empty' })
-      tally.keepable = calls.length === 0 && question.withTools && !refused && !results.failed
+      tally.keepable &&= calls.length === 0 && question.withTools && !refused
+      tally.whole = true
       return yield { kind: 'done', usage: tally.usage, last: true }
     }
-    rounds.push({ output, results: yield* runCalls(ports.tools, calls, tally, results, signal) })
+    rounds.push({ output, results: yield* runCalls(ports.tools, calls, tally, signal) })
   }
 }
 
@@ -144,7 +138,9 @@ async function* listen(
   } finally {
     count(tally, ended, call, receivedBytes)
   }
-  return ended ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
+  return (
+    ended ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
+  )
 }
 
 function count(tally: Tally, ended: Ended | null, call: ModelCall, receivedBytes: number): void {
@@ -164,74 +160,17 @@ async function* runCalls(
   tools: AgentTools,
   calls: readonly ToolCall[],
   tally: Tally,
-  turn: { bytes: number; failed: boolean },
   signal: AbortSignal,
 ): AsyncGenerator<AnswerPart, ToolRound['results']> {
-  const outputs: string[] = calls.map(() => '')
-  const answer = (index: number, given: { output: string; failed: boolean }): void => {
-    const { output, failed: wentWrong } = bounded(given, turn.bytes)
-    outputs[index] = output
-    turn.bytes += Buffer.byteLength(output)
-    turn.failed ||= wentWrong
-  }
-  const running = new Map<number, Promise<number>>()
-  for (const [index, call] of calls.entries()) {
-    if (tally.calls >= MAX_CALLS) {
-      answer(index, problem(`no more than ${MAX_CALLS} calls are run in one turn; answer from what you have`))
-      continue
-    }
+  const results = []
+  for (const call of calls) {
     tally.calls += 1
-    const name = TOOL_NAMES.find((known) => known === call.name)
+    const name = tally.calls > MAX_CALLS ? undefined : TOOL_NAMES.find((known) => known === call.name)
     if (name) yield { kind: 'tool', name, status: 'start', last: false }
-    const done = run(tools, call, signal).then((given) => {
-      answer(index, given)
-      return index
-    })
-    // Nobody may be waiting for it when it fails.
-    done.catch(() => undefined)
-    running.set(index, done)
-    if (running.size === CALLS_AT_ONCE) yield* nextDone(running, calls)
+    const { output, cacheable } = await tools.run(call, signal)
+    tally.keepable &&= cacheable
+    if (name) yield { kind: 'tool', name, status: 'done', last: false }
+    results.push({ call, output })
   }
-  while (running.size > 0) yield* nextDone(running, calls)
-  return calls.map((call, index) => ({ call, output: outputs[index] ?? '' }))
-}
-
-async function* nextDone(
-  running: Map<number, Promise<number>>,
-  calls: readonly ToolCall[],
-): AsyncGenerator<AnswerPart, void> {
-  const index = await Promise.race(running.values())
-  running.delete(index)
-  const name = TOOL_NAMES.find((known) => known === calls[index]?.name)
-  if (name) yield { kind: 'tool', name, status: 'done', last: false }
-}
-
-/** One call within its time; a tool that takes longer is told to stop and no longer waited for. */
-async function run(
-  tools: AgentTools,
-  call: ToolCall,
-  signal: AbortSignal,
-): Promise<{ output: string; failed: boolean }> {
-  const time = stopAfter(CALL_TIMEOUT_MS, signal)
-  try {
-    return await orStopped(tools.run(call, time.signal), time.signal)
-  } catch (error) {
-    signal.throwIfAborted()
-    if (time.signal.aborted) return problem('the tool took too long')
-    throw error
-  } finally {
-    time.cancel()
-  }
-}
-
-function bounded(
-  given: { output: string; failed: boolean },
-  bytesBefore: number,
-): { output: string; failed: boolean } {
-  if (bytesBefore + Buffer.byteLength(given.output) <= TURN_RESULTS_MAX_BYTES) return given
-  return problem('the results of this turn are as much as it may read; answer from what you have')
-}
-
-function problem(error: string): { output: string; failed: true } {
-  return { output: JSON.stringify({ error }), failed: true }
+  return results
 }

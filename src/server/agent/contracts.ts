@@ -40,7 +40,9 @@ const REFUSALS = {
   rate_limited: {
     status: 429,
     when: 'a limit of the address, of the session or of the day stands in the way; the turn was not counted',
-    headers: { 'Retry-After': 'seconds until it is worth asking again; absent for a session that is used up' },
+    headers: {
+      'Retry-After': 'seconds until it is worth asking again; absent for a session that is used up',
+    },
     memberSchemas: {
       scope: { type: 'string', enum: ['ip', 'session', 'global-budget'] },
       retryAfterSeconds: { type: 'integer', minimum: 0 },

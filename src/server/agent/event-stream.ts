@@ -124,7 +124,7 @@ function frameOf(name: keyof AgentEvents, payload: object): string {
 /** A text in parts of bounded length, none of which begins in the middle of a character. */
 function pieces(text: string): string[] {
   const parts = []
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     const to = from + TEXT_MAX_LENGTH
     const end = isLowSurrogate(text.charCodeAt(to)) ? to + 1 : to
     parts.push(text.slice(from, end))

@@ -47,7 +47,12 @@ export function openAgent(ports: AgentPorts): Agent {
     const response = event.runtime?.node?.res
     const stream = openEventStream({ pingMs, stuckMs, response, onGone: stop.abort })
     void stream.send('meta', { remaining: admitted.admission.remaining, tier: 'free' })
-    const turn = runTurn(ports, shared, { ...admitted, stream, stop, requestId: requestId(event.req.headers) })
+    const turn = runTurn(ports, shared, {
+      ...admitted,
+      stream,
+      stop,
+      requestId: requestId(event.req.headers),
+    })
     turns.add(turn)
     void turn.finally(() => turns.delete(turn))
     return respondStream(event, { ...headersFor(event), ...STREAM_HEADERS }, stream.body)
@@ -56,7 +61,11 @@ export function openAgent(ports: AgentPorts): Agent {
   return {
     routes: [
       route(configContract, async (event) => answer(event, await config(ports)), headersFor),
-      route(sessionContract, async (event) => answer(event, await makeSession(ports, callers, event)), headersFor),
+      route(
+        sessionContract,
+        async (event) => answer(event, await makeSession(ports, callers, event)),
+        headersFor,
+      ),
       route(chatContract, chat, headersFor),
       route(statusContract, async (event) => answer(event, await status(ports)), headersFor),
       {

@@ -1,5 +1,3 @@
-import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import type { Grounding } from '../../domain/agent/grounding.ts'
 import type {
   AnswerCache,
   ChatLedger,
@@ -12,7 +10,7 @@ import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
-import type { AgentTools } from './answer.ts'
+import type { AgentSources } from './sources.ts'
 
 /** What an operator has chosen. */
 export interface AgentSettings {
@@ -44,18 +42,11 @@ export interface AgentPorts {
   verification: { siteKey: string; verifier: HumanVerifier } | null
   ledger: ChatLedger
   cache: AnswerCache
-  reads: AgentDataReads
+  /** The product's own stored data, through handles that only read. */
+  sources: AgentSources
   clock: Clock
   randomBytes: (count: number) => Uint8Array
   /** Names this server among those that share a ledger. */
   server: string
   log: Log
 }
-
-/** The product's own stored data, as a turn reads it. */
-export interface AgentDataReads {
-  grounding(request: ChatRequest, signal: AbortSignal): Promise<Grounding>
-  /** The tools of one turn. */
-  tools(): AgentTools
-}
-

@@ -25,7 +25,11 @@ const VERIFICATION_MS = 5_000
  *
  * @throws Refusal for the first check that fails, in the documented order
  */
-export async function makeSession(ports: AgentPorts, callers: Callers, event: H3Event): Promise<AgentSession> {
+export async function makeSession(
+  ports: AgentPorts,
+  callers: Callers,
+  event: H3Event,
+): Promise<AgentSession> {
   const { signer } = await runnable(ports)
   const origin = callers.origin(event)
   const token = verificationTokenOf(await readSessionBody(event))
@@ -88,7 +92,8 @@ async function isHuman(
   hostname: string,
 ): Promise<boolean> {
   if (!verification || token === null) return false
-  if (!(await fromQuotaStore(ledger.countVerification(address, clock(), VERIFICATIONS_PER_MINUTE)))) return false
+  if (!(await fromQuotaStore(ledger.countVerification(address, clock(), VERIFICATIONS_PER_MINUTE))))
+    return false
   const time = stopAfter(VERIFICATION_MS)
   try {
     return await verification.verifier.isHuman(token, hostname, time.signal)

@@ -8,6 +8,8 @@ import { INSTRUCTIONS, turnInput } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
 import { costOfAnswer, emptyTally, makeAnswer } from './answer.ts'
 import type { AnswerPart, Tally } from './answer.ts'
+import { createAgentTools } from './tools.ts'
+import { groundingOf } from './grounding.ts'
 import type { EventStream } from './event-stream.ts'
 import type { AgentPorts } from './service.ts'
 import type { AnswerReader, SharedAnswers } from './shared-answers.ts'
@@ -47,7 +49,11 @@ const MARKER_TOKEN_BYTES = 16
  * Answers an admitted turn over its stream (docs/decisions/0030-how-a-turn-is-streamed.md): exactly one terminal event
  * unless the reader has left, one settlement, one line in the log. Never throws.
  */
-export async function runTurn(ports: AgentPorts, shared: SharedAnswers<AnswerPart>, turn: Turn): Promise<void> {
+export async function runTurn(
+  ports: AgentPorts,
+  shared: SharedAnswers<AnswerPart>,
+  turn: Turn,
+): Promise<void> {
   const { admission, stream, stop } = turn
   const facts: Facts = {
     scope: null,
@@ -86,8 +92,11 @@ async function begin(
   { request, provider, admission, stop }: Turn,
   facts: Facts,
 ): Promise<AnswerReader<AnswerPart> | { cached: string }> {
-  const { settings, reads, cache, clock } = ports
-  const grounding = await orStopped(reads.grounding(request, stop.signal), stop.signal)
+  const { settings, sources, cache, clock } = ports
+  const onFault = (error: unknown): void => {
+    ports.log.error({ turn: admission.turn, err: error }, 'the chat could not read what is stored')
+  }
+  const grounding = await groundingOf(request, sources, stop.signal, onFault)
   facts.scope = grounding.scope
   const key = cacheKey({
     model: await orStopped(provider.model.name(), stop.signal),
@@ -108,7 +117,11 @@ async function begin(
     input: turnInput(request, grounding, token),
     withTools: !admission.degraded,
   }
-  const making = { model: provider.model, tools: reads.tools(), maxOutputTokens: settings.maxOutputTokens }
+  const making = {
+    model: provider.model,
+    tools: createAgentTools(sources, { onFault: (_tool, error) => onFault(error) }),
+    maxOutputTokens: settings.maxOutputTokens,
+  }
   const answer = { turn: admission.turn, key, tally: facts.tally, prices: provider.prices }
   const reader = shared.join(
     key,
@@ -131,7 +144,7 @@ async function* settledAnswer(
   const time = stopAfter(ports.settings.turnMs, signal)
   try {
     yield* make(time.signal)
-    if (key !== null && tally.keepable) await keep(ports, key, tally.text)
+    if (key !== null && tally.whole && tally.keepable) await keep(ports, key, tally.text)
   } catch (error) {
     if (signal.aborted) throw error
     if (!time.timedOut) ports.log.error({ turn, err: error }, 'a chat answer failed')
@@ -166,9 +179,7 @@ async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: nu
 async function sendCached(stream: EventStream, text: string, facts: Facts): Promise<Ending> {
   facts.firstDeltaMs = performance.now() - facts.startedAt
   await stream.send('delta', { text })
-  return stream.open
-    ? { kind: 'done', usage: { in: 0, out: 0, cached: 0 }, cached: true }
-    : { kind: 'gone' }
+  return stream.open ? { kind: 'done', usage: { in: 0, out: 0, cached: 0 }, cached: true } : { kind: 'gone' }
 }
 
 /** Passes an answer on, part by part, as fast as the reader of the stream takes it. */
