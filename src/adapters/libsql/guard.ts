@@ -20,14 +20,17 @@ import type { StoreClient } from './store-client.ts'
  * - a transaction that reads takes its lock only with its first statement
  *
  * So work is handed out one at a time; a busy beginning is tried again on a new connection; every write is an explicit
- * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed. It is made durable by
- * `synchronous=EXTRA`: FULL does not sync the folder the journal is deleted from, so that a power cut could bring the
- * journal back and undo what was acknowledged.
+ * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
- * @param settings run on the connection before each piece of work, since a retry may have opened another; none: empty
+ * @param kept journal: how a write is kept; settings: run on the connection before each piece of work, since a retry may
+ *   have opened another
  */
-export function guardClient(client: Client, busyMs: number, settings = ''): StoreClient {
+export function guardClient(
+  client: Client,
+  busyMs: number,
+  { journal = 'rollback', settings = '' }: { journal?: Journal; settings?: string } = {},
+): StoreClient {
   let last: Promise<unknown> = Promise.resolve()
 
   /** Waits for everything asked before; resolves to the function that lets the next one go. */
@@ -63,7 +66,7 @@ export function guardClient(client: Client, busyMs: number, settings = ''): Stor
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     freshly(async () => {
       // Each time anew: the driver may have opened another connection. Inside a transaction it cannot be set.
-      if (mode !== 'read') await client.executeMultiple('PRAGMA synchronous = EXTRA')
+      if (mode !== 'read') await client.executeMultiple(SETTINGS[journal])
       const open = await client.transaction(mode)
       if (mode !== 'read') return open
       try {
@@ -166,6 +169,7 @@ export function guardClient(client: Client, busyMs: number, settings = ''): Stor
     transaction,
     migrate: (statements) => alone(() => client.migrate(statements)),
     executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
+    makeDurable: () => alone(() => client.executeMultiple('PRAGMA wal_checkpoint(TRUNCATE)')),
     sync: (): Promise<Replicated> => client.sync(),
     reconnect: () => client.reconnect(),
     close: () => client.close(),
@@ -177,6 +181,26 @@ export function guardClient(client: Client, busyMs: number, settings = ''): Stor
     },
   }
 }
+
+/**
+ * How a write of a file is kept when its transaction has ended (decisions/0001 and 0027).
+ *
+ * - `rollback`: against a power cut
+ * - `wal`: likewise, in a database that has a write-ahead log
+ * - `wal-fast`: against the death of the process; against a power cut from the next {@link StoreClient.makeDurable} on
+ */
+export type Journal = 'rollback' | 'wal' | 'wal-fast'
+
+/**
+ * FULL does not sync the folder a rollback journal is deleted from, so that a power cut could bring the journal back and
+ * undo what was acknowledged. A log is written back by `makeDurable` and by the last connection that closes, which both
+ * keep writers out: the driver's SQLite can damage a database whose log is written back while another connection writes.
+ */
+const SETTINGS = {
+  rollback: 'PRAGMA synchronous = EXTRA',
+  wal: 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = EXTRA',
+  'wal-fast': 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL',
+} satisfies Record<Journal, string>
 
 /** Statements that take no lock they would have to give back by a commit of their own. */
 const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
