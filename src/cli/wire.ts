@@ -7,12 +7,13 @@ import { openFeedSearch } from '../adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
 import { libsqlSearchIndex } from '../adapters/feed/search-index.ts'
+import { libsqlItems } from '../adapters/feed/stored-items.ts'
 import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
-import { database } from '../adapters/libsql/database.ts'
+import { database, readOnlyDatabase } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
 import type {
@@ -32,6 +33,7 @@ import type {
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
 import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
+import type { AgentReads } from '../server/agent/sources.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
 
@@ -48,11 +50,13 @@ export interface Stores {
   archive: Archive
   year: YearReader
   recommendations: RecommendationStore
+  /** The same stores through handles that cannot write to a database. */
+  reads: Omit<AgentReads, 'clock'>
   close(): Promise<void>
 }
 
 /** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
-const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
+export const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
 /** Questions to the search: how many may be open at once, and how long each may wait for others and then take. */
 const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }
@@ -76,8 +80,11 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   })
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
-  const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
+  const ledgerReads = readOnlyDatabase({ location: config.ledger, ...busy }, ledgerDatabase)
+  const feedReads = readOnlyDatabase({ location: config.feed, ...busy }, feedDatabase)
+  const search = openFeedSearch({ location: config.feed, database: feedReads, ...SEARCH_BOUNDS })
   const recommendations = openRecommendations(config.store)
+  const readLedger = libsqlLedger(ledgerReads)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
@@ -89,8 +96,19 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     archive,
     year: yearReader(ledger, archive),
     recommendations,
+    reads: {
+      items: libsqlItems(feedReads),
+      search,
+      snapshots: libsqlLiveFeed(feedReads),
+      articles: libsqlArticles(feedReads),
+      ledger: readLedger,
+      archive,
+      year: yearReader(readLedger, archive),
+    },
     async close() {
       await search.close()
+      ledgerReads.close()
+      feedReads.close()
       ledgerDatabase.close()
       feedDatabase.close()
       await archive.close()

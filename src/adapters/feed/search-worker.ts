@@ -6,6 +6,7 @@ import { storageUnavailable } from '../../domain/storage.ts'
 import { isBusy } from '../libsql/busy.ts'
 import { translate } from '../libsql/database.ts'
 import { guardClient } from '../libsql/guard.ts'
+import { QUERY_ONLY } from '../libsql/read-only.ts'
 import type { StoreClient } from '../libsql/store-client.ts'
 import { answer } from './search-questions.ts'
 import type { Answer, Question } from './search-questions.ts'
@@ -25,8 +26,8 @@ export type SearchWorkerReply =
   | { outcome: 'busy' }
   | { outcome: 'fault'; message: string; stack: string | undefined }
 
-/** Of the connection, which a retry may open anew. 32 MB hold what common questions read of a hundred thousand items. */
-const SETTINGS = ['PRAGMA query_only = ON', 'PRAGMA cache_size = -32000']
+/** 32 MB hold what common questions read of a hundred thousand items. */
+const SETTINGS = `${QUERY_ONLY}; PRAGMA cache_size = -32000`
 
 const { url, nativeBusyMs, retryMs } = JSON.parse(process.argv[2] ?? '') as SearchWorkerData
 const path = fileURLToPath(url)
@@ -41,16 +42,16 @@ function open(): StoreClient {
   opened?.client.close()
   opened = null
   if (inode === undefined) throw storageUnavailable(`${name} is not there`)
-  const client = guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs)
+  const client = guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs, {
+    settings: SETTINGS,
+  })
   opened = { client, inode }
   return client
 }
 
 async function reply(question: Question): Promise<SearchWorkerReply> {
   try {
-    const client = open()
-    for (const setting of SETTINGS) await client.execute(setting)
-    return { outcome: 'answer', value: await answer(client, question) }
+    return { outcome: 'answer', value: await answer(open(), question) }
   } catch (thrown) {
     const error = translate(thrown, name)
     if (error instanceof Refusal) return { outcome: 'refusal', code: error.code, detail: error.detail }

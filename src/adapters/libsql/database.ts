@@ -8,8 +8,10 @@ import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import { isBusy } from './busy.ts'
 import { engineOf } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { applyMigrations } from './migrate.ts'
 import type { StoreName } from './migrations.ts'
+import { readOnlyClient } from './read-only.ts'
 import type { StoreClient } from './store-client.ts'
 
 /** How to open one store's database. */
@@ -60,6 +62,40 @@ export interface Database {
 export function database(options: DatabaseOptions): Database {
   const journal = options.store !== 'state' ? 'rollback' : options.fast === true ? 'wal-fast' : 'wal'
   const engine = engineOf(options.location, { ...options, journal })
+  return openedAtFirstUse(engine, async () => {
+    const client = engine.open()
+    try {
+      await applyMigrations(client, options.store, options.migrationsFolder, engine.name)
+      return client
+    } catch (error) {
+      client.close()
+      throw error
+    }
+  })
+}
+
+/**
+ * A second handle on a database, through which nothing can be written: a file's engine refuses it, and nothing but SELECT
+ * is sent to a server, where a token that may only read makes the server refuse it too.
+ *
+ * @param owner creates and migrates the database before each use; this handle never does
+ */
+export function readOnlyDatabase(
+  options: Pick<DatabaseOptions, 'location' | 'nativeBusyMs' | 'retryMs'>,
+  owner: Database,
+): Database {
+  const engine = engineOf(options.location, { ...options, readOnly: true })
+  const own = openedAtFirstUse(engine, () => Promise.resolve(readOnlyClient(engine.open())))
+  return {
+    ...own,
+    async use(work) {
+      await owner.use(() => Promise.resolve())
+      return own.use(work)
+    },
+  }
+}
+
+function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>): Database {
   let opening: Promise<OpenDatabase> | null = null
   let opened: StoreClient | null = null
 
@@ -70,13 +106,7 @@ export function database(options: DatabaseOptions): Database {
   }
 
   const open = async (): Promise<OpenDatabase> => {
-    const client = engine.open()
-    try {
-      await applyMigrations(client, options.store, options.migrationsFolder, engine.name)
-    } catch (error) {
-      client.close()
-      throw error
-    }
+    const client = await openClient()
     engine.ready()
     opened = client
     return { client, orm: drizzle(client) }

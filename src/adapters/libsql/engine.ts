@@ -8,6 +8,7 @@ import type { DatabaseLocation } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import { guardClient } from './guard.ts'
 import type { Journal } from './guard.ts'
+import { QUERY_ONLY } from './read-only.ts'
 import { serverClient } from './server-client.ts'
 import type { StoreClient } from './store-client.ts'
 
@@ -32,6 +33,8 @@ interface EngineOptions {
   retryMs: number
   /** Of a file; `rollback` unless it is said. */
   journal?: Journal
+  /** A file is then never created, and its engine refuses whatever would write. */
+  readOnly?: boolean
 }
 
 export function engineOf(location: DatabaseLocation, options: EngineOptions): Engine {
@@ -40,7 +43,8 @@ export function engineOf(location: DatabaseLocation, options: EngineOptions): En
   return serverEngine(location, options)
 }
 
-function fileEngine(url: string, { nativeBusyMs, retryMs, journal = 'rollback' }: EngineOptions): Engine {
+function fileEngine(url: string, options: EngineOptions): Engine {
+  const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
   let existed = false
@@ -58,7 +62,9 @@ function fileEngine(url: string, { nativeBusyMs, retryMs, journal = 'rollback' }
     name,
     open() {
       requireFolder(dirname(path))
-      return guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs, journal)
+      if (readOnly && inode() === null) throw storageUnavailable(`${name} is not there`)
+      const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
+      return guardClient(client, retryMs, { journal, settings: readOnly ? QUERY_ONLY : '' })
     },
     ready() {
       existed = true

@@ -23,9 +23,14 @@ import type { StoreClient } from './store-client.ts'
  * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
- * @param journal how a write is kept
+ * @param kept journal: how a write is kept; settings: run on the connection before each piece of work, since a retry may
+ *   have opened another
  */
-export function guardClient(client: Client, busyMs: number, journal: Journal = 'rollback'): StoreClient {
+export function guardClient(
+  client: Client,
+  busyMs: number,
+  { journal = 'rollback', settings = '' }: { journal?: Journal; settings?: string } = {},
+): StoreClient {
   let last: Promise<unknown> = Promise.resolve()
 
   /** Waits for everything asked before; resolves to the function that lets the next one go. */
@@ -50,8 +55,13 @@ export function guardClient(client: Client, busyMs: number, journal: Journal = '
   const deadlineFromNow = (): number => performance.now() + busyMs
 
   /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
-  const freshly = <T>(work: () => Promise<T>, deadline: number): Promise<T> =>
-    retryBusy(work, deadline, () => client.reconnect())
+  const freshly = <T>(work: () => Promise<T>, deadline: number): Promise<T> => {
+    const withSettings = async (): Promise<T> => {
+      if (settings !== '') await client.executeMultiple(settings)
+      return work()
+    }
+    return retryBusy(withSettings, deadline, () => client.reconnect())
+  }
 
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     freshly(async () => {

@@ -18,6 +18,7 @@ import type {
 import type { Signal } from './signal.ts'
 import type { ItemRef } from './source.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed } from './snapshot.ts'
+import type { StoredItem } from './stored-item.ts'
 
 /** What the feed asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
 
@@ -143,6 +144,17 @@ export interface FeedSearch {
   itemTrend(key: string): Promise<ItemTrend>
   /** How many items of each day mention a term; every text is a term. */
   termTrend(question: TermTrendQuestion): Promise<TermTrend>
+}
+
+/** Single items as they are stored, and whether anything stored may have changed. */
+export interface StoredItems {
+  /** The item of a save key; null when none is stored. */
+  item(key: string): Promise<StoredItem | null>
+  /**
+   * Differs whenever signals, article texts or the search index may have changed; null while the index has yet to take
+   * something in, so that nothing may be concluded.
+   */
+  revision(): Promise<string | null>
 }
 
 /** How far a step of indexing came. */

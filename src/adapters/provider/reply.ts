@@ -1,0 +1,187 @@
+import { APIConnectionError, APIError } from 'openai'
+import { EventStream, StreamTooLarge } from './event-stream.ts'
+import type { StreamBounds } from './event-stream.ts'
+import { ProviderFailure, upstreamError } from './failure.ts'
+import { fieldsOf } from './fields.ts'
+import type { Fields } from './fields.ts'
+import { Silence } from './silence.ts'
+import type { AnswerBody, Upstream } from './upstream.ts'
+
+/** How long a round may be silent, in milliseconds. */
+export interface SilenceLimits {
+  /** From the request to the first event. */
+  firstEventMs: number
+  /** Between two events; comments are none. */
+  idleMs: number
+}
+
+/** What is read behind the last event to use a connection again, and how long for. */
+const REST_MAX_BYTES = 16 * 1024
+const REST_MS = 500
+
+const END_MARK = '[DONE]'
+
+/** How connections break that stood: the request may have arrived. */
+const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/**
+ * One request and the events of its answer, bounded in bytes and silence. Everything ends at once with the signal,
+ * whether anybody waits for an event or not.
+ */
+export class Reply {
+  readonly #upstream: Upstream
+  readonly #limits: SilenceLimits
+  readonly #signal: AbortSignal
+  readonly #stop = new AbortController()
+  readonly #cut = (): void => {
+    this.#stop.abort()
+    this.#body?.destroy()
+  }
+  readonly #silence = new Silence(this.#cut)
+  readonly #stream: EventStream
+  readonly #events: string[] = []
+  #body: AnswerBody | null = null
+  #chunks: AsyncIterator<Uint8Array> | null = null
+  #started = false
+  #ended = false
+
+  constructor(upstream: Upstream, limits: SilenceLimits, bounds: StreamBounds, signal: AbortSignal) {
+    this.#upstream = upstream
+    this.#limits = limits
+    this.#stream = new EventStream(bounds)
+    this.#signal = signal
+    signal.addEventListener('abort', this.#cut, { once: true })
+    this.#silence.watch('first_event', limits.firstEventMs)
+  }
+
+  /**
+   * Sends the request.
+   *
+   * @throws ProviderFailure; the signal's reason
+   */
+  async open(send: (signal: AbortSignal) => Promise<Response>): Promise<void> {
+    this.#signal.throwIfAborted()
+    let response: Response
+    try {
+      response = await send(this.#stop.signal)
+    } catch (error) {
+      throw this.#failureOf(error)
+    }
+    this.#body = this.#upstream.bodyOf(response)
+    const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+    const encoding = response.headers.get('content-encoding') ?? 'identity'
+    if (type !== 'text/event-stream' || encoding !== 'identity') throw upstreamError('invalid_stream')
+    this.#chunks = this.#body[Symbol.asyncIterator]()
+  }
+
+  /**
+   * The next event.
+   *
+   * @param idleMs another limit of silence than the configured one
+   * @returns null when the stream has ended, whole or not
+   * @throws ProviderFailure; the signal's reason
+   */
+  async next(idleMs: number = this.#limits.idleMs): Promise<Fields | null> {
+    if (this.#events.length === 0 && !this.#ended) await this.#read(idleMs)
+    this.#signal.throwIfAborted()
+    const event = this.#events.shift()
+    if (event === undefined || event === END_MARK) return null
+    return this.#parse(event)
+  }
+
+  /** Ends the request. A connection whose answer is `whole` may be used again. */
+  close(whole: boolean): void {
+    this.#silence.stop()
+    this.#signal.removeEventListener('abort', this.#cut)
+    if (this.#ended) return
+    if (whole && this.#body && this.#chunks) void readRest(this.#body, this.#chunks)
+    else this.#cut()
+  }
+
+  /** Reads until there is an event or the stream has ended. */
+  async #read(idleMs: number): Promise<void> {
+    if (this.#started) this.#silence.watch('idle', idleMs)
+    try {
+      while (this.#events.length === 0) {
+        const { value, done } = await this.#nextChunk()
+        if (done === true) break
+        this.#events.push(...this.#stream.push(value))
+      }
+    } catch (error) {
+      this.#signal.throwIfAborted()
+      if (error instanceof StreamTooLarge) throw upstreamError('invalid_stream', {}, error)
+      throw error
+    }
+    this.#started = true
+    this.#silence.stop()
+  }
+
+  async #nextChunk(): Promise<IteratorResult<Uint8Array, undefined>> {
+    const chunk = await this.#chunks?.next().catch((error: unknown) => {
+      this.#signal.throwIfAborted()
+      if (this.#silence.expired !== null) throw this.#failureOf(error)
+      // A reset: what came before it counts.
+      return null
+    })
+    if (chunk && chunk.done !== true) return chunk
+    this.#ended = true
+    const last = this.#stream.end()
+    if (last !== null) this.#events.push(last)
+    return { done: true, value: undefined }
+  }
+
+  #parse(event: string): Fields {
+    let parsed: Fields | null = null
+    try {
+      parsed = fieldsOf(JSON.parse(event))
+    } catch (cause) {
+      // Half of an event is what a cut stream ends with.
+      throw upstreamError(
+        this.#ended && this.#events.length === 0 ? 'truncated' : 'invalid_stream',
+        {},
+        cause,
+      )
+    }
+    if (parsed === null) throw upstreamError('invalid_stream')
+    return parsed
+  }
+
+  #failureOf(error: unknown): unknown {
+    if (this.#signal.aborted) return this.#signal.reason
+    if (this.#silence.expired !== null) {
+      return new ProviderFailure({ error: 'timeout', code: this.#silence.expired }, {}, error)
+    }
+    return failureOfRequest(error)
+  }
+}
+
+/** What an error of the client means; anything that is none of its errors is given back. */
+function failureOfRequest(error: unknown): unknown {
+  if (error instanceof APIConnectionError) {
+    const { code } = (error.cause ?? {}) as { code?: string }
+    return upstreamError('connect', { dispatched: code !== undefined && BROKEN_CONNECTION.has(code) }, error)
+  }
+  if (!(error instanceof APIError) || error.status === undefined) return error
+  const status = error.status as number
+  const headers = Object.fromEntries((error.headers as Headers | undefined)?.entries() ?? [])
+  const evidence = { status, headers, body: error.error ? JSON.stringify({ error: error.error }) : '' }
+  return upstreamError(`http_${status}`, { dispatched: status >= 500, evidence }, error)
+}
+
+/** Reads what is left of an answer that has said everything, so that its connection can be used again. */
+async function readRest(body: AnswerBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
+  const timer = setTimeout(() => body.destroy(), REST_MS)
+  timer.unref()
+  try {
+    for (let size = 0; size <= REST_MAX_BYTES;) {
+      const { value, done } = await chunks.next()
+      if (done === true) return
+      size += value.byteLength
+    }
+    body.destroy()
+  } catch {
+    // The connection is lost, and nothing else.
+  } finally {
+    clearTimeout(timer)
+  }
+}

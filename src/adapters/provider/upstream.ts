@@ -1,0 +1,124 @@
+import { OpenAI } from 'openai'
+import { openConnections } from '../connections.ts'
+import type { Connections } from '../connections.ts'
+
+export interface UpstreamOptions {
+  /** API base, without a slash at its end. The key is sent to nowhere else. */
+  base: string
+  /** null: requests go without one. */
+  key: string | null
+  /** Sent with every request, beside what is needed. */
+  headers?: Readonly<Record<string, string>>
+}
+
+/** Bytes of an answer's body, as the connection gives them. */
+export type AnswerBody = AsyncIterable<Uint8Array> & { destroy: () => unknown }
+
+/** A provider's API: the client makes requests, {@link Upstream.bodyOf} gives what came back, unread. */
+export interface Upstream {
+  client: OpenAI
+  /** The body of a successful answer of the client's (`asResponse()`). */
+  bodyOf(response: Response): AnswerBody
+  close(): Promise<void>
+}
+
+/** What of an error's body is read: it is looked at for its kind alone. */
+const ERROR_MAX_BYTES = 16 * 1024
+
+/** An error whose body takes longer is told by its status. */
+const ERROR_BODY_MS = 1_000
+
+/** The client's own limit ends with the headers; ours end what it starts, so that it must never be the first. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+
+/**
+ * Opens a provider. The SDK's client makes the requests and tells errors apart; it has no say in anything else:
+ * connections are a pool of our own, nothing is repeated, no redirect is followed, the headers are those written here,
+ * and the streams are read by {@link openReply} (docs/decisions/0029).
+ */
+export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upstream {
+  const connections = openConnections({
+    connect: { timeout: 10_000 },
+    // Timers of our own: these two start again with each byte, comments included.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const bodies = new WeakMap<Response, AnswerBody>()
+  const sent = {
+    ...headers,
+    accept: 'text/event-stream',
+    'content-type': 'application/json',
+    'user-agent': 'dash (AI and trends dashboard)',
+    ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+  }
+  const client = new OpenAI({
+    baseURL: base,
+    // The client wants one; what is sent stands above.
+    apiKey: key ?? 'none',
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    logLevel: 'off',
+    maxRetries: 0,
+    timeout: NO_TIMEOUT_MS,
+    fetch: (target, init) => post(connections, bodies, sent, target, init),
+  })
+  return {
+    client,
+    bodyOf(response) {
+      const body = bodies.get(response)
+      if (!body) throw new Error('the answer is not one of this provider')
+      return body
+    },
+    close: () => connections.close(),
+  }
+}
+
+async function post(
+  connections: Connections,
+  bodies: WeakMap<Response, AnswerBody>,
+  headers: Readonly<Record<string, string>>,
+  target: string | URL | Request,
+  init: RequestInit | undefined,
+): Promise<Response> {
+  if (typeof target !== 'string' || typeof init?.body !== 'string') throw new Error('only texts are posted')
+  const answer = await connections.request(target, {
+    method: 'POST',
+    headers,
+    body: init.body,
+    signal: init.signal,
+  })
+  const { statusCode: status, body } = answer
+  // Ending a body early makes it say so, and nobody else listens then.
+  body.on('error', () => undefined)
+  const told = new Headers()
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (value !== undefined) told.set(name, Array.isArray(value) ? value.join(', ') : value)
+  }
+  if (status >= 400) return new Response(await readError(body), { status, headers: told })
+  const response = new Response(null, { status, headers: told })
+  if (response.ok) bodies.set(response, body)
+  else body.destroy()
+  return response
+}
+
+/** As much of an error's body as comes at once. */
+async function readError(body: AnswerBody): Promise<string> {
+  const chunks: Uint8Array[] = []
+  const timer = setTimeout(() => body.destroy(), ERROR_BODY_MS)
+  let size = 0
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk)
+      size += chunk.byteLength
+      if (size >= ERROR_MAX_BYTES) break
+    }
+  } catch {
+    // Cut, or ended by the timer: the status tells enough.
+  } finally {
+    clearTimeout(timer)
+    body.destroy()
+  }
+  return Buffer.concat(chunks).subarray(0, ERROR_MAX_BYTES).toString()
+}

@@ -1,0 +1,129 @@
+import { CALL_TIMEOUT_MS } from '../../domain/agent/bounds.ts'
+import type { ChatRequest } from '../../domain/agent/chat-request.ts'
+import type { Grounding } from '../../domain/agent/grounding.ts'
+import { GROUNDING_DATA_MAX_BYTES } from '../../domain/agent/prompt.ts'
+import {
+  fitLists,
+  fitText,
+  shownItem,
+  shownLine,
+  shownLink,
+  UNTRUSTED,
+} from '../../domain/agent/shown-data.ts'
+import { visibleText } from '../../domain/agent/untrusted-text.ts'
+import { sha256Hex } from '../../domain/digest.ts'
+import type { StoredItem } from '../../domain/feed/stored-item.ts'
+import { dayOf, formatInstant } from '../../domain/time.ts'
+import type { AgentSources } from './sources.ts'
+import { snapshotFacts, snapshotLists } from './tool-answers.ts'
+import { withinTime } from './within-time.ts'
+
+/** Items shown of each list of the feed, before whatever does not fit is left out. */
+const LIST_LENGTH = 10
+
+/** Latest days shown of an item. */
+const TREND_DAYS = 14
+
+/** Bounds of what a source says of an item, so that a data block always holds the item itself. */
+const TAGS_MAX = 8
+const TAG_MAX_LENGTH = 32
+const AUTHOR_MAX_LENGTH = 64
+const DESCRIPTION_MAX_LENGTH = 200
+
+/** What was read, and what tells whether it changes; null: nothing does. */
+interface Read {
+  scope: Grounding['scope']
+  data: string
+  revision: string | null
+}
+
+/**
+ * What a turn stands on (docs/agent-tools.md): the item it is about, or else the newest snapshot in its sort. What could
+ * not be read is said, never made up.
+ *
+ * @param onFault told of what a store threw
+ * @throws the signal's reason once it is aborted, and nothing else
+ */
+export async function groundingOf(
+  request: Pick<ChatRequest, 'itemKey' | 'sort'>,
+  sources: AgentSources,
+  signal: AbortSignal,
+  onFault: (error: unknown) => void,
+): Promise<Grounding> {
+  const day = dayOf(sources.clock())
+  try {
+    const reading = withinTime(read(request, sources), CALL_TIMEOUT_MS, signal)
+    return { ...(await reading), day }
+  } catch (error) {
+    signal.throwIfAborted()
+    onFault(error)
+    const data = JSON.stringify({ ...UNTRUSTED, note: 'The stored data could not be read just now.' })
+    return { scope: 'site', data, day, revision: null }
+  }
+}
+
+async function read(
+  { itemKey, sort }: Pick<ChatRequest, 'itemKey' | 'sort'>,
+  sources: AgentSources,
+): Promise<Read> {
+  // Before anything else: what changes while it is read belongs to a later revision.
+  const stored = await sources.items.revision()
+  const item = itemKey === null ? null : await sources.items.item(itemKey)
+  const { data, of } = item ? await readItem(item, sources) : await readSite(sort, sources)
+  const revision = stored === null ? null : sha256Hex(JSON.stringify([stored, of, data]))
+  return { scope: item ? 'item' : 'site', data, revision }
+}
+
+async function readSite(
+  sort: ChatRequest['sort'],
+  sources: AgentSources,
+): Promise<{ data: string; of: string }> {
+  const feed = await sources.feed(sort)
+  const head = { ...UNTRUSTED, about: 'the whole site' }
+  if (!feed) {
+    const note = 'No snapshot of the feed has been taken yet: nothing is ranked.'
+    return { data: JSON.stringify({ ...head, sort, note }), of: 'no snapshot' }
+  }
+  const data = fitLists(
+    { ...head, ...snapshotFacts(feed) },
+    snapshotLists(feed, LIST_LENGTH),
+    GROUNDING_DATA_MAX_BYTES,
+  )
+  return { data, of: feed.snapshotId }
+}
+
+async function readItem(item: StoredItem, sources: AgentSources): Promise<{ data: string; of: string }> {
+  const article = await sources.articles.article(item.source, item.sourceId)
+  const { days } = await sources.search.itemTrend(item.key)
+  const newest = await sources.feed('trending')
+  const head = {
+    ...UNTRUSTED,
+    about: 'one item, which the user has open',
+    item: {
+      ...shownItem(item),
+      discussion: shownLink(item.discussionUrl),
+      publishedAt: item.publishedAt,
+      firstSeen: item.firstDay,
+      lastSeen: item.lastDay,
+      author: item.author === null ? null : shownLine(item.author, AUTHOR_MAX_LENGTH),
+      tags: item.tags.slice(0, TAGS_MAX).map((tag) => shownLine(tag, TAG_MAX_LENGTH)),
+      description: item.description === null ? null : shownLine(item.description, DESCRIPTION_MAX_LENGTH),
+    },
+    trend: { order: 'newest day first', days: days.slice(-TREND_DAYS).toReversed() },
+  }
+  const of = JSON.stringify([article?.fetchedAt, article && sha256Hex(article.text), newest?.snapshotId])
+  if (!article) {
+    const data = JSON.stringify({ ...head, text: null, note: 'No text of this item is stored.' })
+    return { data, of }
+  }
+  const text = visibleText(article.text)
+  const readAt = formatInstant(article.fetchedAt)
+  const write = (beginning: string): string =>
+    JSON.stringify({
+      ...head,
+      readAt,
+      textIsWhole: beginning === text,
+      text: beginning,
+    })
+  return { data: fitText(text, write, GROUNDING_DATA_MAX_BYTES), of }
+}

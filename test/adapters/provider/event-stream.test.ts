@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { EventStream, StreamTooLarge } from '../../../src/adapters/provider/event-stream.ts'
+
+const WIDE = { maxEventBytes: 1_000_000, maxBytes: 1_000_000 }
+
+function eventsOf(chunks: readonly Uint8Array[], bounds = WIDE): string[] {
+  const stream = new EventStream(bounds)
+  const events = chunks.flatMap((chunk) => stream.push(chunk))
+  const last = stream.end()
+  return last === null ? events : [...events, last]
+}
+
+test('gives the same events however the bytes are cut, whatever the lines end with', () => {
+  const data = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !/[\r\n]/.test(text))
+  const event = fc.record({
+    data: fc.array(data, { minLength: 1, maxLength: 3 }),
+    comment: fc.boolean(),
+    name: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(
+      fc.array(event),
+      fc.constantFrom('\n', '\r\n', '\r'),
+      fc.integer({ min: 1, max: 7 }),
+      fc.boolean(),
+      (events, end, size, mark) => {
+        const lines = events.flatMap(({ data: texts, comment, name }) => [
+          ...(comment ? [': ping'] : []),
+          ...(name ? ['event: something', 'id: 1'] : []),
+          ...texts.map((text) => `data: ${text}`),
+          '',
+        ])
+        const bytes = Buffer.from((mark ? '\uFEFF' : '') + lines.map((line) => line + end).join(''))
+        const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+          bytes.subarray(index * size, (index + 1) * size),
+        )
+        expect(eventsOf(chunks)).toEqual(events.map(({ data: texts }) => texts.join('\n')))
+      },
+    ),
+  )
+})
+
+test.each([
+  ['data without a space', 'data:x\n\n', ['x']],
+  ['an empty data line', 'data\ndata:\n\n', ['\n']],
+  ['no blank line at the end', 'data: a\n\ndata: b', ['a', 'b']],
+  ['fields that are none of its own', 'retry: 5\nfoo\ndata: a\n\n', ['a']],
+  ['an event without data', 'event: ping\n\ndata: a\n\n', ['a']],
+  ['nothing', '', []],
+])('reads %s', (_what, text, events) => {
+  expect(eventsOf([Buffer.from(text)])).toEqual(events)
+})
+
+test('keeps no event and no stream above its bounds', () => {
+  const line = Buffer.from(`data: ${'x'.repeat(50)}\n\n`)
+  const bounds = { maxEventBytes: 60, maxBytes: 200 }
+  expect(eventsOf([line, line, line], bounds).length).toBe(3)
+  expect(() => eventsOf([line, line, line, line], bounds)).toThrow(StreamTooLarge)
+  expect(() => eventsOf([Buffer.from(`data: ${'x'.repeat(60)}`)], bounds)).toThrow(StreamTooLarge)
+  const comments = Buffer.from(': ping\n\n'.repeat(26))
+  expect(() => eventsOf([comments], bounds)).toThrow(StreamTooLarge)
+})

@@ -1,0 +1,161 @@
+/** What a scripted model says, for either API to put on the wire. */
+export type Said =
+  | { text: string }
+  | { refusal: string }
+  | { reasoning: string }
+  | { call: { id: string; name: string; arguments: string } }
+  /** How it ends, and what it tells of its tokens; without one, it just stops. */
+  | { end: 'completed' | 'incomplete' | 'failed' | 'error'; usage?: unknown }
+
+export type Api = 'responses' | 'chat'
+
+/** Tokens in neither API's words. */
+interface ToldUsage {
+  in: number
+  out: number
+  cached: number
+}
+
+/** Events of one answer as the named API streams them: the data of each, in order. */
+export function eventsOf(api: Api, said: readonly Said[]): string[] {
+  const events = api === 'responses' ? responsesEvents(said) : chatEvents(said)
+  return events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)))
+}
+
+type Event = Record<string, unknown>
+
+function responsesEvents(said: readonly Said[]): Event[] {
+  const response = { id: 'resp_1', object: 'response', status: 'in_progress', output: [], usage: null }
+  const events: Event[] = [
+    { type: 'response.created', response },
+    { type: 'response.in_progress', response },
+  ]
+  let message: { index: number; parts: Event[] } | null = null
+  let index = 0
+  const endMessage = (): void => {
+    if (message === null) return
+    const item = { id: `msg_${message.index}`, type: 'message', role: 'assistant', status: 'completed' }
+    events.push({
+      type: 'response.output_item.done',
+      output_index: message.index,
+      item: { ...item, content: message.parts },
+    })
+    message = null
+  }
+  for (const each of said) {
+    if ('text' in each || 'refusal' in each) {
+      message ??= { index: index++, parts: [] }
+      const place = { item_id: `msg_${message.index}`, output_index: message.index, content_index: 0 }
+      if ('text' in each) {
+        message.parts.push({ type: 'output_text', text: each.text, annotations: [] })
+        events.push({ type: 'response.output_text.delta', ...place, delta: each.text })
+      } else {
+        message.parts.push({ type: 'refusal', refusal: each.refusal })
+        events.push({ type: 'response.refusal.delta', ...place, delta: each.refusal })
+      }
+      continue
+    }
+    endMessage()
+    if ('end' in each) events.push(responsesEnd(each))
+    else events.push(...responsesItem(each, index++))
+  }
+  return events.map((event, sequence) => ({ ...event, sequence_number: sequence }))
+}
+
+function responsesItem(
+  each: Extract<Said, { call: unknown } | { reasoning: string }>,
+  index: number,
+): Event[] {
+  if ('reasoning' in each) {
+    const item = { id: `rs_${index}`, type: 'reasoning', summary: [], encrypted_content: each.reasoning }
+    return [{ type: 'response.output_item.done', output_index: index, item }]
+  }
+  const { id, name, arguments: text } = each.call
+  const item = { id: `fc_${index}`, type: 'function_call', call_id: id, name, status: 'in_progress' }
+  return [
+    { type: 'response.output_item.added', output_index: index, item: { ...item, arguments: '' } },
+    { type: 'response.function_call_arguments.delta', item_id: item.id, output_index: index, delta: text },
+    { type: 'response.function_call_arguments.done', item_id: item.id, output_index: index, arguments: text },
+    {
+      type: 'response.output_item.done',
+      output_index: index,
+      item: { ...item, status: 'completed', arguments: text },
+    },
+  ]
+}
+
+function responsesEnd({
+  end,
+  usage = { in: 100, out: 20, cached: 40 },
+}: Extract<Said, { end: string }>): Event {
+  if (end === 'error')
+    return { type: 'error', code: 'server_error', message: 'SECRET of the provider', param: null }
+  const told = usageIn('responses', usage)
+  const error = end === 'failed' ? { code: 'server_error', message: 'SECRET of the provider' } : null
+  return {
+    type: `response.${end}`,
+    response: { id: 'resp_1', object: 'response', status: end, error, usage: told },
+  }
+}
+
+function chatEvents(said: readonly Said[]): (Event | string)[] {
+  const calls = said.filter((each) => 'call' in each)
+  const events: (Event | string)[] = [chunk({ role: 'assistant', content: '' })]
+  let index = 0
+  for (const each of said) {
+    if ('text' in each) events.push(chunk({ content: each.text }))
+    else if ('refusal' in each) events.push(chunk({ refusal: each.refusal }))
+    else if ('reasoning' in each) events.push(chunk({ reasoning_content: each.reasoning }))
+    else if ('call' in each) {
+      const { id, name, arguments: text } = each.call
+      const half = Math.ceil(text.length / 2)
+      const first = { index, id, type: 'function', function: { name, arguments: text.slice(0, half) } }
+      events.push(chunk({ tool_calls: [first] }))
+      events.push(chunk({ tool_calls: [{ index, function: { arguments: text.slice(half) } }] }))
+      index += 1
+    } else events.push(...chatEnd(each, calls.length > 0))
+  }
+  return events
+}
+
+function chatEnd(
+  { end, usage = { in: 100, out: 20, cached: 40 } }: Extract<Said, { end: string }>,
+  called: boolean,
+): (Event | string)[] {
+  if (end === 'error' || end === 'failed')
+    return [{ error: { code: 502, message: 'SECRET of the provider' } }]
+  const finish = end === 'incomplete' ? 'length' : called ? 'tool_calls' : 'stop'
+  return [
+    chunk({}, finish),
+    { id: 'c_1', object: 'chat.completion.chunk', choices: [], usage: usageIn('chat', usage) },
+    '[DONE]',
+  ]
+}
+
+function chunk(delta: Event, finish: string | null = null): Event {
+  return {
+    id: 'c_1',
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+    usage: null,
+  }
+}
+
+function usageIn(api: Api, usage: unknown): unknown {
+  if (typeof usage !== 'object' || usage === null) return usage
+  const { in: read, out, cached } = usage as ToldUsage
+  return api === 'responses'
+    ? {
+        input_tokens: read,
+        input_tokens_details: { cached_tokens: cached },
+        output_tokens: out,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: read + out,
+      }
+    : {
+        prompt_tokens: read,
+        completion_tokens: out,
+        total_tokens: read + out,
+        prompt_tokens_details: { cached_tokens: cached },
+      }
+}

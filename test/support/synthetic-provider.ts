@@ -1,0 +1,234 @@
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { MODES } from './provider-modes.ts'
+import type { Behaviour, ModeName } from './provider-modes.ts'
+import { eventsOf } from './provider-wire.ts'
+import type { Api, Said } from './provider-wire.ts'
+
+/** One request as the provider got it. */
+export interface ProviderRequest {
+  path: string
+  headers: IncomingHttpHeaders
+  body: Record<string, unknown>
+  /** The client's end of the connection. */
+  port: number
+  /** Bytes of the answer that were handed to the socket. */
+  written: number
+  /** When the connection of this request, or its answer, ended: `performance.now()`. */
+  closed: Promise<number>
+}
+
+/** A provider over real sockets, of both APIs at `/v1/responses` and `/v1/chat/completions`. */
+export interface SyntheticProvider {
+  /** API base. */
+  url: string
+  requests: ProviderRequest[]
+  /** What no provider takes, one line each; such a request is answered with 400. */
+  breaches: string[]
+  /** From the next request on. */
+  behave(mode: ModeName | Behaviour): void
+  /** Resolves when so many requests have come. */
+  arrived(count: number): Promise<void>
+}
+
+/** Starts the provider; it is closed when the test ends. */
+export async function startProvider(mode: ModeName | Behaviour = 'answer'): Promise<SyntheticProvider> {
+  let behaviour = behaviourOf(mode)
+  let waiting: { count: number; go: () => void }[] = []
+  const provider: SyntheticProvider = {
+    url: '',
+    requests: [],
+    breaches: [],
+    behave(next) {
+      behaviour = behaviourOf(next)
+    },
+    arrived: (count) =>
+      new Promise((resolve) => {
+        if (provider.requests.length >= count) resolve()
+        else waiting.push({ count, go: resolve })
+      }),
+  }
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
+    const api: Api = request.url?.endsWith('/chat/completions') ? 'chat' : 'responses'
+    const closed = new Promise<number>((resolve) => {
+      response.once('close', () => resolve(performance.now()))
+    })
+    const seen = {
+      path: request.url ?? '',
+      headers: request.headers,
+      body,
+      port: request.socket.remotePort ?? 0,
+      written: 0,
+      closed,
+    }
+    const breach = breachOf(api, body)
+    provider.requests.push(seen)
+    waiting.filter(({ count }) => provider.requests.length >= count).forEach(({ go }) => go())
+    waiting = waiting.filter(({ count }) => provider.requests.length < count)
+    if (breach !== null) {
+      provider.breaches.push(breach)
+      response.writeHead(400, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ error: { message: breach } }))
+      return
+    }
+    await answer(api, behaviour, seen, response)
+  }
+  const sockets = new Set<Socket>()
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => {
+      provider.breaches.push(`the provider failed: ${String(error)}`)
+      response.destroy()
+    })
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  provider.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  return provider
+}
+
+function behaviourOf(mode: ModeName | Behaviour): Behaviour {
+  return typeof mode === 'string' ? MODES[mode] : mode
+}
+
+async function answer(
+  api: Api,
+  behaviour: Behaviour,
+  seen: ProviderRequest,
+  response: ServerResponse,
+): Promise<void> {
+  const { silent, lineEnd = '\n' } = behaviour
+  if (behaviour.answer) {
+    const { status, type, body, headers } = behaviour.answer
+    response.writeHead(status, { 'content-type': type, ...headers }).end(body)
+    return
+  }
+  if (silent === 'before-headers') return
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+  if (silent === 'after-headers') return response.flushHeaders()
+  if (silent === 'comments-only') return comment(response)
+  const said = roundOf(behaviour, roundsIn(api, seen.body))
+  const events = eventsOf(api, said)
+  const frames = events.map((data) => frameOf(api, data, lineEnd))
+  if (silent === 'after-first-event') return void response.write(frames[0] ?? '')
+  if (behaviour.byteOrderMark) frames.unshift('\uFEFF')
+  if (behaviour.noLastBlankLine) frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length))
+  if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')
+  await write(frames.join(''), behaviour.byteByByte ?? false, response)
+  if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, seen, response)
+  // Reset once the client has what was said: a reset on its heels would take it away again.
+  if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
+  else response.end()
+}
+
+function frameOf(api: Api, data: string, lineEnd: string): string {
+  const name =
+    api === 'responses' ? `event: ${/"type":"([^"]*)"/.exec(data)?.[1] ?? 'message'}${lineEnd}` : ''
+  return `${name}data: ${data}${lineEnd}${lineEnd}`
+}
+
+function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly Said[] {
+  return rounds[Math.min(index, rounds.length - 1)] ?? []
+}
+
+type Fields = Record<string, unknown>
+
+/** Rounds of tools a request gives back. */
+function roundsIn(api: Api, body: Fields): number {
+  if (api === 'chat') {
+    return (body['messages'] as Fields[]).filter((message) => message['tool_calls'] !== undefined).length
+  }
+  const items = body['input'] as Fields[]
+  const isResult = (item: Fields | undefined): boolean => item?.['type'] === 'function_call_output'
+  return items.filter((item, index) => isResult(item) && !isResult(items[index - 1])).length
+}
+
+async function write(text: string, byteByByte: boolean, response: ServerResponse): Promise<void> {
+  if (!byteByByte) return void response.write(text)
+  for (const byte of Buffer.from(text)) {
+    response.write(Buffer.of(byte))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** Comments until the client leaves. */
+function comment(response: ServerResponse): void {
+  const timer = setInterval(() => response.write(': still here\n\n'), 10)
+  response.once('close', () => clearInterval(timer))
+}
+
+async function pour(bytes: number, seen: ProviderRequest, response: ServerResponse): Promise<void> {
+  const block = Buffer.alloc(65_536, 'x')
+  response.write('data: ')
+  const closed = new Promise<void>((resolve) => response.once('close', () => resolve()))
+  while (seen.written < bytes && !response.destroyed) {
+    seen.written += block.byteLength
+    if (response.write(block)) continue
+    await Promise.race([new Promise((resolve) => response.once('drain', resolve)), closed])
+  }
+}
+
+/** What makes a request one that providers decline, or null. */
+function breachOf(api: Api, body: Fields): string | null {
+  const calls = api === 'chat' ? chatCalls(body) : responsesCalls(body)
+  const ids = calls.made.map(({ id }) => id)
+  if (new Set(ids).size !== ids.length) return `a call id is repeated: ${ids.join(' ')}`
+  if (JSON.stringify(calls.answered) !== JSON.stringify(ids)) {
+    return `calls ${ids.join(' ')} and results ${calls.answered.join(' ')} do not pair`
+  }
+  for (const { name, text } of calls.made) {
+    if (!/^[\w-]{1,64}$/.test(name)) return `a call has the name ${name}`
+    try {
+      JSON.parse(text)
+    } catch {
+      return `a call has the arguments ${text}`
+    }
+  }
+  return null
+}
+
+interface Calls {
+  made: { id: string; name: string; text: string }[]
+  answered: string[]
+}
+
+function responsesCalls(body: Fields): Calls {
+  const items = body['input'] as Record<string, string>[]
+  return {
+    made: items
+      .filter(({ type }) => type === 'function_call')
+      .map((item) => ({
+        id: item['call_id'] ?? '',
+        name: item['name'] ?? '',
+        text: item['arguments'] ?? '',
+      })),
+    answered: items
+      .filter(({ type }) => type === 'function_call_output')
+      .map((item) => item['call_id'] ?? ''),
+  }
+}
+
+function chatCalls(body: Fields): Calls {
+  const messages = body['messages'] as {
+    role: string
+    tool_call_id?: string
+    tool_calls?: { id: string; function: { name: string; arguments: string } }[]
+  }[]
+  return {
+    made: messages
+      .flatMap((message) => message.tool_calls ?? [])
+      .map(({ id, function: told }) => ({ id, name: told.name, text: told.arguments })),
+    answered: messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id ?? ''] : [])),
+  }
+}
