@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { openAutoModel } from '../adapters/provider/auto-model.ts'
 import { openChatModel } from '../adapters/provider/chat-model.ts'
 import { libsqlAnswerCache } from '../adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../adapters/state/chat-ledger.ts'
