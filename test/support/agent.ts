@@ -244,3 +244,47 @@ export async function ask(server: AgentServer, body: string, asking: Asking = {}
 export function textOf(events: readonly StreamEvent[]): string {
   return events.map((each) => (each.event === 'delta' ? each.data.text : '')).join('')
 }
+
+/** An answer being read. */
+export interface OpenAnswer {
+  /** What has come so far. */
+  readonly text: string
+  /** Reads until this has come; throws when the answer ends before. */
+  until(part: string): Promise<void>
+  /** Reads to the end. */
+  events(): Promise<StreamEvent[]>
+  /** Goes away. */
+  leave(): void
+}
+
+export async function openAnswer(
+  server: AgentServer,
+  body: string,
+  asking: Asking = {},
+): Promise<OpenAnswer> {
+  const leaving = new AbortController()
+  const response = await chat(server, body, { ...asking, signal: leaving.signal })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  if (response.status !== 200 || !reader) throw new Error(`${response.status} ${await response.text()}`)
+  let text = ''
+  const more = async (): Promise<boolean> => {
+    const { done, value } = await reader.read()
+    text += value ?? ''
+    return !done
+  }
+  return {
+    get text() {
+      return text
+    },
+    async until(part) {
+      while (!text.includes(part)) if (!(await more())) throw new Error(`no ${part} in ${text}`)
+    },
+    async events() {
+      while (await more());
+      return eventsOf(text)
+    },
+    leave() {
+      leaving.abort()
+    },
+  }
+}
