@@ -9,7 +9,7 @@ export const RESERVED_REQUESTS = 10
 export const REQUESTS_A_MODEL = 3
 
 /** What an account has that never bought credits, for a service that does not tell. */
-const DAILY_LIMIT_UNTOLD = 50
+export const DAILY_LIMIT_UNTOLD = 50
 
 /** The service may answer for the key with numbers this old, and so may miss what was sent since. */
 export const KEY_STALE_MS = 90_000
