@@ -169,7 +169,7 @@ export function guardClient(
     transaction,
     migrate: (statements) => alone(() => client.migrate(statements)),
     executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
-    makeDurable: () => alone(() => client.executeMultiple('PRAGMA wal_checkpoint(TRUNCATE)')),
+    makeDurable: () => alone(() => emptyLog(client)),
     sync: (): Promise<Replicated> => client.sync(),
     reconnect: () => client.reconnect(),
     close: () => client.close(),
@@ -193,14 +193,26 @@ export type Journal = 'rollback' | 'wal' | 'wal-fast'
 
 /**
  * FULL does not sync the folder a rollback journal is deleted from, so that a power cut could bring the journal back and
- * undo what was acknowledged. A log is written back by `makeDurable` and by the last connection that closes, which both
- * keep writers out: the driver's SQLite can damage a database whose log is written back while another connection writes.
+ * undo what was acknowledged. A log is written back by `makeDurable` and by the last connection that closes alone, which keep
+ * writers out meanwhile: this SQLite can lose commits of a log that is begun anew while it is written back.
  */
 const SETTINGS = {
   rollback: 'PRAGMA synchronous = EXTRA',
   wal: 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = EXTRA',
   'wal-fast': 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL',
 } satisfies Record<Journal, string>
+
+/** How long writing a log back waits for whoever writes or reads, in milliseconds; the event loop waits too. */
+const LOG_WAIT_MS = 250
+
+/** Writes the log back and empties it; false when somebody stood in the way. Without a log there is nothing to do. */
+async function emptyLog(client: Client): Promise<boolean> {
+  const { rows: waits } = await client.execute('PRAGMA busy_timeout')
+  await client.executeMultiple(`PRAGMA busy_timeout = ${LOG_WAIT_MS}`)
+  const { rows } = await client.execute('PRAGMA wal_checkpoint(TRUNCATE)')
+  await client.executeMultiple(`PRAGMA busy_timeout = ${Number(waits[0]?.[0])}`)
+  return rows[0]?.['busy'] === 0
+}
 
 /** Statements that take no lock they would have to give back by a commit of their own. */
 const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i

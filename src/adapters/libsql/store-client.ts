@@ -19,8 +19,12 @@ export interface StoreClient extends Client {
    * @param revision a query whose one number changes with everything `read` looks at
    */
   snapshot<T>(revision: string, read: (reader: Reader) => Promise<T>): Promise<T>
-  /** Resolves when a power cut can take nothing that was written before, however it was written. */
-  makeDurable(): Promise<void>
+  /**
+   * After it a power cut takes nothing that was written before, however fast it was written.
+   *
+   * @returns false when another connection stood in the way: ask again later
+   */
+  makeDurable(): Promise<boolean>
 }
 
 /** What can be asked for rows. */
