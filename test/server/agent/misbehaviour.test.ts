@@ -11,6 +11,8 @@ const ENDINGS: Record<ModeName, string> = {
   'clean end without terminal': 'upstream_error truncated',
   'half an event at the end': 'upstream_error truncated',
   reset: 'upstream_error truncated',
+  'reset before headers': 'upstream_error connect',
+  'held open after its end': 'done',
   'silence before headers': 'timeout first_event',
   'silence after headers': 'timeout first_event',
   'silence after first event': 'timeout idle',
