@@ -21,6 +21,8 @@ export interface Config {
   ledger: DatabaseLocation
   feed: DatabaseLocation
   state: DatabaseLocation
+  /** Token of a libSQL server that may only read, for the chat agent; null: that of everything else. */
+  databaseReadToken: string | null
   /** True when the state database is in the data folder. */
   stateInDataDir: boolean
   store: StoreLocation
@@ -202,6 +204,7 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
     ledger: databaseOf(settings.DASH_LEDGER_URL, 'ledger.db'),
     feed: databaseOf(settings.DASH_FEED_URL, 'feed.db'),
     state: databaseOf(settings.DASH_STATE_URL, 'state.db'),
+    databaseReadToken: settings.DASH_DATABASE_READ_TOKEN ?? null,
     stateInDataDir: (settings.DASH_STATE_URL ?? settings.DASH_DATABASE_URL) === undefined,
     store: storeOf(settings, dataDir, cwd),
     storeNamed: settings.DASH_STORE_URL !== undefined,

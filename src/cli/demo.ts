@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,12 +12,13 @@ import { importSignals } from '../jobs/import-signals.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/rank-periods.ts'
 import { refreshIndex } from '../jobs/refresh-index.ts'
+import { DEMO_CHAT_MODEL, demoProviderApp } from '../server/demo/provider-app.ts'
 import { DEMO_MODELS, demoRouterApp } from '../server/demo/router-app.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
-import type { Config } from './config.ts'
+import type { ChatConfig, Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
 import { openEvaluation } from './wire-models.ts'
@@ -57,7 +59,14 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
       const demo = demoConfig(config, folder, sources.url)
       terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
       await fill(demo, version, signal, terminal.note)
-      return { config: demo, close }
+      const provider = await listenQuietly(demoProviderApp(), signal)
+      return {
+        config: { ...demo, chat: demoChat(demo.chat, provider.url) },
+        async close() {
+          await provider.close(0)
+          await close()
+        },
+      }
     } finally {
       await sources.close(0)
     }
@@ -82,6 +91,22 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
     hackerNewsUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
     lobstersUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lobsters}`,
     lessWrongUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lesswrong}`,
+  }
+}
+
+/** The chat on a scripted model that costs nothing, with a secret of its own and for everybody. */
+function demoChat(chat: ChatConfig, providerUrl: string): ChatConfig {
+  return {
+    ...chat,
+    sessionSecret: randomBytes(32).toString('base64url'),
+    provider: {
+      url: `${providerUrl}/v1`,
+      key: null,
+      model: DEMO_CHAT_MODEL,
+      api: 'responses',
+      prices: null,
+    },
+    verification: null,
   }
 }
 

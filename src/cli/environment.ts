@@ -76,6 +76,7 @@ const environment = z.object({
   DASH_DATA_DIR: z.string().optional(),
   DASH_DATABASE_URL: serverUrl.optional(),
   DASH_DATABASE_AUTH_TOKEN: z.string().optional(),
+  DASH_DATABASE_READ_TOKEN: z.string().optional(),
   DASH_LEDGER_URL: databaseUrl.optional(),
   DASH_FEED_URL: databaseUrl.optional(),
   DASH_STATE_URL: databaseUrl.optional(),
@@ -147,6 +148,7 @@ const SECRETS_OF_SOURCES = [
 const SECRETS_OF_CHAT = ['DASH_SESSION_SECRET', 'OPENAI_API_KEY', 'DASH_VERIFICATION_SECRET'] as const
 const SECRETS: readonly string[] = [
   'DASH_DATABASE_AUTH_TOKEN',
+  'DASH_DATABASE_READ_TOKEN',
   'OPENROUTER_API_KEY',
   ...SECRETS_OF_CHAT,
   ...SECRETS_OF_S3,

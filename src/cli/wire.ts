@@ -7,13 +7,12 @@ import { openFeedSearch } from '../adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
 import { libsqlSearchIndex } from '../adapters/feed/search-index.ts'
-import { libsqlItems } from '../adapters/feed/stored-items.ts'
 import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
-import { database, readOnlyDatabase } from '../adapters/libsql/database.ts'
+import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
 import type {
@@ -36,6 +35,7 @@ import type { ArchiveImportPorts } from '../jobs/import-archive.ts'
 import type { AgentReads } from '../server/agent/sources.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
+import { openAgentReads } from './wire-agent-reads.ts'
 
 /** The stores a command works on. Nothing is opened before its first use; `close` closes what was. */
 export interface Stores {
@@ -50,7 +50,7 @@ export interface Stores {
   archive: Archive
   year: YearReader
   recommendations: RecommendationStore
-  /** The same stores through handles that cannot write to a database. */
+  /** What the chat agent reads, through handles that cannot write. */
   reads: Omit<AgentReads, 'clock'>
   close(): Promise<void>
 }
@@ -80,11 +80,9 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   })
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
-  const ledgerReads = readOnlyDatabase({ location: config.ledger, ...busy }, ledgerDatabase)
-  const feedReads = readOnlyDatabase({ location: config.feed, ...busy }, feedDatabase)
-  const search = openFeedSearch({ location: config.feed, database: feedReads, ...SEARCH_BOUNDS })
+  const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
   const recommendations = openRecommendations(config.store)
-  const readLedger = libsqlLedger(ledgerReads)
+  const reads = openAgentReads(config, { ledger: ledgerDatabase, feed: feedDatabase, archive }, busy)
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
@@ -96,19 +94,10 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     archive,
     year: yearReader(ledger, archive),
     recommendations,
-    reads: {
-      items: libsqlItems(feedReads),
-      search,
-      snapshots: libsqlLiveFeed(feedReads),
-      articles: libsqlArticles(feedReads),
-      ledger: readLedger,
-      archive,
-      year: yearReader(readLedger, archive),
-    },
+    reads,
     async close() {
+      await reads.close()
       await search.close()
-      ledgerReads.close()
-      feedReads.close()
       ledgerDatabase.close()
       feedDatabase.close()
       await archive.close()

@@ -25,6 +25,8 @@ export interface ListenOptions {
   headersTimeoutMs: number
   /** Time for a whole request to arrive, body included (docs/operations.md: 15 s). */
   requestTimeoutMs: number
+  /** Largest request body any route reads, when it is not that of the public interfaces. */
+  bodyMaxBytes?: number
 }
 
 export interface RunningServer {
@@ -137,7 +139,7 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSoc
   Object.assign(server, { connectionsCheckingInterval: TIMEOUT_CHECK_MS })
   server.emit('listening')
   const handle = toNodeHandler((request) => app.fetch(request), {
-    maxRequestBodySize: BODY_MAX_BYTES,
+    maxRequestBodySize: options.bodyMaxBytes ?? BODY_MAX_BYTES,
   }) as NodeHttp1Handler
   // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
   server.removeAllListeners('request')

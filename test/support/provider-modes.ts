@@ -8,8 +8,8 @@ export interface Behaviour {
   answer?: { status: number; type: string; body: string; headers?: Record<string, string> }
   /** Where it falls silent. */
   silent?: 'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only'
-  /** How the connection ends. */
-  ending?: 'end' | 'reset'
+  /** How the connection ends; `hold`: not at all. */
+  ending?: 'end' | 'reset' | 'hold'
   lineEnd?: '\n' | '\r\n' | '\r'
   /** Each byte is a chunk of its own. */
   byteByByte?: boolean
@@ -40,6 +40,8 @@ export const MODES = {
   'clean end without terminal': { rounds: [[{ text: 'Hello ' }, { text: EMOJI }]] },
   'half an event at the end': { rounds: [[{ text: 'Hello ' }]], halfEvent: true },
   reset: { rounds: [[{ text: 'Hello ' }]], ending: 'reset' },
+  'held open after its end': { rounds: answer, ending: 'hold' },
+  'reset before headers': { ending: 'reset' },
   'silence before headers': { silent: 'before-headers' },
   'silence after headers': { silent: 'after-headers' },
   'silence after first event': { rounds: answer, silent: 'after-first-event' },

@@ -2,13 +2,14 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { breachOf } from './provider-breaches.ts'
 import { MODES } from './provider-modes.ts'
 import type { Behaviour, ModeName } from './provider-modes.ts'
 import { eventsOf } from './provider-wire.ts'
 import type { Api, Said } from './provider-wire.ts'
 
 /** One request as the provider got it. */
-export interface ProviderRequest {
+interface ProviderRequest {
   path: string
   headers: IncomingHttpHeaders
   body: Record<string, unknown>
@@ -27,22 +28,29 @@ export interface SyntheticProvider {
   requests: ProviderRequest[]
   /** What no provider takes, one line each; such a request is answered with 400. */
   breaches: string[]
-  /** From the next request on. */
-  behave(mode: ModeName | Behaviour): void
+  /** From the next request on; for one model alone, or for all others. */
+  behave(mode: ModeName | Behaviour, model?: string): void
+  /** What is answered to `GET /v1/key`, as a routing service does; null: nothing, ever. */
+  key: unknown
+  keyAsked: number
   /** Resolves when so many requests have come. */
   arrived(count: number): Promise<void>
 }
 
 /** Starts the provider; it is closed when the test ends. */
 export async function startProvider(mode: ModeName | Behaviour = 'answer'): Promise<SyntheticProvider> {
-  let behaviour = behaviourOf(mode)
+  let others = behaviourOf(mode)
+  const byModel = new Map<unknown, Behaviour>()
   let waiting: { count: number; go: () => void }[] = []
   const provider: SyntheticProvider = {
     url: '',
     requests: [],
     breaches: [],
-    behave(next) {
-      behaviour = behaviourOf(next)
+    key: { data: { label: 'test' } },
+    keyAsked: 0,
+    behave(next, model) {
+      if (model === undefined) others = behaviourOf(next)
+      else byModel.set(model, behaviourOf(next))
     },
     arrived: (count) =>
       new Promise((resolve) => {
@@ -51,6 +59,11 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       }),
   }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method === 'GET') {
+      provider.keyAsked += 1
+      if (provider.key !== null) response.end(JSON.stringify(provider.key))
+      return
+    }
     const chunks: Buffer[] = []
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
@@ -76,7 +89,7 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       response.end(JSON.stringify({ error: { message: breach } }))
       return
     }
-    await answer(api, behaviour, seen, response)
+    await answer(api, byModel.get(body['model']) ?? others, seen, response)
   }
   const sockets = new Set<Socket>()
   const server = createServer((request, response) => {
@@ -111,10 +124,13 @@ async function answer(
   const { silent, lineEnd = '\n' } = behaviour
   if (behaviour.answer) {
     const { status, type, body, headers } = behaviour.answer
-    response.writeHead(status, { 'content-type': type, ...headers }).end(body)
+    response.writeHead(status, { 'content-type': type, ...headers })
+    if (behaviour.ending === 'hold') response.write(body)
+    else response.end(body)
     return
   }
   if (silent === 'before-headers') return
+  if (!behaviour.rounds && behaviour.ending === 'reset') return void response.socket?.resetAndDestroy()
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
   if (silent === 'after-headers') return response.flushHeaders()
   if (silent === 'comments-only') return comment(response)
@@ -129,7 +145,7 @@ async function answer(
   if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, seen, response)
   // Reset once the client has what was said: a reset on its heels would take it away again.
   if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
-  else response.end()
+  else if (behaviour.ending !== 'hold') response.end()
 }
 
 function frameOf(api: Api, data: string, lineEnd: string): string {
@@ -176,59 +192,5 @@ async function pour(bytes: number, seen: ProviderRequest, response: ServerRespon
     seen.written += block.byteLength
     if (response.write(block)) continue
     await Promise.race([new Promise((resolve) => response.once('drain', resolve)), closed])
-  }
-}
-
-/** What makes a request one that providers decline, or null. */
-function breachOf(api: Api, body: Fields): string | null {
-  const calls = api === 'chat' ? chatCalls(body) : responsesCalls(body)
-  const ids = calls.made.map(({ id }) => id)
-  if (new Set(ids).size !== ids.length) return `a call id is repeated: ${ids.join(' ')}`
-  if (JSON.stringify(calls.answered) !== JSON.stringify(ids)) {
-    return `calls ${ids.join(' ')} and results ${calls.answered.join(' ')} do not pair`
-  }
-  for (const { name, text } of calls.made) {
-    if (!/^[\w-]{1,64}$/.test(name)) return `a call has the name ${name}`
-    try {
-      JSON.parse(text)
-    } catch {
-      return `a call has the arguments ${text}`
-    }
-  }
-  return null
-}
-
-interface Calls {
-  made: { id: string; name: string; text: string }[]
-  answered: string[]
-}
-
-function responsesCalls(body: Fields): Calls {
-  const items = body['input'] as Record<string, string>[]
-  return {
-    made: items
-      .filter(({ type }) => type === 'function_call')
-      .map((item) => ({
-        id: item['call_id'] ?? '',
-        name: item['name'] ?? '',
-        text: item['arguments'] ?? '',
-      })),
-    answered: items
-      .filter(({ type }) => type === 'function_call_output')
-      .map((item) => item['call_id'] ?? ''),
-  }
-}
-
-function chatCalls(body: Fields): Calls {
-  const messages = body['messages'] as {
-    role: string
-    tool_call_id?: string
-    tool_calls?: { id: string; function: { name: string; arguments: string } }[]
-  }[]
-  return {
-    made: messages
-      .flatMap((message) => message.tool_calls ?? [])
-      .map(({ id, function: told }) => ({ id, name: told.name, text: told.arguments })),
-    answered: messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id ?? ''] : [])),
   }
 }

@@ -22,7 +22,7 @@ const REST_MS = 500
 const END_MARK = '[DONE]'
 
 /** How connections break that stood: the request may have arrived. */
-const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+)$/
 
 /**
  * One request and the events of its answer, bounded in bytes and silence. Everything ends at once with the signal,
@@ -77,12 +77,12 @@ export class Reply {
   /**
    * The next event.
    *
-   * @param idleMs another limit of silence than the configured one
+   * @param idleMs a shorter limit of silence than the configured one
    * @returns null when the stream has ended, whole or not
    * @throws ProviderFailure; the signal's reason
    */
-  async next(idleMs: number = this.#limits.idleMs): Promise<Fields | null> {
-    if (this.#events.length === 0 && !this.#ended) await this.#read(idleMs)
+  async next(idleMs = Infinity): Promise<Fields | null> {
+    if (this.#events.length === 0 && !this.#ended) await this.#read(Math.min(idleMs, this.#limits.idleMs))
     this.#signal.throwIfAborted()
     const event = this.#events.shift()
     if (event === undefined || event === END_MARK) return null
@@ -158,8 +158,9 @@ export class Reply {
 /** What an error of the client means; anything that is none of its errors is given back. */
 function failureOfRequest(error: unknown): unknown {
   if (error instanceof APIConnectionError) {
-    const { code } = (error.cause ?? {}) as { code?: string }
-    return upstreamError('connect', { dispatched: code !== undefined && BROKEN_CONNECTION.has(code) }, error)
+    const { code } = (error.cause ?? {}) as { code?: unknown }
+    const dispatched = typeof code === 'string' && BROKEN_CONNECTION.test(code)
+    return upstreamError('connect', { dispatched }, error)
   }
   if (!(error instanceof APIError) || error.status === undefined) return error
   const status = error.status as number

@@ -183,7 +183,12 @@ export type ModelEvent =
       /** null when the provider does not tell or tells nonsense. */
       usage: Usage | null
     }
-  | ({ kind: 'failed'; usage: Usage | null; dispatched: boolean } & FailureCode)
+  | ({
+      kind: 'failed'
+      usage: Usage | null
+      /** False when nothing can have been charged: the provider was not reached, or declined the request. */
+      dispatched: boolean
+    } & FailureCode)
 
 /** A model behind a provider. */
 export interface ChatModel {

@@ -18,7 +18,6 @@ export const LISTS = [
   'hypeReplicate',
   'midjourney',
 ] as const
-export type ListName = (typeof LISTS)[number]
 
 const SOURCES = [
   ...NEWS_SOURCES,
@@ -134,7 +133,7 @@ function schemaOf(schema: z.ZodObject): Record<string, unknown> {
     },
   })
   delete made.$schema
-  return made as Record<string, unknown>
+  return made
 }
 
 export type ReadCall = { ok: true; call: KnownCall } | { ok: false; problem: string }

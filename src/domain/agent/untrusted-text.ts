@@ -12,9 +12,9 @@ const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
  * which nobody can read.
  */
 const HIDDEN =
-  /(?![\n\u200C\u200D\uFE0E\uFE0F])[\p{Cc}\p{Co}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
+  /(?!\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Co}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
-const JOINERS = /[\u200C\u200D\uFE0E\uFE0F]/g
+const JOINERS = /\u200C|\u200D|\uFE0E|\uFE0F/g
 
 /** Scripts whose letters joiners shape. */
 const SHAPED =

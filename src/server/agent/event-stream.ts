@@ -116,9 +116,17 @@ export function openEventStream({ pingMs, stuckMs, response, onGone }: EventStre
   }
 }
 
+/** What JSON leaves as it is and some clients end a line at. */
+const OTHER_LINE_ENDS = /[\u0085\u2028\u2029]/g
+
 /** The one way an event is written: a name of ours, and JSON, in which no line can break. */
 function frameOf(name: keyof AgentEvents, payload: object): string {
-  return `event: ${name}\ndata: ${JSON.stringify(payload)}\n\n`
+  const json = JSON.stringify(payload).replace(OTHER_LINE_ENDS, escaped)
+  return `event: ${name}\ndata: ${json}\n\n`
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /** A text in parts of bounded length, none of which begins in the middle of a character. */

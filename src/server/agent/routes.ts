@@ -10,7 +10,7 @@ import { callersOf } from './caller.ts'
 import { admitTurn } from './chat.ts'
 import { chatContract, configContract, sessionContract, statusContract } from './contracts.ts'
 import { openEventStream } from './event-stream.ts'
-import { isEnabled } from './runnable.ts'
+import { readiness } from './runnable.ts'
 import type { AgentPorts } from './service.ts'
 import { makeSession, quotasOf } from './session.ts'
 import { sharedAnswers } from './shared-answers.ts'
@@ -82,13 +82,14 @@ export function openAgent(ports: AgentPorts): Agent {
 
 async function config(ports: AgentPorts): Promise<AgentConfig> {
   const { settings, verification } = ports
+  const { enabled, model } = await readiness(ports)
   return {
-    enabled: await isEnabled(ports),
+    enabled,
     requireVerification: verification !== null,
     ...(verification && { verificationSiteKey: verification.siteKey }),
     itemChat: settings.itemChat,
     briefEnabled: false,
-    model: await ports.modelName(),
+    model,
     quotas: quotasOf(ports),
   }
 }

@@ -23,8 +23,12 @@ export async function runnable(ports: AgentPorts): Promise<Runnable> {
   return { signer, provider }
 }
 
-/** True when a turn could run now: `enabled` of the configuration. */
-export async function isEnabled(ports: AgentPorts): Promise<boolean> {
-  const { settings, signer, provider } = ports
-  return !settings.disabled && signer !== null && provider !== null && (await provider.model.name()) !== ''
+/** What the configuration tells: whether a turn could run now, and on which model. */
+export async function readiness(ports: AgentPorts): Promise<{ enabled: boolean; model: string }> {
+  const { settings, signer, provider, log } = ports
+  const model = await ports.modelName().catch((error: unknown) => {
+    log.warn({ err: error }, 'which model the chat runs on cannot be read')
+    return ''
+  })
+  return { enabled: !settings.disabled && signer !== null && provider !== null && model !== '', model }
 }

@@ -32,7 +32,7 @@ export interface AgentReads {
 }
 
 /** A publication as the tools tell of it; `envelope` is null for a layout older than the product's own. */
-export interface YearPublication {
+interface YearPublication {
   publicationId: string
   asOfDay: string
   envelope: YearEnvelope | null
@@ -41,9 +41,9 @@ export interface YearPublication {
 /** What the agent reads, proved where the interfaces prove it. One for a server. */
 export interface AgentSources extends Pick<AgentReads, 'items' | 'search' | 'articles' | 'clock'> {
   /** The newest snapshot's feed of a sort; null when there is no snapshot. */
-  feed(sort: LiveSort): Promise<LiveFeed | null>
+  feed: (sort: LiveSort) => Promise<LiveFeed | null>
   /** The Year publication that was current at an instant; null when there was none. */
-  publication(at: Instant): Promise<YearPublication | null>
+  publication: (at: Instant) => Promise<YearPublication | null>
 }
 
 /** Proved publications kept in memory beside those of the interfaces. */

@@ -1,5 +1,5 @@
 /** A reading that took longer than it may. */
-export class ReadingTooLong extends Error {
+class ReadingTooLong extends Error {
   override readonly name = 'ReadingTooLong'
 }
 
@@ -24,7 +24,7 @@ export function withinTime<T>(reading: Promise<T>, timeoutMs: number, signal: Ab
     else signal.addEventListener('abort', abandon, { once: true })
     reading.then(
       (value) => settle(() => resolve(value)),
-      (error: unknown) => settle(() => reject(error as Error)),
+      (error: unknown) => settle(() => reject(error)),
     )
   })
 }

@@ -1,6 +1,7 @@
 import { articlesContract } from './articles-contract.ts'
 import { detailsContract } from './details-contract.ts'
 import { importContract } from './import-contract.ts'
+import { itemsContract } from './items-contract.ts'
 import { liveFeedContract } from './live-feed-contract.ts'
 import { searchContract } from './search-contract.ts'
 import { snapshotContract } from './snapshot-contract.ts'
@@ -19,4 +20,5 @@ export const FEED_CONTRACTS = [
   liveFeedContract,
   snapshotContract,
   searchContract,
+  itemsContract,
 ]

@@ -7,6 +7,7 @@ import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
 import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
 import { libsqlSearchIndex } from '../../../src/adapters/feed/search-index.ts'
+import { libsqlItems } from '../../../src/adapters/feed/stored-items.ts'
 import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
@@ -18,6 +19,7 @@ import type {
   LiveFeedStore,
   SearchIndex,
   SourceMemory,
+  StoredItems,
 } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
@@ -31,6 +33,7 @@ interface FeedStores {
   memory: SourceMemory
   live: LiveFeedStore
   index: SearchIndex
+  items: StoredItems
 }
 
 export interface OpenFeed extends FeedStores {
@@ -113,6 +116,7 @@ function storesIn(store: Database): FeedStores {
     memory: libsqlSourceMemory(store),
     live: libsqlLiveFeed(store),
     index: libsqlSearchIndex(store),
+    items: libsqlItems(store),
   }
 }
 

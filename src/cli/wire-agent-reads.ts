@@ -1,0 +1,81 @@
+import { libsqlArticles } from '../adapters/feed/articles.ts'
+import { openFeedSearch } from '../adapters/feed/feed-search.ts'
+import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
+import { libsqlItems } from '../adapters/feed/stored-items.ts'
+import { libsqlLedger } from '../adapters/ledger/ledger.ts'
+import { readOnlyDatabase } from '../adapters/libsql/database.ts'
+import type { Database } from '../adapters/libsql/database.ts'
+import { yearReader } from '../adapters/archive/year-reader.ts'
+import { CALL_TIMEOUT_MS } from '../domain/agent/bounds.ts'
+import type { Archive } from '../domain/ports.ts'
+import type { DatabaseLocation } from '../domain/storage.ts'
+import type { AgentReads } from '../server/agent/sources.ts'
+import type { Config } from './config.ts'
+
+/** Questions of the agent's to the search that may be open at once. */
+const QUESTIONS_MAX = 32
+
+/** The stores as they are opened for everything else; they create and migrate what is read here. */
+export interface Owners {
+  ledger: Database
+  feed: Database
+  archive: Archive
+}
+
+interface ReadOptions {
+  /** As for any database. */
+  nativeBusyMs: number
+  retryMs: number
+  /** The program of the search process; that of the build when it is absent. */
+  searchScript?: URL
+}
+
+/**
+ * What the agent reads, through handles of its own that cannot write (docs/agent-tools.md). Nothing is opened before its
+ * first use; `close` closes what was.
+ */
+export function openAgentReads(
+  config: Pick<Config, 'ledger' | 'feed' | 'databaseReadToken'>,
+  owners: Owners,
+  { nativeBusyMs, retryMs, searchScript }: ReadOptions,
+): Omit<AgentReads, 'clock'> & { close: () => Promise<void> } {
+  const readLocation = (location: DatabaseLocation): DatabaseLocation => ({
+    ...location,
+    authToken: config.databaseReadToken ?? location.authToken,
+  })
+  const waiting = { nativeBusyMs, retryMs }
+  const feedLocation = readLocation(config.feed)
+  const feed = readOnlyDatabase({ location: feedLocation, ...waiting }, owners.feed)
+  const ledgerDatabase = readOnlyDatabase(
+    { location: readLocation(config.ledger), ...waiting },
+    owners.ledger,
+  )
+  const search = openFeedSearch({
+    location: feedLocation,
+    database: feed,
+    questionsMax: QUESTIONS_MAX,
+    timeoutMs: CALL_TIMEOUT_MS,
+    ...(searchScript ? { script: searchScript } : {}),
+  })
+  const ledger = libsqlLedger(ledgerDatabase)
+  const archive: AgentReads['archive'] = {
+    get: (sha256) => owners.archive.get(sha256),
+    newestHead: () => owners.archive.newestHead(),
+    objectWitness: (sha256) => owners.archive.objectWitness(sha256),
+    headWitness: (newest) => owners.archive.headWitness(newest),
+  }
+  return {
+    items: libsqlItems(feed),
+    search,
+    snapshots: libsqlLiveFeed(feed),
+    articles: libsqlArticles(feed),
+    ledger: { witness: () => ledger.witness() },
+    archive,
+    year: yearReader(ledger, archive),
+    async close() {
+      await search.close()
+      feed.close()
+      ledgerDatabase.close()
+    },
+  }
+}

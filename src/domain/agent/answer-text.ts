@@ -1,0 +1,171 @@
+/**
+ * What a model says, before anybody reads it (docs/security.md): Markdown of which no reader makes an image, and links
+ * to nothing but web pages. Whatever is changed stays readable; nothing is left out but what cannot be seen.
+ */
+export interface AnswerText {
+  /** What can be given out of everything pushed so far; holds back only what the next character decides on. */
+  push(chunk: string): string
+  /** The rest. */
+  end(): string
+}
+
+/** Longest text of an image that is waited for; a longer one is taken for an image. */
+const ALT_MAX_LENGTH = 500
+
+/** Longest `<https://…>` that is waited for. */
+const AUTOLINK_MAX_LENGTH = 2_000
+
+/** White space allowed before the target of a link. */
+const TARGET_SPACE_MAX_LENGTH = 8
+
+/**
+ * Controls but tab and newline, and what is ignored when it is drawn, save what joins emoji and the letters of some
+ * scripts: a terminal would obey it, and nobody else would see it.
+ */
+const HIDDEN =
+  /(?!\t|\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
+
+/**
+ * The filter of one answer, however it is cut into chunks. What it changes, and why no more is needed, is told in
+ * docs/decisions/0031-untrusted-text.md.
+ */
+export function answerText(): AnswerText {
+  const clean = cleaner()
+  let held = ''
+  let lastGiven = ''
+
+  const take = (text: string, isEnd: boolean): string => {
+    held += text
+    let given = ''
+    let at = 0
+    for (;;) {
+      const next = held.slice(at).search(/[!<\]]/)
+      const plainEnd = next === -1 ? held.length : at + next
+      given += held.slice(at, plainEnd)
+      at = plainEnd
+      if (at === held.length) break
+      const change = changeAt(held, at, isEnd)
+      if (change === 'undecided') break
+      // What is left out must not let what stood before it take its place.
+      const joins = held[at] === '!' && change.text !== '!' && (given.at(-1) ?? lastGiven) === '!'
+      given += joins ? ` ${change.text}` : change.text
+      at += change.length
+    }
+    held = held.slice(at)
+    lastGiven = given.at(-1) ?? lastGiven
+    return given
+  }
+
+  return {
+    push: (chunk) => take(clean.push(chunk), false),
+    end: () => take(clean.end(), true),
+  }
+}
+
+/** What is given out for the next `length` code units; `undecided`: more must be known. */
+type Change = { text: string; length: number } | 'undecided'
+
+const SAME = (text: string): Change => ({ text, length: text.length })
+
+function changeAt(text: string, at: number, isEnd: boolean): Change {
+  const character = text[at]
+  if (character === '!') return exclamation(text, at, isEnd)
+  return character === ']' ? closingBracket(text, at, isEnd) : openingAngle(text, at, isEnd)
+}
+
+/** The mark before an image goes, so that it is a link; one without a text gets one. */
+function exclamation(text: string, at: number, isEnd: boolean): Change {
+  const next = text[at + 1]
+  if (next === undefined) return isEnd ? SAME('!') : 'undecided'
+  if (next !== '[') return SAME('!')
+  const image = isImage(text, at + 1)
+  if (image === 'undecided') return isEnd ? SAME('!') : 'undecided'
+  if (!image) return SAME('!')
+  return text[at + 2] === ']' ? { text: '[image', length: 2 } : { text: '', length: 1 }
+}
+
+/**
+ * Whether the bracket at `start`, after a `!`, begins an image: its partner is followed by `(`. In what may be code or
+ * markup brackets need not be partners, so that is taken for an image.
+ */
+function isImage(text: string, start: number): boolean | 'undecided' {
+  let depth = 0
+  for (let at = start; at < text.length; at += 1) {
+    if (at - start >= ALT_MAX_LENGTH) return true
+    const character = text[at]
+    if (character === '\\') at += 1
+    else if (character === '`' || character === '<') return true
+    else if (character === '[') depth += 1
+    else if (character === ']') {
+      depth -= 1
+      if (depth > 0) continue
+      return at + 1 < text.length ? text[at + 1] === '(' : 'undecided'
+    }
+  }
+  return 'undecided'
+}
+
+/** A target other than a web page is set apart from its text, and so is that of a definition others could refer to. */
+function closingBracket(text: string, at: number, isEnd: boolean): Change {
+  const next = text[at + 1]
+  if (next === undefined) return isEnd ? SAME(']') : 'undecided'
+  if (next === ':') return { text: '] :', length: 2 }
+  if (next !== '(') return SAME(']')
+  const target = text.slice(at + 2).replace(/^[ \t\n]*/, '')
+  const space = text.length - at - 2 - target.length
+  const isWeb = space <= TARGET_SPACE_MAX_LENGTH && beginsAsWebAddress(target.replace(/^</, ''))
+  if (isWeb === 'undecided') return isEnd ? { text: '] (', length: 2 } : 'undecided'
+  return isWeb ? SAME('](') : { text: '] (', length: 2 }
+}
+
+const WEB_BEGINNINGS = ['https://', 'http://']
+
+function beginsAsWebAddress(text: string): boolean | 'undecided' {
+  const begun = text.slice(0, 'https://'.length).toLowerCase()
+  if (WEB_BEGINNINGS.some((beginning) => begun.startsWith(beginning))) return true
+  return WEB_BEGINNINGS.some((beginning) => beginning.startsWith(begun)) ? 'undecided' : false
+}
+
+/** A space keeps what could be a tag from being one; `<https://…>` stays. */
+function openingAngle(text: string, at: number, isEnd: boolean): Change {
+  const next = text[at + 1]
+  if (next === undefined) return isEnd ? SAME('<') : 'undecided'
+  if (!/[a-z/!?]/i.test(next)) return SAME('<')
+  const isWeb = beginsAsWebAddress(text.slice(at + 1))
+  if (isWeb === 'undecided' && !isEnd) return 'undecided'
+  if (isWeb !== true) return { text: '< ', length: 1 }
+  const inside = text.slice(at + 1, at + 1 + AUTOLINK_MAX_LENGTH)
+  const [address = ''] = /^[^\s<>]*/.exec(inside) ?? []
+  if (address.length < inside.length)
+    return inside[address.length] === '>' ? SAME('<') : { text: '< ', length: 1 }
+  return isEnd || inside.length === AUTOLINK_MAX_LENGTH ? { text: '< ', length: 1 } : 'undecided'
+}
+
+/** Well-formed text without hidden characters, whose lines end in `\n`, however it is cut. */
+function cleaner(): AnswerText {
+  let highSurrogate = ''
+  let afterReturn = false
+
+  const clean = (text: string): string => {
+    if (text === '') return ''
+    const continued = afterReturn ? text.replace(/^\n/, '') : text
+    afterReturn = text.endsWith('\r')
+    return continued
+      .toWellFormed()
+      .replace(/\r\n?|[\v\f\u0085\u2028\u2029]/g, '\n')
+      .replace(HIDDEN, '')
+  }
+
+  return {
+    push(chunk) {
+      const text = highSurrogate + chunk
+      highSurrogate = /[\uD800-\uDBFF]$/.test(text) ? text.slice(-1) : ''
+      return clean(highSurrogate === '' ? text : text.slice(0, -1))
+    },
+    end() {
+      const rest = clean(highSurrogate)
+      highSurrogate = ''
+      return rest
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import { createClient } from '@libsql/client'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { database, readOnlyDatabase } from '../../../src/adapters/libsql/database.ts'
+import type { Database } from '../../../src/adapters/libsql/database.ts'
+import { guardClient } from '../../../src/adapters/libsql/guard.ts'
+import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { QUERY_ONLY } from '../../../src/adapters/libsql/read-only.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
+
+async function openBoth(): Promise<{ path: string; url: string; owner: Database; reader: Database }> {
+  const path = join(await temporaryFolder(), 'feed.db')
+  const url = pathToFileURL(path).href
+  const location = { url, authToken: null }
+  const owner = database({ location, store: 'feed', migrationsFolder: migrationsOf('feed'), ...BUSY })
+  const reader = readOnlyDatabase({ location, ...BUSY }, owner)
+  onTestFinished(() => reader.close())
+  onTestFinished(() => owner.close())
+  return { path, url, owner, reader }
+}
+
+const WRITES = [
+  "INSERT INTO source_pauses (host, paused_until) VALUES ('x', 1)",
+  'UPDATE revision SET number = 7',
+  'DELETE FROM snapshots',
+  'CREATE TABLE t (x)',
+  'DROP TABLE snapshots',
+  'PRAGMA user_version = 7',
+  'VACUUM',
+]
+
+describe('a connection that may only query', () => {
+  test.each(WRITES)('has the engine itself refuse: %s', async (sql) => {
+    const { url, owner } = await openBoth()
+    await owner.use(() => Promise.resolve())
+    const client = guardClient(createClient({ url, concurrency: 1 }), 1_000, { settings: QUERY_ONLY })
+    onTestFinished(() => client.close())
+    await expect(client.execute(sql)).rejects.toThrow('attempt to write a readonly database')
+    await expect(client.batch([sql], 'write')).rejects.toThrow('attempt to write a readonly database')
+    // A retry works on another connection.
+    client.reconnect()
+    await expect(client.execute(sql)).rejects.toThrow('attempt to write a readonly database')
+    await expect(client.transaction('write')).rejects.toThrow('attempt to write a readonly database')
+  })
+})
+
+describe('a handle that only reads', () => {
+  test('reads what its owner writes', async () => {
+    const { owner, reader } = await openBoth()
+    await owner.use(({ client }) => client.execute('UPDATE revision SET number = 41'))
+    const sql = 'SELECT number FROM revision'
+    const rows = await reader.use(({ client }) => client.execute(sql))
+    expect(rows.rows[0]?.['number']).toBe(41)
+    const [batch] = await reader.use(({ client }) =>
+      client.batch([sql, { sql: 'SELECT ?', args: [1] }], 'read'),
+    )
+    expect(batch?.rows[0]?.['number']).toBe(41)
+    const inSnapshot = await reader.use(({ client }) => client.snapshot(sql, (each) => each.execute(sql)))
+    expect(inSnapshot.rows[0]?.['number']).toBe(41)
+  })
+
+  test.each([
+    ...WRITES,
+    "ATTACH ':memory:' AS other",
+    'PRAGMA query_only = OFF',
+    'WITH t AS (SELECT 1) DELETE FROM snapshots',
+    'COMMIT',
+  ])('takes nothing but selections, by no way: %s', async (sql) => {
+    const { reader } = await openBoth()
+    await reader.use(async ({ client }) => {
+      await expect(client.execute(sql)).rejects.toThrow('only reads')
+      await expect(client.execute({ sql, args: [] })).rejects.toThrow('only reads')
+      await expect(client.batch(['SELECT 1', sql], 'write')).rejects.toThrow('only reads')
+      await expect(client.batch([[sql, []]], 'read')).rejects.toThrow('only reads')
+      await expect(client.batchWithin([sql], 100)).rejects.toThrow('only reads')
+      await expect(client.executeMultiple(sql)).rejects.toThrow('only reads')
+      await expect(client.migrate([sql])).rejects.toThrow('only reads')
+      await expect(client.transaction('write')).rejects.toThrow('only reads')
+      await expect(client.snapshot('SELECT 1', (each) => each.execute(sql))).rejects.toThrow('only reads')
+    })
+  })
+
+  test('never makes a database: its owner does', async () => {
+    const { path, url, owner, reader } = await openBoth()
+    const orphan: Database = { ...owner, use: (work) => work(undefined as never) }
+    const alone = readOnlyDatabase({ location: { url, authToken: null }, ...BUSY }, orphan)
+    await expect(alone.use(() => Promise.resolve())).rejects.toMatchObject({ code: 'storage_unavailable' })
+    expect(existsSync(path)).toBe(false)
+    await reader.use(() => Promise.resolve())
+    expect(existsSync(path)).toBe(true)
+  })
+})

@@ -1,0 +1,235 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openAutoModel } from '../../../src/adapters/provider/auto-model.ts'
+import type { AutoModelOptions } from '../../../src/adapters/provider/auto-model.ts'
+import type { ChatModel, ModelCall, ModelEvent } from '../../../src/domain/agent/ports.ts'
+import { sealRun } from '../../../src/domain/models/stored-run.ts'
+import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from '../../support/free-models.ts'
+import type { Behaviour } from '../../support/provider-modes.ts'
+import { startProvider } from '../../support/synthetic-provider.ts'
+import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
+
+const LIVING = new AbortController().signal
+const CALL: ModelCall = {
+  instructions: 'You answer questions about a feed.',
+  input: [{ role: 'user', content: 'What is new?' }],
+  rounds: [],
+  tools: [],
+  maxOutputTokens: 1_000,
+}
+
+/** Three models that call tools, the second of which does not think, and one that does not. */
+const RUN = sampleRun({
+  candidates: [
+    candidate('maker/first:free'),
+    candidate('maker/second:free', {
+      model: catalogueModel('maker/second:free', { supportedParameters: ['tools', 'tool_choice'] }),
+      evaluation: evaluation(RUN_AT, [300, 300, 100]),
+    }),
+    candidate('maker/talker:free', { evaluation: evaluation(RUN_AT, [0, 300, 100], false) }),
+    candidate('maker/third:free', { evaluation: evaluation(RUN_AT, [200, 0, 0]) }),
+  ],
+})
+
+const OWN_LIMIT: Behaviour = {
+  answer: {
+    status: 429,
+    type: 'application/json',
+    body: '{"error":{"code":429,"message":"SECRET","metadata":{"limit_source":"upstream_provider_shared_pool"}}}',
+  },
+}
+const ACCOUNT_LIMIT: Behaviour = {
+  answer: {
+    status: 429,
+    type: 'application/json',
+    body: '{"error":{"code":429,"message":"Rate limit exceeded: free-models-per-day. "}}',
+  },
+}
+
+interface Bench {
+  provider: SyntheticProvider
+  model: ChatModel
+  /** Requests that were counted, with the limit they were counted against. */
+  counted: { model: string; limit: number }[]
+  wait: (ms: number) => void
+}
+
+async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}): Promise<Bench> {
+  const provider = await startProvider()
+  const counted: Bench['counted'] = []
+  let now = RUN_AT
+  const model = openAutoModel({
+    base: provider.url,
+    key: 'test-key',
+    referer: 'http://127.0.0.1:3000',
+    recommendations: { current: () => Promise.resolve(sealRun(RUN)) },
+    allowance: {
+      countChatRequest(id, _sentAt, limit) {
+        if (counted.length >= (changes.room ?? 40)) return Promise.resolve(false)
+        counted.push({ model: id, limit })
+        return Promise.resolve(true)
+      },
+    },
+    clock: () => now,
+    firstEventMs: 5_000,
+    idleMs: 5_000,
+    ...changes,
+  })
+  onTestFinished(() => model.close())
+  return {
+    provider,
+    model,
+    counted,
+    wait(ms) {
+      now += ms
+    },
+  }
+}
+
+async function heard(model: ChatModel): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of model.ask(CALL, LIVING)) events.push(event)
+  return events
+}
+
+const asked = ({ provider }: Bench): unknown[] => provider.requests.map(({ body }) => body['model'])
+
+test('names the recommended model, and asks it for nothing that costs or is kept', async () => {
+  const at = await bench()
+  expect(await at.model.name()).toBe('maker/first:free')
+  expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/first:free' })
+  const [request] = at.provider.requests
+  expect(request?.path).toBe('/v1/chat/completions')
+  expect(request?.headers).toMatchObject({
+    authorization: 'Bearer test-key',
+    'http-referer': 'http://127.0.0.1:3000',
+    'x-openrouter-title': 'dash',
+  })
+  expect(request?.body).toMatchObject({
+    model: 'maker/first:free',
+    provider: { max_price: { prompt: 0, completion: 0 }, data_collection: 'deny' },
+    reasoning: { effort: 'low' },
+    max_tokens: 3_000,
+  })
+  expect(request?.body).not.toHaveProperty('models')
+})
+
+test('counts a request before it is sent, against the limit the service tells for the key', async () => {
+  const at = await bench()
+  at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
+  await heard(at.model)
+  await heard(at.model)
+  expect(at.provider.keyAsked).toBe(1)
+  at.wait(60_000)
+  at.provider.key = { data: {} }
+  await heard(at.model)
+  expect(at.provider.keyAsked).toBe(2)
+  expect(at.counted).toEqual([1_000, 1_000, 50].map((limit) => ({ model: 'maker/first:free', limit })))
+})
+
+test('sends nothing when the day has no request left', async () => {
+  const at = await bench({ room: 1 })
+  await heard(at.model)
+  expect(await heard(at.model)).toEqual([
+    { kind: 'failed', error: 'upstream_error', code: 'http_429', usage: null, dispatched: false },
+  ])
+  expect(at.provider.requests.length).toBe(1)
+})
+
+describe('a rate limit of the model', () => {
+  test('before the first text is answered by the next one that can call tools', async () => {
+    const at = await bench()
+    at.provider.behave(OWN_LIMIT, 'maker/first:free')
+    at.provider.behave(OWN_LIMIT, 'maker/second:free')
+    expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/third:free' })
+    expect(asked(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/third:free'])
+    expect(at.counted.length).toBe(3)
+    const second = at.provider.requests[1]?.body
+    expect(second).toMatchObject({ max_tokens: 1_000 })
+    expect(second).not.toHaveProperty('reasoning')
+  })
+
+  test('is remembered until it ends', async () => {
+    const at = await bench()
+    at.provider.behave(OWN_LIMIT, 'maker/first:free')
+    await heard(at.model)
+    expect(await at.model.name()).toBe('maker/second:free')
+    await heard(at.model)
+    at.wait(60_000)
+    expect(await at.model.name()).toBe('maker/first:free')
+    expect(asked(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/second:free'])
+  })
+
+  test('inside a stream counts too', async () => {
+    const at = await bench()
+    const body = 'data: {"error":{"code":429,"message":"Provider returned error"}}\n\n'
+    at.provider.behave({ answer: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
+    expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/second:free' })
+  })
+
+  test('after the first text is a failure like any other', async () => {
+    const at = await bench()
+    const text = JSON.stringify({ choices: [{ index: 0, delta: { content: 'Well' }, finish_reason: null }] })
+    const body = `data: ${text}\n\ndata: {"error":{"code":429,"message":"Provider returned error"}}\n\n`
+    at.provider.behave({ answer: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
+    expect(await heard(at.model)).toEqual([
+      { kind: 'text', text: 'Well' },
+      { kind: 'failed', error: 'upstream_error', code: 'failed', usage: null, dispatched: true },
+    ])
+    expect(asked(at)).toEqual(['maker/first:free'])
+  })
+
+  test('of every model is told, and costs no more requests until it ends', async () => {
+    const at = await bench()
+    at.provider.behave(OWN_LIMIT)
+    const told = { kind: 'failed', error: 'upstream_error', code: 'http_429', usage: null, dispatched: false }
+    expect(await heard(at.model)).toEqual([told])
+    expect(await heard(at.model)).toEqual([told])
+    expect(asked(at).length).toBe(3)
+    expect(await at.model.name()).toBe('maker/first:free')
+  })
+})
+
+test.each([
+  ['an account that is used up', ACCOUNT_LIMIT, 'http_429'],
+  ['a provider that is down', 'failed', 'failed'],
+  ['an answer that is cut', 'clean end without terminal', 'truncated'],
+] as const)('asks no other model because of %s', async (_what, mode, code) => {
+  const at = await bench()
+  at.provider.behave(mode)
+  expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
+  expect(at.provider.requests.length).toBe(1)
+})
+
+describe('without a recommendation', () => {
+  test('there is no model, and nobody is asked', async () => {
+    const at = await bench({ recommendations: { current: () => Promise.resolve(null) } })
+    expect(await at.model.name()).toBe('')
+    expect(await heard(at.model)).toEqual([
+      { kind: 'failed', error: 'upstream_error', code: 'http_404', usage: null, dispatched: false },
+    ])
+    expect(at.counted).toEqual([])
+    expect(at.provider.requests).toEqual([])
+  })
+
+  test('that is sound, nobody is asked either', async () => {
+    const at = await bench({ recommendations: { current: () => Promise.resolve(Buffer.from('{}')) } })
+    await expect(at.model.name()).rejects.toMatchObject({ code: 'storage_damaged' })
+    await expect(heard(at.model)).rejects.toMatchObject({ code: 'storage_damaged' })
+    expect(at.provider.requests).toEqual([])
+  })
+})
+
+test('runs on a new recommendation soon after it is stored', async () => {
+  let run = RUN
+  let reads = 0
+  const current = (): Promise<Uint8Array> => {
+    reads += 1
+    return Promise.resolve(sealRun(run))
+  }
+  const at = await bench({ recommendations: { current } })
+  await Promise.all([at.model.name(), at.model.name(), heard(at.model)])
+  expect(reads).toBe(1)
+  run = sampleRun({ candidates: [candidate('maker/newer:free')] })
+  at.wait(10_000)
+  expect(await at.model.name()).toBe('maker/newer:free')
+})

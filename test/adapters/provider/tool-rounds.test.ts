@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import type { ToolRound } from '../../../src/domain/agent/ports.ts'
+import { APIS, CALL, heard, modelAt, outcome, turn } from '../../support/model-turns.ts'
+import { startProvider } from '../../support/synthetic-provider.ts'
+
+const WHOLE = 'Hello Да 👩‍🚀 é'
+
+describe.each(APIS)('tools over %s', (api) => {
+  test('are called in rounds, each given back whole', async () => {
+    const provider = await startProvider('three rounds of tools')
+    const { rounds, last } = await turn(modelAt(provider.url, { api }))
+    expect(rounds.flatMap(({ results }) => results.map(({ call }) => call))).toEqual([
+      { callId: 'call_a', name: 'search_items', arguments: '{"query":"chips","limit":5}' },
+      { callId: 'call_b', name: 'search_items', arguments: '{"query":"robots","limit":5}' },
+    ])
+    expect(last).toMatchObject({ text: WHOLE, end: { kind: 'end', model: 'model-1', calls: [] } })
+    expect(provider.breaches).toEqual([])
+  })
+
+  test.each([
+    ['unknown tool', [['delete everything!', '{}']]],
+    ['bad arguments', [['search_items', '{"query":']]],
+    [
+      '30 parallel calls',
+      Array.from({ length: 30 }, (_, index) => ['search_items', `{"query":"word ${index}","limit":5}`]),
+    ],
+  ] as const)(
+    'are told as the model wrote them, and given back so that a provider takes them: %s',
+    async (mode, calls) => {
+      const provider = await startProvider(mode)
+      const { rounds, last } = await turn(modelAt(provider.url, { api }))
+      expect(rounds[0]?.results.map(({ call }) => [call.name, call.arguments])).toEqual(calls)
+      expect(last.text).toBe(WHOLE)
+      expect(provider.breaches).toEqual([])
+    },
+  )
+
+  test('have an id of their own each, even when the model repeats or leaves out ids', async () => {
+    const provider = await startProvider('repeated call ids')
+    const { rounds, last } = await turn(modelAt(provider.url, { api }))
+    const ids = rounds.flatMap(({ results }) => results.map(({ call }) => call.callId))
+    expect(ids.length).toBe(4)
+    expect(ids[0]).toBe('call_r')
+    expect(new Set(ids).size).toBe(4)
+    expect(last.text).toBe(WHOLE)
+    expect(provider.breaches).toEqual([])
+  })
+
+  test('that nobody ran are answered all the same: a provider declines an open call', async () => {
+    const provider = await startProvider('30 parallel calls')
+    const model = modelAt(provider.url, { api })
+    const { end } = outcome(await heard(model))
+    if (end.kind !== 'end') throw new Error('it failed')
+    const [first] = end.calls
+    if (!first) throw new Error('there is no call')
+    const round: ToolRound = { output: end.output, results: [{ call: first, output: 'result' }] }
+    expect(outcome(await heard(model, { ...CALL, rounds: [round] })).text).toBe(WHOLE)
+    expect(provider.breaches).toEqual([])
+    expect(JSON.stringify(provider.requests[1]?.body).match(/not_run/g)?.length).toBe(29)
+  })
+
+  test('may be called for ever by the model: each round ends', async () => {
+    const provider = await startProvider('runaway tools')
+    const { rounds, last } = await turn(modelAt(provider.url, { api }))
+    expect(rounds.length).toBe(5)
+    expect(last.end).toMatchObject({ kind: 'end', calls: [{ name: 'search_items' }] })
+    expect(provider.breaches).toEqual([])
+  })
+
+  test('are not told of when there are none', async () => {
+    const provider = await startProvider()
+    await heard(modelAt(provider.url, { api }), { ...CALL, tools: [] })
+    expect(Object.keys(provider.requests[0]?.body ?? {})).not.toContain('tools')
+  })
+})
+
+test('asks the Responses API to store nothing, and gives whole items back in their order', async () => {
+  const provider = await startProvider('three rounds of tools')
+  await turn(modelAt(provider.url))
+  const [first, , third] = provider.requests.map(({ body }) => body)
+  expect(first).toEqual({
+    model: 'model-1',
+    instructions: CALL.instructions,
+    input: CALL.input.map((message) => ({ type: 'message', ...message })),
+    tools: [{ type: 'function', strict: true, ...CALL.tools[0] }],
+    include: ['reasoning.encrypted_content'],
+    max_output_tokens: 1_000,
+    store: false,
+    stream: true,
+  })
+  expect(((third?.['input'] ?? []) as unknown[]).slice(3)).toEqual([
+    { id: 'rs_0', type: 'reasoning', summary: [], encrypted_content: 'SEALED-1' },
+    {
+      id: 'fc_1',
+      type: 'function_call',
+      call_id: 'call_a',
+      name: 'search_items',
+      status: 'completed',
+      arguments: '{"query":"chips","limit":5}',
+    },
+    { type: 'function_call_output', call_id: 'call_a', output: 'result 0' },
+    { id: 'rs_0', type: 'reasoning', summary: [], encrypted_content: 'SEALED-2' },
+    {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'Let me see. ', annotations: [] }],
+    },
+    {
+      id: 'fc_2',
+      type: 'function_call',
+      call_id: 'call_b',
+      name: 'search_items',
+      status: 'completed',
+      arguments: '{"query":"robots","limit":5}',
+    },
+    { type: 'function_call_output', call_id: 'call_b', output: 'result 0' },
+  ])
+})
+
+test('asks a model for its reasoning no more when the provider says that it has none', async () => {
+  const provider = await startProvider({
+    answer: {
+      status: 400,
+      type: 'application/json',
+      body: '{"error":{"message":"SECRET","type":"invalid_request_error","param":"include","code":null}}',
+    },
+  })
+  const model = modelAt(provider.url)
+  expect(outcome(await heard(model)).end).toMatchObject({ code: 'http_400', dispatched: false })
+  provider.behave('answer')
+  expect(outcome(await heard(model)).text).toBe(WHOLE)
+  expect(provider.requests.map(({ body }) => 'include' in body)).toEqual([true, false, false])
+})
+
+test('asks chat completions for usage, and gives calls and results back in pairs', async () => {
+  const provider = await startProvider('three rounds of tools')
+  await turn(modelAt(provider.url, { api: 'chat' }))
+  const [first, , third] = provider.requests.map(({ body }) => body)
+  expect(first).toEqual({
+    model: 'model-1',
+    messages: [{ role: 'system', content: CALL.instructions }, ...CALL.input],
+    tools: [{ type: 'function', function: { ...CALL.tools[0], strict: true } }],
+    max_tokens: 1_000,
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+  const call = (id: string, query: string): unknown => ({
+    id,
+    type: 'function',
+    function: { name: 'search_items', arguments: `{"query":"${query}","limit":5}` },
+  })
+  expect(((third?.['messages'] ?? []) as unknown[]).slice(4)).toEqual([
+    { role: 'assistant', content: null, tool_calls: [call('call_a', 'chips')] },
+    { role: 'tool', tool_call_id: 'call_a', content: 'result 0' },
+    { role: 'assistant', content: 'Let me see. ', tool_calls: [call('call_b', 'robots')] },
+    { role: 'tool', tool_call_id: 'call_b', content: 'result 0' },
+  ])
+})

@@ -1,0 +1,247 @@
+import fc from 'fast-check'
+import { marked } from 'marked'
+import { describe, expect, test } from 'vitest'
+import { answerText } from '../../../src/domain/agent/answer-text.ts'
+
+function filtered(...chunks: string[]): string {
+  const filter = answerText()
+  return chunks.map((chunk) => filter.push(chunk)).join('') + filter.end()
+}
+
+function unitsOf(text: string): string[] {
+  return text.split('')
+}
+
+/** Targets of everything that a Markdown reader makes of a text. */
+function targetsOf(text: string): { images: string[]; links: string[]; markup: string[] } {
+  const found = { images: [] as string[], links: [] as string[], markup: [] as string[] }
+  void marked.walkTokens(marked.lexer(text), (token) => {
+    if (token.type === 'image') found.images.push(String(token['href']))
+    // A bare address of mail is made a link of by the reader, not by the text.
+    if (token.type === 'link' && !String(token['href']).startsWith('mailto:'))
+      found.links.push(String(token['href']))
+    if (token.type === 'html') found.markup.push(token.raw)
+  })
+  return found
+}
+
+/** Pieces of which hostile Markdown is made. */
+const PIECES = [
+  '!',
+  '[',
+  ']',
+  '(',
+  ')',
+  '<',
+  '>',
+  ':',
+  '\\',
+  '`',
+  '```',
+  '\n',
+  '\n\n',
+  ' ',
+  '"',
+  "'",
+  '&',
+  '#',
+  '*',
+  '_',
+  '|',
+  '~',
+  '-',
+  '/',
+  '=',
+  'a',
+  'img src=x',
+  'https://e.org/',
+  'http://e.org',
+  'javascript:alert(1)',
+  'data:x',
+  '//e.org',
+  'mailto:',
+  '![',
+  '](',
+  ']:',
+  '![](',
+  '[x]: ',
+  '[x]',
+  '<https://e.org',
+  '<a href=',
+  '&#33;',
+  '&lbrack;',
+  '\t',
+  '\r',
+  '\u0000',
+  '\u200b',
+  '\u00ad',
+  '\u{e0021}',
+  '\u202e',
+  '😀',
+  '\ud83d',
+  '> ',
+  '    ',
+  '- ',
+  '1. ',
+]
+const hostile = fc.array(fc.constantFrom(...PIECES), { maxLength: 30 }).map((pieces) => pieces.join(''))
+
+function expectHarmless(text: string): void {
+  const { images, links, markup } = targetsOf(text)
+  expect(images, text).toEqual([])
+  expect(
+    links.filter((link) => !/^https?:\/\//i.test(link)),
+    text,
+  ).toEqual([])
+  expect(markup, text).toEqual([])
+}
+
+test('the reader these tests ask would notice', () => {
+  const found = targetsOf('![a](https://e.org/i) [b](javascript:x)\n\n![c][d] <img src=x>\n\n[d]: data:x')
+  expect(found).toEqual({
+    images: ['https://e.org/i', 'data:x'],
+    links: ['javascript:x'],
+    markup: ['<img src=x>'],
+  })
+  const noticed = fc.sample(hostile, { numRuns: 2_000, seed: 1 }).filter((text) => {
+    const { images, links, markup } = targetsOf(text)
+    return images.length + links.length + markup.length > 0
+  })
+  expect(noticed.length).toBeGreaterThan(100)
+})
+
+describe('plain answers', () => {
+  test.each([
+    'A plain answer, with **bold**, `code` and a list:\n\n- one\n- two\n',
+    'Читайте [о модели](https://example.org/a_(b)?q=1&r=2) — 👩‍💻 и 👍🏽, می‌خواهم.',
+    'Wow! That is 3 < 5, a[0] = b[1], and vec![1, 2] stays.',
+    '```rust\nlet v = vec![1]; let x = a < b;\n```\n\tindented',
+    'See <https://example.org/x> or https://example.org/y.',
+    'a!b ! [c] !',
+  ])('stay as they are: %j', (text) => {
+    expect(filtered(text)).toBe(text)
+    expect(filtered(...unitsOf(text))).toBe(text)
+  })
+
+  test('are given out at once', () => {
+    const filter = answerText()
+    expect(filter.push('Hello ')).toBe('Hello ')
+    expect(filter.push('world!')).toBe('world')
+    expect(filter.push(' And')).toBe('! And')
+    expect(filter.push(' [a')).toBe(' [a')
+    expect(filter.push('](h')).toBe('')
+    expect(filter.push('ttps://x.org')).toBe('](https://x.org')
+  })
+})
+
+describe('images', () => {
+  test.each([
+    ['![a cat](https://example.org/cat.png)', '[a cat](https://example.org/cat.png)'],
+    ['![](https://example.org/p?q=1)', '[image](https://example.org/p?q=1)'],
+    ['!![](https://example.org/p)', '! [image](https://example.org/p)'],
+    ['!!![a](https://example.org/p)', '!! [a](https://example.org/p)'],
+    ['![a [b] c](https://example.org/p)', '[a [b] c](https://example.org/p)'],
+    ['![a `]` b](https://example.org/p)', '[a `]` b](https://example.org/p)'],
+    ['[![a](https://e.org/i.png)](https://e.org)', '[[a](https://e.org/i.png)](https://e.org)'],
+    ['![x][ref]\n\n[ref]: https://evil.example/p?q=', '![x][ref]\n\n[ref] : https://evil.example/p?q='],
+    ['![x]\n\n[x]: https://evil.example/p', '![x]\n\n[x] : https://evil.example/p'],
+    ['!\u200b[a](https://example.org/p)', '[a](https://example.org/p)'],
+    ['<img src="https://evil.example/p">', '< img src="https://evil.example/p">'],
+  ])('become links or text: %s', (text, expected) => {
+    expect(filtered(text)).toBe(expected)
+    expectHarmless(filtered(text))
+  })
+})
+
+describe('links', () => {
+  test.each([
+    ['[a](javascript:alert(1))', '[a] (javascript:alert(1))'],
+    ['[a](<javascript:alert(1)>)', '[a] (< javascript:alert(1)>)'],
+    ['[a]( \n\tjavascript:alert(1))', '[a] ( \n\tjavascript:alert(1))'],
+    ['[a](java\u0000script:alert(1))', '[a] (javascript:alert(1))'],
+    ['[a](&#106;avascript:alert(1))', '[a] (&#106;avascript:alert(1))'],
+    ['[a](data:text/html;base64,AA==)', '[a] (data:text/html;base64,AA==)'],
+    ['[a](/etc) [b](#c) [d](//e.org) [f]()', '[a] (/etc) [b] (#c) [d] (//e.org) [f] ()'],
+    ['[a](mailto:x@example.org)', '[a] (mailto:x@example.org)'],
+    ['[a](httpsx://e.org)', '[a] (httpsx://e.org)'],
+    ['[a](HTTPS://E.org)', '[a](HTTPS://E.org)'],
+    ['[a][1]\n\n[1]: javascript:alert(1)', '[a][1]\n\n[1] : javascript:alert(1)'],
+    ['<javascript:alert(1)>', '< javascript:alert(1)>'],
+    ['<a href="javascript:alert(1)">x</a>', '< a href="javascript:alert(1)">x< /a>'],
+    ['<https://e.org onmouseover=alert(1)>', '< https://e.org onmouseover=alert(1)>'],
+    ['<script>alert(1)</script><!-- x -->', '< script>alert(1)< /script>< !-- x -->'],
+    ['<\u200bimg src=x>', '< img src=x>'],
+  ])('lead to web pages alone: %s', (text, expected) => {
+    expect(filtered(text)).toBe(expected)
+    expect(filtered(...unitsOf(text))).toBe(expected)
+    expectHarmless(filtered(text))
+  })
+})
+
+test('controls and hidden characters go, line ends become one', () => {
+  expect(filtered('a\u001b[31mb\u0007\u009bc\u202ed\u{e0041}e')).toBe('a[31mbcde')
+  expect(filtered('a\r\nb\rc\u2028d', '\r', '\n', 'e')).toBe('a\nb\nc\nd\ne')
+  expect(filtered('\ud83d', '\ude00', 'x\ud83d')).toBe('😀x\ufffd')
+})
+
+test('what is never finished is given out at the end', () => {
+  for (const text of ['![abc', 'a!', 'a]', 'a<', '![a]', '[a](', '[a](http', '<htt', '<https://x']) {
+    expect(filtered(text).replace(/[ ]/g, '')).toBe(text)
+  }
+})
+
+test('holds back no more than a little, whatever comes', () => {
+  for (const [opening, filling] of [
+    ['![', 'a'],
+    ['![', '['],
+    ['![', '\\'],
+    ['<https://', 'a'],
+    ['[a](', ' '],
+    ['', '!'],
+    ['', '<'],
+    ['', ']'],
+  ] as const) {
+    const filter = answerText()
+    let given = filter.push(opening).length
+    const pushed = 20_000
+    for (let count = 0; count < pushed; count += 1) given += filter.push(filling).length
+    expect(opening.length + pushed - given, opening + filling).toBeLessThan(2_100)
+  }
+})
+
+test('no Markdown makes an image, markup, or a link to anything but a web page', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const { images, links, markup } = targetsOf(filtered(text))
+      const elsewhere = links.filter((link) => !/^https?:\/\//i.test(link))
+      expect([...images, ...elsewhere, ...markup]).toEqual([])
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('however an answer is cut, the same is given out', () => {
+  fc.assert(
+    fc.property(hostile, fc.array(fc.nat(40), { maxLength: 10 }), (text, cuts) => {
+      const places = [...new Set(cuts.filter((cut) => cut <= text.length))].sort((a, b) => a - b)
+      const chunks = [0, ...places].map((start, index) => text.slice(start, places[index] ?? text.length))
+      expect(filtered(...chunks)).toBe(filtered(text))
+      expect(filtered(...unitsOf(text))).toBe(filtered(text))
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+test('nothing that can be seen is lost', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const seen = (of: string) =>
+        of
+          .replace(/[\s!\p{C}]/gu, '')
+          .replaceAll('image', '')
+          .replaceAll('\ufffd', '')
+      expect(seen(filtered(text))).toBe(seen(text.toWellFormed()).replaceAll('image', ''))
+    }),
+    { numRuns: 3_000 },
+  )
+})

@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { TOOL_NAMES } from '../../../src/domain/agent/ports.ts'
+import { readCall, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+
+interface Schema {
+  type?: string | string[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: boolean
+  items?: Schema
+  enum?: unknown[]
+}
+
+/** What strict function schemas of the providers allow. */
+const STRICT_KEYWORDS = [
+  'type',
+  'properties',
+  'required',
+  'additionalProperties',
+  'items',
+  'enum',
+  'description',
+  'minimum',
+  'maximum',
+  'maxItems',
+]
+
+function everySchema(schema: Schema): Schema[] {
+  const inner = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])]
+  return [schema, ...inner.flatMap(everySchema)]
+}
+
+describe('the definitions', () => {
+  test('are those of the six tools, in their order', () => {
+    expect(TOOL_DEFINITIONS.map(({ name }) => name)).toEqual([...TOOL_NAMES])
+  })
+
+  test.each(TOOL_DEFINITIONS.map((tool) => [tool.name, tool.parameters as Schema] as const))(
+    'of %s are strict',
+    (_, parameters) => {
+      expect(parameters.type).toBe('object')
+      for (const schema of everySchema(parameters)) {
+        expect(STRICT_KEYWORDS).toEqual(expect.arrayContaining(Object.keys(schema)))
+        expect(schema.type).toBeDefined()
+        if (schema.type !== 'object') continue
+        expect(schema.additionalProperties).toBe(false)
+        expect(schema.required).toEqual(Object.keys(schema.properties ?? {}))
+      }
+    },
+  )
+
+  test('say that null is allowed as one of two types', () => {
+    const [search] = TOOL_DEFINITIONS
+    expect(search?.parameters).toMatchObject({
+      properties: {
+        query: { type: 'string' },
+        from: { type: ['string', 'null'] },
+        limit: { type: ['integer', 'null'], minimum: 1, maximum: 20 },
+      },
+    })
+    const top = TOOL_DEFINITIONS[1]?.parameters as Schema
+    expect(top.properties?.['list']?.enum).toContain(null)
+  })
+})
+
+const problem = (name: string, given: unknown): string => {
+  const read = readCall({ name, arguments: typeof given === 'string' ? given : JSON.stringify(given) })
+  return read.ok ? 'ok' : read.problem
+}
+
+describe('a call', () => {
+  test.each([
+    [
+      'search_items',
+      { query: 'rust', sources: ['hn', 'hype:github'], from: '2026-01-01', to: null, limit: 5 },
+    ],
+    ['get_period_top', { period: 'year', list: 'hackerNews', limit: 50, at: '2026-03-01T12:00:00Z' }],
+    ['get_feed_snapshot', { sort: 'trending', limit: null }],
+    ['read_article', { key: 'hn-1', offset: null }],
+    ['find_similar_items', { key: 'hype-github-a/b', limit: null }],
+    ['get_trend_history', { key: null, term: 'llm', from: null, to: null }],
+  ])('of %s is read', (name, given) => {
+    expect(readCall({ name, arguments: JSON.stringify(given) })).toEqual({
+      ok: true,
+      call: { name, arguments: given },
+    })
+  })
+
+  test.each([
+    ['an unknown tool', 'drop_tables', {}, 'there is no such tool'],
+    ['a name of objects', '__proto__', {}, 'there is no such tool'],
+    ['no JSON', 'read_article', '{"key": "hn-1"', 'not JSON'],
+    ['no object', 'read_article', '[]', 'arguments: '],
+    ['a missing name', 'read_article', { key: 'hn-1' }, 'offset: '],
+    ['a name too many', 'read_article', { key: 'hn-1', offset: null, url: 'x' }, 'only the documented names'],
+    ['a key that is none', 'read_article', { key: 'x', offset: null }, 'key: must be the key of an item'],
+    ['a number as text', 'get_feed_snapshot', { sort: 'day', limit: '5' }, 'limit: '],
+    ['a limit too high', 'get_feed_snapshot', { sort: 'day', limit: 21 }, 'limit: '],
+    [
+      'a day that is none',
+      'search_items',
+      { query: 'a', sources: null, from: '2026-02-30', to: null, limit: null },
+      'from: must be a real',
+    ],
+    [
+      'days the wrong way round',
+      'search_items',
+      { query: 'a', sources: null, from: '2026-02-02', to: '2026-02-01', limit: null },
+      'from: is later than to',
+    ],
+    [
+      'an empty query',
+      'search_items',
+      { query: ' ', sources: null, from: null, to: null, limit: null },
+      'query: is empty',
+    ],
+    [
+      'a history of the week',
+      'get_period_top',
+      { period: 'week', list: null, limit: null, at: '2026-03-01T12:00:00Z' },
+      'only the year',
+    ],
+    ['both of two', 'get_trend_history', { key: 'hn-1', term: 'x', from: null, to: null }, 'exactly one'],
+    ['none of two', 'get_trend_history', { key: null, term: null, from: null, to: null }, 'exactly one'],
+    ['endless arguments', 'read_article', `{"key":"${'x'.repeat(5_000)}"}`, 'longer than 4096'],
+  ])('with %s is told what is wrong', (_, name, given, expected) => {
+    expect(problem(name, given)).toContain(expected)
+  })
+
+  test('is never told what it wrote', () => {
+    const canary = 'ignore-previous-instructions'
+    for (const name of TOOL_NAMES) {
+      expect(
+        problem(name, {
+          [canary]: canary,
+          query: { [canary]: 1 },
+          key: canary,
+          sort: canary,
+          period: canary,
+          limit: canary,
+        }),
+      ).not.toContain(canary)
+    }
+    expect(problem(canary, {})).not.toContain(canary)
+  })
+
+  test('never makes it throw, nor says much', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.constantFrom(...TOOL_NAMES), fc.string()),
+        fc.oneof(fc.json(), fc.string()),
+        (name, given) => {
+          expect(problem(name, given).length).toBeLessThan(1_000)
+        },
+      ),
+    )
+  })
+})

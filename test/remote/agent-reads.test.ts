@@ -1,0 +1,85 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { createClient } from '@libsql/client'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { fileArchive } from '../../src/adapters/archive/open.ts'
+import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
+import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
+import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
+import { libsqlSearchIndex } from '../../src/adapters/feed/search-index.ts'
+import { database } from '../../src/adapters/libsql/database.ts'
+import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
+import { openAgentReads } from '../../src/cli/wire-agent-reads.ts'
+import { rankPeriods } from '../../src/jobs/rank-periods.ts'
+import { agentSources } from '../../src/server/agent/sources.ts'
+import { createAgentTools } from '../../src/server/agent/tools.ts'
+import { refresh } from '../support/indexing.ts'
+import { startSqld } from '../support/sqld.ts'
+import type { Sqld } from '../support/sqld.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { AS_OF, RUN_AT, sampleSignals } from '../support/workspace.ts'
+
+/** What the agent reads on a server that tells tokens that may write from those that may not. */
+let sqld: Sqld
+let writeToken: string
+let readToken: string
+
+beforeAll(async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const tokenFor = (access: 'rw' | 'ro'): string => {
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const signed = `${part({ alg: 'EdDSA', typ: 'JWT' })}.${part({ a: access })}`
+    return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
+  }
+  writeToken = tokenFor('rw')
+  readToken = tokenFor('ro')
+  sqld = await startSqld({ SQLD_AUTH_JWT_KEY: publicKey.export({ format: 'jwk' }).x ?? '' })
+})
+afterAll(() => sqld.stop())
+
+const BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
+const NOW = RUN_AT + 3_600_000
+
+test('every tool answers through a token that may only read, and the server refuses it a write', async () => {
+  const location = { url: sqld.url, authToken: writeToken }
+  const open = (store: 'ledger' | 'feed') =>
+    database({ location, store, migrationsFolder: migrationsOf(store), ...BUSY })
+  const owners = {
+    ledger: open('ledger'),
+    feed: open('feed'),
+    archive: fileArchive(await temporaryFolder(), Date.now),
+  }
+  const signal = new AbortController().signal
+  await libsqlFeed(owners.feed).importSignals(sampleSignals())
+  await libsqlArticles(owners.feed).saveArticles([
+    { source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
+  ])
+  await refresh(libsqlSearchIndex(owners.feed))
+  const live = libsqlLiveFeed(owners.feed)
+  await rankPeriods({ live, clock: () => NOW }, { signal, discardLater: false })
+
+  const config = { ledger: location, feed: location, databaseReadToken: readToken }
+  const reads = openAgentReads(config, owners, BUSY)
+  onTestFinished(() => reads.close())
+  const faults: unknown[] = []
+  const sources = agentSources({ ...reads, clock: () => NOW })
+  const tools = createAgentTools(sources, { onFault: (_, error) => faults.push(error) })
+  const calls: [string, object, object][] = [
+    ['search_items', { query: 'title', sources: null, from: null, to: null, limit: 1 }, { more: true }],
+    ['get_period_top', { period: 'year', list: null, limit: 1, at: null }, { publication: null }],
+    ['get_feed_snapshot', { sort: 'month', limit: 1 }, { hackerNews: [{ key: 'hn-hn3' }] }],
+    ['read_article', { key: 'hn-hn1', offset: null }, { text: 'text' }],
+    ['find_similar_items', { key: 'hn-hn1', limit: 1 }, { found: true }],
+    ['get_trend_history', { key: 'hn-hn2', term: null, from: null, to: null }, { days: [{ day: AS_OF }] }],
+  ]
+  for (const [name, given, expected] of calls) {
+    const { output } = await tools.run({ callId: name, name, arguments: JSON.stringify(given) }, signal)
+    expect(JSON.parse(output), name).toMatchObject(expected)
+  }
+  expect(faults).toEqual([])
+
+  const client = createClient({ url: sqld.url, authToken: readToken })
+  onTestFinished(() => client.close())
+  for (const sql of ['UPDATE revision SET number = 7', 'DELETE FROM snapshots', 'CREATE TABLE t (x)']) {
+    await expect(client.execute(sql), sql).rejects.toThrow('HTTP status 403')
+  }
+})

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest'
+import { GROUNDING_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
+import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
+import type { Grounding } from '../../../src/domain/agent/grounding.ts'
+import { turnInput } from '../../../src/domain/agent/prompt.ts'
+import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
+import { groundingOf } from '../../../src/server/agent/grounding.ts'
+import type { AgentSources } from '../../../src/server/agent/sources.ts'
+import { readAsAgent, settle } from '../../support/agent-reads.ts'
+import { signal as signalOf } from '../../support/signals.ts'
+import { AS_OF, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const NOW = RUN_AT + 3_600_000
+const never = new AbortController().signal
+
+async function workspaceWith(signals = sampleSignals()): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(signals)
+  await settle(workspace, NOW)
+  return workspace
+}
+
+async function ground(
+  sources: AgentSources,
+  itemKey: string | null = null,
+  sort: LiveSort = 'trending',
+): Promise<Grounding & { json: Record<string, unknown> }> {
+  const grounding = await groundingOf({ itemKey, sort }, sources, never, (error) => {
+    throw error
+  })
+  return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
+}
+
+describe('a turn on the site', () => {
+  test('stands on the newest snapshot in its sort', async () => {
+    const { sources } = readAsAgent(await workspaceWith(), NOW)
+    const { json, ...grounding } = await ground(sources, null, 'week')
+    expect(grounding).toMatchObject({ scope: 'site', day: '2026-03-02' })
+    expect(grounding.revision).toMatch(/^[0-9a-f]{64}$/)
+    expect(json).toMatchObject({
+      untrusted: true,
+      about: 'the whole site',
+      sort: 'week',
+      hackerNews: [{ rank: 1, key: 'hn-hn3' }, {}, {}],
+    })
+    expect(await ground(sources, null, 'week')).toMatchObject(grounding)
+    expect((await ground(sources, null, 'month')).revision).not.toBe(grounding.revision)
+  })
+
+  test('says that there is no snapshot', async () => {
+    const { sources } = readAsAgent(await openWorkspace(), NOW)
+    const { json, scope, revision } = await ground(sources)
+    expect(scope).toBe('site')
+    expect(json['note']).toContain('No snapshot')
+    expect(revision).not.toBeNull()
+  })
+
+  test('has another revision once anything stored changes, and none while the index lags', async () => {
+    const workspace = await workspaceWith()
+    const { sources } = readAsAgent(workspace, NOW)
+    const before = await ground(sources)
+    await workspace.feed.importSignals([signalOf({ sourceId: 'new', day: AS_OF })])
+    expect((await ground(sources)).revision).toBeNull()
+    await settle(workspace, NOW + 60_000)
+    const after = await ground(sources)
+    expect(after.revision).not.toBeNull()
+    expect(after.revision).not.toBe(before.revision)
+  })
+})
+
+describe('a turn on an item', () => {
+  test('stands on the item, its trend and the beginning of its text', async () => {
+    const workspace = await workspaceWith()
+    const text = 'Первое предложение. '.repeat(1_000)
+    await workspace.articles.saveArticles([
+      { source: 'hn', sourceId: 'hn3', text, provenance: 'test:test', fetchedAt: 1_000 },
+    ])
+    await settle(workspace, NOW + 1)
+    const { sources } = readAsAgent(workspace, NOW)
+    const { json, scope, data } = await ground(sources, 'hn-hn3')
+    expect(scope).toBe('item')
+    expect(json).toMatchObject({
+      untrusted: true,
+      item: {
+        key: 'hn-hn3',
+        title: 'hn title 3',
+        link: 'https://example.org/hn/3',
+        points: 30,
+        discussion: 'https://news.ycombinator.com/item?id=hn3',
+      },
+      trend: { days: [{ day: AS_OF, points: 30, rank: 1 }] },
+      textIsWhole: false,
+    })
+    expect(text.startsWith(String(json['text']))).toBe(true)
+    expect(Buffer.byteLength(data)).toBeGreaterThan(6_000)
+  })
+
+  test('has another revision when the item or its text changes', async () => {
+    const workspace = await workspaceWith()
+    const { sources } = readAsAgent(workspace, NOW)
+    const revisions = [(await ground(sources, 'hn-hn3')).revision]
+    const changes = [
+      () => workspace.feed.importSignals([{ ...sampleSignals()[2]!, points: 31 }]),
+      () =>
+        workspace.articles.saveArticles([
+          { source: 'hn', sourceId: 'hn3', text: 'one', provenance: 'test:test', fetchedAt: 1_000 },
+        ]),
+      () =>
+        workspace.articles.saveArticles([
+          { source: 'hn', sourceId: 'hn3', text: 'two', provenance: 'test:test', fetchedAt: 1_000 },
+        ]),
+    ]
+    for (const [index, change] of changes.entries()) {
+      await change()
+      await settle(workspace, NOW + index + 1)
+      revisions.push((await ground(sources, 'hn-hn3')).revision)
+    }
+    expect(revisions).not.toContain(null)
+    expect(new Set(revisions).size).toBe(4)
+  })
+
+  test.each(['hn-none', 'nonsense', 'hn-'])('falls back to the site under the key %j', async (key) => {
+    const { sources } = readAsAgent(await workspaceWith(), NOW)
+    const { revision, scope, data } = await ground(sources, key)
+    expect(scope).toBe('site')
+    expect({ revision, data }).toEqual({
+      revision: (await ground(sources)).revision,
+      data: (await ground(sources)).data,
+    })
+  })
+})
+
+test('what cannot be read is said, told to whoever keeps the log, and never kept', async () => {
+  const { sources } = readAsAgent(await workspaceWith(), NOW)
+  const faults: unknown[] = []
+  const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
+  const grounding = await groundingOf({ itemKey: null, sort: 'day' }, broken, never, (error) =>
+    faults.push(error),
+  )
+  expect(grounding).toMatchObject({ scope: 'site', revision: null })
+  expect(grounding.data).toContain('could not be read')
+  expect(grounding.data).not.toContain('secret')
+  expect(faults).toHaveLength(1)
+})
+
+test('an abort is not taken for a failure', async () => {
+  const { sources } = readAsAgent(await workspaceWith(), NOW)
+  const leaving = new AbortController()
+  leaving.abort(new Error('left'))
+  const grounding = groundingOf({ itemKey: null, sort: 'day' }, sources, leaving.signal, () => {
+    throw new Error('told')
+  })
+  await expect(grounding).rejects.toThrow('left')
+})
+
+test('the largest of everything stays within its block', async () => {
+  const big = '👍"'.repeat(2_000)
+  const signals = Array.from({ length: 30 }, (_, index) =>
+    signalOf({
+      source: 'hype:github',
+      sourceId: `${'é'.repeat(100)}${index}`,
+      title: big,
+      url: `https://example.org/${'ж'.repeat(700)}`,
+      day: AS_OF,
+      titleProvenance: null,
+    }),
+  )
+  const workspace = await workspaceWith(signals)
+  const [first] = signals
+  const ref = { source: 'hype:github', sourceId: first?.sourceId ?? '' }
+  await workspace.feed.saveDetails([
+    { ...ref, author: big, tags: Array.from({ length: 50 }, () => big), description: big, collectedAt: 1 },
+  ])
+  await workspace.articles.saveArticles([{ ...ref, text: big, provenance: 'test:test', fetchedAt: 1 }])
+  const { sources } = readAsAgent(workspace, NOW)
+  const parsed = parseChatRequest('{"messages":[{"role":"user","content":"x"}]}')
+  for (const key of [null, `hype-github-${ref.sourceId}`]) {
+    const grounding = await ground(sources, key, 'month')
+    expect(grounding.scope).toBe(key === null ? 'site' : 'item')
+    const [block] = parsed.ok ? turnInput(parsed.request, grounding, 'f'.repeat(32)) : []
+    expect(Buffer.byteLength(block?.content ?? '')).toBeLessThanOrEqual(GROUNDING_MAX_BYTES)
+  }
+})
+
+test('reads go through handles that cannot write', async () => {
+  const { reads } = readAsAgent(await workspaceWith(), NOW)
+  expect(Object.keys(reads.archive)).toEqual(['get', 'newestHead', 'objectWitness', 'headWitness'])
+  const writer = reads.snapshots as unknown as Workspace['live']
+  const details = writer.saveSnapshot(
+    { snapshot: { id: 'feed-x', generatedAt: NOW, feeds: [] }, payloads: new Map(), feeds: [] },
+    { discardLater: true },
+  )
+  await expect(details).rejects.toThrow('only reads')
+})

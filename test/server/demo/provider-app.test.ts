@@ -1,0 +1,204 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
+import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
+import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
+import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import { readCall } from '../../../src/domain/agent/tools.ts'
+import type { ToolRound } from '../../../src/domain/agent/ports.ts'
+import {
+  DEMO_CHAT_MODEL,
+  DEMO_REQUEST_MAX_BYTES,
+  demoProviderApp,
+} from '../../../src/server/demo/provider-app.ts'
+import { listenOn } from '../../../src/server/listen.ts'
+
+const item = (rank: number): object => ({
+  rank,
+  key: `hn-${rank}`,
+  title: `Chips [part ${rank}]`,
+  link: `https://example.org/${rank}_(a)`,
+  source: 'hn',
+  day: '2026-03-01',
+  points: 100 + rank,
+  comments: 7,
+})
+const CITED = String.raw`1. [Chips \[part 1\]](https://example.org/1_%28a%29)`
+
+const SITE = { untrusted: true, about: 'the whole site', sort: 'trending', popular: [item(1), item(2)] }
+const ONE_ITEM = { untrusted: true, about: 'one item, which the user has open', item: item(1) }
+
+/** What each tool gives. */
+const RESULTS: Readonly<Record<string, object>> = {
+  search_items: { untrusted: true, items: [item(1), item(2)] },
+  get_period_top: { untrusted: true, period: 'year', items: [item(1)] },
+  get_feed_snapshot: { untrusted: true, popular: [item(1)], hackerNews: [] },
+  read_article: { untrusted: true, found: true, text: 'A chip is made\nof sand.' },
+  find_similar_items: { untrusted: true, found: true, items: [item(3)] },
+  get_trend_history: { untrusted: true, mentions: 12, days: [{ day: '2026-03-01', mentions: 5 }] },
+}
+
+interface Turn {
+  tools: string[]
+  text: string
+  texts: string[]
+}
+
+/** A whole turn over a socket, with every call checked as the agent's own are. */
+async function turn(
+  question: string,
+  changes: {
+    data?: object
+    settings?: object
+    results?: Readonly<Record<string, object>>
+    withoutTools?: boolean
+  } = {},
+): Promise<Turn> {
+  const server = await listenOn(demoProviderApp(0), {
+    host: '127.0.0.1',
+    port: 0,
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    isDraining: () => false,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 15_000,
+    bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
+  })
+  const model = openChatModel({
+    base: server.url,
+    key: null,
+    model: DEMO_CHAT_MODEL,
+    api: 'responses',
+    firstEventMs: 5_000,
+    idleMs: 5_000,
+  })
+  onTestFinished(async () => {
+    await model.close()
+    await server.close(0)
+  })
+  const parsed = parseChatRequest(
+    JSON.stringify({ messages: [{ role: 'user', content: question }], settings: changes.settings }),
+  )
+  if (!parsed.ok) throw new Error(parsed.code)
+  const data = JSON.stringify(changes.data ?? SITE)
+  const grounding = { scope: 'site' as const, data, day: '2026-03-01', revision: null }
+  const input = turnInput(parsed.request, grounding, 'ab12')
+  const rounds: ToolRound[] = []
+  const told: Turn = { tools: [], text: '', texts: [] }
+  for (;;) {
+    const call = {
+      instructions: INSTRUCTIONS,
+      input,
+      rounds,
+      tools: changes.withoutTools ? [] : TOOL_DEFINITIONS,
+      maxOutputTokens: 1_000,
+    }
+    for await (const event of model.ask(call, new AbortController().signal)) {
+      if (event.kind === 'text') told.texts.push(event.text)
+      if (event.kind === 'failed') throw new Error(`${event.error} ${event.code}`)
+      if (event.kind !== 'end') continue
+      expect(event.usage?.in).toBeGreaterThan(0)
+      if (event.calls.length === 0) return { ...told, text: told.texts.join('') }
+      const results = event.calls.map((each) => {
+        expect(readCall(each)).toMatchObject({ ok: true })
+        told.tools.push(each.name)
+        return { call: each, output: JSON.stringify({ ...RESULTS, ...changes.results }[each.name]) }
+      })
+      rounds.push({ output: event.output, results })
+    }
+  }
+}
+
+describe('the demo answers from tools', () => {
+  test.each([
+    ['What is trending?', ['get_feed_snapshot'], 'Trending now:'],
+    ['Что сейчас популярно?', ['get_feed_snapshot'], 'Сейчас в тренде:'],
+    ['Top of the year, please', ['get_period_top'], 'Top of the Year, from the archive:'],
+    ['Покажи лучшее за год', ['get_period_top'], 'Лучшее за год, из архива:'],
+    ['What was big this week?', ['get_period_top'], 'Top of the last 7 days:'],
+    ['Что интересного сегодня?', ['get_period_top'], 'Лучшее за последние 24 часа:'],
+    [
+      'What about solar chips?',
+      ['search_items', 'read_article', 'find_similar_items'],
+      'Found for “solar chips”:',
+    ],
+    [
+      'Расскажи про чипы',
+      ['search_items', 'read_article', 'find_similar_items'],
+      'Найдено по запросу «чипы»:',
+    ],
+    ['What is similar to hn-123?', ['find_similar_items'], 'Similar items:'],
+  ])('%s', async (question, tools, heading) => {
+    const { tools: called, text } = await turn(question)
+    expect(called).toEqual(tools)
+    expect(text).toContain(heading)
+    expect(text).toMatch(/^_(Demo|Демо): /)
+    expect(text).toMatch(/\[Chips \\\[part \d\\\]\]\(https:\/\/example\.org\/\d_%28a%29\)/)
+  })
+
+  test('how often a term is mentioned', async () => {
+    const { tools, text } = await turn('How often is Rust mentioned?')
+    expect(tools).toEqual(['get_trend_history'])
+    expect(text).toContain('“rust” is mentioned by 12 stored items')
+    expect(text).toContain('- 2026-03-01: 5')
+  })
+
+  test('once more with fewer words, and that nothing is stored', async () => {
+    const { tools, text } = await turn('What about purple elephants?', {
+      results: { search_items: { items: [] } },
+    })
+    expect(tools).toEqual(['search_items', 'search_items'])
+    expect(text).toContain('Nothing is stored about “purple elephants”.')
+  })
+
+  test('with what the text of the first item says', async () => {
+    const { text } = await turn('What about chips?')
+    expect(text).toContain(CITED)
+    expect(text).toContain('> A chip is made of sand.')
+  })
+})
+
+test('answers about the item that is open from the data it was given', async () => {
+  const { tools, text } = await turn('What does it say?', {
+    data: { ...ONE_ITEM, textIsWhole: true, text: 'All of it.' },
+  })
+  expect(tools).toEqual([])
+  expect(text).toContain('> All of it.')
+  const longer = await turn('What does it say?', { data: { ...ONE_ITEM, textIsWhole: false, text: 'All' } })
+  expect(longer.tools).toEqual(['read_article'])
+  expect(longer.text).toContain('> A chip is made of sand.')
+})
+
+test('answers in the language that is preferred', async () => {
+  expect((await turn('What is trending?', { settings: { preferredLanguage: 'ru' } })).text).toContain(
+    'тренде',
+  )
+  expect((await turn('Что в тренде?', { settings: { preferredLanguage: 'en' } })).text).toContain('Trending')
+})
+
+test('answers from the snapshot alone when it is given no tools', async () => {
+  const { tools, text } = await turn('What is trending?', { withoutTools: true })
+  expect(tools).toEqual([])
+  expect(text).toContain('Without tools')
+  expect(text).toContain(CITED)
+})
+
+test('says what it is, and what can be asked', async () => {
+  const { tools, text } = await turn('Hello!')
+  expect(tools).toEqual([])
+  expect(text).toContain('a script answers here, not a language model')
+})
+
+test('says the same to the same question, in parts', async () => {
+  const [first, second] = [await turn('What is trending?'), await turn('What is trending?')]
+  expect(first).toEqual(second)
+  expect(first.texts.length).toBeGreaterThan(3)
+})
+
+test('declines what is no streamed question', async () => {
+  const ask = (body: unknown): Promise<Response> | Response =>
+    demoProviderApp(0).request('/responses', { method: 'POST', body: JSON.stringify(body) })
+  for (const body of [null, {}, { input: [], stream: true }, { input: [{ type: 'message' }] }]) {
+    const response = await ask(body)
+    expect(response.status).toBe(400)
+    expect(response.headers.get('x-dash-demo')).toBe('true')
+  }
+})

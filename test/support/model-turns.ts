@@ -1,0 +1,86 @@
+import { expect, onTestFinished } from 'vitest'
+import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
+import type { ChatModelOptions } from '../../src/adapters/provider/chat-model.ts'
+import type { ChatModel, ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/ports.ts'
+
+/** Ends never. */
+export const LIVING = new AbortController().signal
+/** Both APIs, to be held to the same. */
+export const APIS = ['responses', 'chat'] as const
+
+/** A question with one tool. */
+export const CALL: ModelCall = {
+  instructions: 'You answer questions about a feed.',
+  input: [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: 'Hello.' },
+    { role: 'user', content: 'What is new?' },
+  ],
+  rounds: [],
+  tools: [
+    {
+      name: 'search_items',
+      description: 'Finds items.',
+      parameters: {
+        type: 'object',
+        properties: { query: { type: 'string' } },
+        required: ['query'],
+        additionalProperties: false,
+      },
+    },
+  ],
+  maxOutputTokens: 1_000,
+}
+
+/** A model behind a provider; closed when the test ends. */
+export function modelAt(base: string, changes: Partial<ChatModelOptions> = {}): ChatModel {
+  const options: ChatModelOptions = {
+    base,
+    key: 'test-key',
+    model: 'model-1',
+    api: 'responses',
+    firstEventMs: 5_000,
+    idleMs: 5_000,
+    ...changes,
+  }
+  const model = openChatModel(options)
+  onTestFinished(() => model.close())
+  return model
+}
+
+/** Every event of one round. */
+export async function heard(model: ChatModel, call = CALL, signal = LIVING): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of model.ask(call, signal)) events.push(event)
+  return events
+}
+
+/** Texts joined and the end, which must be the only one and the last. */
+export function outcome(events: readonly ModelEvent[]): {
+  text: string
+  end: Exclude<ModelEvent, { kind: 'text' }>
+} {
+  const ends = events.filter((event) => event.kind !== 'text')
+  const [end] = ends
+  expect(ends.length).toBe(1)
+  expect(events.at(-1)).toBe(end)
+  if (!end) throw new Error('there is no end')
+  const text = events.map((event) => (event.kind === 'text' ? event.text : '')).join('')
+  return { text, end }
+}
+
+/** Asks until no tool is called, with a result for each call. */
+export async function turn(
+  model: ChatModel,
+  most = 5,
+): Promise<{ rounds: ToolRound[]; last: ReturnType<typeof outcome> }> {
+  const rounds: ToolRound[] = []
+  for (;;) {
+    const last = outcome(await heard(model, { ...CALL, rounds }))
+    if (last.end.kind === 'failed' || last.end.calls.length === 0 || rounds.length === most) {
+      return { rounds, last }
+    }
+    const { output, calls } = last.end
+    rounds.push({ output, results: calls.map((call, index) => ({ call, output: `result ${index}` })) })
+  }
+}
