@@ -12,7 +12,7 @@ import { importSignals } from '../jobs/import-signals.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/rank-periods.ts'
 import { refreshIndex } from '../jobs/refresh-index.ts'
-import { DEMO_CHAT_MODEL, demoProviderApp } from '../server/demo/provider-app.ts'
+import { DEMO_CHAT_MODEL, DEMO_REQUEST_MAX_BYTES, demoProviderApp } from '../server/demo/provider-app.ts'
 import { DEMO_MODELS, demoRouterApp } from '../server/demo/router-app.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
@@ -100,7 +100,7 @@ function demoChat(chat: ChatConfig, providerUrl: string): ChatConfig {
     ...chat,
     sessionSecret: randomBytes(32).toString('base64url'),
     provider: {
-      url: `${providerUrl}/v1`,
+      url: providerUrl,
       key: null,
       model: DEMO_CHAT_MODEL,
       api: 'responses',
@@ -124,6 +124,7 @@ function listenQuietly(app: Parameters<typeof listenOn>[0], signal: AbortSignal)
     isDraining: () => signal.aborted,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 15_000,
+    bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
   })
 }
 
