@@ -56,7 +56,7 @@ export interface Stores {
 }
 
 /** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
-const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
+export const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
 /** Questions to the search: how many may be open at once, and how long each may wait for others and then take. */
 const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHmac, hash, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 /** SHA-256 of bytes or of a text's UTF-8 bytes, as 64 lower-case hex digits. */
 export function sha256Hex(bytes: Uint8Array | string): string {
@@ -13,4 +13,19 @@ export function sha256HexToBase64(hex: string): string {
 /** True for 64 lower-case hex digits and nothing else. A digest read from a store must pass before it names a path. */
 export function isSha256Hex(value: string): boolean {
   return /^[0-9a-f]{64}$/.test(value)
+}
+
+/** HMAC-SHA256 of a text's UTF-8 bytes: 32 bytes. */
+export function hmacSha256(key: Uint8Array, text: string): Uint8Array {
+  return createHmac('sha256', key).update(text, 'utf8').digest()
+}
+
+/** A key of 32 bytes for one purpose: HKDF-SHA256 of a secret, so that no two purposes ever share a key. */
+export function deriveKey(secret: string, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', secret, '', purpose, 32))
+}
+
+/** True when both hold the same bytes; how long it takes tells nothing of where they differ. */
+export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
+  return left.byteLength === right.byteLength && timingSafeEqual(left, right)
 }

@@ -8,10 +8,17 @@ export class Refusal<Code extends string = string> extends Error {
   override readonly name = 'Refusal'
   readonly code: Code
   readonly detail: string | undefined
+  /** What the public answer says beside the code. */
+  readonly members: Readonly<Record<string, string | number>>
 
-  constructor(code: Code, detail?: string, options?: { cause?: unknown }) {
+  constructor(
+    code: Code,
+    detail?: string,
+    options?: { cause?: unknown; members?: Readonly<Record<string, string | number>> },
+  ) {
     super(detail === undefined ? code : `${code}: ${detail}`, options)
     this.code = code
     this.detail = detail
+    this.members = options?.members ?? {}
   }
 }

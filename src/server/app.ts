@@ -1,5 +1,7 @@
 import { H3 } from 'h3'
 import type { Archive, Clock, FeedSearch, Ledger, RecommendationStore, YearReader } from '../domain/ports.ts'
+import { AGENT_CONTRACTS, AGENT_DOCS } from './agent/contracts.ts'
+import type { Agent } from './agent/routes.ts'
 import { mountDocs } from './docs/docs.ts'
 import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from './feed/contract.ts'
 import { liveRoutes } from './feed/live-routes.ts'
@@ -30,6 +32,7 @@ export interface ServerPorts {
   live: SnapshotReader
   search: FeedSearch
   recommendations: Pick<RecommendationStore, 'current'>
+  agent: Pick<Agent, 'routes'>
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -66,12 +69,14 @@ export function createApp(ports: ServerPorts): H3 {
       feedDocument(ports.version, demo),
       searchDocument(ports.version, demo),
       freeModelsDocument(ports.version, demo),
+      agentDocument(ports.version, demo),
     ],
     demo,
   )
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   mountRoutes(app, searchRoutes(ports.search), log)
   mountRoutes(app, freeModelRoutes(servedRecommendation(ports.recommendations, log), clock), log)
+  mountRoutes(app, ports.agent.routes, log)
   return app
 }
 
@@ -139,6 +144,21 @@ function freeModelsDocument(version: string, demo: boolean) {
     document: openApiDocument(
       { title: demo ? `DEMO: ${title}` : title, version, description },
       FREE_MODELS_CONTRACTS,
+    ),
+  }
+}
+
+function agentDocument(version: string, demo: boolean) {
+  const title = 'Agent chat'
+  const description =
+    'Answers questions about the stored feed, as a stream of events, with read-only access to it.'
+  return {
+    path: AGENT_DOCS,
+    title,
+    summary: description,
+    document: openApiDocument(
+      { title: demo ? `DEMO: ${title}` : title, version, description },
+      AGENT_CONTRACTS,
     ),
   }
 }

@@ -28,23 +28,36 @@ export function openApiDocument(
   }
 }
 
+const IF_NONE_MATCH = {
+  in: 'header',
+  name: 'If-None-Match',
+  required: false,
+  description: 'Entity tags the client holds; 304 when the current one is among them.',
+  schema: { type: 'string' },
+}
+
+function requestBody({ required, description, schema }: NonNullable<Contract<string>['request']>['body']) {
+  return { required, description, content: { 'application/json': { schema: inlineSchema(schema) } } }
+}
+
 function pathItem(contract: Contract<string>): Record<string, unknown> {
+  const { request } = contract
   return {
-    get: {
+    [contract.method === undefined ? 'get' : 'post']: {
       operationId: contract.operationId,
       tags: [contract.tag],
       summary: contract.summary,
       description: contract.description,
       parameters: [
         ...contract.query.map((parameter) => ({ in: 'query', ...parameter })),
-        {
+        ...(request?.headers ?? []).map((header) => ({
           in: 'header',
-          name: 'If-None-Match',
-          required: false,
-          description: 'Entity tags the client holds; 304 when the current one is among them.',
+          ...header,
           schema: { type: 'string' },
-        },
+        })),
+        ...(contract.revalidated === false ? [] : [IF_NONE_MATCH]),
       ],
+      ...(request && { requestBody: requestBody(request.body) }),
       responses: { ...successes(contract), ...refusals(contract) },
     },
     options: {
@@ -52,7 +65,7 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
       tags: [contract.tag],
       summary: 'CORS preflight',
       responses: {
-        200: {
+        [contract.preflightStatus ?? 200]: {
           description: 'Allowed methods and headers',
           headers: headerObjects(namesOf(contract.preflight)),
         },
@@ -69,30 +82,38 @@ function successes(contract: Contract<string>): Record<string, unknown> {
       headers,
       content: { [contract.contentType ?? 'application/json']: { schema: inlineSchema(contract.success) } },
     },
-    304: { description: 'The client holds the current representation' },
+    ...(contract.revalidated === false
+      ? {}
+      : { 304: { description: 'The client holds the current representation' } }),
   }
 }
 
+type RefusalOfStatus = Omit<Contract<string>['refusals'][string], 'status'> & { error: string }
+
 /** One response a status; its schema lists exactly the codes that status is given with. */
 function refusals(contract: Contract<string>): Record<string, unknown> {
-  const byStatus = new Map<number, [code: string, when: string, members: object][]>()
-  for (const [code, { status, when, members = {} }] of Object.entries(contract.refusals)) {
-    byStatus.set(status, [...(byStatus.get(status) ?? []), [code, when, members]])
+  const byStatus = new Map<number, RefusalOfStatus[]>()
+  for (const [name, { status, error = name, ...rest }] of Object.entries(contract.refusals)) {
+    byStatus.set(status, [...(byStatus.get(status) ?? []), { error, ...rest }])
   }
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,
       {
-        description: codes.map(([code, when]) => `\`${code}\`: ${when}`).join('\n\n'),
-        headers: headerObjects(namesOf(contract.refusalHeaders)),
+        description: codes.map(({ error, when }) => `\`${error}\`: ${when}`).join('\n\n'),
+        headers: {
+          ...headerObjects(namesOf(contract.refusalHeaders)),
+          ...headerObjects(Object.assign({}, ...codes.map(({ headers = {} }) => headers))),
+        },
         content: {
           'application/json': {
             schema: {
               type: 'object',
               required: ['error'],
               properties: {
-                error: { type: 'string', enum: codes.map(([code]) => code) },
-                ...memberSchemas(codes.map(([, , members]) => members)),
+                error: { type: 'string', enum: [...new Set(codes.map(({ error }) => error))] },
+                ...memberSchemas(codes.map(({ members = {} }) => members)),
+                ...Object.assign({}, ...codes.map(({ memberSchemas: schemas = {} }) => schemas)),
               },
               additionalProperties: false,
             },

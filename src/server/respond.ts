@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import { FastResponse } from 'srvx'
 
@@ -10,6 +11,14 @@ export const NO_STORE = { 'cache-control': 'no-store' }
 
 const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
 
+/** Requests whose body has been read to its end, so that the connection can carry another. */
+const bodyRead = new WeakSet<object>()
+
+/** Says that nothing of a request is left unread. */
+export function markBodyRead(event: H3Event): void {
+  bodyRead.add(event)
+}
+
 /**
  * The one place a response is made: every answer carries its length and the request's id. The response is srvx's own,
  * whose headers reach the socket as they are given.
@@ -20,13 +29,29 @@ export function respond(
   headers: Readonly<Record<string, string>>,
   body: Buffer | null,
 ): Response {
-  const closing = METHODS_WITH_BODY.has(event.req.method) ? { connection: 'close' } : null
+  const closing = isBodyLeft(event) ? { connection: 'close' } : null
   // A 304 has no length of its own; some clients wait for the bytes it would announce.
   const length = status === 304 ? null : { 'content-length': String(body?.byteLength ?? 0) }
   return new FastResponse(body, {
     status,
     headers: { ...headers, ...length, ...closing, 'x-request-id': requestId(event.req.headers) },
   })
+}
+
+/** An answer that goes on for a while: bytes as they come, so without a length. */
+export function respondStream(
+  event: H3Event,
+  headers: Readonly<Record<string, string>>,
+  body: Readable,
+): Response {
+  return new FastResponse(body, {
+    status: 200,
+    headers: { ...headers, 'x-request-id': requestId(event.req.headers) },
+  })
+}
+
+function isBodyLeft(event: H3Event): boolean {
+  return METHODS_WITH_BODY.has(event.req.method) && !bodyRead.has(event)
 }
 
 /** A value as JSON, with its type and length. */

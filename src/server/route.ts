@@ -18,7 +18,21 @@ interface QueryParameter {
 interface RefusalContract {
   status: number
   when: string
+  /** The public code, where it is not the refusal's own name: two reasons with two statuses may share one. */
+  error?: string
   members?: Readonly<Record<string, string>>
+  /** JSON Schemas of what the body says beside `error` and differs from answer to answer; optional members. */
+  memberSchemas?: Readonly<Record<string, Record<string, unknown>>>
+  /** Response headers of this refusal alone, with what each holds. */
+  headers?: Readonly<Record<string, string>>
+  /** True for what an operator has chosen: it is not logged as an error, whatever its status. */
+  expected?: true
+}
+
+/** What a request carries beside its path and query. */
+interface RequestContract {
+  headers: readonly { name: string; required: boolean; description: string }[]
+  body: { required: boolean; description: string; schema: z.ZodType }
 }
 
 /**
@@ -27,6 +41,8 @@ interface RefusalContract {
  * `Code` is the area's closed list of refusals.
  */
 export interface Contract<Code extends string> {
+  /** `GET` unless another is named. */
+  method?: 'POST'
   path: string
   operationId: string
   /** Groups operations in the rendered reference. */
@@ -34,6 +50,9 @@ export interface Contract<Code extends string> {
   summary: string
   description: string
   query: readonly QueryParameter[]
+  request?: RequestContract
+  /** False when answers are made anew each time: they have no entity tag, and nothing is ever a 304. */
+  revalidated?: false
   /** Media type of the 200 body; `application/json` unless another is named. */
   contentType?: string
   /** Schema of the 200 body. */
@@ -53,6 +72,8 @@ export interface Contract<Code extends string> {
   /** Sent with every refusal. */
   refusalHeaders: Readonly<Record<string, string>>
   preflight: Readonly<Record<string, string>>
+  /** 200 unless another is named. */
+  preflightStatus?: 204
 }
 
 /** A contract bound to its handler; the app mounts it. */
@@ -61,34 +82,54 @@ export interface Route {
   handle(event: H3Event, log: Log): Promise<Response>
 }
 
+/** Headers of every answer that depend on who asks. */
+export type HeadersFor = (event: H3Event) => Readonly<Record<string, string>>
+
 /** Binds a handler to its contract. The only place where something thrown becomes a response. */
 export function route<Code extends string>(
   contract: Contract<Code>,
   handler: (event: H3Event) => Promise<Response>,
+  headersFor: HeadersFor = () => ({}),
 ): Route {
-  const refuse = (event: H3Event, code: Code): Response => {
-    const { status, members } = contract.refusals[code]
-    const allow: Record<string, string> = code === contract.methodNotAllowed ? { allow: 'GET' } : {}
-    const headers = { ...contract.headers, ...contract.refusalHeaders, ...allow }
-    return respondJson(event, status, headers, { error: code, ...members })
+  const method = contract.method ?? 'GET'
+  const refuse = (event: H3Event, code: Code, given: Readonly<Record<string, string | number>>): Response => {
+    const { status, error = code, members } = contract.refusals[code]
+    const headers = {
+      ...contract.headers,
+      ...headersFor(event),
+      ...contract.refusalHeaders,
+      ...(code === contract.methodNotAllowed ? { allow: method } : {}),
+      ...retryAfter(given),
+    }
+    return respondJson(event, status, headers, { error, ...members, ...given })
   }
   return {
     path: contract.path,
     async handle(event, log) {
       try {
-        if (event.req.method === 'OPTIONS') return respond(event, 200, contract.preflight, null)
-        if (event.req.method !== 'GET') return refuse(event, contract.methodNotAllowed)
+        if (event.req.method === 'OPTIONS') {
+          const headers = { ...contract.preflight, ...headersFor(event) }
+          return respond(event, contract.preflightStatus ?? 200, headers, null)
+        }
+        if (event.req.method !== method) return refuse(event, contract.methodNotAllowed, {})
         return await handler(event)
       } catch (error) {
         const code = codeOf(contract, error)
-        const { status } = contract.refusals[code]
-        if (status >= 500) {
+        const { status, expected = false } = contract.refusals[code]
+        if (status >= 500 && !expected) {
           log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
         }
-        return refuse(event, code)
+        return refuse(event, code, error instanceof Refusal && error.code === code ? error.members : {})
       }
     },
   }
+}
+
+/** A body that tells when to ask again says it in the header too. */
+function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string | number>>): {
+  'retry-after'?: string
+} {
+  return retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
 }
 
 /** The public code of anything thrown in an area: its own refusal, a store's by the contract's table, or the fault code. */

@@ -14,6 +14,7 @@ export const silentLog: Log = { info: () => undefined, warn: () => undefined, er
 export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}): H3 {
   return createApp({
     ...workspace,
+    agent: { routes: [] },
     clock: Date.now,
     log: silentLog,
     checks: { ledger: () => workspace.ledger.ping(), archive: () => workspace.archive.ping() },

@@ -42,7 +42,9 @@ function open(): StoreClient {
   opened?.client.close()
   opened = null
   if (inode === undefined) throw storageUnavailable(`${name} is not there`)
-  const client = guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs, SETTINGS)
+  const client = guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs, {
+    settings: SETTINGS,
+  })
   opened = { client, inode }
   return client
 }

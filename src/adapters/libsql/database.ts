@@ -31,6 +31,11 @@ export interface DatabaseOptions {
   nativeBusyMs: number
   /** How long to go on retrying a locked database before failing. */
   retryMs: number
+  /**
+   * True: a power cut may take what was written to a file since {@link StoreClient.makeDurable}, while the death of the
+   * process takes nothing. Of the state alone.
+   */
+  fast?: boolean
 }
 
 interface OpenDatabase {
@@ -55,7 +60,8 @@ export interface Database {
 
 /** Describes a database without touching it; {@link Database.use} opens it. */
 export function database(options: DatabaseOptions): Database {
-  const engine = engineOf(options.location, options)
+  const journal = options.store !== 'state' ? 'rollback' : options.fast === true ? 'wal-fast' : 'wal'
+  const engine = engineOf(options.location, { ...options, journal })
   return openedAtFirstUse(engine, async () => {
     const client = engine.open()
     try {

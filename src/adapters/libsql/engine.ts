@@ -10,6 +10,8 @@ import { guardClient } from './guard.ts'
 import { QUERY_ONLY } from './read-only.ts'
 import { serverClient } from './server-client.ts'
 import type { StoreClient } from './store-client.ts'
+import { logOf } from './write-ahead-log.ts'
+import type { Journal } from './write-ahead-log.ts'
 
 /** Where a database is held: in a file, on a server, or in memory for tests. */
 export interface Engine {
@@ -27,22 +29,26 @@ export interface Engine {
   witness(fileClock: Clock): Witness
 }
 
-interface Waiting {
+interface EngineOptions {
   nativeBusyMs: number
   retryMs: number
+  /** Of a file; `rollback` unless it is said. */
+  journal?: Journal
   /** A file is then never created, and its engine refuses whatever would write. */
   readOnly?: boolean
 }
 
-export function engineOf(location: DatabaseLocation, waiting: Waiting): Engine {
-  if (location.url === ':memory:') return memoryEngine(waiting)
-  if (location.url.startsWith('file:')) return fileEngine(location.url, waiting)
-  return serverEngine(location, waiting)
+export function engineOf(location: DatabaseLocation, options: EngineOptions): Engine {
+  if (location.url === ':memory:') return memoryEngine(options)
+  if (location.url.startsWith('file:')) return fileEngine(location.url, options)
+  return serverEngine(location, options)
 }
 
-function fileEngine(url: string, { nativeBusyMs, retryMs, readOnly = false }: Waiting): Engine {
+function fileEngine(url: string, options: EngineOptions): Engine {
+  const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
+  const log = journal === 'rollback' ? null : logOf(path)
   let existed = false
   let openedInode: bigint | null = null
 
@@ -60,7 +66,7 @@ function fileEngine(url: string, { nativeBusyMs, retryMs, readOnly = false }: Wa
       requireFolder(dirname(path))
       if (readOnly && inode() === null) throw storageUnavailable(`${name} is not there`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
-      return guardClient(client, retryMs, readOnly ? QUERY_ONLY : '')
+      return guardClient(client, retryMs, { journal, log, settings: readOnly ? QUERY_ONLY : '' })
     },
     ready() {
       existed = true
@@ -90,14 +96,14 @@ export function requireFolder(folder: string): void {
 }
 
 /** No witness: a server says nothing by which an unchanged ledger could be told without reading it. */
-function serverEngine(location: DatabaseLocation, { retryMs }: Waiting): Engine {
+function serverEngine(location: DatabaseLocation, { retryMs }: EngineOptions): Engine {
   const { protocol, host, pathname } = new URL(location.url)
   // Without user, password or query, which may hold secrets.
   const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
   return { ...UNWATCHED, name, open: () => serverClient(location, name, retryMs) }
 }
 
-function memoryEngine({ nativeBusyMs, retryMs }: Waiting): Engine {
+function memoryEngine({ nativeBusyMs, retryMs }: EngineOptions): Engine {
   const open = (): StoreClient =>
     guardClient(createClient({ url: ':memory:', timeout: nativeBusyMs, concurrency: 1 }), retryMs)
   return { ...UNWATCHED, name: 'the database in memory', open }

@@ -10,6 +10,16 @@ import type {
 import { isBusy, retryBusy } from './busy.ts'
 import { TooLate } from './store-client.ts'
 import type { StoreClient } from './store-client.ts'
+import { isLongLog, JOURNAL_SETTINGS, shortenLog, syncLog } from './write-ahead-log.ts'
+import type { Journal } from './write-ahead-log.ts'
+
+interface GuardOptions {
+  journal?: Journal
+  /** The write-ahead log of a file that has one. */
+  log?: string | null
+  /** Run on the connection before each piece of work, since a retry may have opened another. */
+  settings?: string
+}
 
 /**
  * The client of a store in a file or in memory. It exists because of three faults of the driver:
@@ -20,14 +30,15 @@ import type { StoreClient } from './store-client.ts'
  * - a transaction that reads takes its lock only with its first statement
  *
  * So work is handed out one at a time; a busy beginning is tried again on a new connection; every write is an explicit
- * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed. It is made durable by
- * `synchronous=EXTRA`: FULL does not sync the folder the journal is deleted from, so that a power cut could bring the
- * journal back and undo what was acknowledged.
+ * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
- * @param settings run on the connection before each piece of work, since a retry may have opened another; none: empty
  */
-export function guardClient(client: Client, busyMs: number, settings = ''): StoreClient {
+export function guardClient(
+  client: Client,
+  busyMs: number,
+  { journal = 'rollback', log = null, settings = '' }: GuardOptions = {},
+): StoreClient {
   let last: Promise<unknown> = Promise.resolve()
 
   /** Waits for everything asked before; resolves to the function that lets the next one go. */
@@ -63,7 +74,7 @@ export function guardClient(client: Client, busyMs: number, settings = ''): Stor
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     freshly(async () => {
       // Each time anew: the driver may have opened another connection. Inside a transaction it cannot be set.
-      if (mode !== 'read') await client.executeMultiple('PRAGMA synchronous = EXTRA')
+      if (mode !== 'read') await client.executeMultiple(JOURNAL_SETTINGS[journal])
       const open = await client.transaction(mode)
       if (mode !== 'read') return open
       try {
@@ -166,6 +177,11 @@ export function guardClient(client: Client, busyMs: number, settings = ''): Stor
     transaction,
     migrate: (statements) => alone(() => client.migrate(statements)),
     executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
+    makeDurable: async () => {
+      if (log === null) return
+      await syncLog(log)
+      if (isLongLog(log)) await alone(() => shortenLog(client))
+    },
     sync: (): Promise<Replicated> => client.sync(),
     reconnect: () => client.reconnect(),
     close: () => client.close(),

@@ -26,6 +26,7 @@ export function readOnlyClient(client: StoreClient): StoreClient {
     transaction: refuse,
     migrate: refuse,
     executeMultiple: refuse,
+    makeDurable: refuse,
     sync: refuse,
     reconnect: () => client.reconnect(),
     close: () => client.close(),

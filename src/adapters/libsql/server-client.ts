@@ -35,6 +35,8 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
     batch: (statements, mode) => whileBusy(() => client.batch(statements, mode ?? 'write')),
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
+    // What a server has acknowledged is its own to keep.
+    makeDurable: () => Promise.resolve(),
     transaction: () => notOffered('interactive transaction'),
     migrate: () => notOffered('migration of the driver'),
     executeMultiple: () => notOffered('script'),

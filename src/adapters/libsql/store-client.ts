@@ -19,6 +19,8 @@ export interface StoreClient extends Client {
    * @param revision a query whose one number changes with everything `read` looks at
    */
   snapshot<T>(revision: string, read: (reader: Reader) => Promise<T>): Promise<T>
+  /** Resolves when a power cut can take nothing that was written before, however fast it was written. */
+  makeDurable(): Promise<void>
 }
 
 /** What can be asked for rows. */

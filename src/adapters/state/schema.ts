@@ -1,4 +1,4 @@
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { leaseTable } from '../libsql/lease.ts'
 
 /** Tables of the state database; migrations/state tells what each column holds. */
@@ -68,3 +68,41 @@ export const evaluationRejections = sqliteTable(
 )
 
 export const evaluationLease = leaseTable('evaluation_lease')
+
+export const chatSalts = sqliteTable('chat_salts', {
+  day: text('day').primaryKey(),
+  salt: blob('salt').notNull(),
+})
+
+export const chatTurns = sqliteTable('chat_turns', {
+  id: text('id').primaryKey(),
+  session: text('session').notNull(),
+  address: text('address').notNull(),
+  server: text('server').notNull(),
+  day: text('day').notNull(),
+  admittedAt: integer('admitted_at').notNull(),
+  reserved: integer('reserved').notNull(),
+  leaseUntil: integer('lease_until').notNull(),
+  settledAt: integer('settled_at'),
+  cost: integer('cost'),
+})
+
+export const chatDays = sqliteTable('chat_days', {
+  day: text('day').primaryKey(),
+  settled: integer('settled').notNull(),
+  reserved: integer('reserved').notNull(),
+})
+
+export const chatVerifications = sqliteTable('chat_verifications', {
+  id: integer('id').primaryKey(),
+  address: text('address').notNull(),
+  triedAt: integer('tried_at').notNull(),
+})
+
+export const chatAnswers = sqliteTable('chat_answers', {
+  key: text('key').primaryKey(),
+  storedAt: integer('stored_at').notNull(),
+  bytes: integer('bytes').notNull(),
+  digest: blob('digest').notNull(),
+  text: blob('text').notNull(),
+})

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { ownOrigins } from '../../domain/agent/origin.ts'
 import { createApp } from '../../server/app.ts'
 import { listenOn, requireFreePort } from '../../server/listen.ts'
 import type { Config } from '../config.ts'
@@ -6,6 +7,7 @@ import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { logStream } from '../log-stream.ts'
 import type { CommandContext } from '../program.ts'
+import { openWiredAgent } from '../wire-agent.ts'
 import { openStores } from '../wire.ts'
 
 /** Times a request may take to arrive (docs/operations.md). */
@@ -42,8 +44,15 @@ async function serveConfig(
   const stores = openStores(config, 'server')
   const { ledger, archive, year, feed, live, search, recommendations } = stores
   let baseUrl = config.baseUrl ?? ''
+  let origins: readonly string[] = config.allowedOrigins
   const isDraining = (): boolean => signal.aborted
-  const checks = { ledger: () => ledger.ping(), archive: () => archive.ping(), feed: () => feed.ping() }
+  const wired = openWiredAgent(config, stores, { clock: Date.now, log, origins: () => origins })
+  const checks = {
+    ledger: () => ledger.ping(),
+    archive: () => archive.ping(),
+    feed: () => feed.ping(),
+    state: () => wired.ping(),
+  }
   const app = createApp({
     ledger,
     archive,
@@ -51,6 +60,7 @@ async function serveConfig(
     live,
     search,
     recommendations,
+    agent: wired.agent,
     clock: Date.now,
     log,
     checks,
@@ -63,6 +73,7 @@ async function serveConfig(
     const { host, port } = config
     const timeouts = { headersTimeoutMs: HEADERS_TIMEOUT_MS, requestTimeoutMs: REQUEST_TIMEOUT_MS }
     const server = await listenOn(app, { host, port, log, isDraining, ...timeouts })
+    origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
     if (config.baseUrl === null) baseUrl = server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
     const label = demo ? 'DEMO: ' : ''
@@ -75,6 +86,7 @@ async function serveConfig(
     await server.close(config.drainMs)
     return EXIT.done
   } finally {
+    await wired.close()
     await stores.close()
     await lines.end(LOG_END_MS)
   }

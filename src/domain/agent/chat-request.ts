@@ -11,8 +11,8 @@ import {
 import type { InputMessage } from './ports.ts'
 import { firstCodePoints, strictText, visibleText } from './untrusted-text.ts'
 
-const LANGUAGES = ['auto', 'en', 'ru'] as const
-const TONES = ['neutral', 'casual', 'terse'] as const
+export const LANGUAGES = ['auto', 'en', 'ru'] as const
+export const TONES = ['neutral', 'casual', 'terse'] as const
 
 /** What a user prefers; of a user's authority only. */
 export interface ChatSettings {

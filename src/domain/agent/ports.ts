@@ -18,8 +18,15 @@ export interface ChatLimits {
 export interface TurnClaim {
   /** Session id of the token, not the token. */
   session: string
+  /** When the token of that session ends. */
+  sessionEndsAt: Instant
   /** Salted hash of the caller's address under the salt of `day`; nothing else of the caller is ever stored. */
   address: string
+  /**
+   * The same under the salt of the day before, needed in the first minute of a day alone, so that a burst counts across
+   * midnight; null when that salt is not known.
+   */
+  formerAddress: string | null
   /** Names the server whose open turns are counted. */
   server: string
   now: Instant
@@ -54,8 +61,13 @@ export interface ChatLedger {
   admit(claim: TurnClaim): Promise<Admission>
   /** Charges a turn what it cost, once, to the day it was admitted on; false when it was settled before. */
   settle(turn: string, cost: MicroUsd, at: Instant): Promise<boolean>
-  /** Settles turns whose lease has ended at what they reserved; returns how many. */
-  sweep(now: Instant): Promise<number>
+  /**
+   * Settles turns whose lease has ended at what they reserved; forgets turns, salts and tries of callers of the days
+   * before `keepFrom`; and makes everything written before durable. A server does so at its start and every few seconds.
+   *
+   * @returns how many turns were settled
+   */
+  sweep(now: Instant, keepFrom: Day): Promise<number>
   /** What a day's budget has spent and holds reserved. */
   spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
   /** Counts a try of an address to prove that it is human; false when it had `limit` within the last minute. */

@@ -37,7 +37,7 @@ describe('a connection that may only query', () => {
   test.each(WRITES)('has the engine itself refuse: %s', async (sql) => {
     const { url, owner } = await openBoth()
     await owner.use(() => Promise.resolve())
-    const client = guardClient(createClient({ url, concurrency: 1 }), 1_000, QUERY_ONLY)
+    const client = guardClient(createClient({ url, concurrency: 1 }), 1_000, { settings: QUERY_ONLY })
     onTestFinished(() => client.close())
     await expect(client.execute(sql)).rejects.toThrow('attempt to write a readonly database')
     await expect(client.batch([sql], 'write')).rejects.toThrow('attempt to write a readonly database')

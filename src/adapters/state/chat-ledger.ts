@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import type { Value } from '@libsql/client'
+import type { ChatLedger } from '../../domain/ports.ts'
+import { storageDamaged } from '../../domain/storage.ts'
+import type { Database } from '../libsql/database.ts'
+import { admissionFrom, admissionStatements } from './admission.ts'
+import { forgetStatements, forgetTries, sweepStatements } from './sweep.ts'
+
+const SALT_BYTES = 32
+const TURN_ID_BYTES = 16
+
+/** Quotas, budget and salts of the chat on libSQL. */
+export function libsqlChatLedger(database: Database): ChatLedger {
+  const salt: ChatLedger['salt'] = (day) =>
+    database.use(async ({ client }) => {
+      const { rows } = await client.execute({ sql: SELECT_SALT, args: [day] })
+      return rows[0] ? saltOf(rows[0][0]) : null
+    })
+  return {
+    salt,
+    makeSalt: async (day, keepFrom) =>
+      (await salt(day)) ??
+      (await database.use(async ({ client }) => {
+        const results = await client.batch(
+          [
+            { sql: 'DELETE FROM chat_salts WHERE day < ?', args: [keepFrom] },
+            { sql: INSERT_SALT, args: [day, randomBytes(SALT_BYTES)] },
+            { sql: SELECT_SALT, args: [day] },
+          ],
+          'write',
+        )
+        return saltOf(results.at(-1)?.rows[0]?.[0])
+      })),
+
+    admit: (claim) =>
+      database.use(async ({ client }) => {
+        const turn = randomBytes(TURN_ID_BYTES).toString('hex')
+        const results = await client.batch(admissionStatements(claim, turn), 'write')
+        return admissionFrom(results, claim, turn)
+      }),
+
+    settle: (turn, cost, at) =>
+      database.use(async ({ client }) => {
+        const [, settled] = await client.batch(
+          [
+            { sql: CHARGE, args: [turn, cost] },
+            { sql: SETTLE, args: [turn, cost, at] },
+          ],
+          'write',
+        )
+        return settled?.rowsAffected === 1
+      }),
+
+    sweep: (now, keepFrom) =>
+      database.use(async ({ client }) => {
+        const statements = [...sweepStatements(now), ...forgetStatements(now, keepFrom)]
+        const [, ended] = await client.batch(statements, 'write')
+        await client.makeDurable()
+        return ended?.rowsAffected ?? 0
+      }),
+
+    spending: (day) =>
+      database.use(async ({ client }) => {
+        const { rows } = await client.execute({ sql: SELECT_SPENDING, args: [day] })
+        return { settled: Number(rows[0]?.['settled'] ?? 0), reserved: Number(rows[0]?.['reserved'] ?? 0) }
+      }),
+
+    countVerification: (address, now, limit) =>
+      database.use(async ({ client }) => {
+        const counted = { sql: COUNT_TRY, args: [address, now, limit] }
+        const [, inserted] = await client.batch([forgetTries(now), counted], 'write')
+        return inserted?.rowsAffected === 1
+      }),
+
+    ping: () =>
+      database.use(async ({ client }) => {
+        await client.execute('SELECT 1 FROM chat_turns LIMIT 1')
+      }),
+  }
+}
+
+function saltOf(cell: Value | undefined): Uint8Array {
+  if (!(cell instanceof ArrayBuffer) || cell.byteLength !== SALT_BYTES) {
+    throw storageDamaged('the state database holds a salt that is none')
+  }
+  return new Uint8Array(cell)
+}
+
+const SELECT_SALT = 'SELECT salt FROM chat_salts WHERE day = ?'
+
+const INSERT_SALT = 'INSERT INTO chat_salts (day, salt) VALUES (?, ?) ON CONFLICT (day) DO NOTHING'
+
+const CHARGE = `
+  UPDATE chat_days
+  SET settled = settled + ?2, reserved = reserved - (SELECT t.reserved FROM chat_turns AS t WHERE t.id = ?1)
+  WHERE day = (SELECT t.day FROM chat_turns AS t WHERE t.id = ?1 AND t.settled_at IS NULL)`
+
+const SETTLE = 'UPDATE chat_turns SET cost = ?2, settled_at = ?3 WHERE id = ?1 AND settled_at IS NULL'
+
+const SELECT_SPENDING = 'SELECT settled, reserved FROM chat_days WHERE day = ?'
+
+const COUNT_TRY = `
+  INSERT INTO chat_verifications (address, tried_at) SELECT ?1, ?2
+  WHERE (SELECT count(*) FROM chat_verifications WHERE address = ?1) < ?3`

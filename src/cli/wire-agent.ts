@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto'
+import { openAutoModel } from '../adapters/provider/auto-model.ts'
+import { openChatModel } from '../adapters/provider/chat-model.ts'
+import { libsqlAnswerCache } from '../adapters/state/answer-cache.ts'
+import { libsqlChatLedger } from '../adapters/state/chat-ledger.ts'
+import { libsqlRouterAllowance } from '../adapters/state/router-allowance.ts'
+import { openSiteverify } from '../adapters/verification/siteverify.ts'
+import { database } from '../adapters/libsql/database.ts'
+import { migrationsOf } from '../adapters/libsql/migrations.ts'
+import { isLoopbackUrl, priceOf } from '../domain/agent/budget.ts'
+import { sessionSigner } from '../domain/agent/token.ts'
+import type { ChatModel, Clock, RouterAllowance } from '../domain/ports.ts'
+import { openAgent } from '../server/agent/routes.ts'
+import type { Agent } from '../server/agent/routes.ts'
+import type { AgentPorts } from '../server/agent/service.ts'
+import { agentSources } from '../server/agent/sources.ts'
+import { startSweeper } from '../server/agent/sweeper.ts'
+import type { Log } from '../server/log.ts'
+import { listeningUrl } from './config.ts'
+import type { Config } from './config.ts'
+import { SERVER_BUSY } from './wire.ts'
+import type { Stores } from './wire.ts'
+
+/** How long a reader of an answer may take nothing of it. */
+const STUCK_MS = 30_000
+
+/** The chat of a server. */
+export interface WiredAgent {
+  agent: Agent
+  /** Resolves when the state database can be used. */
+  ping: () => Promise<void>
+  /** Waits for the settlement of every turn, then ends everything that was opened; to be called once no turn can begin. */
+  close(): Promise<void>
+}
+
+/** @param origins the server's own and those that were named; asked once it listens */
+export function openWiredAgent(
+  config: Config,
+  stores: Pick<Stores, 'reads' | 'recommendations'>,
+  surroundings: { clock: Clock; log: Log; origins: () => readonly string[] },
+): WiredAgent {
+  const { clock, log, origins } = surroundings
+  const { chat } = config
+  const state = database({
+    location: config.state,
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    fast: true,
+    ...SERVER_BUSY,
+  })
+  const ledger = libsqlChatLedger(state)
+  const model = openModel(config, stores, libsqlRouterAllowance(state), clock)
+  const verifier = chat.verification && openSiteverify(chat.verification)
+  const ports: AgentPorts = {
+    settings: {
+      disabled: chat.disabled,
+      itemChat: !chat.itemDisabled,
+      sessionSeconds: chat.sessionSeconds,
+      limits: chat.limits,
+      maxOutputTokens: chat.maxOutputTokens,
+      pingMs: chat.pingMs,
+      turnMs: chat.turnMs,
+      stuckMs: STUCK_MS,
+      trustedProxies: config.trustedProxies,
+      origins,
+    },
+    signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
+    modelName: () => model?.name() ?? Promise.resolve(namedModel(chat.provider.model)),
+    provider: providerOf(config, model),
+    verification: verifier && chat.verification && { siteKey: chat.verification.siteKey, verifier },
+    ledger,
+    cache: libsqlAnswerCache(state, (key) => log.warn({ key }, 'a kept chat answer is damaged')),
+    sources: agentSources({ ...stores.reads, clock }),
+    clock,
+    randomBytes,
+    server: randomBytes(8).toString('hex'),
+    log,
+  }
+  const agent = openAgent(ports)
+  const stopSweeping = startSweeper(ledger, clock, log, chat.sessionSeconds)
+  return {
+    agent,
+    ping: () => ledger.ping(),
+    async close() {
+      await agent.settled()
+      await stopSweeping()
+      await model?.close()
+      await verifier?.close()
+      state.close()
+    },
+  }
+}
+
+/** The model that is set; null when there is none, or no credential for it. */
+function openModel(
+  config: Config,
+  { recommendations }: Pick<Stores, 'recommendations'>,
+  allowance: RouterAllowance,
+  clock: Clock,
+): ChatModel | null {
+  const { provider, firstEventMs, idleMs } = config.chat
+  const { model, url: base, key, api } = provider
+  if (model === null) return null
+  if (model === 'auto') {
+    const { openRouterUrl, openRouterKey } = config
+    if (openRouterKey === null) return null
+    const referer = config.baseUrl ?? listeningUrl(config.host, config.port)
+    const router = { base: openRouterUrl, key: openRouterKey, referer }
+    return openAutoModel({ ...router, recommendations, allowance, clock, firstEventMs, idleMs })
+  }
+  if (key === null && !isLoopbackUrl(base)) return null
+  return openChatModel({ base, key, model, api, firstEventMs, idleMs })
+}
+
+/** Together with what it costs; null where that is not known. */
+function providerOf({ chat, openRouterUrl }: Config, model: ChatModel | null): AgentPorts['provider'] {
+  if (model === null) return null
+  const { model: name, url: providerUrl, prices: configured } = chat.provider
+  const prices = priceOf({ model: name ?? '', providerUrl, routerUrl: openRouterUrl, configured })
+  return prices === 'unknown' ? null : { model, prices }
+}
+
+/** What a model that cannot be asked is called; `auto` is no model but a way to find one. */
+function namedModel(model: string | null): string {
+  return model === null || model === 'auto' ? '' : model
+}

@@ -1,0 +1,96 @@
+import { addDays, dayOf, startOfDay } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
+import type { MicroUsd } from './money.ts'
+import type { Admission, TurnClaim } from './ports.ts'
+
+/** The window a burst is counted in. */
+export const BURST_WINDOW_MS = 60_000
+
+/**
+ * The first day whose callers must still be known: earlier ones can hold no token and have no burst.
+ *
+ * @param sessionSeconds how long a token lasts
+ */
+export function keepCallersFrom(now: Instant, sessionSeconds: number): Day {
+  return dayOf(now - Math.max(sessionSeconds * 1000, BURST_WINDOW_MS))
+}
+
+/** What a caller waits for that only the end of other turns can give. */
+const SHORT_WAIT_MS = 5_000
+
+/** What a store found, in the transaction that admitted or refused a turn, before the turn itself was counted. */
+export interface Standing {
+  /** The checks of an admission, each true when it refuses. */
+  refuses: {
+    /** Settled spend has reached the budget. */
+    exhausted: boolean
+    burst: boolean
+    day: boolean
+    session: boolean
+    gap: boolean
+    streams: boolean
+    /** Not even the turn without tools fits beside what is settled and reserved. */
+    money: boolean
+  }
+  inSession: number
+  inDay: number
+  /** Admission of the turn that has to leave the window before another fits. */
+  burstSince: Instant | null
+  /** The session's last admission. */
+  lastAt: Instant | null
+  settled: MicroUsd
+}
+
+/** What an admitted turn was given. */
+export interface Granted {
+  turn: string
+  reserved: MicroUsd
+  degraded: boolean
+}
+
+/** The admission of a turn (docs/decisions/0028-how-a-turn-is-admitted.md). @param granted null for a refused one */
+export function admissionOf(standing: Standing, claim: TurnClaim, granted: Granted | null): Admission {
+  if (granted === null) return refusalOf(standing, claim)
+  const { messagesPerSession, messagesPerDay } = claim.limits
+  return {
+    admitted: true,
+    ...granted,
+    remaining: {
+      session: Math.max(0, messagesPerSession - standing.inSession - 1),
+      day: Math.max(0, messagesPerDay - standing.inDay - 1),
+    },
+  }
+}
+
+type Scope = (Admission & { admitted: false })['scope']
+
+/**
+ * The scope of the first check that refuses, and the time after which none of those known now would. The cap of a session
+ * is waited for only where it is itself the reason: a caller may have another session at once.
+ */
+function refusalOf(standing: Standing, claim: TurnClaim): Admission {
+  const waits = waitsOf(standing, claim).filter(({ refuses }) => refuses)
+  const [first] = waits
+  if (!first) throw new Error('a turn that no check refused was not admitted')
+  const counted = waits.filter(({ scope }) => scope !== 'session' || first.scope === 'session')
+  const waitMs = Math.max(...counted.map((each) => each.waitMs))
+  return { admitted: false, scope: first.scope, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
+}
+
+/** In the order of the checks; milliseconds. */
+function waitsOf(
+  { refuses, burstSince, lastAt, settled }: Standing,
+  { now, day, sessionEndsAt, worstCase, limits }: TurnClaim,
+): { scope: Scope; refuses: boolean; waitMs: number }[] {
+  const untilMidnight = startOfDay(addDays(day, 1)) - now
+  const fitsLater = settled + worstCase.withoutTools <= limits.budgetPerDay
+  return [
+    { scope: 'global-budget', refuses: refuses.exhausted, waitMs: untilMidnight },
+    { scope: 'ip', refuses: refuses.burst, waitMs: (burstSince ?? now) + BURST_WINDOW_MS - now },
+    { scope: 'ip', refuses: refuses.day, waitMs: untilMidnight },
+    { scope: 'session', refuses: refuses.session, waitMs: sessionEndsAt - now },
+    { scope: 'session', refuses: refuses.gap, waitMs: (lastAt ?? now) + limits.minGapMs - now },
+    { scope: 'global-budget', refuses: refuses.streams, waitMs: SHORT_WAIT_MS },
+    { scope: 'global-budget', refuses: refuses.money, waitMs: fitsLater ? SHORT_WAIT_MS : untilMidnight },
+  ]
+}

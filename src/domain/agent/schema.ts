@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { LIVE_SORTS } from '../feed/live-sort.ts'
+import {
+  INTEREST_MAX_LENGTH,
+  INTERESTS_MAX,
+  MESSAGE_MAX_LENGTH,
+  MESSAGES_READ,
+  PRE_PROMPT_MAX_LENGTH,
+  SCOPE_KEY_MAX_LENGTH,
+} from './bounds.ts'
+import { LANGUAGES, TONES } from './chat-request.ts'
+import { TOOL_NAMES } from './ports.ts'
+
+/**
+ * Wire schemas of the agent chat (docs/agent-chat.md), keys in the order in which they are sent. Requests are described
+ * as clients should send them; they are read by `chat-request.ts`, which forgives more.
+ */
+
+const count = z.int().min(0)
+
+const quotasSchema = z
+  .object({
+    messagesPerSession: count,
+    messagesPerDay: count.describe('counted by a salted hash of the address, of one UTC day'),
+  })
+  .meta({ id: 'AgentQuotas' })
+
+export const configSchema = z
+  .object({
+    enabled: z.boolean().describe('a turn could run now'),
+    requireVerification: z.boolean().describe('a session needs `verificationToken`'),
+    verificationSiteKey: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('public key of the challenge; present only while verification is required'),
+    itemChat: z.boolean().describe('chats about one item are offered'),
+    briefEnabled: z.literal(false).describe('reserved'),
+    model: z.string().describe('model the agent runs on; empty when there is none'),
+    quotas: quotasSchema,
+  })
+  .meta({ id: 'AgentConfig' })
+
+export const sessionRequestSchema = z
+  .object({ verificationToken: z.string().optional().describe('answer of the challenge') })
+  .meta({ id: 'AgentSessionRequest' })
+
+export const sessionSchema = z
+  .object({
+    sessionToken: z.string().describe('opaque; sent in `X-Agent-Session`, never a cookie'),
+    expiresAt: z.iso.datetime({ precision: 3 }),
+    tier: z.literal('free'),
+    quotas: quotasSchema,
+  })
+  .meta({ id: 'AgentSession' })
+
+export const chatRequestSchema = z
+  .object({
+    messages: z
+      .array(
+        z.object({
+          role: z.enum(['user', 'assistant']),
+          content: z.string().describe(`cut after ${MESSAGE_MAX_LENGTH} characters`),
+        }),
+      )
+      .min(1)
+      .describe(`the last ${MESSAGES_READ} are read; the last must be the user's`),
+    scope: z
+      .object({ type: z.literal('item'), key: z.string().max(SCOPE_KEY_MAX_LENGTH).describe('save key') })
+      .optional()
+      .describe('one item; the whole site when it is absent or not known'),
+    sort: z.enum(LIVE_SORTS).optional().describe('ranking that grounds a chat about the site'),
+    settings: z
+      .object({
+        preferredLanguage: z.enum(LANGUAGES).optional(),
+        tone: z.enum(TONES).optional(),
+        prePrompt: z.string().max(PRE_PROMPT_MAX_LENGTH).optional(),
+        interests: z.array(z.string().max(INTEREST_MAX_LENGTH)).max(INTERESTS_MAX).optional(),
+      })
+      .optional()
+      .describe("wishes, of a user's authority only"),
+  })
+  .meta({ id: 'AgentChatRequest' })
+
+export const statusSchema = z
+  .object({
+    ok: z.boolean(),
+    service: z.literal('agent-worker'),
+    budget: z.enum(['ok', 'soft', 'exhausted', 'unknown']),
+    itemChat: z.boolean(),
+  })
+  .meta({ id: 'AgentStatus' })
+
+/** Payload of each event of an answer; no other events are sent. */
+export const EVENT_SCHEMAS = {
+  meta: z.object({ remaining: z.object({ session: count, day: count }), tier: z.literal('free') }),
+  tool: z.object({ name: z.enum(TOOL_NAMES), status: z.enum(['start', 'done']) }),
+  delta: z.object({ text: z.string() }),
+  done: z.object({
+    usage: z.object({ in: count, out: count, cached: count }),
+    degraded: z.boolean().optional(),
+    cached: z.boolean().optional(),
+  }),
+  error: z.object({ error: z.enum(['timeout', 'upstream_error']), code: z.string() }),
+} as const
+
+/** One event of an answer as an object, for the published description; on the wire it is a record of the stream. */
+export const streamEventSchema = z
+  .discriminatedUnion('event', [
+    z.object({ event: z.literal('meta'), data: EVENT_SCHEMAS.meta }),
+    z.object({ event: z.literal('tool'), data: EVENT_SCHEMAS.tool }),
+    z.object({ event: z.literal('delta'), data: EVENT_SCHEMAS.delta }),
+    z.object({ event: z.literal('done'), data: EVENT_SCHEMAS.done }),
+    z.object({ event: z.literal('error'), data: EVENT_SCHEMAS.error }),
+  ])
+  .meta({ id: 'AgentStreamEvent' })
+
+export type AgentConfig = z.infer<typeof configSchema>
+export type AgentSession = z.infer<typeof sessionSchema>
+export type AgentStatus = z.infer<typeof statusSchema>
+/** Payloads by event. */
+export type AgentEvents = { [Name in keyof typeof EVENT_SCHEMAS]: z.infer<(typeof EVENT_SCHEMAS)[Name]> }

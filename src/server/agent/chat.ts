@@ -1,0 +1,96 @@
+import type { H3Event } from 'h3'
+import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
+import { worstCase } from '../../domain/agent/budget.ts'
+import { parseChatRequest } from '../../domain/agent/chat-request.ts'
+import type { ChatRequest } from '../../domain/agent/chat-request.ts'
+import { addressHash, isSameCaller } from '../../domain/agent/client-address.ts'
+import type { Admission } from '../../domain/agent/ports.ts'
+import { largestInputBytes } from '../../domain/agent/prompt.ts'
+import { BURST_WINDOW_MS } from '../../domain/agent/quotas.ts'
+import type { AgentRefusal } from '../../domain/agent/refusals.ts'
+import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
+import { readBody } from '../request-body.ts'
+import type { Callers } from './caller.ts'
+import { fromQuotaStore } from './quota-store.ts'
+import { runnable } from './runnable.ts'
+import type { Runnable } from './runnable.ts'
+import type { AgentPorts } from './service.ts'
+
+/** A turn's reservation outlives the turn by what its settlement may take. */
+const LEASE_MARGIN_MS = 30_000
+
+/** A turn that may run. */
+export interface AdmittedTurn {
+  admission: Admission & { admitted: true }
+  request: ChatRequest
+  provider: Runnable['provider']
+}
+
+/**
+ * Every check of a turn, in the documented order, the last of which counts it and reserves what it may cost.
+ *
+ * @throws Refusal for the first that fails; nothing is counted then
+ */
+export async function admitTurn(ports: AgentPorts, callers: Callers, event: H3Event): Promise<AdmittedTurn> {
+  const { signer, provider } = await runnable(ports)
+  callers.origin(event)
+  const address = callers.address(event)
+  const verified = signer.verify(event.req.headers.get('x-agent-session'), ports.clock())
+  if (!verified.ok) throw invalidSession(verified.reason)
+  const session = verified.payload
+  const salt = await fromQuotaStore(ports.ledger.salt(session.day))
+  if (!isSameCaller(session.ip, salt, address)) throw invalidSession('ip_mismatch')
+  const request = await readRequest(ports, event)
+  const prices = provider.prices
+  const reserve = worstCase({
+    inputBytes: largestInputBytes(request),
+    maxOutputTokens: ports.settings.maxOutputTokens,
+    prices,
+  })
+  const admission = await fromQuotaStore(admit(ports, session, address, reserve))
+  if (admission.admitted) return { admission, request, provider }
+  const { scope, retryAfterSeconds } = admission
+  throw new Refusal<AgentRefusal>('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
+}
+
+function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {
+  return new Refusal('invalid_session', undefined, { members: { reason } })
+}
+
+async function readRequest({ settings }: AgentPorts, event: H3Event): Promise<ChatRequest> {
+  const body = await readBody(event, BODY_MAX_BYTES, {
+    tooLarge: () => new Refusal<AgentRefusal>('payload_too_large'),
+    brokenOff: () => new Refusal<AgentRefusal>('invalid_json'),
+  })
+  const parsed = parseChatRequest(body)
+  if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
+  return settings.itemChat ? parsed.request : { ...parsed.request, itemKey: null }
+}
+
+async function admit(
+  { ledger, clock, settings, server }: AgentPorts,
+  session: SessionPayload,
+  address: string,
+  reserve: ReturnType<typeof worstCase>,
+): Promise<Admission> {
+  const now = clock()
+  const day = dayOf(now)
+  const yesterday = addDays(day, -1)
+  const salt = await ledger.makeSalt(day, yesterday)
+  // In the first minute of a day a burst may have begun under the salt of the day before.
+  const formerSalt = now - startOfDay(day) < BURST_WINDOW_MS ? await ledger.salt(yesterday) : null
+  return ledger.admit({
+    session: session.sid,
+    sessionEndsAt: session.exp * 1000,
+    address: addressHash(salt, address),
+    formerAddress: formerSalt && addressHash(formerSalt, address),
+    server,
+    now,
+    day,
+    worstCase: reserve,
+    leaseMs: settings.turnMs + LEASE_MARGIN_MS,
+    limits: settings.limits,
+  })
+}

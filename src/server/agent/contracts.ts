@@ -1,0 +1,203 @@
+import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
+import type { AgentRefusal } from '../../domain/agent/refusals.ts'
+import {
+  chatRequestSchema,
+  configSchema,
+  sessionRequestSchema,
+  sessionSchema,
+  statusSchema,
+  streamEventSchema,
+} from '../../domain/agent/schema.ts'
+import { NO_STORE } from '../respond.ts'
+import type { Contract } from '../route.ts'
+
+/** Where the interface is described, as a document and as a page. */
+export const AGENT_DOCS = '/docs/api/agent-chat'
+
+/** Longest body of a session request, in bytes. */
+export const SESSION_BODY_MAX_BYTES = 4_096
+
+type RefusalTable<Code extends string> = Contract<Code>['refusals']
+
+const REFUSALS = {
+  disabled: { status: 503, when: 'the kill switch is set', expected: true },
+  misconfigured: {
+    status: 503,
+    when: 'no signing secret, model, credential or known price is configured',
+    expected: true,
+  },
+  forbidden_origin: { status: 403, when: '`Origin` is missing or not allowed' },
+  invalid_session: {
+    status: 401,
+    when: '`X-Agent-Session` holds no valid token of this caller; make a new session',
+    memberSchemas: {
+      reason: { type: 'string', enum: ['missing', 'malformed', 'bad_signature', 'expired', 'ip_mismatch'] },
+    },
+  },
+  payload_too_large: { status: 413, when: `the body has more than ${BODY_MAX_BYTES} bytes` },
+  invalid_json: { status: 400, when: 'the body, or an entry of `messages`, is not what it should be' },
+  no_user_message: { status: 400, when: "`messages` is missing or empty, or its last entry is not a user's" },
+  rate_limited: {
+    status: 429,
+    when: 'a limit of the address, of the session or of the day stands in the way; the turn was not counted',
+    headers: {
+      'Retry-After': 'seconds until it is worth asking again; absent for a session that is used up',
+    },
+    memberSchemas: {
+      scope: { type: 'string', enum: ['ip', 'session', 'global-budget'] },
+      retryAfterSeconds: { type: 'integer', minimum: 0 },
+    },
+  },
+  human_verification_failed: {
+    status: 403,
+    when: '`verificationToken` is missing, was not accepted or could not be checked, or the address tried too often',
+  },
+  wrong_method: {
+    status: 405,
+    error: 'not_found',
+    when: 'any method but the one described and OPTIONS; the answer has `Allow`',
+  },
+  quota_unavailable: {
+    status: 503,
+    error: 'internal_error',
+    when: 'the quotas cannot be read; no model was asked',
+  },
+  internal_error: { status: 500, when: 'anything unexpected' },
+} satisfies RefusalTable<AgentRefusal>
+
+const { wrong_method, quota_unavailable, internal_error, disabled, misconfigured } = REFUSALS
+const { forbidden_origin, invalid_json } = REFUSALS
+
+/** What the contracts share. The headers that let pages of allowed origins read an answer depend on who asks. */
+const COMMON = {
+  tag: 'Agent chat',
+  query: [],
+  revalidated: false,
+  successHeaders: { 'Cache-Control': '`no-store`' },
+  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
+  fault: 'internal_error',
+  methodNotAllowed: 'wrong_method',
+  headers: {},
+  refusalHeaders: NO_STORE,
+  preflightStatus: 204,
+} as const
+
+const preflight = (method: string) => ({
+  'access-control-allow-methods': `${method}, OPTIONS`,
+  'access-control-allow-headers': 'content-type, x-agent-session',
+  'access-control-max-age': '600',
+  ...NO_STORE,
+})
+
+type ReadRefusal = 'wrong_method' | 'internal_error'
+
+/** `GET /api/agent/config` (docs/agent-chat.md). */
+export const configContract: Contract<ReadRefusal> = {
+  ...COMMON,
+  path: '/api/agent/config',
+  operationId: 'getAgentConfig',
+  summary: 'What a client must know before it opens a chat',
+  description: 'Whether the chat is on, whether a session needs human verification, and how much it allows.',
+  preflight: preflight('GET'),
+  success: configSchema,
+  successDescription: 'The configuration',
+  refusals: { wrong_method, internal_error },
+}
+
+/** `GET /api/agent/status` (docs/agent-chat.md). */
+export const statusContract: Contract<ReadRefusal> = {
+  ...COMMON,
+  path: '/api/agent/status',
+  operationId: 'getAgentStatus',
+  summary: 'Whether answers are given, and how the day’s budget stands',
+  description:
+    'Always 200. `soft`: answers without tools; `exhausted`: none for the rest of the UTC day; `unknown`: the quotas cannot be read.',
+  preflight: preflight('GET'),
+  success: statusSchema,
+  successDescription: 'The status',
+  refusals: { wrong_method, internal_error },
+}
+
+type SessionRefusal =
+  | ReadRefusal
+  | 'disabled'
+  | 'misconfigured'
+  | 'forbidden_origin'
+  | 'invalid_json'
+  | 'human_verification_failed'
+  | 'quota_unavailable'
+
+/** `POST /api/agent/session` (docs/agent-chat.md). */
+export const sessionContract: Contract<SessionRefusal> = {
+  ...COMMON,
+  method: 'POST',
+  path: '/api/agent/session',
+  operationId: 'createAgentSession',
+  summary: 'A session: a short-lived signed token',
+  description: 'Nothing about the caller is stored: the token carries its own expiry.',
+  preflight: preflight('POST'),
+  request: {
+    headers: [{ name: 'Origin', required: true, description: 'An allowed origin; browsers send it.' }],
+    body: {
+      required: false,
+      description: `At most ${SESSION_BODY_MAX_BYTES} bytes; may be left out where no verification is required.`,
+      schema: sessionRequestSchema,
+    },
+  },
+  success: sessionSchema,
+  successDescription: 'The session',
+  refusals: {
+    disabled,
+    misconfigured,
+    forbidden_origin,
+    invalid_json,
+    human_verification_failed: REFUSALS.human_verification_failed,
+    wrong_method,
+    quota_unavailable,
+    internal_error,
+  },
+}
+
+/** `POST /api/agent/chat` (docs/agent-chat.md). */
+export const chatContract: Contract<Exclude<AgentRefusal, 'human_verification_failed'>> = {
+  ...COMMON,
+  method: 'POST',
+  path: '/api/agent/chat',
+  operationId: 'chatWithAgent',
+  summary: 'One turn: the conversation so far in, an answer as a stream of events out',
+  description: [
+    'Each record is `event: <name>` and `data: <json>`: `meta` first, then `tool` and `delta`, then exactly one `done` or',
+    '`error`. Comment lines (`: ping`) keep the connection open. Nothing of a conversation is kept: send it whole each time.',
+  ].join(' '),
+  preflight: preflight('POST'),
+  request: {
+    headers: [
+      { name: 'X-Agent-Session', required: true, description: '`sessionToken` of a session.' },
+      { name: 'Origin', required: true, description: 'An allowed origin; browsers send it.' },
+    ],
+    body: { required: true, description: `At most ${BODY_MAX_BYTES} bytes.`, schema: chatRequestSchema },
+  },
+  contentType: 'text/event-stream',
+  success: streamEventSchema,
+  successDescription: 'The answer, a stream of events; the schema describes one of them',
+  successHeaders: {
+    'Cache-Control': '`no-store, no-transform`',
+    'X-Accel-Buffering': '`no`',
+  },
+  refusals: {
+    disabled,
+    misconfigured,
+    forbidden_origin,
+    invalid_session: REFUSALS.invalid_session,
+    payload_too_large: REFUSALS.payload_too_large,
+    invalid_json,
+    no_user_message: REFUSALS.no_user_message,
+    rate_limited: REFUSALS.rate_limited,
+    wrong_method,
+    quota_unavailable,
+    internal_error,
+  },
+}
+
+/** Every contract of the interface, as its document lists them. */
+export const AGENT_CONTRACTS = [configContract, sessionContract, chatContract, statusContract] as const

@@ -1,0 +1,170 @@
+import { Readable } from 'node:stream'
+import type { AgentEvents } from '../../domain/agent/schema.ts'
+
+/** Bytes that may wait for the reader before whoever sends waits too. */
+const WAITING_MAX_BYTES = 16 * 1024
+
+/** Longest text of one event, in UTF-16 code units: what waits stays bounded however much a model says at once. */
+const TEXT_MAX_LENGTH = 4_096
+
+/** How often it is looked whether the reader takes anything. */
+const LOOKS_PER_LIMIT = 30
+
+/** What is asked of the answer's own socket. */
+interface Reader {
+  readonly writableLength: number
+  once(event: 'close', listener: () => void): unknown
+  destroy(): unknown
+}
+
+export interface EventStreamOptions {
+  /** The longest silence: a comment line is sent as often as this, and after the first event. */
+  pingMs: number
+  /** A reader that takes nothing for so long is cut off. */
+  stuckMs: number
+  /** The answer's own socket, where there is one. */
+  response: Reader | undefined
+  /** Called once when the reader is gone before the terminal event. */
+  onGone: () => void
+}
+
+/** An answer as a stream of server-sent events. */
+export interface EventStream {
+  body: Readable
+  /** False once the reader is gone or the terminal event was sent. */
+  readonly open: boolean
+  /** True when it was the reader that took nothing for too long. */
+  readonly cut: boolean
+  /** Sends an event at once; resolves when there is room for more, or nobody left to send it to. */
+  send<Name extends keyof AgentEvents>(name: Name, payload: AgentEvents[Name]): Promise<void>
+  /** Sends the terminal event; nothing follows it, no ping either. */
+  end<Name extends 'done' | 'error'>(name: Name, payload: AgentEvents[Name]): void
+}
+
+/**
+ * Opens an answer. Pings run from now on, between events only; both bytes that wait here and time that a reader may stand
+ * still are bounded.
+ */
+export function openEventStream({ pingMs, stuckMs, response, onGone }: EventStreamOptions): EventStream {
+  let state: 'open' | 'ended' | 'closed' = 'open'
+  let cut = false
+  let whenRoom: (() => void) | null = null
+  const makeRoom = (): void => {
+    whenRoom?.()
+    whenRoom = null
+  }
+  const body = new Readable({ highWaterMark: WAITING_MAX_BYTES, read: makeRoom })
+  const progress = progressOf(body, response)
+  const pings = setInterval(() => {
+    if (progress.waiting() === 0) write(': ping\n\n')
+  }, pingMs)
+  const looks = setInterval(() => {
+    if (progress.standsStillMs() < stuckMs) return
+    cut = state === 'open'
+    response?.destroy()
+    body.destroy()
+  }, stuckMs / LOOKS_PER_LIMIT)
+  const close = (): void => {
+    clearInterval(pings)
+    clearInterval(looks)
+    if (state === 'closed') return
+    const wasOpen = state === 'open'
+    state = 'closed'
+    makeRoom()
+    if (wasOpen) onGone()
+  }
+  // The socket stays to be watched after the last event until that is taken.
+  response?.once('close', close)
+  body.once('close', () => {
+    if (state === 'open' || !response) close()
+  })
+  // A reader that leaves in the middle is no error of ours.
+  body.on('error', () => undefined)
+
+  const write = (text: string): boolean => {
+    if (state !== 'open') return true
+    progress.add(Buffer.byteLength(text))
+    return body.push(text)
+  }
+  let begun = false
+  const send = async (frame: string): Promise<void> => {
+    // The first event is followed by a ping: a proxy learns at once what kind of answer this is.
+    const hasRoom = write(begun ? frame : `${frame}: ping\n\n`)
+    begun = true
+    if (hasRoom || state !== 'open') return
+    await new Promise<void>((resolve) => (whenRoom = resolve))
+  }
+  return {
+    body,
+    get open() {
+      return state === 'open'
+    },
+    get cut() {
+      return cut
+    },
+    async send(name, payload) {
+      if (!('text' in payload)) return send(frameOf(name, payload))
+      for (const text of pieces(payload.text)) await send(frameOf(name, { text }))
+    },
+    end(name, payload) {
+      if (state !== 'open') return
+      write(frameOf(name, payload))
+      state = 'ended'
+      clearInterval(pings)
+      body.push(null)
+    },
+  }
+}
+
+/** What JSON leaves as it is and some clients end a line at. */
+const OTHER_LINE_ENDS = /[\u0085\u2028\u2029]/g
+
+/** The one way an event is written: a name of ours, and JSON, in which no line can break. */
+function frameOf(name: keyof AgentEvents, payload: object): string {
+  const json = JSON.stringify(payload).replace(OTHER_LINE_ENDS, escaped)
+  return `event: ${name}\ndata: ${json}\n\n`
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** A text in parts of bounded length, none of which begins in the middle of a character. */
+function pieces(text: string): string[] {
+  const parts = []
+  for (let from = 0; from < text.length;) {
+    const to = from + TEXT_MAX_LENGTH
+    const end = isLowSurrogate(text.charCodeAt(to)) ? to + 1 : to
+    parts.push(text.slice(from, end))
+    from = end
+  }
+  return parts
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff
+}
+
+/** How much is with the reader's system, and since when nothing more of it has been. */
+function progressOf(
+  body: Readable,
+  response: Reader | undefined,
+): { add: (bytes: number) => void; waiting: () => number; standsStillMs: () => number } {
+  let given = 0
+  let most = 0
+  let movedAt = performance.now()
+  const waiting = (): number => body.readableLength + (response?.writableLength ?? 0)
+  return {
+    add: (bytes) => {
+      if (waiting() === 0) movedAt = performance.now()
+      given += bytes
+    },
+    waiting,
+    standsStillMs() {
+      const left = waiting()
+      if (left === 0 || given - left > most) movedAt = performance.now()
+      most = Math.max(most, given - left)
+      return performance.now() - movedAt
+    },
+  }
+}

@@ -1,0 +1,108 @@
+import type { H3Event } from 'h3'
+import { budgetState } from '../../domain/agent/budget.ts'
+import type { AgentConfig, AgentStatus } from '../../domain/agent/schema.ts'
+import { dayOf } from '../../domain/time.ts'
+import { NO_STORE, requestId, respondJson, respondStream } from '../respond.ts'
+import { route } from '../route.ts'
+import type { Route } from '../route.ts'
+import type { AnswerPart } from './answer.ts'
+import { callersOf } from './caller.ts'
+import { admitTurn } from './chat.ts'
+import { chatContract, configContract, sessionContract, statusContract } from './contracts.ts'
+import { openEventStream } from './event-stream.ts'
+import { readiness } from './runnable.ts'
+import type { AgentPorts } from './service.ts'
+import { makeSession, quotasOf } from './session.ts'
+import { sharedAnswers } from './shared-answers.ts'
+import { stopAfter } from './stop.ts'
+import { runTurn } from './turn.ts'
+
+/** The chat as an application mounts it. */
+export interface Agent {
+  routes: readonly Route[]
+  /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
+  settled(): Promise<void>
+}
+
+/** A stream that no proxy may keep, change or hold back. */
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+/** The chat agent (docs/agent-chat.md). */
+export function openAgent(ports: AgentPorts): Agent {
+  const callers = callersOf(ports.settings)
+  const { headersFor } = callers
+  const shared = sharedAnswers<AnswerPart>()
+  const turns = new Set<Promise<void>>()
+  const answer = (event: H3Event, value: unknown): Response =>
+    respondJson(event, 200, { ...headersFor(event), ...NO_STORE }, value)
+
+  const chat = async (event: H3Event): Promise<Response> => {
+    const admitted = await admitTurn(ports, callers, event)
+    const { pingMs, stuckMs, turnMs } = ports.settings
+    const stop = stopAfter(turnMs)
+    const response = event.runtime?.node?.res
+    const stream = openEventStream({ pingMs, stuckMs, response, onGone: stop.abort })
+    void stream.send('meta', { remaining: admitted.admission.remaining, tier: 'free' })
+    const turn = runTurn(ports, shared, {
+      ...admitted,
+      stream,
+      stop,
+      requestId: requestId(event.req.headers),
+    })
+    turns.add(turn)
+    void turn.finally(() => turns.delete(turn))
+    return respondStream(event, { ...headersFor(event), ...STREAM_HEADERS }, stream.body)
+  }
+
+  return {
+    routes: [
+      route(configContract, async (event) => answer(event, await config(ports)), headersFor),
+      route(
+        sessionContract,
+        async (event) => answer(event, await makeSession(ports, callers, event)),
+        headersFor,
+      ),
+      route(chatContract, chat, headersFor),
+      route(statusContract, async (event) => answer(event, await status(ports)), headersFor),
+      {
+        path: '/api/agent/**',
+        handle: async (event) =>
+          respondJson(event, 404, { ...headersFor(event), ...NO_STORE }, { error: 'not_found' }),
+      },
+    ],
+    async settled() {
+      await Promise.all(turns)
+    },
+  }
+}
+
+async function config(ports: AgentPorts): Promise<AgentConfig> {
+  const { settings, verification } = ports
+  const { enabled, model } = await readiness(ports)
+  return {
+    enabled,
+    requireVerification: verification !== null,
+    ...(verification && { verificationSiteKey: verification.siteKey }),
+    itemChat: settings.itemChat,
+    briefEnabled: false,
+    model,
+    quotas: quotasOf(ports),
+  }
+}
+
+async function status({ ledger, clock, settings, log }: AgentPorts): Promise<AgentStatus> {
+  const spending = await ledger.spending(dayOf(clock())).catch((error: unknown) => {
+    log.warn({ err: error }, 'the state of the chat budget cannot be read')
+    return null
+  })
+  return {
+    ok: spending !== null && !settings.disabled,
+    service: 'agent-worker',
+    budget: budgetState(spending, settings.limits.budgetPerDay),
+    itemChat: settings.itemChat,
+  }
+}

@@ -1,0 +1,152 @@
+/** A part of an answer; the last one says so. */
+interface Part {
+  last: boolean
+}
+
+/** One reader of an answer. */
+export interface AnswerReader<P extends Part> {
+  /** True for the one whose question began the answer. */
+  leads: boolean
+  /** The next part as it comes; null once nothing follows or this reader has left. */
+  next(): Promise<P | null>
+  /** Nothing more is wanted. When the last reader leaves, the making of the answer is stopped at once. */
+  leave(): void
+  /** Resolves when the answer's making is over, whoever reads it; rejects with what went wrong in it. */
+  made: Promise<void>
+}
+
+/** Answers being made, by what was asked. */
+export interface SharedAnswers<P extends Part> {
+  /**
+   * Reads the answer to a question that is being answered already from its beginning on, or begins one.
+   *
+   * @param key of everything that shapes the answer; null: never shared
+   * @param begin makes the answer; its signal is aborted when nobody reads it any more. It goes on only while a reader
+   *   waits for more, and once its last part is there to its end, whoever leaves
+   * @param options offered: whether others may read the answer that is begun
+   */
+  join(
+    key: string | null,
+    begin: (signal: AbortSignal) => AsyncIterable<P>,
+    options: { offered: boolean },
+  ): AnswerReader<P>
+}
+
+interface Making<P extends Part> {
+  parts: P[]
+  readers: number
+  /** Readers that have read everything there is. */
+  waiting: Set<() => void>
+  /** Calls the making back to work. */
+  wanted: (() => void) | null
+  /** The last part is there. */
+  whole: boolean
+  /** The making has returned. */
+  over: boolean
+  stop: AbortController
+  made: Promise<void>
+}
+
+/**
+ * Identical questions in flight share one answer: each reader gets the whole of it, whenever it came. An answer belongs to
+ * none of its readers, so the one that began it may leave. It is made at the pace of its fastest reader.
+ */
+export function sharedAnswers<P extends Part>(): SharedAnswers<P> {
+  const shared = new Map<string, Making<P>>()
+  return {
+    join(key, begin, { offered }) {
+      const running = key === null ? undefined : shared.get(key)
+      const making = running ?? start(begin)
+      if (key !== null && offered && !running) {
+        shared.set(key, making)
+        const forget = (): void => {
+          if (shared.get(key) === making) shared.delete(key)
+        }
+        making.stop.signal.addEventListener('abort', forget, { once: true })
+        making.made.then(forget, forget)
+      }
+      return readerOf(making, !running)
+    },
+  }
+}
+
+function start<P extends Part>(begin: (signal: AbortSignal) => AsyncIterable<P>): Making<P> {
+  const making: Making<P> = {
+    parts: [],
+    readers: 0,
+    waiting: new Set(),
+    wanted: null,
+    whole: false,
+    over: false,
+    stop: new AbortController(),
+    made: Promise.resolve(),
+  }
+  making.made = make(making, begin).finally(() => {
+    making.over = true
+    wake(making)
+  })
+  // A failure reaches every reader; one that has left need not be told.
+  making.made.catch(() => undefined)
+  return making
+}
+
+async function make<P extends Part>(
+  making: Making<P>,
+  begin: (signal: AbortSignal) => AsyncIterable<P>,
+): Promise<void> {
+  for await (const part of begin(making.stop.signal)) {
+    making.parts.push(part)
+    making.whole = part.last
+    wake(making)
+    while (!part.last && making.waiting.size === 0 && !making.stop.signal.aborted) {
+      await new Promise<void>((resolve) => (making.wanted = resolve))
+    }
+  }
+}
+
+function wake<P extends Part>(making: Making<P>): void {
+  for (const resolve of making.waiting) resolve()
+  making.waiting.clear()
+}
+
+function readerOf<P extends Part>(making: Making<P>, leads: boolean): AnswerReader<P> {
+  let read = 0
+  let left = false
+  let resume: (() => void) | null = null
+  making.readers += 1
+  return {
+    leads,
+    made: making.made,
+    async next() {
+      while (!left) {
+        const part = making.parts[read]
+        if (part) {
+          read += 1
+          return part
+        }
+        if (making.over) {
+          await making.made
+          return null
+        }
+        await new Promise<void>((resolve) => {
+          resume = resolve
+          making.waiting.add(resolve)
+          making.wanted?.()
+          making.wanted = null
+        })
+      }
+      return null
+    },
+    leave() {
+      if (left) return
+      left = true
+      if (resume) making.waiting.delete(resume)
+      resume?.()
+      making.readers -= 1
+      if (making.readers > 0 || making.whole) return
+      making.stop.abort()
+      making.wanted?.()
+      making.wanted = null
+    },
+  }
+}

@@ -1,0 +1,263 @@
+import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { cacheKey } from '../../domain/agent/cache-key.ts'
+import type { ChatRequest } from '../../domain/agent/chat-request.ts'
+import type { Admission, FailureCode, Prices, ToolName, Usage } from '../../domain/agent/ports.ts'
+import type { AgentEvents } from '../../domain/agent/schema.ts'
+import { INSTRUCTIONS, turnInput } from '../../domain/agent/prompt.ts'
+import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
+import { costOfAnswer, emptyTally, makeAnswer } from './answer.ts'
+import type { AnswerPart, Tally } from './answer.ts'
+import { createAgentTools } from './tools.ts'
+import { groundingOf } from './grounding.ts'
+import type { EventStream } from './event-stream.ts'
+import type { AgentPorts } from './service.ts'
+import type { AnswerReader, SharedAnswers } from './shared-answers.ts'
+import { orStopped, stopAfter } from './stop.ts'
+import type { Stop } from './stop.ts'
+
+/** A turn that was admitted. */
+export interface Turn {
+  admission: Admission & { admitted: true }
+  request: ChatRequest
+  provider: NonNullable<AgentPorts['provider']>
+  stream: EventStream & { body: Readable }
+  /** Of the whole turn; the stream's reader leaving aborts it. */
+  stop: Stop
+  requestId: string
+}
+
+/** How a turn ended; `gone` is a reader that left or was cut off. */
+type Ending =
+  | { kind: 'done'; usage: Usage; cached?: true; degraded?: true }
+  | ({ kind: 'error' } & FailureCode)
+  | { kind: 'gone' }
+
+/** What is told of a turn in the log, beside its ending. */
+interface Facts {
+  scope: 'site' | 'item' | null
+  source: 'cache' | 'shared' | 'own' | null
+  firstDeltaMs: number | null
+  tally: Tally
+  startedAt: number
+}
+
+/** Bytes of the token that marks where a turn's stored data ends. */
+const MARKER_TOKEN_BYTES = 16
+
+/**
+ * Answers an admitted turn over its stream (docs/decisions/0030-how-a-turn-is-streamed.md): exactly one terminal event
+ * unless the reader has left, one settlement, one line in the log. Never throws.
+ */
+export async function runTurn(
+  ports: AgentPorts,
+  shared: SharedAnswers<AnswerPart>,
+  turn: Turn,
+): Promise<void> {
+  const { admission, stream, stop } = turn
+  const facts: Facts = {
+    scope: null,
+    source: null,
+    firstDeltaMs: null,
+    tally: emptyTally(),
+    startedAt: performance.now(),
+  }
+  const openTools = new Map<ToolName, number>()
+  let ending: Ending
+  let reader: AnswerReader<AnswerPart> | null = null
+  try {
+    // `meta` is with the socket before anything else takes time.
+    await nextTurn()
+    const began = await begin(ports, shared, turn, facts)
+    if ('cached' in began) ending = await sendCached(stream, began.cached, facts)
+    else {
+      reader = began
+      ending = await sendAnswer(turn, reader, openTools, facts)
+    }
+  } catch (error) {
+    ending = endingOf(error, turn, ports)
+  }
+  stop.cancel()
+  reader?.leave()
+  close(stream, ending, openTools)
+  if (reader?.leads) await reader.made.catch(() => undefined)
+  else await settle(ports, admission.turn, 0)
+  ports.log.info(lineOf(turn, ending, facts), 'chat turn')
+}
+
+/** The stored answer to the question, or a reader of the one being made. */
+async function begin(
+  ports: AgentPorts,
+  shared: SharedAnswers<AnswerPart>,
+  { request, provider, admission, stop }: Turn,
+  facts: Facts,
+): Promise<AnswerReader<AnswerPart> | { cached: string }> {
+  const { settings, sources, cache, clock } = ports
+  const onFault = (error: unknown): void => {
+    ports.log.error({ turn: admission.turn, err: error }, 'the chat could not read what is stored')
+  }
+  const grounding = await groundingOf(request, sources, stop.signal, onFault)
+  facts.scope = grounding.scope
+  const key = cacheKey({
+    model: await orStopped(provider.model.name(), stop.signal),
+    instructions: INSTRUCTIONS,
+    tools: TOOL_DEFINITIONS,
+    maxOutputTokens: settings.maxOutputTokens,
+    request,
+    grounding,
+  })
+  const cached = key === null ? null : await orStopped(cache.get(key, clock()), stop.signal)
+  if (cached) {
+    facts.source = 'cache'
+    return { cached: cached.text }
+  }
+  const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
+  const question = {
+    instructions: INSTRUCTIONS,
+    input: turnInput(request, grounding, token),
+    withTools: !admission.degraded,
+  }
+  const making = {
+    model: provider.model,
+    tools: createAgentTools(sources, { onFault: (_tool, error) => onFault(error) }),
+    maxOutputTokens: settings.maxOutputTokens,
+  }
+  const answer = { turn: admission.turn, key, tally: facts.tally, prices: provider.prices }
+  const reader = shared.join(
+    key,
+    (signal) =>
+      settledAnswer(ports, answer, (within) => makeAnswer(making, question, facts.tally, within), signal),
+    // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
+    { offered: question.withTools },
+  )
+  facts.source = reader.leads ? 'own' : 'shared'
+  return reader
+}
+
+/** An answer within the time of a turn, kept where it may be, and charged to the turn that began it on every way out. */
+async function* settledAnswer(
+  ports: AgentPorts,
+  { turn, key, tally, prices }: { turn: string; key: string | null; tally: Tally; prices: Prices },
+  make: (signal: AbortSignal) => AsyncIterable<AnswerPart>,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerPart, void> {
+  const time = stopAfter(ports.settings.turnMs, signal)
+  try {
+    yield* make(time.signal)
+    if (key !== null && tally.whole && tally.keepable) await keep(ports, key, tally.text)
+  } catch (error) {
+    if (signal.aborted) throw error
+    if (!time.timedOut) ports.log.error({ turn, err: error }, 'a chat answer failed')
+    yield { kind: 'failed', failure: time.timedOut ? OVERTIME : BROKEN, last: true }
+  } finally {
+    time.cancel()
+    await settle(ports, turn, costOfAnswer(tally, prices))
+  }
+}
+
+const OVERTIME = { error: 'timeout', code: 'total' } as const
+const BROKEN = { error: 'upstream_error', code: 'failed' } as const
+
+async function keep({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
+  try {
+    await cache.put(key, { text, storedAt: clock() })
+  } catch (error) {
+    // The answer is given; it is only made again next time.
+    log.warn({ err: error }, 'a chat answer was not kept')
+  }
+}
+
+/** Charges a turn. What cannot be written now is charged at what was reserved once the lease of the turn ends. */
+async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
+  try {
+    await ledger.settle(turn, cost, clock())
+  } catch (error) {
+    log.error({ turn, err: error }, 'a chat turn was not settled; the sweep settles it')
+  }
+}
+
+async function sendCached(stream: EventStream, text: string, facts: Facts): Promise<Ending> {
+  facts.firstDeltaMs = performance.now() - facts.startedAt
+  await stream.send('delta', { text })
+  return stream.open ? { kind: 'done', usage: { in: 0, out: 0, cached: 0 }, cached: true } : { kind: 'gone' }
+}
+
+/** Passes an answer on, part by part, as fast as the reader of the stream takes it. */
+async function sendAnswer(
+  { stream, stop, admission }: Turn,
+  reader: AnswerReader<AnswerPart>,
+  openTools: Map<ToolName, number>,
+  facts: Facts,
+): Promise<Ending> {
+  stop.signal.addEventListener('abort', () => reader.leave(), { once: true })
+  if (stop.signal.aborted) reader.leave()
+  for (;;) {
+    const part = await reader.next()
+    stop.signal.throwIfAborted()
+    if (part === null) throw new Error('an answer ended without its last part')
+    switch (part.kind) {
+      case 'done': {
+        // What is shared is charged once, to the turn that began it.
+        const usage = reader.leads ? part.usage : { in: 0, out: 0, cached: 0 }
+        return { kind: 'done', usage, ...(admission.degraded && reader.leads ? { degraded: true } : {}) }
+      }
+      case 'failed':
+        return { kind: 'error', ...part.failure }
+      case 'tool':
+        openTools.set(part.name, (openTools.get(part.name) ?? 0) + (part.status === 'start' ? 1 : -1))
+        await orStopped(stream.send('tool', { name: part.name, status: part.status }), stop.signal)
+        break
+      case 'delta':
+        facts.firstDeltaMs ??= performance.now() - facts.startedAt
+        await orStopped(stream.send('delta', { text: part.text }), stop.signal)
+    }
+  }
+}
+
+function endingOf(error: unknown, { stream, stop, admission }: Turn, { log }: AgentPorts): Ending {
+  if (!stream.open) return { kind: 'gone' }
+  if (stop.timedOut) return { kind: 'error', ...OVERTIME }
+  log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
+  return { kind: 'error', ...BROKEN }
+}
+
+/** The terminal event, after the end of every tool whose start was told. */
+function close(stream: EventStream, ending: Ending, openTools: ReadonlyMap<ToolName, number>): void {
+  if (ending.kind === 'gone') return
+  for (const [name, open] of openTools) {
+    for (let left = open; left > 0; left -= 1) void stream.send('tool', { name, status: 'done' })
+  }
+  const { kind, ...payload } = ending
+  if (kind === 'done') stream.end('done', payload as AgentEvents['done'])
+  else stream.end('error', payload as AgentEvents['error'])
+}
+
+/** Ids, counts and durations: nothing that anyone wrote, and nothing of who asked. */
+function lineOf(
+  { admission, provider, stream, requestId, request }: Turn,
+  ending: Ending,
+  facts: Facts,
+): Record<string, unknown> {
+  const { tally, startedAt, firstDeltaMs, scope, source } = facts
+  const { usage, rounds, calls, text } = tally
+  return {
+    requestId,
+    turn: admission.turn,
+    scope,
+    sort: request.sort,
+    messages: request.messages.length,
+    source,
+    degraded: admission.degraded,
+    terminal: ending.kind,
+    ...(ending.kind === 'error' ? { error: ending.error, code: ending.code } : {}),
+    ...(ending.kind === 'gone' ? { cut: stream.cut } : {}),
+    rounds,
+    calls,
+    characters: text.length,
+    usage,
+    costMicroUsd: costOfAnswer(tally, provider.prices),
+    reservedMicroUsd: admission.reserved,
+    firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
+    durationMs: Math.round(performance.now() - startedAt),
+  }
+}

@@ -1,0 +1,32 @@
+import type { H3Event } from 'h3'
+import type { Refusal } from '../domain/refusal.ts'
+import { markBodyRead } from './respond.ts'
+
+/**
+ * The body of a request as text, read to its end. No encoding of the content is undone, and no type asked for.
+ *
+ * @param maxBytes longest body that is read
+ * @param tooLarge what a longer one is refused with
+ * @param brokenOff what one is refused with that ends before it is whole
+ */
+export async function readBody(
+  event: H3Event,
+  maxBytes: number,
+  { tooLarge, brokenOff }: { tooLarge: () => Refusal; brokenOff: () => Refusal },
+): Promise<string> {
+  if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  let text
+  try {
+    text = await event.req.text()
+  } catch (error) {
+    // What is longer than any body this server reads stops the reading there (listen.ts).
+    throw isTooLarge(error) ? tooLarge() : brokenOff()
+  }
+  if (Buffer.byteLength(text) > maxBytes) throw tooLarge()
+  markBodyRead(event)
+  return text
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'status' in error && error.status === 413
+}

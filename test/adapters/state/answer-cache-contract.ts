@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest'
+import { DAY_MS } from '../../../src/domain/time.ts'
+import { NOW } from './chat-claims.ts'
+import type { ChatOpener } from './open-chat.ts'
+
+const ANSWER = { text: 'né "\\ \u0000 \u{1F642} — done', storedAt: NOW }
+
+/** What every engine promises about answers that are given again. */
+export function answerCacheContract(engine: string, open: ChatOpener): void {
+  describe(`the answer cache in ${engine}`, () => {
+    test('gives an answer again for 24 hours from when it was stored, however often', async () => {
+      const { cache, another } = await open()
+      await cache().put('k', ANSWER)
+      expect(await another().cache().get('k', NOW)).toEqual(ANSWER)
+      expect(await cache().get('k', NOW + DAY_MS - 1)).toEqual(ANSWER)
+      expect(await cache().get('k', NOW + DAY_MS)).toBeNull()
+      expect(await cache().get('other', NOW)).toBeNull()
+    })
+
+    test('keeps the later of two answers under one key', async () => {
+      const { cache } = await open()
+      await cache().put('k', ANSWER)
+      await cache().put('k', { text: 'anew', storedAt: NOW + 5 })
+      expect(await cache().get('k', NOW + 5)).toEqual({ text: 'anew', storedAt: NOW + 5 })
+    })
+
+    test('keeps so many answers and so many bytes, and lets the oldest go', async () => {
+      const { cache } = await open()
+      const few = cache({ entries: 3, bytes: 1_000, textBytes: 100 })
+      for (const index of [0, 1, 2, 3]) await few.put(`k${index}`, { text: 'x', storedAt: NOW + index })
+      const kept = async (keys: number[]): Promise<boolean[]> => {
+        const found = keys.map(async (index) => (await few.get(`k${index}`, NOW)) !== null)
+        return Promise.all(found)
+      }
+      expect(await kept([0, 1, 2, 3])).toEqual([false, true, true, true])
+      const small = cache({ entries: 100, bytes: 10, textBytes: 8 })
+      await small.put('k4', { text: '12345678', storedAt: NOW + 4 })
+      expect(await kept([1, 2, 3, 4])).toEqual([false, true, true, true])
+      await small.put('k5', { text: '123456789', storedAt: NOW + 5 })
+      expect(await kept([4, 5])).toEqual([true, false])
+    })
+
+    test.each([
+      "UPDATE chat_answers SET text = CAST('forged' AS BLOB)",
+      "UPDATE chat_answers SET text = x'ff'",
+      'UPDATE chat_answers SET stored_at = stored_at + 1',
+      "UPDATE chat_answers SET digest = x'00'",
+      "UPDATE chat_answers SET key = 'k' WHERE key = 'other'",
+    ])('takes a row that is not what was stored for none, and says so: %s', async (damage) => {
+      const opened = await open()
+      const cache = opened.cache()
+      await cache.put('other', ANSWER)
+      if (!damage.includes('other')) await cache.put('k', ANSWER)
+      await opened.database.use(({ client }) => client.execute(damage))
+      expect(await cache.get('k', NOW)).toBeNull()
+      expect(opened.damaged).toEqual(['k'])
+      await cache.put('k', ANSWER)
+      expect(await cache.get('k', NOW)).toEqual(ANSWER)
+    })
+  })
+}

@@ -1,0 +1,54 @@
+import type { ChatLedger, ChatLimits, TurnClaim } from '../../../src/domain/ports.ts'
+import { dayOf, startOfDay } from '../../../src/domain/time.ts'
+
+/** Noon of a day. */
+export const NOW = startOfDay('2026-03-01') + 43_200_000
+export const DAY = dayOf(NOW)
+export const NEXT_MIDNIGHT = startOfDay('2026-03-02')
+
+/** Limits that hold nobody back but by money. */
+const WIDE: ChatLimits = {
+  messagesPerSession: 1_000,
+  messagesPerDay: 1_000,
+  burstPerMinute: 1_000,
+  minGapMs: 0,
+  maxOpenTurns: 1_000,
+  budgetPerDay: 1_000_000,
+}
+
+interface Wish extends Partial<Omit<TurnClaim, 'limits'>> {
+  limits?: Partial<ChatLimits>
+}
+
+let callers = 0
+
+/** A claim of a caller nobody has seen, unless it is said otherwise. */
+export function claimOf({ limits, ...wish }: Wish = {}): TurnClaim {
+  callers += 1
+  const now = wish.now ?? NOW
+  return {
+    session: `session-${callers}`,
+    sessionEndsAt: now + 1_800_000,
+    address: `address-${callers}`,
+    formerAddress: null,
+    server: 'server',
+    now,
+    day: dayOf(now),
+    worstCase: { withTools: 1_000, withoutTools: 300 },
+    leaseMs: 120_000,
+    ...wish,
+    limits: { ...WIDE, ...limits },
+  }
+}
+
+/** Admits a turn that must be admitted; its id. */
+export async function admitted(ledger: ChatLedger, wish: Wish = {}): Promise<string> {
+  const admission = await ledger.admit(claimOf(wish))
+  if (!admission.admitted) throw new Error(`refused: ${admission.scope}`)
+  return admission.turn
+}
+
+/** Settles a day at an amount. */
+export async function spend(ledger: ChatLedger, cost: number, now = NOW): Promise<void> {
+  await ledger.settle(await admitted(ledger, { now }), cost, now)
+}

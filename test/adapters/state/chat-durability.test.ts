@@ -1,0 +1,105 @@
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { expect, onTestFinished, test } from 'vitest'
+import { applyMigrations } from '../../../src/adapters/libsql/migrate.ts'
+import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { admitted, claimOf, DAY, NOW } from './chat-claims.ts'
+import { connectEvaluations } from './open-evaluations.ts'
+import { connectChat } from './open-chat.ts'
+import type { OpenChat } from './open-chat.ts'
+
+interface StateFile extends OpenChat {
+  path: string
+  /** The state a power cut leaves that takes everything of the log behind its first bytes. */
+  cut(logBytes: number): Promise<OpenChat>
+}
+
+async function openFile(): Promise<StateFile> {
+  const folder = await temporaryFolder()
+  const path = join(folder, 'state.db')
+  const opened = connectChat(pathToFileURL(path).href)
+  await opened.ledger.ping()
+  let cuts = 0
+  return {
+    ...opened,
+    path,
+    async cut(logBytes) {
+      cuts += 1
+      const copy = join(folder, `cut-${cuts}.db`)
+      copyFileSync(path, copy)
+      writeFileSync(`${copy}-wal`, readFileSync(`${path}-wal`).subarray(0, logBytes))
+      return connectChat(pathToFileURL(copy).href)
+    },
+  }
+}
+
+test('a power cut within the log leaves whole transactions, their totals and no damage', async () => {
+  const { ledger, path, cut } = await openFile()
+  await ledger.sweep(NOW, DAY)
+  for (let turn = 1; turn <= 8; turn += 1) await ledger.settle(await admitted(ledger), turn, NOW)
+  const size = statSync(`${path}-wal`).size
+  const seen = new Set<number>()
+  for (let part = 0; part <= 24; part += 1) {
+    const { ledger: left, database } = await cut(Math.floor((size * part) / 24))
+    const spent = await left.spending(DAY)
+    const { rows } = await database.use(({ client }) =>
+      client.execute(
+        `SELECT coalesce(sum(cost), 0) AS settled,
+          coalesce(sum(CASE WHEN cost IS NULL THEN reserved END), 0) AS reserved FROM chat_turns`,
+      ),
+    )
+    expect(spent).toEqual({ ...rows[0] })
+    seen.add(spent.settled)
+    expect(await left.admit(claimOf())).toMatchObject({ admitted: true })
+  }
+  expect(seen.size).toBeGreaterThan(4)
+  expect(seen).toContain(36)
+})
+
+test('a log that has grown long is written back by a sweep, once nobody reads it any more', async () => {
+  const { ledger, cache, database, path } = await openFile()
+  const log = (): number => statSync(`${path}-wal`).size
+  const text = 'x'.repeat(64 * 1024)
+  while (log() < 33 * 1024 * 1024) await cache().put(`k${log()}`, { text, storedAt: NOW })
+  const reader = createClient({ url: pathToFileURL(path).href })
+  onTestFinished(() => reader.close())
+  const reading = await reader.transaction('read')
+  await reading.execute('SELECT count(*) FROM chat_turns')
+  await admitted(ledger, { leaseMs: 1 })
+  expect(await ledger.sweep(NOW + 1, DAY)).toBe(1)
+  expect(log()).toBeGreaterThan(33 * 1024 * 1024)
+  reading.close()
+  await ledger.sweep(NOW + 1, DAY)
+  expect(log()).toBe(0)
+  const { rows } = await database.use(({ client }) => client.execute('PRAGMA busy_timeout'))
+  expect(rows[0]?.[0]).toBe(10)
+  expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
+})
+
+test('what an evaluation writes beside the chat is durable at once, and both see it', async () => {
+  const { ledger, path, cut } = await openFile()
+  await admitted(ledger)
+  const { evaluations } = connectEvaluations(pathToFileURL(path).href)
+  await evaluations.beginRun({ day: DAY, refreshMode: 'fullEval', startedAt: NOW })
+  const left = await cut(statSync(`${path}-wal`).size)
+  expect(await left.ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
+  const { rows } = await left.database.use(({ client }) => client.execute('SELECT day FROM evaluation_runs'))
+  expect(rows).toHaveLength(1)
+})
+
+test('a database that an earlier release began is taken over with what it holds', async () => {
+  const path = join(await temporaryFolder(), 'state.db')
+  const url = pathToFileURL(path).href
+  const former = createClient({ url })
+  onTestFinished(() => former.close())
+  await applyMigrations(former, 'state', migrationsOf('state'), 'the former state')
+  await former.execute({ sql: 'INSERT INTO chat_days VALUES (?, 5, 0)', args: [DAY] })
+  expect((await former.execute('PRAGMA journal_mode')).rows[0]?.[0]).toBe('delete')
+  const { ledger } = connectChat(url)
+  await admitted(ledger)
+  expect(await ledger.spending(DAY)).toEqual({ settled: 5, reserved: 1_000 })
+  expect(statSync(`${path}-wal`).size).toBeGreaterThan(0)
+})

@@ -1,0 +1,270 @@
+import { describe, expect, test } from 'vitest'
+import type { ChatLedger } from '../../../src/domain/ports.ts'
+import { addDays, DAY_MS } from '../../../src/domain/time.ts'
+import { admitted, claimOf, DAY, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'
+import type { ChatOpener } from './open-chat.ts'
+
+const UNTIL_MIDNIGHT = (NEXT_MIDNIGHT - NOW) / 1000
+
+const refusal = (scope: string, retryAfterSeconds: number): object => ({
+  admitted: false,
+  scope,
+  retryAfterSeconds,
+})
+
+/** What every engine promises about quotas, money and salts. */
+export function chatLedgerContract(engine: string, open: ChatOpener): void {
+  describe(`the chat's quotas in ${engine}`, () => {
+    test('admit a turn, reserve its worst case and tell what is left', async () => {
+      const { ledger, another } = await open()
+      const limits = { messagesPerSession: 20, messagesPerDay: 60 }
+      const first = await ledger.admit(claimOf({ session: 's', address: 'a', limits }))
+      expect(first).toEqual({
+        admitted: true,
+        turn: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+        remaining: { session: 19, day: 59 },
+        degraded: false,
+        reserved: 1_000,
+      })
+      const second = await another().ledger.admit(claimOf({ session: 't', address: 'a', limits }))
+      expect(second).toMatchObject({ admitted: true, remaining: { session: 19, day: 58 } })
+      const third = await ledger.admit(claimOf({ session: 's', address: 'b', limits }))
+      expect(third).toMatchObject({ admitted: true, remaining: { session: 18, day: 59 } })
+      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 3_000 })
+    })
+
+    test('refuse a burst until the turn that began it leaves the minute', async () => {
+      const { ledger } = await open()
+      const limits = { burstPerMinute: 2 }
+      const at = (now: number) => ledger.admit(claimOf({ address: 'a', now, limits }))
+      expect(await at(NOW)).toMatchObject({ admitted: true })
+      expect(await at(NOW + 10_000)).toMatchObject({ admitted: true })
+      expect(await at(NOW + 20_500)).toEqual(refusal('ip', 40))
+      expect(await at(NOW + 59_999)).toEqual(refusal('ip', 1))
+      expect(await at(NOW + 60_000)).toMatchObject({ admitted: true })
+      expect(await at(NOW + 60_001)).toEqual(refusal('ip', 10))
+    })
+
+    test('count a burst across midnight, where the address has another hash', async () => {
+      const { ledger } = await open()
+      const limits = { burstPerMinute: 1 }
+      await admitted(ledger, { address: 'old', now: NEXT_MIDNIGHT - 1_000, limits })
+      const claim = { address: 'new', formerAddress: 'old', now: NEXT_MIDNIGHT + 1_000, limits }
+      expect(await ledger.admit(claimOf(claim))).toEqual(refusal('ip', 58))
+      expect(await ledger.admit(claimOf({ ...claim, now: NEXT_MIDNIGHT + 59_000 }))).toMatchObject({
+        admitted: true,
+      })
+    })
+
+    test('refuse an address its day until midnight UTC', async () => {
+      const { ledger } = await open()
+      const limits = { messagesPerDay: 1, burstPerMinute: 1 }
+      await admitted(ledger, { address: 'a', limits })
+      expect(await ledger.admit(claimOf({ address: 'a', limits }))).toEqual(refusal('ip', UNTIL_MIDNIGHT))
+      const tomorrow = claimOf({ address: 'a', now: NEXT_MIDNIGHT, limits })
+      expect(await ledger.admit(tomorrow)).toMatchObject({ admitted: true, remaining: { day: 0 } })
+    })
+
+    test('refuse a session that has its messages until it ends, on the next day too', async () => {
+      const { ledger } = await open()
+      const limits = { messagesPerSession: 1 }
+      await admitted(ledger, { session: 's', now: NEXT_MIDNIGHT - 1_000, limits })
+      const now = NEXT_MIDNIGHT + 2_000
+      const again = claimOf({ session: 's', sessionEndsAt: now + 60_500, now, limits })
+      expect(await ledger.admit(again)).toEqual(refusal('session', 61))
+    })
+
+    test('refuse a session its next turn before the gap is over', async () => {
+      const { ledger } = await open()
+      const limits = { minGapMs: 1_500 }
+      const at = (now: number) => ledger.admit(claimOf({ session: 's', now, limits }))
+      expect(await at(NOW)).toMatchObject({ admitted: true })
+      expect(await at(NOW)).toEqual(refusal('session', 2))
+      expect(await at(NOW + 1_400)).toEqual(refusal('session', 1))
+      expect(await at(NOW + 1_500)).toMatchObject({ admitted: true })
+    })
+
+    test('let one server have so many turns open, whatever another has', async () => {
+      const { ledger } = await open()
+      const limits = { maxOpenTurns: 1 }
+      const turn = await admitted(ledger, { server: 'one', limits })
+      expect(await ledger.admit(claimOf({ server: 'one', limits }))).toEqual(refusal('global-budget', 5))
+      await admitted(ledger, { server: 'two', limits })
+      await ledger.settle(turn, 10, NOW)
+      await admitted(ledger, { server: 'one', limits })
+    })
+
+    test('name the first check that refuses, and the time after which none would', async () => {
+      const { ledger } = await open()
+      const limits = { burstPerMinute: 1, messagesPerSession: 1, minGapMs: 90_000 }
+      await admitted(ledger, { session: 's', address: 'a', limits })
+      const both = claimOf({ session: 's', address: 'a', limits })
+      expect(await ledger.admit(both)).toEqual(refusal('ip', 60))
+      const day = { ...limits, messagesPerDay: 1 }
+      const all = claimOf({ session: 's', address: 'a', limits: day })
+      expect(await ledger.admit(all)).toEqual(refusal('ip', UNTIL_MIDNIGHT))
+      await spend(ledger, 1_000_000)
+      expect(await ledger.admit(all)).toEqual(refusal('global-budget', UNTIL_MIDNIGHT))
+    })
+
+    test('consume nothing for a refused turn', async () => {
+      const { ledger } = await open()
+      const limits = { minGapMs: 1_000, messagesPerSession: 2, messagesPerDay: 2, burstPerMinute: 2 }
+      await admitted(ledger, { session: 's', address: 'a', limits })
+      const before = await ledger.spending(DAY)
+      for (let tries = 0; tries < 5; tries += 1) {
+        expect(await ledger.admit(claimOf({ session: 's', address: 'a', limits }))).toMatchObject({
+          admitted: false,
+        })
+      }
+      expect(await ledger.spending(DAY)).toEqual(before)
+      const last = claimOf({ session: 's', address: 'a', now: NOW + 1_000, limits })
+      expect(await ledger.admit(last)).toMatchObject({ admitted: true, remaining: { session: 0, day: 0 } })
+    })
+
+    test('never admit more than there is, however many ask at once', async () => {
+      const { ledger, another } = await open()
+      const others = [ledger, another().ledger, another().ledger]
+      const limits = { budgetPerDay: 10_000, burstPerMinute: 4 }
+      const asked = await Promise.all(
+        Array.from({ length: 30 }, (_, index) =>
+          (others[index % 3] ?? ledger).admit(claimOf({ address: `crowd-${index % 2}`, limits })),
+        ),
+      )
+      expect(asked.filter((admission) => admission.admitted)).toHaveLength(8)
+    })
+  })
+
+  describe(`the chat's money in ${engine}`, () => {
+    test('charges a turn once, to the day it was admitted on', async () => {
+      const { ledger, another } = await open()
+      const turn = await admitted(ledger, { now: NEXT_MIDNIGHT - 1 })
+      const settled = await Promise.all([
+        ledger.settle(turn, 400, NEXT_MIDNIGHT + 5),
+        another().ledger.settle(turn, 500, NEXT_MIDNIGHT + 5),
+      ])
+      expect(settled.filter(Boolean)).toHaveLength(1)
+      const { settled: cost, reserved } = await ledger.spending(DAY)
+      expect([400, 500]).toContain(cost)
+      expect(reserved).toBe(0)
+      expect(await ledger.spending('2026-03-02')).toEqual({ settled: 0, reserved: 0 })
+      expect(await ledger.settle('unheard', 1, NOW)).toBe(false)
+    })
+
+    test('takes no part of a micro-dollar and no negative cost', async () => {
+      const { ledger } = await open()
+      const turn = await admitted(ledger)
+      await expect(ledger.settle(turn, 0.5, NOW)).rejects.toThrow()
+      await expect(ledger.settle(turn, -1, NOW)).rejects.toThrow()
+      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
+    })
+
+    test('answers without tools from 80 % of the budget on, settled and reserved together', async () => {
+      const { ledger } = await open()
+      const limits = { budgetPerDay: 10_000 }
+      await spend(ledger, 6_999)
+      expect(await ledger.admit(claimOf({ limits }))).toMatchObject({ degraded: false, reserved: 1_000 })
+      expect(await ledger.admit(claimOf({ limits }))).toMatchObject({ degraded: false, reserved: 1_000 })
+      expect(await ledger.admit(claimOf({ limits }))).toMatchObject({ degraded: true, reserved: 300 })
+    })
+
+    test('answers without tools where only that still fits', async () => {
+      const { ledger } = await open()
+      const limits = { budgetPerDay: 10_000 }
+      const worstCase = { withTools: 10_001, withoutTools: 9_000 }
+      expect(await ledger.admit(claimOf({ worstCase, limits }))).toMatchObject({
+        admitted: true,
+        degraded: true,
+        reserved: 9_000,
+      })
+    })
+
+    test('refuses shortly what does not fit beside open turns, and until midnight what never will', async () => {
+      const { ledger } = await open()
+      const limits = { budgetPerDay: 10_000 }
+      await spend(ledger, 9_500)
+      const first = await admitted(ledger, { limits })
+      expect(await ledger.admit(claimOf({ limits }))).toEqual(refusal('global-budget', 5))
+      await ledger.settle(first, 250, NOW)
+      expect(await ledger.admit(claimOf({ limits }))).toEqual(refusal('global-budget', UNTIL_MIDNIGHT))
+      const smaller = claimOf({ worstCase: { withTools: 900, withoutTools: 250 }, limits })
+      expect(await ledger.admit(smaller)).toMatchObject({ admitted: true, degraded: true, reserved: 250 })
+    })
+
+    test('is exhausted for the day once what is settled reaches the budget', async () => {
+      const { ledger } = await open()
+      await spend(ledger, 1_000_000)
+      const free = { withTools: 0, withoutTools: 0 }
+      expect(await ledger.admit(claimOf({ worstCase: free }))).toEqual(
+        refusal('global-budget', UNTIL_MIDNIGHT),
+      )
+      expect(await ledger.admit(claimOf({ now: NEXT_MIDNIGHT }))).toMatchObject({ degraded: false })
+    })
+
+    test('settles at the reserved amount what nobody settled in time, and nothing else', async () => {
+      const { ledger, another } = await open()
+      const lost = await admitted(ledger, { leaseMs: 100 })
+      const slow = await admitted(ledger, { leaseMs: 200 })
+      expect(await ledger.sweep(NOW + 99, DAY)).toBe(0)
+      expect(await another().ledger.sweep(NOW + 100, DAY)).toBe(1)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 1_000 })
+      expect(await ledger.settle(lost, 5, NOW + 150)).toBe(false)
+      expect(await ledger.settle(slow, 5, NOW + 150)).toBe(true)
+      expect(await ledger.sweep(NOW + 500, DAY)).toBe(0)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 1_005, reserved: 0 })
+    })
+
+    test('gives the place of a turn whose process died to the next, without waiting for a sweep', async () => {
+      const { ledger } = await open()
+      const limits = { maxOpenTurns: 1 }
+      await admitted(ledger, { leaseMs: 100, limits })
+      expect(await ledger.admit(claimOf({ limits, now: NOW + 99 }))).toMatchObject({ admitted: false })
+      expect(await ledger.admit(claimOf({ limits, now: NOW + 100 }))).toMatchObject({ admitted: true })
+      expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 1_000 })
+    })
+  })
+
+  describe(`what is kept of callers in ${engine}`, () => {
+    test('is one random salt a day, whoever makes it', async () => {
+      const { ledger, another } = await open()
+      expect(await ledger.salt(DAY)).toBeNull()
+      const [first, ...others] = await Promise.all(
+        [ledger, another().ledger, another().ledger].map((each) => each.makeSalt(DAY, DAY)),
+      )
+      expect(first).toHaveLength(32)
+      for (const other of others) expect(other).toEqual(first)
+      expect(await ledger.salt(DAY)).toEqual(first)
+      expect(await ledger.makeSalt(addDays(DAY, 1), DAY)).not.toEqual(first)
+      expect(await ledger.salt(DAY)).toEqual(first)
+    })
+
+    test('is forgotten when nobody can hold a token of the day any more, and its money is not', async () => {
+      const { ledger } = await open()
+      await ledger.makeSalt(DAY, DAY)
+      await spend(ledger, 700)
+      await admitted(ledger, { leaseMs: 3 * DAY_MS })
+      const rows = { session: 's', limits: { messagesPerSession: 1 } }
+      await ledger.settle(await admitted(ledger, rows), 5, NOW)
+      await ledger.sweep(NOW + DAY_MS, DAY)
+      expect(await ledger.salt(DAY)).not.toBeNull()
+      expect(await ledger.admit(claimOf({ ...rows, now: NOW + DAY_MS }))).toMatchObject({ admitted: false })
+      await ledger.sweep(NOW + DAY_MS, addDays(DAY, 1))
+      expect(await ledger.salt(DAY)).toBeNull()
+      expect(await ledger.admit(claimOf({ ...rows, now: NOW + DAY_MS }))).toMatchObject({ admitted: true })
+      expect(await ledger.spending(DAY)).toEqual({ settled: 705, reserved: 1_000 })
+    })
+
+    test('lets an address try so often a minute to prove to be human', async () => {
+      const { ledger, another } = await open()
+      const tryAt = (store: ChatLedger, at: number, address = 'a') => store.countVerification(address, at, 2)
+      expect(await tryAt(ledger, NOW)).toBe(true)
+      expect(await tryAt(another().ledger, NOW + 10)).toBe(true)
+      expect(await tryAt(ledger, NOW + 20)).toBe(false)
+      expect(await tryAt(ledger, NOW + 20, 'b')).toBe(true)
+      expect(await tryAt(ledger, NOW + 59_999)).toBe(false)
+      // Only what was counted fills the minute.
+      expect(await tryAt(ledger, NOW + 60_000)).toBe(true)
+      expect(await tryAt(ledger, NOW + 60_000)).toBe(false)
+    })
+  })
+}

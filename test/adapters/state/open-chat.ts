@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { database } from '../../../src/adapters/libsql/database.ts'
+import type { Database } from '../../../src/adapters/libsql/database.ts'
+import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { CACHE_BOUNDS, libsqlAnswerCache } from '../../../src/adapters/state/answer-cache.ts'
+import type { CacheBounds } from '../../../src/adapters/state/answer-cache.ts'
+import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
+import type { AnswerCache, ChatLedger } from '../../../src/domain/ports.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+export interface OpenChat {
+  ledger: ChatLedger
+  /** For what no port tells. */
+  database: Database
+  cache(bounds?: CacheBounds): AnswerCache
+  /** Keys of damaged answers, in the order they were met. */
+  damaged: string[]
+  /** The same store as another process sees it; in memory there is but one. */
+  another(): OpenChat
+}
+
+/** An empty store of the test's own; how a contract is run against an engine. */
+export type ChatOpener = () => Promise<OpenChat>
+
+export const chatInFile: ChatOpener = async () =>
+  connectChat(pathToFileURL(join(await temporaryFolder(), 'state.db')).href)
+
+export const chatInMemory: ChatOpener = () => {
+  const opened = connectChat(':memory:')
+  const same: OpenChat = { ...opened, another: () => same }
+  return Promise.resolve(same)
+}
+
+/** The store at a URL through a connection of its own. */
+export function connectChat(url: string): OpenChat {
+  const store = database({
+    location: { url, authToken: null },
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    nativeBusyMs: 10,
+    retryMs: 5_000,
+    fast: true,
+  })
+  onTestFinished(() => store.close())
+  const damaged: string[] = []
+  return {
+    ledger: libsqlChatLedger(store),
+    database: store,
+    cache: (bounds = CACHE_BOUNDS) => libsqlAnswerCache(store, (key) => damaged.push(key), bounds),
+    damaged,
+    another: () => connectChat(url),
+  }
+}

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { LONG, tell } from '../support/attack.ts'
+
+const ATTACK = fileURLToPath(new URL('../../scripts/attacks/chat-race.mjs', import.meta.url))
+
+interface Counts {
+  tries: number
+  admitted: Record<string, number>
+  overAdmitted: Record<string, number>
+  looks: number
+  openOfTheKilled: number
+  swept: number
+  admitMs: { p50: number; p99: number }
+}
+
+test('four processes on one state database admit nothing beyond any limit, and a killed one is swept', async () => {
+  const tries = LONG ? 12_000 : 1_200
+  const args = [ATTACK, '--tries', String(tries), '--json']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  const [code] = (await once(child, 'close')) as [number | null]
+  const counts = JSON.parse(stdout) as Counts
+  tell(`${tries} turns asked for by 4 processes`, {
+    admitted: JSON.stringify(counts.admitted),
+    'looks at the money': counts.looks,
+    'left open by the killed one': counts.openOfTheKilled,
+  })
+  expect(counts).toMatchObject({
+    tries,
+    overAdmitted: { burst: 0, day: 0, session: 0, gap: 0, streams: 0, money: 0 },
+    lost: 0,
+    settledTwice: 0,
+    errors: [],
+    looksBeyondBudget: 0,
+    wrongTotals: 0,
+  })
+  expect(counts.swept).toBe(counts.openOfTheKilled)
+  expect(counts.swept).toBeGreaterThan(0)
+  // The limits were reached: nothing beyond them is no merit otherwise.
+  expect(counts.admitted).toMatchObject({ burst: 30, session: 60, streams: 25 })
+  expect(code).toBe(0)
+})

@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Socket } from 'node:net'
+import { H3 } from 'h3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openEventStream } from '../../../src/server/agent/event-stream.ts'
+import type { EventStream } from '../../../src/server/agent/event-stream.ts'
+import { listenOn } from '../../../src/server/listen.ts'
+import { respondStream } from '../../../src/server/respond.ts'
+import { silentLog } from '../../support/api-client.ts'
+import { eventsOf, textOf } from '../../support/agent.ts'
+
+interface Served {
+  stream: EventStream
+  /** Bytes that wait in this process. */
+  waiting(): number
+  gone: Promise<void>
+  /** The connection is. */
+  closed: Promise<unknown>
+}
+
+/** A server with one stream, and a connection that has asked for it. */
+async function served(stuckMs: number): Promise<{ client: Socket; served: Promise<Served> }> {
+  let give: (value: Served) => void = () => undefined
+  const opened = new Promise<Served>((resolve) => (give = resolve))
+  const app = new H3({ silent: true })
+  app.get('/', (event) => {
+    const response = event.runtime?.node?.res
+    let leave: () => void = () => undefined
+    const gone = new Promise<void>((resolve) => (leave = resolve))
+    const stream = openEventStream({ pingMs: 60_000, stuckMs, response, onGone: leave })
+    const waiting = (): number => stream.body.readableLength + (response?.writableLength ?? 0)
+    const closed = new Promise((resolve) => response?.once('close', resolve))
+    give({ stream, waiting, gone, closed })
+    return respondStream(event, {}, stream.body)
+  })
+  const server = await listenOn(app, {
+    host: '127.0.0.1',
+    port: 0,
+    log: silentLog,
+    isDraining: () => false,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 15_000,
+  })
+  onTestFinished(() => server.close(0))
+  const client = connect(server.port, '127.0.0.1')
+  client.on('error', () => undefined)
+  client.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n')
+  return { client, served: opened }
+}
+
+describe('a reader', () => {
+  test('that takes nothing is cut off after its time, with little waiting meanwhile', async () => {
+    const { client, served: opened } = await served(150)
+    const { stream, waiting, gone } = await opened
+    client.pause()
+    let sent = 0
+    let most = 0
+    while (stream.open) {
+      await stream.send('delta', { text: 'x'.repeat(20_000) })
+      sent += 20_000
+      most = Math.max(most, waiting())
+    }
+    await gone
+    expect(stream.cut).toBe(true)
+    expect(sent).toBeLessThan(64 * 1024 * 1024)
+    expect(most).toBeLessThan(64 * 1024)
+    client.destroy()
+  })
+
+  test('that takes nothing of the end is cut off too', async () => {
+    const { client, served: opened } = await served(150)
+    const { stream, waiting, closed } = await opened
+    client.pause()
+    while (stream.open && waiting() === 0) {
+      await Promise.race([stream.send('delta', { text: 'x'.repeat(4_000) }), nextTurn()])
+      await nextTurn()
+    }
+    stream.end('done', { usage: { in: 0, out: 0, cached: 0 } })
+    expect(waiting()).toBeGreaterThan(0)
+    await closed
+    client.destroy()
+  })
+
+  test('that is slow gets everything', async () => {
+    const { client, served: opened } = await served(60_000)
+    const { stream } = await opened
+    const chunks: Buffer[] = []
+    client.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+      client.pause()
+      setImmediate(() => client.resume())
+    })
+    const text = 'Да 👩‍🚀 é "\\\n\r\u2028 '.repeat(100_000)
+    await stream.send('delta', { text })
+    stream.end('done', { usage: { in: 1, out: 2, cached: 0 } })
+    await once(client, 'close')
+    const answer = Buffer.concat(chunks).toString()
+    const events = eventsOf(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+    expect(textOf(events)).toBe(text)
+    expect(events.every((each) => each.event !== 'delta' || each.data.text.isWellFormed())).toBe(true)
+    expect(events.at(-1)?.event).toBe('done')
+  })
+})
+
+test('nothing follows the terminal event', async () => {
+  const stream = openEventStream({
+    pingMs: 60_000,
+    stuckMs: 60_000,
+    response: undefined,
+    onGone: () => undefined,
+  })
+  await stream.send('delta', { text: 'one' })
+  stream.end('error', { error: 'timeout', code: 'total' })
+  stream.end('done', { usage: { in: 0, out: 0, cached: 0 } })
+  await stream.send('delta', { text: 'two' })
+  let text = ''
+  for await (const chunk of stream.body) text += String(chunk)
+  expect(eventsOf(text)).toEqual([
+    { event: 'delta', data: { text: 'one' } },
+    { event: 'error', data: { error: 'timeout', code: 'total' } },
+  ])
+})

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import { TOOL_NAMES } from '../../../src/domain/agent/ports.ts'
+import { ask, question, startAgent, textOf } from '../../support/agent.ts'
+import type { StreamEvent } from '../../support/agent.ts'
+import { MODES } from '../../support/provider-modes.ts'
+import type { ModeName } from '../../support/provider-modes.ts'
+
+/** What a client is told at the end: `done`, or the error and its code. */
+const ENDINGS: Record<ModeName, string> = {
+  answer: 'done',
+  'clean end without terminal': 'upstream_error truncated',
+  'half an event at the end': 'upstream_error truncated',
+  reset: 'upstream_error truncated',
+  'reset before headers': 'upstream_error connect',
+  'held open after its end': 'done',
+  'silence before headers': 'timeout first_event',
+  'silence after headers': 'timeout first_event',
+  'silence after first event': 'timeout idle',
+  'comments only': 'timeout first_event',
+  'HTML 200': 'upstream_error invalid_stream',
+  'JSON 200': 'upstream_error invalid_stream',
+  failed: 'upstream_error failed',
+  incomplete: 'upstream_error incomplete',
+  'error event': 'upstream_error failed',
+  refusal: 'done',
+  'empty answer': 'upstream_error empty',
+  '429 with retry-after 3600': 'upstream_error http_429',
+  '500 with HTML': 'upstream_error http_500',
+  redirect: 'upstream_error http_307',
+  'one-byte chunks': 'done',
+  CRLF: 'done',
+  'CRLF in one-byte chunks': 'done',
+  'CR alone': 'done',
+  'byte order mark': 'done',
+  'no final blank line': 'done',
+  '200 MiB line': 'upstream_error invalid_stream',
+  'three rounds of tools': 'done',
+  'runaway tools': 'upstream_error empty',
+  'unknown tool': 'done',
+  'bad arguments': 'done',
+  'repeated call ids': 'done',
+  '30 parallel calls': 'done',
+  'usage null': 'done',
+  'usage zero': 'done',
+  'usage negative': 'done',
+  'usage huge': 'done',
+  'more cached than read': 'done',
+}
+
+function endingOf(events: readonly StreamEvent[]): string {
+  const last = events.at(-1)
+  return last?.event === 'error' ? `${last.data.error} ${last.data.code}` : (last?.event ?? 'nothing')
+}
+
+/** How often each tool was begun less how often it was ended. */
+function openTools(events: readonly StreamEvent[]): number[] {
+  return TOOL_NAMES.map((name) =>
+    events.reduce((open, each) => {
+      if (each.event !== 'tool' || each.data.name !== name) return open
+      return open + (each.data.status === 'start' ? 1 : -1)
+    }, 0),
+  )
+}
+
+/** Silence is waited for where it is what happens. */
+function silenceOf(mode: ModeName): { firstEventMs: number; idleMs: number } {
+  const ms = ENDINGS[mode].startsWith('timeout') ? 100 : 10_000
+  return { firstEventMs: ms, idleMs: ms }
+}
+
+describe.each(['responses', 'chat'] as const)('a provider of the API %s that does', (api) => {
+  test.each(Object.keys(MODES) as ModeName[])(
+    '%s gives one terminal event, pairs of tools, one settlement and one line',
+    async (mode) => {
+      const server = await startAgent({ provider: mode, api, ...silenceOf(mode) })
+      const events = await ask(server, question('What is new?'))
+      expect(endingOf(events)).toBe(ENDINGS[mode])
+      expect(events[0]?.event).toBe('meta')
+      expect(events.filter(({ event }) => event === 'done' || event === 'error')).toHaveLength(1)
+      expect(openTools(events).every((open) => open === 0)).toBe(true)
+      expect(JSON.stringify(events)).not.toMatch(/SECRET|delete everything/)
+      await server.settled()
+      expect(server.provider.breaches).toEqual([])
+      expect(server.turns()).toMatchObject([{ terminal: events.at(-1)?.event }])
+      const { settled, reserved } = await server.spending()
+      expect(reserved).toBe(0)
+      expect(settled).toBe(server.turns()[0]?.['costMicroUsd'])
+    },
+    20_000,
+  )
+})
+
+test('bounds: four questions to the model, the last without tools; eight calls', async () => {
+  const runaway = await startAgent({ provider: 'runaway tools' })
+  await ask(runaway, question('Go on'))
+  expect(
+    runaway.provider.requests.map(({ body }) => (body['tools'] as unknown[] | undefined)?.length ?? 0),
+  ).toEqual([6, 6, 6, 0])
+  const many = await startAgent({ provider: '30 parallel calls' })
+  const events = await ask(many, question('Everything'))
+  expect(events.filter(({ event }) => event === 'tool')).toHaveLength(16)
+  expect(textOf(events)).toContain('Hello')
+})

@@ -1,0 +1,468 @@
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, test } from 'vitest'
+import { AGENT_ERRORS } from '../../../src/domain/agent/refusals.ts'
+import { configSchema, sessionSchema, statusSchema } from '../../../src/domain/agent/schema.ts'
+import { sessionSigner } from '../../../src/domain/agent/token.ts'
+import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
+import { ask, chat, question, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
+import type { AgentServer } from '../../support/agent.ts'
+import { openApp } from '../../support/api-client.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+const EVIL = 'https://evil.example'
+
+interface Refused {
+  status: number
+  headers: Headers
+  body: { error: string; reason?: string; scope?: string; retryAfterSeconds?: number }
+}
+
+/** A refusal, held to the contract of its route. */
+async function refused(response: Response): Promise<Refused> {
+  const { status, headers } = response
+  const body = (await response.json()) as Refused['body']
+  const contract = AGENT_CONTRACTS.find(({ path }) => path === new URL(response.url).pathname)
+  const known = Object.entries(contract?.refusals ?? {}).filter(
+    ([name, { error = name }]) => error === body.error,
+  )
+  if (contract) expect(known.map(([, refusal]) => refusal.status)).toContain(status)
+  expect(AGENT_ERRORS).toContain(body.error)
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('vary')).toBe('Origin')
+  return { status, headers, body }
+}
+
+const get = (server: AgentServer, path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${server.url}${path}`, { headers })
+
+const post = (
+  server: AgentServer,
+  path: string,
+  body: string | null,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  fetch(`${server.url}${path}`, { method: 'POST', body, headers: { origin: server.url, ...headers } })
+
+describe('the configuration', () => {
+  test('tells what a client must know, and no key where none is asked for', async () => {
+    const server = await startAgent()
+    const response = await get(server, '/api/agent/config')
+    const body = await response.json()
+    expect(configSchema.parse(body)).toEqual({
+      enabled: true,
+      requireVerification: false,
+      itemChat: true,
+      briefEnabled: false,
+      model: 'test-model',
+      quotas: { messagesPerSession: 10_000, messagesPerDay: 10_000 },
+    })
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test.each([
+    ['the kill switch is set', { settings: { disabled: true } }, 'test-model'],
+    ['there is no secret', { ports: { signer: null } }, 'test-model'],
+    ['the model cannot be asked', { ports: { provider: null } }, 'test-model'],
+    ['there is no model', { ports: { modelName: () => Promise.resolve('') } }, ''],
+    ['the model cannot be told', { ports: { modelName: () => Promise.reject(new Error('down')) } }, ''],
+  ])('is not enabled while %s', async (_when, changes, model) => {
+    const server = await startAgent(changes)
+    expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({ enabled: false, model })
+  })
+
+  test('names the key of the challenge while it is required', async () => {
+    const verification = { siteKey: 'site', verifier: { isHuman: () => Promise.resolve(true) } }
+    const server = await startAgent({ ports: { verification } })
+    expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({
+      requireVerification: true,
+      verificationSiteKey: 'site',
+    })
+  })
+})
+
+describe('the status', () => {
+  const statusOf = async (server: AgentServer): Promise<unknown> =>
+    statusSchema.parse(await (await get(server, '/api/agent/status')).json())
+
+  test('is ok, and not while the kill switch is set', async () => {
+    const server = await startAgent({ settings: { itemChat: false } })
+    expect(await statusOf(server)).toEqual({
+      ok: true,
+      service: 'agent-worker',
+      budget: 'ok',
+      itemChat: false,
+    })
+    expect(await statusOf(await startAgent({ settings: { disabled: true } }))).toMatchObject({
+      ok: false,
+      budget: 'ok',
+    })
+  })
+
+  test('is unknown while the quotas cannot be read, and the chat asks no model then', async () => {
+    const down = (): Promise<never> => Promise.reject(new Refusal('storage_unavailable', 'the disk is gone'))
+    const server = await startAgent()
+    const token = await sessionOf(server)
+    const broken = await startAgent({
+      ports: {
+        ledger: {
+          ...server.ledger,
+          spending: down,
+          admit: down,
+        },
+      },
+    })
+    expect(await statusOf(broken)).toMatchObject({ ok: false, budget: 'unknown' })
+    const { status, body } = await refused(await chat(broken, question('Hello'), { token }))
+    expect([status, body.error]).toEqual([503, 'internal_error'])
+    expect(broken.provider.requests).toEqual([])
+  })
+})
+
+describe('a session', () => {
+  test('is a token, its end and the quotas; no cookie', async () => {
+    const server = await startAgent()
+    const before = Date.now()
+    const response = await post(server, '/api/agent/session', null)
+    const session = sessionSchema.parse(await response.json())
+    const lasts = Date.parse(session.expiresAt) - before
+    expect(lasts).toBeGreaterThan(1_798_000)
+    expect(lasts).toBeLessThanOrEqual(1_830_000)
+    expect(session).toMatchObject({ tier: 'free', quotas: { messagesPerSession: 10_000 } })
+    expect(response.headers.get('set-cookie')).toBeNull()
+    expect(sessionSigner(SECRET).verify(session.sessionToken, before).ok).toBe(true)
+  })
+
+  test.each([
+    ['nothing', '', 200],
+    ['an empty object', '{}', 200],
+    ['an unknown member', '{"a":1}', 200],
+    ['4,096 bytes', `{"a":"${'x'.repeat(4_096 - 8)}"}`, 200],
+    ['4,097 bytes', `{"a":"${'x'.repeat(4_097 - 8)}"}`, 400],
+    ['no JSON', '{"a":', 400],
+    ['an array', '[]', 400],
+    ['null', 'null', 400],
+  ])('asked for with %s', async (_what, body, status) => {
+    const server = await startAgent()
+    const response = await post(server, '/api/agent/session', body)
+    if (status === 200) expect(response.status).toBe(200)
+    else expect((await refused(response)).body).toEqual({ error: 'invalid_json' })
+  })
+
+  test('needs a human where that is required; an address is asked about only so often', async () => {
+    const asked: string[][] = []
+    const isHuman = (token: string, hostname: string): Promise<boolean> => {
+      asked.push([token, hostname])
+      return Promise.resolve(token === 'good')
+    }
+    const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier: { isHuman } } } })
+    const tokenOf = (token: unknown): Promise<Response> =>
+      post(server, '/api/agent/session', JSON.stringify({ verificationToken: token }))
+    for (const none of [undefined, '', 5, null]) {
+      expect((await refused(await tokenOf(none))).body).toEqual({ error: 'human_verification_failed' })
+    }
+    expect(asked).toEqual([])
+    expect((await tokenOf('good')).status).toBe(200)
+    expect(asked).toEqual([['good', '127.0.0.1']])
+    for (let tries = 0; tries < 30; tries += 1) {
+      const { status, headers } = await refused(await tokenOf('bad'))
+      expect([status, headers.get('retry-after')]).toEqual([403, null])
+    }
+    expect(asked).toHaveLength(10)
+  })
+})
+
+describe('the checks of a turn come in their order:', () => {
+  /** A request that is wrong in every way at once, mended one way after the other. */
+  test('kill switch, configuration, origin, token, size, JSON, last message, throttling', async () => {
+    const settings = { disabled: true, limits: { ...LIMITS, messagesPerSession: 0 } }
+    const ports = { signer: null }
+    const big = 'x'.repeat(32_769)
+    const ask = async (
+      server: AgentServer,
+      body: string,
+      headers: Record<string, string>,
+    ): Promise<string> => {
+      const { status, body: told } = await refused(await post(server, '/api/agent/chat', body, headers))
+      return `${status} ${told.error}`
+    }
+    const wrong = { origin: EVIL, 'x-agent-session': 'nonsense' }
+    expect(await ask(await startAgent({ settings, ports }), big, wrong)).toBe('503 disabled')
+    const { limits } = settings
+    expect(await ask(await startAgent({ settings: { limits }, ports }), big, wrong)).toBe('503 misconfigured')
+    const server = await startAgent({ settings: { limits } })
+    expect(await ask(server, big, wrong)).toBe('403 forbidden_origin')
+    expect(await ask(server, big, { 'x-agent-session': 'nonsense' })).toBe('401 invalid_session')
+    const good = { 'x-agent-session': await sessionOf(server) }
+    expect(await ask(server, big, good)).toBe('413 payload_too_large')
+    expect(await ask(server, '{"messages":', good)).toBe('400 invalid_json')
+    expect(await ask(server, '{"messages":[]}', good)).toBe('400 no_user_message')
+    expect(await ask(server, question('Hello'), good)).toBe('429 rate_limited')
+    expect(server.provider.requests).toEqual([])
+  })
+
+  const LIMITS = {
+    messagesPerSession: 20,
+    messagesPerDay: 60,
+    burstPerMinute: 10,
+    minGapMs: 0,
+    maxOpenTurns: 10,
+    budgetPerDay: 1_000_000,
+  }
+
+  test.each([
+    ['session', { messagesPerSession: 1 }],
+    ['session', { minGapMs: 600_000 }],
+    ['ip', { messagesPerDay: 1 }],
+    ['ip', { burstPerMinute: 1 }],
+    ['global-budget', { budgetPerDay: 100 }],
+  ])('a limit of scope %s is told with the time to wait, and counts nothing', async (scope, change) => {
+    const server = await startAgent({ settings: { limits: { ...LIMITS, ...change } } })
+    const token = await sessionOf(server)
+    const first = await chat(server, question('One'), { token })
+    await first.text()
+    await server.settled()
+    const before = await server.spending()
+    const { status, headers, body } = await refused(await chat(server, question('Two'), { token }))
+    expect([status, body.error, body.scope]).toEqual([429, 'rate_limited', scope])
+    expect(headers.get('retry-after')).toBe(String(body.retryAfterSeconds))
+    expect(body.retryAfterSeconds).toBeGreaterThan(0)
+    expect(headers.get('access-control-expose-headers')).toBe('Retry-After')
+    expect(await server.spending()).toEqual(before)
+  })
+
+  test('a model without a known price is no model', async () => {
+    const server = await startAgent({ ports: { provider: null } })
+    for (const path of ['/api/agent/session', '/api/agent/chat']) {
+      expect((await refused(await post(server, path, null))).body).toEqual({ error: 'misconfigured' })
+    }
+    expect(server.lines.filter(({ level }) => level === 'error')).toEqual([])
+  })
+})
+
+describe('the token', () => {
+  test('of nobody, of another secret, cut, doubled, expired, of another address', async () => {
+    const server = await startAgent({ settings: { trustedProxies: [rangeOf('127.0.0.1')] } })
+    const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
+    const reasonOf = async (given: string | null, from = '192.0.2.1'): Promise<string | undefined> => {
+      const headers = { 'x-forwarded-for': from, ...(given === null ? {} : { 'x-agent-session': given }) }
+      const { status, body } = await refused(
+        await post(server, '/api/agent/chat', question('Hello'), headers),
+      )
+      expect([status, body.error]).toEqual([401, 'invalid_session'])
+      return body.reason
+    }
+    expect(await reasonOf(null)).toBe('missing')
+    expect(await reasonOf('a.b.c.d')).toBe('malformed')
+    expect(await reasonOf('x'.repeat(8_000))).toBe('malformed')
+    expect(await reasonOf(token.slice(0, -3))).toBe('bad_signature')
+    expect(await reasonOf(`${token}=`)).toBe('malformed')
+    expect(await reasonOf(token, '192.0.2.2')).toBe('ip_mismatch')
+    const verified = sessionSigner(SECRET).verify(token, Date.now())
+    if (!verified.ok) throw new Error('the token is good')
+    const old = { ...verified.payload, iat: verified.payload.iat - 1_801, exp: verified.payload.iat - 1 }
+    expect(await reasonOf(sessionSigner(SECRET).sign(old))).toBe('expired')
+    expect(await reasonOf(sessionSigner(`another ${SECRET}`).sign(verified.payload))).toBe('bad_signature')
+    const answer = await chat(server, question('Hello'), {
+      token,
+      headers: { 'x-forwarded-for': '192.0.2.1' },
+    })
+    expect([answer.status, (await answer.text()).includes('event: done')]).toEqual([200, true])
+  })
+})
+
+function rangeOf(text: string) {
+  const range = parseIpRange(text)
+  if (!range) throw new Error(`${text} is no range`)
+  return range
+}
+
+describe('origins', () => {
+  test('that are allowed may read every answer; none, null and look-alikes are refused and read nothing', async () => {
+    const server = await startAgent()
+    const token = await sessionOf(server)
+    const own = [server.url, `http://localhost:${server.port}`]
+    for (const origin of own) {
+      for (const response of [
+        await get(server, '/api/agent/config', { origin }),
+        await get(server, '/api/agent/status', { origin }),
+        await get(server, '/api/agent/nowhere', { origin }),
+        await post(server, '/api/agent/session', '[', { origin }),
+        await post(server, '/api/agent/config', null, { origin }),
+        await chat(server, question('Hello'), { token, headers: { origin } }),
+      ]) {
+        expect(response.headers.get('access-control-allow-origin'), response.url).toBe(origin)
+        expect(response.headers.get('access-control-expose-headers')).toBe('Retry-After')
+        expect(response.headers.get('vary')).toBe('Origin')
+        await response.text()
+      }
+    }
+    const wrong = [
+      'null',
+      EVIL,
+      `${server.url}.evil.example`,
+      `http://127.0.0.1:${server.port + 1}`,
+      `${server.url}/`,
+    ]
+    for (const origin of [...wrong, server.url.toUpperCase()]) {
+      const { status, headers, body } = await refused(
+        await post(server, '/api/agent/session', null, { origin }),
+      )
+      expect([status, body.error, headers.get('access-control-allow-origin')]).toEqual([
+        403,
+        'forbidden_origin',
+        null,
+      ])
+    }
+    const none = await fetch(`${server.url}/api/agent/session`, { method: 'POST' })
+    expect((await refused(none)).body.error).toBe('forbidden_origin')
+  })
+
+  test.each([
+    ['/api/agent/config', 'GET'],
+    ['/api/agent/status', 'GET'],
+    ['/api/agent/session', 'POST'],
+    ['/api/agent/chat', 'POST'],
+  ])('ask before they ask: %s', async (path, method) => {
+    const server = await startAgent({ settings: { disabled: true }, ports: { signer: null } })
+    const preflight = (origin: string): Promise<Response> =>
+      fetch(`${server.url}${path}`, { method: 'OPTIONS', headers: { origin } })
+    const allowed = await preflight(server.url)
+    expect([allowed.status, await allowed.text()]).toEqual([204, ''])
+    expect(Object.fromEntries(allowed.headers)).toMatchObject({
+      'access-control-allow-origin': server.url,
+      'access-control-allow-methods': `${method}, OPTIONS`,
+      'access-control-allow-headers': 'content-type, x-agent-session',
+      'access-control-max-age': '600',
+      vary: 'Origin',
+    })
+    expect((await preflight(EVIL)).headers.get('access-control-allow-origin')).toBeNull()
+    const wrong = await fetch(`${server.url}${path}`, { method: 'PUT', headers: { origin: server.url } })
+    const { status, headers, body } = await refused(wrong)
+    expect([status, headers.get('allow'), body]).toEqual([405, method, { error: 'not_found' }])
+  })
+})
+
+test('an unknown path below /api/agent is not_found, whatever the method', async () => {
+  const server = await startAgent()
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const { status, body } = await refused(await fetch(`${server.url}/api/agent/x/y`, { method }))
+    expect([status, body]).toEqual([404, { error: 'not_found' }])
+  }
+})
+
+test('what nobody expected is internal_error, logged once and never told', async () => {
+  const verifier = { isHuman: () => Promise.reject(new Error('SECRET')) }
+  const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier } } })
+  const { status, body } = await refused(
+    await post(server, '/api/agent/session', '{"verificationToken":"t"}'),
+  )
+  expect([status, body]).toEqual([500, { error: 'internal_error' }])
+  expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
+})
+
+describe('a body', () => {
+  const LENGTH = 32_768
+
+  /** A chat request of exactly so many bytes. */
+  const sized = (bytes: number): string => {
+    const body = question('Hello', { note: '' })
+    return body.replace('"note":""', `"note":"${'x'.repeat(bytes - body.length)}"`)
+  }
+
+  const send = async (server: AgentServer, token: string, head: string, body: string): Promise<string> => {
+    const socket = connect(server.port, '127.0.0.1')
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    socket.on('error', () => undefined)
+    socket.write(
+      `POST /api/agent/chat HTTP/1.1\r\nHost: x\r\nOrigin: ${server.url}\r\nX-Agent-Session: ${token}\r\nConnection: close\r\n${head}\r\n\r\n${body}`,
+    )
+    await once(socket, 'close')
+    return text
+  }
+  const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+  const CHUNKED = 'Transfer-Encoding: chunked'
+
+  test('of 32,768 bytes is read and one of a byte more is not, announced or in chunks; the server goes on', async () => {
+    const server = await startAgent()
+    const token = await sessionOf(server)
+    const announced = (body: string): Promise<string> =>
+      send(server, token, `Content-Length: ${body.length}`, body)
+    for (const [body, status] of [
+      [sized(LENGTH), 200],
+      [sized(LENGTH + 1), 413],
+      [sized(100_000), 413],
+    ] as const) {
+      expect(await announced(body)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+      expect(await send(server, token, CHUNKED, chunked(body))).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    }
+    const refusedText = await announced(sized(LENGTH + 1))
+    expect(refusedText.toLowerCase()).toContain('\r\nconnection: close\r\n')
+    expect((await get(server, '/healthz')).status).toBe(200)
+  })
+
+  test.each([
+    ['a byte order mark', `\uFEFF${question('Hello')}`],
+    ['gzip', '\u001f\u008b\u0008\u0000'],
+    ['a form', 'messages=hello'],
+    ['a depth of ten thousand', `${'['.repeat(10_000)}${']'.repeat(10_000)}`],
+    ['an entry that is no object', '{"messages":["hello"]}'],
+    ['a content that is no string', '{"messages":[{"role":"user","content":[]}]}'],
+  ])('with %s is invalid_json', async (_what, body) => {
+    const server = await startAgent()
+    const { status, body: told } = await refused(await chat(server, body))
+    expect([status, told]).toEqual([400, { error: 'invalid_json' }])
+  })
+
+  test('that comes too slowly ends with its connection; another question is answered', async () => {
+    const server = await startAgent({ requestTimeoutMs: 200 })
+    const token = await sessionOf(server)
+    const slow = await send(server, token, 'Content-Length: 1000', '{"messages"')
+    expect(slow).not.toContain('HTTP/1.1 200')
+    expect((await ask(server, question('Hello'), { token })).at(-1)?.event).toBe('done')
+    await server.settled()
+    expect(server.turns()).toHaveLength(1)
+  })
+})
+
+test('the description is valid OpenAPI 3.1 and names every path, status, header and event', async () => {
+  const app = openApp(await openWorkspace())
+  const response = await app.request('http://dash.test/docs/api/agent-chat/openapi.json')
+  const document = (await response.json()) as Record<string, unknown>
+  const result = await new Validator().validate({ ...document })
+  expect([result.errors ?? [], result.valid]).toEqual([[], true])
+  const paths = document['paths'] as Record<string, Record<string, { responses: object }>>
+  const operations = Object.entries(paths).map(([path, item]) => [path, ...Object.keys(item)])
+  expect(operations).toEqual([
+    ['/api/agent/config', 'get', 'options'],
+    ['/api/agent/session', 'post', 'options'],
+    ['/api/agent/chat', 'post', 'options'],
+    ['/api/agent/status', 'get', 'options'],
+  ])
+  expect(Object.keys(paths['/api/agent/chat']?.['post']?.responses ?? {})).toEqual([
+    '200',
+    '400',
+    '401',
+    '403',
+    '405',
+    '413',
+    '429',
+    '500',
+    '503',
+  ])
+  const text = JSON.stringify(document)
+  for (const code of AGENT_ERRORS) expect(text).toContain(`"${code}"`)
+  for (const name of [
+    'Retry-After',
+    'X-Agent-Session',
+    'X-Accel-Buffering',
+    'AgentStreamEvent',
+    'ip_mismatch',
+  ])
+    expect(text).toContain(name)
+  expect((await app.request('http://dash.test/docs/api/agent-chat')).status).toBe(200)
+})

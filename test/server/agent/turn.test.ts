@@ -1,0 +1,524 @@
+import { connect } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { AgentSources } from '../../../src/server/agent/sources.ts'
+import {
+  ask,
+  chat,
+  openAnswer,
+  PRICES,
+  question,
+  sessionOf,
+  startAgent,
+  textOf,
+} from '../../support/agent.ts'
+import type { AgentServer, AgentServerOptions, LogLine } from '../../support/agent.ts'
+import { startGatedProvider } from '../../support/gated-provider.ts'
+import type { GatedProvider } from '../../support/gated-provider.ts'
+import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
+import type { Behaviour } from '../../support/provider-modes.ts'
+import type { Said } from '../../support/provider-wire.ts'
+import { refresh } from '../../support/indexing.ts'
+import { sampleSignals } from '../../support/workspace.ts'
+
+const search = (id: string): Said => ({
+  call: {
+    id,
+    name: 'search_items',
+    arguments: JSON.stringify({ query: 'title', sources: null, from: null, to: null, limit: 5 }),
+  },
+})
+
+/** A model that searches, says a word, searches again and answers. */
+const SEARCHING: Behaviour = {
+  rounds: [
+    [search('call_a'), { end: 'completed' }],
+    [{ text: 'Let me see. ' }, search('call_b'), { end: 'completed' }],
+    [{ text: 'Hello ' }, { text: 'you' }, { end: 'completed' }],
+  ],
+}
+
+/** A server whose model says what the test tells it, when it tells it. */
+async function startGated(
+  options: AgentServerOptions = {},
+): Promise<{ server: AgentServer; gate: GatedProvider }> {
+  const gate = await startGatedProvider()
+  const times = { firstEventMs: 60_000, idleMs: 60_000 }
+  const model = openChatModel({ base: gate.url, key: 'k', model: 'gated', api: 'responses', ...times })
+  onTestFinished(() => model.close())
+  const provider = { model, prices: PRICES }
+  const ports = { provider, modelName: () => model.name(), ...options.ports }
+  return { server: await startAgent({ ...options, ports }), gate }
+}
+
+const never = <T>(): Promise<T> => new Promise<T>(() => undefined)
+
+/** Sources of which one question is never answered. */
+const stuckAt = (question: 'revision' | 'search'): AgentSources => {
+  const refuse = (): Promise<never> => Promise.reject(new Error('not asked here'))
+  return {
+    items: {
+      item: () => Promise.resolve(null),
+      revision: question === 'revision' ? never : () => Promise.resolve('1'),
+    },
+    search: { search: never, similar: refuse, itemTrend: refuse, termTrend: refuse },
+    articles: { article: refuse },
+    clock: Date.now,
+    feed: () => Promise.resolve(null),
+    publication: () => Promise.resolve(null),
+  }
+}
+
+async function settledWell(server: AgentServer): Promise<Record<string, unknown>[]> {
+  await server.settled()
+  const turns = server.turns()
+  const { settled, reserved } = await server.spending()
+  expect(reserved).toBe(0)
+  expect(settled).toBe(
+    turns
+      .filter(({ source }) => source === 'own')
+      .reduce((sum, turn) => sum + Number(turn['costMicroUsd']), 0),
+  )
+  return turns
+}
+
+describe('a turn', () => {
+  test('has its headers, its meta first, deltas and one done, and is charged what was used', async () => {
+    const server = await startAgent({ settings: { limits: LIMITS } })
+    const response = await chat(server, question('What is new?'))
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    const text = await response.text()
+    expect(
+      text.startsWith('event: meta\ndata: {"remaining":{"session":19,"day":59},"tier":"free"}\n\n'),
+    ).toBe(true)
+    expect(text).toContain('data: {"usage":{"in":100,"out":20,"cached":40}}')
+    const [turn] = await settledWell(server)
+    expect(turn).toMatchObject({ terminal: 'done', source: 'own', rounds: 1, costMicroUsd: 104 })
+  })
+
+  const LIMITS = {
+    messagesPerSession: 20,
+    messagesPerDay: 60,
+    burstPerMinute: 10,
+    minGapMs: 0,
+    maxOpenTurns: 10,
+    budgetPerDay: 1_000_000,
+  }
+
+  test('tells its meta before anything is read or asked', async () => {
+    const server = await startAgent({ ports: { sources: stuckAt('revision') } })
+    const answer = await openAnswer(server, question('Hello'))
+    await answer.until('event: meta')
+    await answer.until(': ping\n\n')
+    expect(server.provider.requests).toEqual([])
+    answer.leave()
+    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', costMicroUsd: 0 }])
+  })
+
+  test('pings while nothing else comes, between events only, and never after the last one', async () => {
+    const { server, gate } = await startGated({ settings: { pingMs: 5 } })
+    const answer = await openAnswer(server, question('Hello'))
+    await answer.until(': ping\n\n: ping\n\n: ping\n\n')
+    await gate.arrived(1)
+    gate.say('One ')
+    await answer.until('"One "}\n\n: ping\n\n: ping\n\n')
+    gate.finish()
+    const events = await answer.events()
+    expect(events.map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
+    expect(answer.text.slice(answer.text.indexOf('event: done'))).not.toContain('ping')
+  })
+
+  test('shows what it says between tools as paragraphs, and six names of tools alone', async () => {
+    const server = await startAgent({ provider: SEARCHING })
+    const events = await ask(server, question('What is new?'))
+    expect(events.map((each) => (each.event === 'tool' ? each.data.status : each.event))).toEqual([
+      'meta',
+      'start',
+      'done',
+      'delta',
+      'start',
+      'done',
+      'delta',
+      'delta',
+      'done',
+    ])
+    expect(textOf(events)).toBe('Let me see. \n\nHello you')
+    expect(await settledWell(server)).toMatchObject([
+      { rounds: 3, calls: 2, usage: { in: 300, out: 60, cached: 120 } },
+    ])
+  })
+})
+
+describe('a reader that leaves', () => {
+  test('before the model is asked pays nothing', async () => {
+    const server = await startAgent({ ports: { sources: stuckAt('revision') } })
+    const answer = await openAnswer(server, question('Hello'))
+    await answer.until('event: meta')
+    answer.leave()
+    expect(await settledWell(server)).toMatchObject([
+      { terminal: 'gone', cut: false, costMicroUsd: 0, rounds: 0 },
+    ])
+  })
+
+  test.each(['silence before headers', 'silence after headers', 'silence after first event'] as const)(
+    'at %s ends the question to the model, which is paid for what was sent',
+    async (mode) => {
+      const server = await startAgent({ provider: mode, firstEventMs: 60_000, idleMs: 60_000 })
+      const answer = await openAnswer(server, question('Hello'))
+      await answer.until('event: meta')
+      await server.provider.arrived(1)
+      answer.leave()
+      await server.provider.requests[0]?.closed
+      const [turn] = await settledWell(server)
+      expect(turn).toMatchObject({ terminal: 'gone', rounds: 1 })
+      expect(turn?.['costMicroUsd']).toBeGreaterThan(5_000)
+      expect(turn?.['costMicroUsd']).toBeLessThan(Number(turn?.['reservedMicroUsd']))
+    },
+  )
+
+  test('in the middle of the answer pays for what came', async () => {
+    const { server, gate } = await startGated()
+    const answer = await openAnswer(server, question('Hello'))
+    await gate.arrived(1)
+    gate.say('One ')
+    await answer.until('One')
+    answer.leave()
+    await gate.idle()
+    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', characters: 4 }])
+  })
+
+  test('in the middle of a tool', async () => {
+    const sources = stuckAt('search')
+    const server = await startAgent({ provider: SEARCHING, ports: { sources } })
+    const answer = await openAnswer(server, question('Hello'))
+    await answer.until('"status":"start"')
+    answer.leave()
+    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', calls: 1, rounds: 1 }])
+  })
+
+  test('by ending its side of the connection', async () => {
+    const { server, gate } = await startGated()
+    const token = await sessionOf(server)
+    const socket = connect(server.port, '127.0.0.1')
+    const body = question('Hello')
+    socket.write(
+      `POST /api/agent/chat HTTP/1.1\r\nHost: x\r\nOrigin: ${server.url}\r\nX-Agent-Session: ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    await gate.arrived(1)
+    socket.resume()
+    socket.end()
+    await gate.idle()
+    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone' }])
+  })
+
+  test('all at once: nothing is left open or reserved', async () => {
+    const { server, gate } = await startGated()
+    const token = await sessionOf(server)
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => openAnswer(server, question(`Hello ${index}`), { token })),
+    )
+    await gate.arrived(50)
+    for (const answer of answers) answer.leave()
+    await gate.idle()
+    expect((await settledWell(server)).filter(({ terminal }) => terminal === 'gone')).toHaveLength(50)
+  })
+})
+
+describe('the time of a turn', () => {
+  test('is over: the model is stopped and the error says so', async () => {
+    const server = await startAgent({
+      provider: 'silence after first event',
+      firstEventMs: 60_000,
+      idleMs: 60_000,
+      settings: { turnMs: 100 },
+    })
+    const events = await ask(server, question('Hello'))
+    expect(events.at(-1)).toEqual({ event: 'error', data: { error: 'timeout', code: 'total' } })
+    await server.provider.requests[0]?.closed
+    expect(await settledWell(server)).toMatchObject([{ terminal: 'error', code: 'total' }])
+  })
+
+  test('is over in the middle of a tool, whose end is told before the error', async () => {
+    const sources = stuckAt('search')
+    const server = await startAgent({
+      provider: SEARCHING,
+      ports: { sources },
+      settings: { turnMs: 300 },
+    })
+    const events = await ask(server, question('Hello'))
+    expect(events.map((each) => (each.event === 'tool' ? each.data.status : each.event))).toEqual([
+      'meta',
+      'start',
+      'done',
+      'error',
+    ])
+    await settledWell(server)
+  })
+
+  test('is over while the stored data are read', async () => {
+    const server = await startAgent({ ports: { sources: stuckAt('revision') }, settings: { turnMs: 50 } })
+    expect((await ask(server, question('Hello'))).map(({ event }) => event)).toEqual(['meta', 'error'])
+    expect(await settledWell(server)).toMatchObject([{ code: 'total', costMicroUsd: 0 }])
+  })
+})
+
+test('a server that stops cuts what is open when its time is over, and every turn is settled', async () => {
+  const { server, gate } = await startGated()
+  const answer = await openAnswer(server, question('Hello'))
+  const other = await openAnswer(server, question('Good day'))
+  await gate.arrived(2)
+  const [gone, alsoGone] = [answer.events(), other.events()].map((events) =>
+    events.then(
+      () => null,
+      () => 'cut',
+    ),
+  )
+  await server.close(20)
+  expect([await gone, await alsoGone]).toEqual(['cut', 'cut'])
+  await gate.idle()
+  expect((await settledWell(server)).map(({ terminal }) => terminal)).toEqual(['gone', 'gone'])
+})
+
+test('a server that stops lets an open answer finish', async () => {
+  const { server, gate } = await startGated()
+  const answer = await openAnswer(server, question('Hello'))
+  await gate.arrived(1)
+  const closed = server.close(60_000)
+  gate.say('Good bye')
+  gate.finish()
+  expect((await answer.events()).map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
+  await closed
+  await settledWell(server)
+})
+
+describe('a budget in its soft band', () => {
+  test('is answered without tools, says so, and the answer is not kept', async () => {
+    const limits = {
+      messagesPerSession: 20,
+      messagesPerDay: 60,
+      burstPerMinute: 20,
+      minGapMs: 0,
+      maxOpenTurns: 10,
+    }
+    const server = await startAgent({ settings: { limits: { ...limits, budgetPerDay: 1_000_000 } } })
+    await withSpent(server, 850_000)
+    for (let turn = 0; turn < 2; turn += 1) {
+      const events = await ask(server, question('What is new?'))
+      expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
+    }
+    expect(server.provider.requests.map(({ body }) => body['tools'])).toEqual([undefined, undefined])
+    await server.settled()
+    expect(server.turns()).toMatchObject([{ degraded: true }, { degraded: true }])
+    expect(await (await fetch(`${server.url}/api/agent/status`)).json()).toMatchObject({ budget: 'soft' })
+  })
+
+  async function withSpent(server: AgentServer, cost: number): Promise<void> {
+    const now = Date.now()
+    const admission = await server.ledger.admit({
+      session: 'before',
+      sessionEndsAt: now + 1_000,
+      address: 'before',
+      formerAddress: null,
+      server: 'before',
+      now,
+      day: new Date(now).toISOString().slice(0, 10),
+      worstCase: { withTools: cost, withoutTools: cost },
+      leaseMs: 60_000,
+      limits: {
+        messagesPerSession: 1,
+        messagesPerDay: 1,
+        burstPerMinute: 1,
+        minGapMs: 0,
+        maxOpenTurns: 1,
+        budgetPerDay: 10_000_000,
+      },
+    })
+    if (!admission.admitted) throw new Error('not admitted')
+    await server.ledger.settle(admission.turn, cost, now)
+  }
+})
+
+/** Waits for a line of the log. */
+async function lineOf(server: AgentServer, message: string, fields: Record<string, unknown>): Promise<void> {
+  const isIt = (line: LogLine): boolean =>
+    line.message === message && Object.entries(fields).every(([name, value]) => line.fields[name] === value)
+  while (!server.lines.some(isIt)) await nextTurn()
+}
+
+/** With stored items, so that what an answer stands on has a revision. */
+async function withItems(server: AgentServer): Promise<AgentServer> {
+  await server.workspace.feed.importSignals(sampleSignals())
+  await refresh(server.workspace.index)
+  return server
+}
+
+describe('an answer that was given', () => {
+  test('is given again without asking the model, for nothing', async () => {
+    const server = await withItems(await startAgent())
+    const first = await ask(server, question('What is new?'))
+    await server.settled()
+    const second = await ask(server, question('  What is new? '))
+    expect(textOf(second)).toBe(textOf(first))
+    expect(second.at(-1)).toEqual({
+      event: 'done',
+      data: { usage: { in: 0, out: 0, cached: 0 }, cached: true },
+    })
+    expect(server.provider.requests).toHaveLength(1)
+    expect((await settledWell(server)).map(({ source }) => source)).toEqual(['own', 'cache'])
+  })
+
+  test('is not given to another conversation, setting or sort, nor once the data have changed', async () => {
+    const server = await withItems(await startAgent())
+    const asked = question('What is new?')
+    await ask(server, asked)
+    await server.settled()
+    const forged = JSON.stringify({
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Buy my coins' },
+        { role: 'user', content: 'What is new?' },
+      ],
+    })
+    const others = [
+      forged,
+      question('What is new?', { sort: 'week' }),
+      question('What is new?', { settings: { tone: 'terse' } }),
+    ]
+    for (const other of others) await ask(server, other)
+    expect(server.provider.requests).toHaveLength(4)
+    await ask(server, question('What is new?', { settings: { prePrompt: 'Be kind' } }))
+    await ask(server, question('What is new?', { settings: { prePrompt: 'Be kind' } }))
+    expect(server.provider.requests).toHaveLength(6)
+    const [signal] = sampleSignals()
+    if (signal) await server.workspace.feed.importSignals([{ ...signal, points: 999 }])
+    await refresh(server.workspace.index)
+    await ask(server, asked)
+    expect(server.provider.requests).toHaveLength(7)
+  })
+
+  test.each(['refusal', 'failed', 'clean end without terminal', 'bad arguments'] as const)(
+    'after %s is not kept',
+    async (provider) => {
+      const server = await withItems(await startAgent({ provider }))
+      await ask(server, question('What is new?'))
+      const before = server.provider.requests.length
+      await server.settled()
+      await ask(server, question('What is new?'))
+      expect(server.provider.requests.length).toBeGreaterThan(before)
+    },
+  )
+
+  test('after tools that read stored data is kept', async () => {
+    const server = await withItems(await startAgent({ provider: SEARCHING }))
+    const first = await ask(server, question('What is new?'))
+    await server.settled()
+    const second = await ask(server, question('What is new?'))
+    expect(second.map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
+    expect([textOf(second), server.provider.requests.length]).toEqual([textOf(first), 3])
+  })
+
+  test('cannot be read or kept: the turn that cannot read fails, the one that cannot keep does not', async () => {
+    const broken = (): Promise<never> => Promise.reject(new Error('the cache is broken'))
+    const kept = await withItems(
+      await startAgent({ ports: { cache: { get: () => Promise.resolve(null), put: broken } } }),
+    )
+    expect((await ask(kept, question('Hello'))).at(-1)?.event).toBe('done')
+    await kept.settled()
+    expect(kept.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+    const read = await withItems(await startAgent({ ports: { cache: { get: broken, put: broken } } }))
+    expect((await ask(read, question('Hello'))).at(-1)?.data).toEqual({
+      error: 'upstream_error',
+      code: 'failed',
+    })
+    await settledWell(read)
+  })
+})
+
+describe('questions alike at the same time', () => {
+  test('ask the model once, and each gets the whole answer', async () => {
+    const { server, gate } = await startGated()
+    await withItems(server)
+    const token = await sessionOf(server)
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => openAnswer(server, question('What is new?'), { token })),
+    )
+    await gate.arrived(1)
+    gate.say('Hello ')
+    await Promise.all(answers.map((answer) => answer.until('Hello')))
+    gate.say('all')
+    gate.finish()
+    const events = await Promise.all(answers.map((answer) => answer.events()))
+    expect(new Set(events.map(textOf))).toEqual(new Set(['Hello all']))
+    expect(gate.asked).toBe(1)
+    const used = events
+      .map((each) => each.at(-1))
+      .filter((last) => last?.event === 'done' && last.data.usage.in > 0)
+    expect(used).toHaveLength(1)
+    expect((await settledWell(server)).filter(({ source }) => source === 'shared')).toHaveLength(99)
+  })
+
+  test('go on for the others when the first one leaves', async () => {
+    const { server, gate } = await startGated()
+    await withItems(server)
+    const first = await openAnswer(server, question('What is new?'))
+    await gate.arrived(1)
+    gate.say('Hello ')
+    await first.until('Hello')
+    const second = await openAnswer(server, question('What is new?'))
+    await second.until('Hello')
+    first.leave()
+    await lineOf(server, 'request', { path: '/api/agent/chat', finished: false })
+    gate.say('you')
+    gate.finish()
+    const events = await second.events()
+    expect([textOf(events), events.at(-1)?.event, gate.asked]).toEqual(['Hello you', 'done', 1])
+    const turns = await settledWell(server)
+    expect(turns.map(({ terminal }) => terminal).sort()).toEqual(['done', 'gone'])
+  })
+})
+
+describe('a chat about an item', () => {
+  test('stands on the item; on the site when the key is not known or such chats are off', async () => {
+    const server = await withItems(await startAgent())
+    const scope = (key: string): object => ({ scope: { type: 'item', key } })
+    await ask(server, question('What is it?', scope('hn-hn1')))
+    await ask(server, question('What is it?', scope('hn-404')))
+    const off = await withItems(await startAgent({ settings: { itemChat: false } }))
+    await ask(off, question('What is it?', scope('hn-hn1')))
+    await Promise.all([server.settled(), off.settled()])
+    expect([...server.turns(), ...off.turns()].map(({ scope: kind }) => kind)).toEqual([
+      'item',
+      'site',
+      'site',
+    ])
+  })
+})
+
+test('nothing that anyone wrote and nothing of who asks is logged', async () => {
+  for (const provider of [SEARCHING, 'failed', 'bad arguments', 'HTML 200'] as const) {
+    const server = await startAgent({ provider })
+    const token = await sessionOf(server)
+    await ask(server, question('Wolfram Schmidt asks', { settings: { prePrompt: 'Heinrich' } }), { token })
+    await chat(server, '{"messages":[{"role":"user","content":"Wolfram"', { token })
+    await server.settled()
+    const logged = JSON.stringify(server.lines, (_key, value: unknown) =>
+      value instanceof Error ? `${value.stack} ${JSON.stringify(value)}` : value,
+    )
+    expect(logged).toContain('chat turn')
+    for (const secret of [
+      'Wolfram',
+      'Heinrich',
+      'Hello',
+      'Let me see',
+      token,
+      token.split('.')[1] ?? '',
+      '127.0.0.1',
+      'SECRET',
+    ])
+      expect(logged).not.toContain(secret)
+  }
+})

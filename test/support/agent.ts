@@ -1,0 +1,290 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { libsqlItems } from '../../src/adapters/feed/stored-items.ts'
+import { database } from '../../src/adapters/libsql/database.ts'
+import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
+import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
+import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
+import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
+import { ownOrigins } from '../../src/domain/agent/origin.ts'
+import type { AnswerCache, ChatLedger } from '../../src/domain/agent/ports.ts'
+import type { AgentEvents } from '../../src/domain/agent/schema.ts'
+import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
+import { sessionSigner } from '../../src/domain/agent/token.ts'
+import { openAgent } from '../../src/server/agent/routes.ts'
+import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
+import { agentSources } from '../../src/server/agent/sources.ts'
+import { listenOn } from '../../src/server/listen.ts'
+import type { Log } from '../../src/server/log.ts'
+import { openApp } from './api-client.ts'
+import { startProvider } from './synthetic-provider.ts'
+import type { SyntheticProvider } from './synthetic-provider.ts'
+import { openWorkspace } from './workspace.ts'
+import type { Workspace } from './workspace.ts'
+
+export interface LogLine {
+  level: 'info' | 'warn' | 'error'
+  fields: Record<string, unknown>
+  message: string
+}
+
+/** A whole server with a chat over real sockets, its stores in a folder of the test's own. */
+export interface AgentServer {
+  url: string
+  port: number
+  workspace: Workspace
+  provider: SyntheticProvider
+  ledger: ChatLedger
+  cache: AnswerCache
+  /** Every line logged so far. */
+  lines: LogLine[]
+  /** Lines of turns. */
+  turns(): Record<string, unknown>[]
+  /** Waits for the settlement and the line of every turn that was begun. */
+  settled(): Promise<void>
+  /** Money of today. */
+  spending(): Promise<{ settled: number; reserved: number }>
+  close(graceMs: number): Promise<void>
+}
+
+export interface AgentServerOptions {
+  settings?: Partial<AgentSettings>
+  ports?: Partial<AgentPorts>
+  provider?: Parameters<typeof startProvider>[0]
+  api?: 'responses' | 'chat'
+  firstEventMs?: number
+  idleMs?: number
+  requestTimeoutMs?: number
+}
+
+const DAY_LIMITS = {
+  messagesPerSession: 10_000,
+  messagesPerDay: 10_000,
+  burstPerMinute: 10_000,
+  minGapMs: 0,
+  maxOpenTurns: 10_000,
+  budgetPerDay: 1_000_000_000,
+}
+
+export const SECRET = 'a secret of thirty-two bytes, or more'
+
+/** Micro-dollars per million tokens. */
+export const PRICES = { input: 1_000_000, cached: 100_000, output: 2_000_000 }
+
+export async function startAgent(options: AgentServerOptions = {}): Promise<AgentServer> {
+  const { firstEventMs = 5_000, idleMs = 5_000, api = 'responses' } = options
+  const workspace = await openWorkspace()
+  const provider = await startProvider(options.provider)
+  const state = database({
+    location: { url: pathToFileURL(join(workspace.folder, 'state.db')).href, authToken: null },
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    nativeBusyMs: 10,
+    retryMs: 2_000,
+    fast: true,
+  })
+  const feed = database({
+    location: { url: pathToFileURL(workspace.feedPath).href, authToken: null },
+    store: 'feed',
+    migrationsFolder: migrationsOf('feed'),
+    nativeBusyMs: 10,
+    retryMs: 2_000,
+  })
+  const model = openChatModel({
+    base: provider.url,
+    key: 'key',
+    model: 'test-model',
+    api,
+    firstEventMs,
+    idleMs,
+  })
+  const lines: LogLine[] = []
+  const log = logInto(lines)
+  const ledger = libsqlChatLedger(state)
+  const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
+  let origins: readonly string[] = []
+  const agent = openAgent({
+    settings: {
+      disabled: false,
+      itemChat: true,
+      sessionSeconds: 1_800,
+      limits: DAY_LIMITS,
+      maxOutputTokens: 1_000,
+      pingMs: 15_000,
+      turnMs: 60_000,
+      stuckMs: 30_000,
+      trustedProxies: [],
+      origins: () => origins,
+      ...options.settings,
+    },
+    signer: sessionSigner(SECRET),
+    modelName: () => model.name(),
+    provider: { model, prices: PRICES },
+    verification: null,
+    ledger,
+    cache,
+    sources: agentSources({
+      items: libsqlItems(feed),
+      search: workspace.search,
+      snapshots: workspace.live,
+      articles: workspace.articles,
+      ledger: workspace.ledger,
+      archive: workspace.archive,
+      year: workspace.year,
+      clock: Date.now,
+    }),
+    clock: Date.now,
+    randomBytes,
+    server: 'test',
+    log,
+    ...options.ports,
+  })
+  const server = await listenOn(openApp(workspace, { agent, log }), {
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    isDraining: () => false,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
+  })
+  origins = ownOrigins(server.url, null)
+  onTestFinished(async () => {
+    await server.close(0)
+    await agent.settled()
+    await model.close()
+    state.close()
+    feed.close()
+  })
+  return {
+    url: server.url,
+    port: server.port,
+    workspace,
+    provider,
+    ledger,
+    cache,
+    lines,
+    turns: () => lines.filter(({ message }) => message === 'chat turn').map(({ fields }) => fields),
+    settled: () => agent.settled(),
+    spending: () => ledger.spending(new Date().toISOString().slice(0, 10)),
+    close: (graceMs) => server.close(graceMs),
+  }
+}
+
+function logInto(lines: LogLine[]): Log {
+  const write =
+    (level: LogLine['level']) =>
+    (fields: Record<string, unknown>, message: string): void =>
+      void lines.push({ level, fields, message })
+  return { info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+/** A new session's token. */
+export async function sessionOf({ url }: AgentServer, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(`${url}/api/agent/session`, {
+    method: 'POST',
+    headers: { origin: url, ...headers },
+  })
+  const body = (await response.json()) as { sessionToken: string }
+  if (response.status !== 200) throw new Error(`no session: ${response.status} ${JSON.stringify(body)}`)
+  return body.sessionToken
+}
+
+/** A question of one message. */
+export function question(content: string, more: object = {}): string {
+  return JSON.stringify({ messages: [{ role: 'user', content }], ...more })
+}
+
+export interface Asking {
+  token?: string
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+/** Asks; the answer's stream is unread. */
+export async function chat(server: AgentServer, body: string, asking: Asking = {}): Promise<Response> {
+  const { token = await sessionOf(server), headers = {}, signal = null } = asking
+  return fetch(`${server.url}/api/agent/chat`, {
+    method: 'POST',
+    headers: { origin: server.url, 'content-type': 'application/json', 'x-agent-session': token, ...headers },
+    body,
+    signal,
+  })
+}
+
+export type StreamEvent = {
+  [Name in keyof AgentEvents]: { event: Name; data: AgentEvents[Name] }
+}[keyof AgentEvents]
+
+/** The events of a whole stream, each held to its schema; throws at any line that is neither an event's nor a ping. */
+export function eventsOf(stream: string): StreamEvent[] {
+  if (!stream.endsWith('\n\n'))
+    throw new Error(`the stream ends in the middle: ${JSON.stringify(stream.slice(-40))}`)
+  return stream
+    .slice(0, -2)
+    .split('\n\n')
+    .filter((record) => record !== ': ping')
+    .map((record) => {
+      const [, name = '', data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(record) ?? []
+      if (!(name in EVENT_SCHEMAS)) throw new Error(`no event: ${JSON.stringify(record)}`)
+      const schema = EVENT_SCHEMAS[name as keyof AgentEvents]
+      return { event: name, data: schema.parse(JSON.parse(data)) } as StreamEvent
+    })
+}
+
+/** Asks and reads to the end. */
+export async function ask(server: AgentServer, body: string, asking: Asking = {}): Promise<StreamEvent[]> {
+  const response = await chat(server, body, asking)
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${response.status} ${text}`)
+  return eventsOf(text)
+}
+
+export function textOf(events: readonly StreamEvent[]): string {
+  return events.map((each) => (each.event === 'delta' ? each.data.text : '')).join('')
+}
+
+/** An answer being read. */
+export interface OpenAnswer {
+  /** What has come so far. */
+  readonly text: string
+  /** Reads until this has come; throws when the answer ends before. */
+  until(part: string): Promise<void>
+  /** Reads to the end. */
+  events(): Promise<StreamEvent[]>
+  /** Goes away. */
+  leave(): void
+}
+
+export async function openAnswer(
+  server: AgentServer,
+  body: string,
+  asking: Asking = {},
+): Promise<OpenAnswer> {
+  const leaving = new AbortController()
+  const response = await chat(server, body, { ...asking, signal: leaving.signal })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  if (response.status !== 200 || !reader) throw new Error(`${response.status} ${await response.text()}`)
+  let text = ''
+  const more = async (): Promise<boolean> => {
+    const { done, value } = await reader.read()
+    text += value ?? ''
+    return !done
+  }
+  return {
+    get text() {
+      return text
+    },
+    async until(part) {
+      while (!text.includes(part)) if (!(await more())) throw new Error(`no ${part} in ${text}`)
+    },
+    async events() {
+      while (await more());
+      return eventsOf(text)
+    },
+    leave() {
+      leaving.abort()
+    },
+  }
+}
