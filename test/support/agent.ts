@@ -181,7 +181,10 @@ function logInto(lines: LogLine[]): Log {
 }
 
 /** A new session's token. */
-export async function sessionOf({ url }: AgentServer, headers: Record<string, string> = {}): Promise<string> {
+export async function sessionOf(
+  { url }: Pick<AgentServer, 'url'>,
+  headers: Record<string, string> = {},
+): Promise<string> {
   const response = await fetch(`${url}/api/agent/session`, {
     method: 'POST',
     headers: { origin: url, ...headers },
@@ -203,7 +206,11 @@ export interface Asking {
 }
 
 /** Asks; the answer's stream is unread. */
-export async function chat(server: AgentServer, body: string, asking: Asking = {}): Promise<Response> {
+export async function chat(
+  server: Pick<AgentServer, 'url'>,
+  body: string,
+  asking: Asking = {},
+): Promise<Response> {
   const { token = await sessionOf(server), headers = {}, signal = null } = asking
   return fetch(`${server.url}/api/agent/chat`, {
     method: 'POST',
