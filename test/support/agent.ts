@@ -241,7 +241,11 @@ export function eventsOf(stream: string): StreamEvent[] {
 }
 
 /** Asks and reads to the end. */
-export async function ask(server: AgentServer, body: string, asking: Asking = {}): Promise<StreamEvent[]> {
+export async function ask(
+  server: Pick<AgentServer, 'url'>,
+  body: string,
+  asking: Asking = {},
+): Promise<StreamEvent[]> {
   const response = await chat(server, body, asking)
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status} ${text}`)
@@ -265,7 +269,7 @@ export interface OpenAnswer {
 }
 
 export async function openAnswer(
-  server: AgentServer,
+  server: Pick<AgentServer, 'url'>,
   body: string,
   asking: Asking = {},
 ): Promise<OpenAnswer> {
