@@ -14,6 +14,8 @@ import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from './models/contracts.ts'
 import { freeModelRoutes } from './models/routes.ts'
 import { servedRecommendation } from './models/served-recommendation.ts'
 import { openApiDocument } from './openapi.ts'
+import { mountAssets } from './page/assets.ts'
+import { feedPanel } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
@@ -57,8 +59,11 @@ export function createApp(ports: ServerPorts): H3 {
   })
   const publications = provedPublications(ports)
   mountHealth(app, ports.checks, ports.isDraining, log)
-  mountHome(app, { publications, demo, clock, log })
-  const live = liveRoutes(provedSnapshots(ports.live), () => ({ baseUrl: ports.baseUrl(), demo }))
+  const snapshots = provedSnapshots(ports.live)
+  const frame = { assets: mountAssets(app), demo }
+  const feed = feedPanel({ snapshots, publications })
+  mountHome(app, { frame, panels: [feed], lead: feed, clock, log })
+  const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(
     app,
     [
@@ -67,7 +72,7 @@ export function createApp(ports: ServerPorts): H3 {
       searchDocument(ports.version, demo),
       freeModelsDocument(ports.version, demo),
     ],
-    demo,
+    frame,
   )
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   mountRoutes(app, searchRoutes(ports.search), log)

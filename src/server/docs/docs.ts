@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import type { H3 } from 'h3'
-import { html } from '../page/html.ts'
-import type { Html } from '../page/html.ts'
-import { HTML_TYPE, layout, PAGE_HEADERS } from '../page/layout.ts'
-import { respondJson, respondText } from '../respond.ts'
+import { respondCompressed } from '../compression.ts'
+import { html, NOTHING } from '../page/html.ts'
+import { HTML_TYPE, PAGE_HEADERS, pageHeaders } from '../page/headers.ts'
+import { layout } from '../page/layout.ts'
+import type { Frame } from '../page/layout.ts'
+import { respondJson } from '../respond.ts'
 
 /** One published interface: its page is at `path`, its OpenAPI document at `path/openapi.json`. */
 export interface PublishedDocument {
@@ -15,67 +14,43 @@ export interface PublishedDocument {
   document: Record<string, unknown>
 }
 
-/** Files of the renderer that are served, with their types; nothing else of the package is. */
-const RENDERER_FILES: Readonly<Record<string, string>> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-}
-
-const START_RENDERER = `const element = document.getElementById('reference')
-SwaggerUIBundle({ url: element.dataset.document, domNode: element, validatorUrl: null, deepLinking: true,
-  defaultModelsExpandDepth: 0, docExpansion: 'full' })
-`
+/** The renderer writes styles and images of its own into the page. */
+const REFERENCE_HEADERS = pageHeaders({ 'style-src': ["'unsafe-inline'"], 'img-src': ['data:'] })
 
 const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
-/** Mounts `/docs`, each interface's document and page, and the renderer's files. No outside host is involved. */
-export function mountDocs(app: H3, documents: readonly PublishedDocument[], demo: boolean): void {
-  app.get('/docs', (event) => respondText(event, 200, PAGE_HEADERS, HTML_TYPE, index(documents, demo)))
+/** Mounts `/docs`, and each interface's document and page. No outside host is involved. */
+export function mountDocs(app: H3, documents: readonly PublishedDocument[], frame: Frame): void {
+  app.get('/docs', (event) => respondCompressed(event, 200, PAGE_HEADERS, HTML_TYPE, index(documents, frame)))
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
       respondJson(event, 200, OPEN_TO_ALL, published.document),
     )
     app.get(published.path, (event) =>
-      respondText(event, 200, PAGE_HEADERS, HTML_TYPE, reference(published, demo)),
-    )
-  }
-  app.get('/assets/reference.js', (event) =>
-    respondText(event, 200, OPEN_TO_ALL, 'text/javascript; charset=utf-8', START_RENDERER),
-  )
-  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
-  for (const [name, type] of Object.entries(RENDERER_FILES)) {
-    app.get(`/assets/${name}`, async (event) =>
-      respondText(event, 200, OPEN_TO_ALL, type, await readFile(join(folder, name), 'utf8')),
+      respondCompressed(event, 200, REFERENCE_HEADERS, HTML_TYPE, reference(published, frame)),
     )
   }
 }
 
-function index(documents: readonly PublishedDocument[], demo: boolean): string {
+function index(documents: readonly PublishedDocument[], frame: Frame): string {
   const list = documents.map(
     ({ path, title, summary }) =>
       html`<li><a href="${path}">${title}</a>: ${summary} (<a href="${path}/openapi.json">OpenAPI</a>)</li>`,
   )
-  return layout(
-    'Documentation',
-    demo,
-    html``,
-    html`<main>
-      <h1>Documentation</h1>
-      <ul>
-        ${list}
-      </ul>
-      <p><a href="/">Back to the dashboard</a></p>
-    </main>`,
-  )
+  const main = html`<h1>Documentation</h1>
+    <ul>
+      ${list}
+    </ul>`
+  return layout(frame, { title: 'Documentation', head: NOTHING, rooms: [], main })
 }
 
-function reference({ path, title, summary }: PublishedDocument, demo: boolean): string {
-  const head: Html = html`<link rel="stylesheet" href="/assets/swagger-ui.css" />
+function reference({ path, title, summary }: PublishedDocument, frame: Frame): string {
+  const { assets } = frame
+  const head = html`<link rel="stylesheet" href="${assets.href('swagger-ui.css')}" />
     <link rel="service-desc" type="application/json" href="${path}/openapi.json" />
-    <script src="/assets/swagger-ui-bundle.js" defer></script>
-    <script src="/assets/reference.js" defer></script>`
-  const content = html`<main>
-    <p><a href="/docs">Documentation</a></p>
+    <script src="${assets.href('swagger-ui-bundle.js')}" defer></script>
+    <script src="${assets.href('reference.js')}" defer></script>`
+  const main = html`<p><a href="/docs">Documentation</a></p>
     <noscript
       ><h1>${title}</h1>
       <p>
@@ -83,7 +58,6 @@ function reference({ path, title, summary }: PublishedDocument, demo: boolean): 
         renders it with a script.
       </p></noscript
     >
-    <div id="reference" data-document="${path}/openapi.json"></div>
-  </main>`
-  return layout(title, demo, head, content)
+    <div id="reference" data-document="${path}/openapi.json"></div>`
+  return layout(frame, { title, head, rooms: [], main })
 }
