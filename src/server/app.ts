@@ -1,5 +1,13 @@
 import { H3 } from 'h3'
-import type { Archive, Clock, FeedSearch, Ledger, RecommendationStore, YearReader } from '../domain/ports.ts'
+import type {
+  Archive,
+  AuditLog,
+  Clock,
+  FeedSearch,
+  Ledger,
+  RecommendationStore,
+  YearReader,
+} from '../domain/ports.ts'
 import { mountDocs } from './docs/docs.ts'
 import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from './feed/contract.ts'
 import { liveRoutes } from './feed/live-routes.ts'
@@ -17,6 +25,9 @@ import { openApiDocument } from './openapi.ts'
 import { mountAssets } from './page/assets.ts'
 import { feedPanel } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
+import { modelsPanel } from './page/models-panel.ts'
+import { auditFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
+import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { HISTORY_DOCS, historyContract } from './year/contract.ts'
@@ -32,6 +43,7 @@ export interface ServerPorts {
   live: SnapshotReader
   search: FeedSearch
   recommendations: Pick<RecommendationStore, 'current'>
+  audits: Pick<AuditLog, 'newest'>
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -61,8 +73,17 @@ export function createApp(ports: ServerPorts): H3 {
   mountHealth(app, ports.checks, ports.isDraining, log)
   const snapshots = provedSnapshots(ports.live)
   const frame = { assets: mountAssets(app), demo }
+  const recommendation = servedRecommendation(ports.recommendations, log)
+  const facts = [
+    feedFact(snapshots),
+    publicationFact(publications),
+    gapFact(publications),
+    auditFact(ports.audits),
+    modelFact(recommendation),
+  ]
   const feed = feedPanel({ snapshots, publications })
-  mountHome(app, { frame, panels: [feed], lead: feed, clock, log })
+  const models = modelsPanel(recommendation)
+  mountHome(app, { frame, panels: [statusPanel(facts, log), feed, models], lead: feed, clock, log })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(
     app,
@@ -76,7 +97,7 @@ export function createApp(ports: ServerPorts): H3 {
   )
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   mountRoutes(app, searchRoutes(ports.search), log)
-  mountRoutes(app, freeModelRoutes(servedRecommendation(ports.recommendations, log), clock), log)
+  mountRoutes(app, freeModelRoutes(recommendation, demo, clock), log)
   return app
 }
 

@@ -108,6 +108,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     live: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse },
     recommendations: { current: async () => null },
+    audits: { newest: async () => null },
     clock: Date.now,
     log: silentLog,
     checks: {},

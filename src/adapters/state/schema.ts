@@ -54,3 +54,18 @@ export const evaluationRejections = sqliteTable(
 )
 
 export const evaluationLease = leaseTable('evaluation_lease')
+
+export const audits = sqliteTable('audits', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  endedAt: integer('ended_at').notNull(),
+  ok: integer('ok').notNull(),
+  complete: integer('complete').notNull(),
+  whole: integer('whole').notNull(),
+  publications: integer('publications').notNull(),
+  objects: integer('objects').notNull(),
+  bytes: integer('bytes').notNull(),
+  gaps: integer('gaps').notNull(),
+  damage: integer('damage').notNull(),
+  headSeq: integer('head_seq').notNull(),
+  headLeaf: text('head_leaf').notNull(),
+})

@@ -40,7 +40,7 @@ async function serveConfig(
   const lines = logStream(process.stderr.fd)
   const log = pino({ level: config.logLevel }, lines)
   const stores = openStores(config, 'server')
-  const { ledger, archive, year, feed, live, search, recommendations } = stores
+  const { ledger, archive, year, feed, live, search, recommendations, audits } = stores
   let baseUrl = config.baseUrl ?? ''
   const isDraining = (): boolean => signal.aborted
   const checks = { ledger: () => ledger.ping(), archive: () => archive.ping(), feed: () => feed.ping() }
@@ -51,6 +51,7 @@ async function serveConfig(
     live,
     search,
     recommendations,
+    audits,
     clock: Date.now,
     log,
     checks,

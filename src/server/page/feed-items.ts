@@ -1,6 +1,7 @@
 import { nameOfSource, unitOf } from '../../domain/feed/labels.ts'
 import { isHttpUrl } from '../../domain/http-url.ts'
 import type { Instant } from '../../domain/time.ts'
+import { counted } from './counts.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { ageOf } from './times.ts'
@@ -20,8 +21,6 @@ export interface ShownItem {
 
 const TAGS_SHOWN = 4
 
-const COUNT = new Intl.NumberFormat('en')
-
 /**
  * One item of a list. Titles, tags and addresses are a stranger's: escaped, and linked only where they lead to http(s).
  * `data-key` is the save key, by which scripts know the item.
@@ -34,7 +33,7 @@ export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): H
     ${titleOf(item)}
     <p class="about">
       ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}<span
-        >${COUNT.format(points)} ${singular(points, unitOf(source))}</span
+        >${counted(points, unitOf(source))}</span
       >
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
@@ -50,8 +49,7 @@ function titleOf({ title, url, discussionUrl }: ShownItem): Html {
 }
 
 function discussion(url: string | null, comments: number | null): Html {
-  const text =
-    comments === null ? 'discussion' : `${COUNT.format(comments)} ${singular(comments, 'comments')}`
+  const text = comments === null ? 'discussion' : counted(comments, 'comments')
   if (url !== null && isHttpUrl(url)) return strangersLink(url, html`${text}`)
   return comments === null ? NOTHING : html`<span>${text}</span>`
 }
@@ -63,8 +61,4 @@ function strangersLink(url: string, text: Html): Html {
 
 function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^www\./, '')
-}
-
-function singular(count: number, plural: string): string {
-  return count === 1 ? plural.replace(/s$/, '') : plural
 }

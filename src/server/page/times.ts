@@ -14,9 +14,10 @@ const UNITS: readonly (readonly [name: string, ms: number, below: number])[] = [
   ['months', 30 * DAY_MS, 720 * DAY_MS],
 ]
 
-/** How long ago, in the largest unit that still tells: `35 min`, `7 h`, `12 d`, `5 months`, `3 years`. */
+/** How long ago, in the largest unit that still tells: `under a minute`, `35 min`, `7 h`, `12 d`, `5 months`, `3 years`. */
 function formatAge(ageMs: number): string {
   const age = Math.max(0, ageMs)
+  if (age < MINUTE_MS) return 'under a minute'
   const [name, ms] = UNITS.find(([, , below]) => age < below) ?? ['years', 365 * DAY_MS]
   return `${Math.floor(age / ms)} ${name}`
 }
