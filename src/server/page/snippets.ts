@@ -19,7 +19,7 @@ export function snippets(baseUrl: string, model: string): Html {
             Copy<span class="unseen"> the line for ${title}</span>
           </button>
         </figcaption>
-        <pre tabindex="0" aria-label="${title}"><code id="snippet-${id}">${text}</code></pre>
+        <pre tabindex="0"><code id="snippet-${id}">${text}</code></pre>
       </figure>`,
   )}`
 }
