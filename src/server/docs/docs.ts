@@ -10,17 +10,11 @@ import { isForUsers, openGuides } from './guides.ts'
 import type { Guides } from './guides.ts'
 import { withMenu } from './menu.ts'
 import type { Menu } from './menu.ts'
-
-/** One published interface: its page is at `path`, its OpenAPI document at `path/openapi.json`. */
-export interface PublishedDocument {
-  path: string
-  title: string
-  summary: string
-  document: Record<string, unknown>
-}
+import { reference } from './reference.ts'
+import type { PublishedDocument } from './reference.ts'
 
 /** The renderer writes styles and images of its own into the page. */
-const REFERENCE_HEADERS = pageHeaders({ 'style-src': ["'unsafe-inline'"], 'img-src': ['data:'] })
+const TRIAL_HEADERS = pageHeaders({ 'style-src': ["'unsafe-inline'"], 'img-src': ['data:'] })
 
 const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
@@ -31,20 +25,16 @@ const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'publ
 export function mountDocs(app: H3, documents: readonly PublishedDocument[], frame: Frame): void {
   const guides = openGuides()
   const menu = (): Menu => menuOf(documents, guides)
-  const show = (event: H3Event, title: string, path: string, content: Html): Promise<Response> =>
-    respondCompressed(
-      event,
-      200,
-      PAGE_HEADERS,
-      HTML_TYPE,
-      layout(frame, { title, head: NOTHING, rooms: [], main: withMenu(menu(), path, content) }),
-    )
+  const show = (event: H3Event, title: string, path: string, content: Html, head = NOTHING) => {
+    const page = layout(frame, { title, head, rooms: [], main: withMenu(menu(), path, content) })
+    return respondCompressed(event, 200, PAGE_HEADERS, HTML_TYPE, page)
+  }
   app.get('/docs', (event) => show(event, 'Documentation', '/docs', index(documents)))
   for (const path of guides.paths) {
     app.get(path, (event) => {
       const guide = guides.all().find((each) => each.path === path)
       if (!guide) throw new Error(`the document ${path} was not rendered`)
-      return show(event, guide.title, path, guide.content)
+      return show(event, guide.title, path, guide.content())
     })
   }
   for (const published of documents) {
@@ -52,9 +42,16 @@ export function mountDocs(app: H3, documents: readonly PublishedDocument[], fram
       respondJson(event, 200, OPEN_TO_ALL, published.document),
     )
     app.get(published.path, (event) =>
-      respondCompressed(event, 200, REFERENCE_HEADERS, HTML_TYPE, reference(published, frame, menu())),
+      show(event, published.title, published.path, reference(published), serviceDescription(published)),
+    )
+    app.get(`${published.path}/try`, (event) =>
+      respondCompressed(event, 200, TRIAL_HEADERS, HTML_TYPE, trial(published, frame)),
     )
   }
+}
+
+function serviceDescription({ path }: PublishedDocument): Html {
+  return html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
 }
 
 function menuOf(documents: readonly PublishedDocument[], guides: Guides): Menu {
@@ -85,20 +82,16 @@ function index(documents: readonly PublishedDocument[]): Html {
     </p>`
 }
 
-function reference(published: PublishedDocument, frame: Frame, menu: Menu): string {
-  const { path, title, summary } = published
+/** The interface to be tried, by a renderer that is a program of its own. */
+function trial(published: PublishedDocument, frame: Frame): string {
+  const { path, title } = published
   const { assets } = frame
   const head = html`<link rel="stylesheet" href="${assets.href('swagger-ui.css')}" />
-    <link rel="service-desc" type="application/json" href="${path}/openapi.json" />
+    ${serviceDescription(published)}
     <script src="${assets.href('swagger-ui-bundle.js')}" defer></script>
     <script src="${assets.href('reference.js')}" defer></script>`
-  const content = html`<noscript
-      ><h1>${title}</h1>
-      <p>
-        ${summary}. The whole description is in <a href="${path}/openapi.json">openapi.json</a>; this page
-        renders it with a script.
-      </p></noscript
-    >
+  const main = html`<p><a href="${path}">${title}, described without a script</a></p>
+    <noscript><p>Trying it here needs a script; the description does not.</p></noscript>
     <div id="reference" data-document="${path}/openapi.json"></div>`
-  return layout(frame, { title, head, rooms: [], main: withMenu(menu, path, content) })
+  return layout(frame, { title: `Try: ${title}`, head, rooms: [], main })
 }

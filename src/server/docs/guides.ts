@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import type { Html } from '../page/html.ts'
 import { filePathOf, guideFiles, linkedPath } from './guide-files.ts'
-import type { GuideFile } from './guide-files.ts'
 import { renderMarkdown } from './markdown.ts'
 import type { MenuEntry } from './menu.ts'
 
 /** A document as the server shows it. */
-export interface Guide extends MenuEntry {
-  content: Html
+interface Guide extends MenuEntry {
+  /** Rendered when it is first asked for, and kept. */
+  content: () => Html
 }
 
 export interface Guides {
-  /** Every document, first the ones to begin with. */
+  /** Every document, in the order of the titles; read when they are first asked for. */
   all: () => readonly Guide[]
   /** Where documents are shown, whether they can be read or not. */
   paths: readonly string[]
@@ -21,14 +21,19 @@ export interface Guides {
 const ABOUT =
   /^\/docs\/(?:decisions(?:\/|$)|architecture|contributing|changelog|benchmarks|evidence|demo-sources)/
 
-/** The project's own documents, rendered when the first of them is asked for. */
+/** The project's own documents. */
 export function openGuides(): Guides {
   const files = guideFiles()
-  let kept: readonly Guide[] | null = null
-  return {
-    paths: files.map(({ path }) => path),
-    all: () => (kept ??= files.map((file) => render(file, files)).sort(compareTitles)),
-  }
+  const read = once(() =>
+    files
+      .map((file): Guide => {
+        const text = readFileSync(filePathOf(file), 'utf8')
+        const content = once(() => renderMarkdown(text, (link) => linkedPath(files, file, link)))
+        return { path: file.path, title: titleOf(text), content }
+      })
+      .sort((a, b) => a.title.localeCompare(b.title, 'en')),
+  )
+  return { paths: files.map(({ path }) => path), all: read }
 }
 
 /** True for a document that whoever uses the product may want to read. */
@@ -36,12 +41,13 @@ export function isForUsers({ path }: MenuEntry): boolean {
   return !ABOUT.test(path)
 }
 
-function render(file: GuideFile, files: readonly GuideFile[]): Guide {
-  const text = readFileSync(filePathOf(file), 'utf8')
-  const { title, content } = renderMarkdown(text, (link) => linkedPath(files, file, link))
-  return { path: file.path, title, content }
+/** The first heading, without its markup. */
+function titleOf(text: string): string {
+  const [, heading = ''] = /^# (.+)$/m.exec(text) ?? []
+  return heading.replaceAll(/[`*]/g, '')
 }
 
-function compareTitles(a: Guide, b: Guide): number {
-  return a.title.localeCompare(b.title, 'en')
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null
+  return () => (made ??= { value: make() }).value
 }

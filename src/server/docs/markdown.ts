@@ -1,14 +1,7 @@
 import { Marked, Renderer } from 'marked'
-import type { Token, Tokens } from 'marked'
+import type { Token } from 'marked'
 import { html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-
-/** A document as it is shown. */
-export interface RenderedMarkdown {
-  /** Text of its first heading. */
-  title: string
-  content: Html
-}
 
 /**
  * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
@@ -16,7 +9,7 @@ export interface RenderedMarkdown {
  *
  * @param linkTo where a relative link leads; null leaves its text alone
  */
-export function renderMarkdown(text: string, linkTo: (link: string) => string | null): RenderedMarkdown {
+export function renderMarkdown(text: string, linkTo: (link: string) => string | null): Html {
   const ids = new Map<string, number>()
   const marked = new Marked({
     gfm: true,
@@ -39,13 +32,10 @@ export function renderMarkdown(text: string, linkTo: (link: string) => string | 
       },
     },
   })
-  const tokens = marked.lexer(text)
-  const first = tokens.find((token): token is Tokens.Heading => token.type === 'heading')
-  const title = first ? plainText(first.tokens) : ''
-  return { title, content: { html: marked.parser(tokens) } }
+  return { html: marked.parser(marked.lexer(text)) }
 }
 
-/** What is read aloud of inline markup. */
+/** The words of inline markup. */
 function plainText(tokens: readonly Token[]): string {
   return tokens
     .map((token) =>

@@ -42,16 +42,18 @@ export function layout({ assets, demo }: Frame, { title, head, rooms, main }: Pa
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>
-        <header class="top">
-          <a class="brand" href="/">dash</a>
-          <nav aria-label="Rooms">
-            <ul>
-              ${links.map((link) => html`<li><a href="${link.href}">${link.title}</a></li>`)}
-            </ul>
-          </nav>
-          ${THEME_SWITCH}
+        <header>
+          <div class="top">
+            <a class="brand" href="/">dash</a>
+            <nav aria-label="Rooms">
+              <ul>
+                ${links.map((link) => html`<li><a href="${link.href}">${link.title}</a></li>`)}
+              </ul>
+            </nav>
+            ${THEME_SWITCH}
+          </div>
+          ${demo ? html`<p class="demo" role="note">${DEMO_NOTICE}</p>` : NOTHING}
         </header>
-        ${demo ? html`<p class="demo" role="note">${DEMO_NOTICE}</p>` : NOTHING}
         <main id="main" tabindex="-1">${main}</main>
         <p id="announcements" class="unseen" role="status"></p>
       </body>
