@@ -11,7 +11,7 @@ interface Guide extends MenuEntry {
 }
 
 export interface Guides {
-  /** Every document, in the order of the titles; read when they are first asked for. */
+  /** Every document, the first to be read and then by title; read when they are first asked for. */
   all: () => readonly Guide[]
   /** Where documents are shown, whether they can be read or not. */
   paths: readonly string[]
@@ -31,7 +31,7 @@ export function openGuides(): Guides {
         const content = once(() => renderMarkdown(text, (link) => linkedPath(files, file, link)))
         return { path: file.path, title: titleOf(text), content }
       })
-      .sort((a, b) => a.title.localeCompare(b.title, 'en')),
+      .sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)) || a.title.localeCompare(b.title, 'en')),
   )
   return { paths: files.map(({ path }) => path), all: read }
 }
@@ -39,6 +39,11 @@ export function openGuides(): Guides {
 /** True for a document that whoever uses the product may want to read. */
 export function isForUsers({ path }: MenuEntry): boolean {
   return !ABOUT.test(path)
+}
+
+/** What to read first is the project's own front door. */
+function isFirst({ path }: MenuEntry): boolean {
+  return path === '/docs/readme'
 }
 
 /** The first heading, without its markup. */
