@@ -28,24 +28,20 @@ const TAGS_SHOWN = 4
  * @param showsSource for lists that hold several sources
  */
 export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
-  const { key, source, points, comments, discussionUrl, publishedAt, tags = [] } = item
+  const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
+  const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
   return html`<li class="item" data-key="${key}">
-    ${titleOf(item)}
+    <p class="title">
+      ${link === null ? html`<bdi>${title}</bdi>` : strangersLink(link, html`<bdi>${title}</bdi>`)}
+    </p>
     <p class="about">
-      ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}<span
-        >${counted(points, unitOf(source))}</span
-      >
+      ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
+        url !== null && link === url ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
+      }<span>${counted(points, unitOf(source))}</span>
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
     </p>
   </li>`
-}
-
-function titleOf({ title, url, discussionUrl }: ShownItem): Html {
-  const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
-  if (link === null) return html`<p class="title" dir="auto">${title}</p>`
-  const host = url !== null && link === url ? html` <span class="host">${hostOf(url)}</span>` : NOTHING
-  return html`<p class="title">${strangersLink(link, html`<bdi>${title}</bdi>`)}${host}</p>`
 }
 
 function discussion(url: string | null, comments: number | null): Html {
