@@ -10,7 +10,7 @@ import { envelopeParser } from '../year/parse-envelope.ts'
 import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
 import { COLUMNS, feedColumns } from './feed-columns.ts'
 import type { ColumnName } from './feed-columns.ts'
-import { html } from './html.ts'
+import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './page-query.ts'
 import { refusalsOf } from './panel.ts'
@@ -49,18 +49,18 @@ export function feedPanel({ snapshots, publications }: FeedPanelPorts): Panel {
     id: 'feed',
     title: 'Feed',
     params: ['sort', 'column'],
+    controls: ({ query }) => periods(query),
     async render({ now, query }) {
       const column = parseColumn(query.params)
       if (isYear(query)) {
         const publication = await publications.latestAt(now)
-        return html`${periods('year', query)} ${publication ? year(publication, column, now, query) : NO_YEAR}`
+        return publication ? year(publication, column, now, query) : NO_YEAR
       }
       const sort = parseLiveSort(query.params)
       const proved = await snapshots.newest(sort)
-      if (!proved) return html`${periods(sort, query)} ${NO_SNAPSHOT}`
+      if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
-      return html`${periods(sort, query)}
-        <p class="as-of">
+      return html`<p class="as-of">
           ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)} (${ageOf(generatedAt, now)}) · snapshot
           <code>${id}</code> · <a href="/api/feed?sort=${sort}">JSON</a>
         </p>
@@ -133,7 +133,8 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
   return column
 }
 
-function periods(current: Period, query: PageQuery): Html {
+function periods(query: PageQuery): Html {
+  const [current = 'trending', ...others] = query.params.getAll('sort')
   return html`<nav class="tabs" aria-label="Periods">
     <ul>
       ${PERIODS.map(
@@ -142,7 +143,7 @@ function periods(current: Period, query: PageQuery): Html {
             <a
               href="${query.link({ sort: period }, 'feed')}"
               data-room="feed"
-              ${period === current ? html`aria-current="page"` : html``}
+              ${period === current && others.length === 0 ? html`aria-current="page"` : NOTHING}
               >${PERIOD_TITLES[period]}</a
             >
           </li>`,

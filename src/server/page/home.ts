@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import { respondCompressed } from '../compression.ts'
 import { requestId } from '../respond.ts'
 import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
-import { codeSpans, html } from './html.ts'
+import { codeSpans, html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame } from './layout.ts'
@@ -24,6 +24,7 @@ export interface HomePorts {
 /** A panel's content, or why it has none. */
 interface Rendered {
   panel: Panel
+  controls: Html
   content: Html
   refusal: PanelRefusal | null
 }
@@ -66,12 +67,13 @@ async function renderPanel(
   view: View,
   onFault: (code: string, error: unknown) => void,
 ): Promise<Rendered> {
+  const controls = panel.controls?.(view) ?? NOTHING
   try {
-    return { panel, content: await panel.render(view), refusal: null }
+    return { panel, controls, content: await panel.render(view), refusal: null }
   } catch (error) {
     const refusal = panel.refusalOf(error, view)
     if (refusal.status >= 500) onFault(refusal.code, error)
-    return { panel, content: refusalNotice(refusal), refusal }
+    return { panel, controls, content: refusalNotice(refusal), refusal }
   }
 }
 
@@ -88,9 +90,9 @@ function refusalNotice({ code, when }: PanelRefusal): Html {
   </p>`
 }
 
-function sectionOf({ panel: { id, title }, content }: Rendered): Html {
+function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html {
   return html`<section id="${id}" class="room" aria-labelledby="${id}-title">
     <h2 id="${id}-title" tabindex="-1">${title}</h2>
-    ${content}
+    ${controls} ${content}
   </section>`
 }
