@@ -25,7 +25,11 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
     node: 'any',
   },
   jobs: { layers: ['domain'], packages: [], node: [] },
-  server: { layers: ['domain'], packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'zod'], node: 'any' },
+  server: {
+    layers: ['domain'],
+    packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'marked', 'zod'],
+    node: 'any',
+  },
   cli: {
     layers: ['domain', 'adapters', 'jobs', 'server'],
     packages: ['commander', '@clack/prompts', 'pino', 'zod'],

@@ -41,6 +41,7 @@ describe('the documents', () => {
     'docs/search.md',
     'docs/free-models.md',
     'docs/agent-chat.md',
+    'docs/page.md',
   ]
   const all = operating.map(read).join('\n')
 

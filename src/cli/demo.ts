@@ -13,17 +13,19 @@ import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/rank-periods.ts'
 import { refreshIndex } from '../jobs/refresh-index.ts'
 import { DEMO_CHAT_MODEL, DEMO_REQUEST_MAX_BYTES, demoProviderApp } from '../server/demo/provider-app.ts'
+import { verifyArchive } from '../jobs/verify-archive.ts'
 import { DEMO_MODELS, demoRouterApp } from '../server/demo/router-app.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
+import { leaveRecord } from './audit-record.ts'
 import type { ChatConfig, Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
 import { openEvaluation } from './wire-models.ts'
 import { publishPorts } from './wire-sources.ts'
-import { openInput, openStores } from './wire.ts'
+import { openAuditors, openInput, openStores } from './wire.ts'
 
 const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
 
@@ -160,6 +162,7 @@ async function fill(
     await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })
     await evaluateDemoModels(config, signal)
     note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
+    await auditDemo(config, signal, note)
   } finally {
     await stores.close()
   }
@@ -179,6 +182,23 @@ async function evaluateDemoModels(config: Config, signal: AbortSignal): Promise<
   } finally {
     await close()
     await router.close(0)
+  }
+}
+
+/** Audits what was published by the real job, which leaves its record. */
+async function auditDemo(
+  config: Config,
+  signal: AbortSignal,
+  note: (message: string) => void,
+): Promise<void> {
+  const auditors = openAuditors(config)
+  const options = { sample: null, since: null, expectedHead: null, payloads: false, jobs: 1, signal }
+  const silent = { onProgress: () => undefined, onNote: () => undefined }
+  try {
+    const ports = { ...auditors, clock: Date.now, random: Math.random, ...silent }
+    await leaveRecord(config, await verifyArchive(ports, options), options, { note })
+  } finally {
+    await auditors.close()
   }
 }
 

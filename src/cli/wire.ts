@@ -1,5 +1,6 @@
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { openArchive, openArchiveAuditor, openRecommendations } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlArticles } from '../adapters/feed/articles.ts'
@@ -15,9 +16,11 @@ import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
+import { libsqlAudits } from '../adapters/state/audits.ts'
 import type {
   Archive,
   ArticleStore,
+  AuditLog,
   Clock,
   DamageSample,
   FeedSearch,
@@ -52,6 +55,7 @@ export interface Stores {
   recommendations: RecommendationStore
   /** What the chat agent reads, through handles that cannot write. */
   reads: Omit<AgentReads, 'clock'>
+  audits: AuditLog
   close(): Promise<void>
 }
 
@@ -78,6 +82,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     migrationsFolder: migrationsOf('feed'),
     ...busy,
   })
+  const state = stateDatabase(config, busy)
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
   const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
@@ -95,15 +100,37 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     year: yearReader(ledger, archive),
     recommendations,
     reads,
+    audits: libsqlAudits(state),
     async close() {
       await reads.close()
       await search.close()
       ledgerDatabase.close()
       feedDatabase.close()
+      state.close()
       await archive.close()
       await recommendations.close()
     },
   }
+}
+
+function stateDatabase(config: Config, busy: typeof BATCH_BUSY): ReturnType<typeof database> {
+  return database({
+    location: config.state,
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    ...busy,
+  })
+}
+
+/**
+ * Where an audit leaves its record: beside what servers and evaluations remember. Null where there is no such file yet,
+ * since an audit creates none.
+ */
+export function openAuditLog(config: Config): (Pick<AuditLog, 'record'> & { close: () => void }) | null {
+  const { url } = config.state
+  if (url.startsWith('file:') && !existsSync(fileURLToPath(url))) return null
+  const state = stateDatabase(config, BATCH_BUSY)
+  return { ...libsqlAudits(state), close: () => state.close() }
 }
 
 /** What an audit reads. Nothing is opened before its first use, and nothing is ever written. */

@@ -1,5 +1,6 @@
 import type { Day, Instant } from './time.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
+import type { AuditRecord } from './year/audit-record.ts'
 import type { FindingCode, ObjectOutcome } from './year/finding.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
@@ -172,6 +173,14 @@ export interface ArchiveAuditor {
     jobs: number,
     signal: AbortSignal,
   ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
+}
+
+/** What audits left for whoever asks how the archive was found last; kept apart from the archive. */
+export interface AuditLog {
+  /** Durable on return. Only the newest hundred are kept. */
+  record(audit: AuditRecord): Promise<void>
+  /** The audit recorded last; null when there is none. */
+  newest(): Promise<AuditRecord | null>
 }
 
 /** What a host answered to one question. Its header values are plain ASCII, or null. */

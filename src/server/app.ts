@@ -1,5 +1,13 @@
 import { H3 } from 'h3'
-import type { Archive, Clock, FeedSearch, Ledger, RecommendationStore, YearReader } from '../domain/ports.ts'
+import type {
+  Archive,
+  AuditLog,
+  Clock,
+  FeedSearch,
+  Ledger,
+  RecommendationStore,
+  YearReader,
+} from '../domain/ports.ts'
 import { AGENT_CONTRACTS, AGENT_DOCS } from './agent/contracts.ts'
 import type { Agent } from './agent/routes.ts'
 import { mountDocs } from './docs/docs.ts'
@@ -16,7 +24,12 @@ import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from './models/contracts.ts'
 import { freeModelRoutes } from './models/routes.ts'
 import { servedRecommendation } from './models/served-recommendation.ts'
 import { openApiDocument } from './openapi.ts'
+import { mountAssets } from './page/assets.ts'
+import { feedPanel } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
+import { modelsPanel } from './page/models-panel.ts'
+import { auditFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
+import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { HISTORY_DOCS, historyContract } from './year/contract.ts'
@@ -33,6 +46,7 @@ export interface ServerPorts {
   search: FeedSearch
   recommendations: Pick<RecommendationStore, 'current'>
   agent: Pick<Agent, 'routes'>
+  audits: Pick<AuditLog, 'newest'>
   clock: Clock
   log: Log
   checks: ReadinessChecks
@@ -60,8 +74,20 @@ export function createApp(ports: ServerPorts): H3 {
   })
   const publications = provedPublications(ports)
   mountHealth(app, ports.checks, ports.isDraining, log)
-  mountHome(app, { publications, demo, clock, log })
-  const live = liveRoutes(provedSnapshots(ports.live), () => ({ baseUrl: ports.baseUrl(), demo }))
+  const snapshots = provedSnapshots(ports.live)
+  const frame = { assets: mountAssets(app), demo }
+  const recommendation = servedRecommendation(ports.recommendations, log)
+  const facts = [
+    feedFact(snapshots),
+    publicationFact(publications),
+    gapFact(publications),
+    auditFact(ports.audits),
+    modelFact(recommendation),
+  ]
+  const feed = feedPanel({ snapshots, publications })
+  const models = modelsPanel(recommendation)
+  mountHome(app, { frame, panels: [statusPanel(facts, log), feed, models], lead: feed, clock, log })
+  const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(
     app,
     [
@@ -71,11 +97,11 @@ export function createApp(ports: ServerPorts): H3 {
       freeModelsDocument(ports.version, demo),
       agentDocument(ports.version, demo),
     ],
-    demo,
+    frame,
   )
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   mountRoutes(app, searchRoutes(ports.search), log)
-  mountRoutes(app, freeModelRoutes(servedRecommendation(ports.recommendations, log), clock), log)
+  mountRoutes(app, freeModelRoutes(recommendation, demo, clock), log)
   mountRoutes(app, ports.agent.routes, log)
   return app
 }

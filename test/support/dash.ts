@@ -43,8 +43,15 @@ export function temporaryFolder(): string {
   return folder
 }
 
+/** Starts the program, and ends it with the test. */
+export function startDash(args: readonly string[], options: RunOptions = {}): ChildProcess {
+  const child = spawnDash(args, options)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
 /** Starts the program with nothing of this process's environment but the path. */
-export function startDash(
+function spawnDash(
   args: readonly string[],
   { env = {}, cwd, boundByModes = false, stderrFile, under = [] }: RunOptions = {},
 ): ChildProcess {
@@ -55,7 +62,6 @@ export function startDash(
     stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],
     env: { PATH: process.env['PATH'] ?? '', ...env },
   })
-  onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 
@@ -77,7 +83,22 @@ export interface Serving {
 
 /** Starts `dash serve` on a free port and waits until it says that it listens. */
 export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
-  const child = startDash(['serve', '--port', '0', ...args], options)
+  return listening(startDash(['serve', '--port', '0', ...args], options))
+}
+
+/** Starts a demo that outlives a test; `close` asks it to end, so that it removes its folder. */
+export async function serveDemo(): Promise<{ url: string; close: () => Promise<void> }> {
+  const { url, child } = await listening(spawnDash(['serve', '--port', '0', '--demo']))
+  return {
+    url,
+    async close() {
+      child.kill('SIGTERM')
+      await exitOf(child)
+    },
+  }
+}
+
+async function listening(child: ChildProcess): Promise<Serving> {
   const output = collect(child)
   while (!output.stdout.includes('listening on ')) {
     const ended = await Promise.race([

@@ -109,6 +109,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     search: { search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse },
     recommendations: { current: async () => null },
     agent: { routes: [] },
+    audits: { newest: async () => null },
     clock: Date.now,
     log: silentLog,
     checks: {},

@@ -14,10 +14,12 @@ import { libsqlSearchIndex } from '../../src/adapters/feed/search-index.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { database } from '../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
+import { libsqlAudits } from '../../src/adapters/state/audits.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type {
   Archive,
   ArticleStore,
+  AuditLog,
   Clock,
   FeedSearch,
   FeedStore,
@@ -48,6 +50,7 @@ export interface Workspace {
   archive: Archive
   year: YearReader
   recommendations: RecommendationStore
+  audits: AuditLog
   /** Closes the connections before the test ends, which closes them anyway. */
   close: () => void
 }
@@ -77,7 +80,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const feedPath = join(folder, 'feed.db')
   const objectsPath = join(folder, 'objects')
   const busy = { nativeBusyMs: 20, retryMs }
-  const open = (path: string, store: 'ledger' | 'feed') =>
+  const open = (path: string, store: 'ledger' | 'feed' | 'state') =>
     database({
       location: { url: pathToFileURL(path).href, authToken: null },
       store,
@@ -86,7 +89,9 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     })
   const ledgerDatabase = open(ledgerPath, 'ledger')
   const feedDatabase = open(feedPath, 'feed')
+  const stateDatabase = open(join(folder, 'state.db'), 'state')
   const close = (): void => {
+    stateDatabase.close()
     ledgerDatabase.close()
     feedDatabase.close()
   }
@@ -117,6 +122,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     archive,
     year: yearReader(ledger, archive),
     recommendations: openRecommendations({ kind: 'file', path: objectsPath }),
+    audits: libsqlAudits(stateDatabase),
     close,
   }
 }

@@ -106,3 +106,18 @@ export const chatAnswers = sqliteTable('chat_answers', {
   digest: blob('digest').notNull(),
   text: blob('text').notNull(),
 })
+
+export const audits = sqliteTable('audits', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  endedAt: integer('ended_at').notNull(),
+  ok: integer('ok').notNull(),
+  complete: integer('complete').notNull(),
+  whole: integer('whole').notNull(),
+  publications: integer('publications').notNull(),
+  objects: integer('objects').notNull(),
+  bytes: integer('bytes').notNull(),
+  gaps: integer('gaps').notNull(),
+  damage: integer('damage').notNull(),
+  headSeq: integer('head_seq').notNull(),
+  headLeaf: text('head_leaf').notNull(),
+})

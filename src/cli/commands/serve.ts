@@ -42,7 +42,7 @@ async function serveConfig(
   const lines = logStream(process.stderr.fd)
   const log = pino({ level: config.logLevel }, lines)
   const stores = openStores(config, 'server')
-  const { ledger, archive, year, feed, live, search, recommendations } = stores
+  const { ledger, archive, year, feed, live, search, recommendations, audits } = stores
   let baseUrl = config.baseUrl ?? ''
   let origins: readonly string[] = config.allowedOrigins
   const isDraining = (): boolean => signal.aborted
@@ -61,6 +61,7 @@ async function serveConfig(
     search,
     recommendations,
     agent: wired.agent,
+    audits,
     clock: Date.now,
     log,
     checks,

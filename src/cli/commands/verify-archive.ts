@@ -17,6 +17,7 @@ import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { testAudit } from '../self-test.ts'
 import type { Terminal } from '../terminal.ts'
+import { leaveRecord } from '../audit-record.ts'
 import { openAuditors, openPublished } from '../wire.ts'
 import {
   describeProgress,
@@ -51,6 +52,7 @@ export async function verifyArchiveCommand(
       ? await auditFolder(config, options, terminal)
       : await auditHost(base, config, options, terminal)
   showFindings(result, terminal)
+  if (base === null) await leaveRecord(config, result, options, terminal)
   const tested = flags.selfTest && !signal.aborted ? await testUnlessStopped(config, terminal, signal) : null
   const report = tested ? { ...result.report, selfTest: tested } : result.report
   terminal.result(

@@ -1,89 +1,97 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import type { H3 } from 'h3'
-import { html } from '../page/html.ts'
+import type { H3, H3Event } from 'h3'
+import { respondCompressed } from '../compression.ts'
+import { HTML_TYPE, PAGE_HEADERS, pageHeaders } from '../page/headers.ts'
+import { html, NOTHING } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { HTML_TYPE, layout, PAGE_HEADERS } from '../page/layout.ts'
-import { respondJson, respondText } from '../respond.ts'
+import { layout } from '../page/layout.ts'
+import type { Frame } from '../page/layout.ts'
+import { respondJson } from '../respond.ts'
+import { isForUsers, openGuides } from './guides.ts'
+import type { Guides } from './guides.ts'
+import { withMenu } from './menu.ts'
+import type { Menu } from './menu.ts'
+import { reference } from './reference.ts'
+import type { PublishedDocument } from './reference.ts'
 
-/** One published interface: its page is at `path`, its OpenAPI document at `path/openapi.json`. */
-export interface PublishedDocument {
-  path: string
-  title: string
-  summary: string
-  document: Record<string, unknown>
-}
-
-/** Files of the renderer that are served, with their types; nothing else of the package is. */
-const RENDERER_FILES: Readonly<Record<string, string>> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-}
-
-const START_RENDERER = `const element = document.getElementById('reference')
-SwaggerUIBundle({ url: element.dataset.document, domNode: element, validatorUrl: null, deepLinking: true,
-  defaultModelsExpandDepth: 0, docExpansion: 'full' })
-`
+/** The renderer writes styles and images of its own into the page. */
+const TRIAL_HEADERS = pageHeaders({ 'style-src': ["'unsafe-inline'"], 'img-src': ['data:'] })
 
 const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
-/** Mounts `/docs`, each interface's document and page, and the renderer's files. No outside host is involved. */
-export function mountDocs(app: H3, documents: readonly PublishedDocument[], demo: boolean): void {
-  app.get('/docs', (event) => respondText(event, 200, PAGE_HEADERS, HTML_TYPE, index(documents, demo)))
+/**
+ * Mounts `/docs`, each interface's document and page, and the project's own guides. Every page has the menu of all. No
+ * outside host is involved.
+ */
+export function mountDocs(app: H3, documents: readonly PublishedDocument[], frame: Frame): void {
+  const guides = openGuides()
+  const menu = (): Menu => menuOf(documents, guides)
+  const show = (event: H3Event, title: string, path: string, content: Html, head = NOTHING) => {
+    const page = layout(frame, { title, head, rooms: [], main: withMenu(menu(), path, content) })
+    return respondCompressed(event, 200, PAGE_HEADERS, HTML_TYPE, page)
+  }
+  app.get('/docs', (event) => show(event, 'Documentation', '/docs', index(documents)))
+  for (const path of guides.paths) {
+    app.get(path, (event) => {
+      const guide = guides.all().find((each) => each.path === path)
+      if (!guide) throw new Error(`the document ${path} was not rendered`)
+      return show(event, guide.title, path, guide.content())
+    })
+  }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
       respondJson(event, 200, OPEN_TO_ALL, published.document),
     )
     app.get(published.path, (event) =>
-      respondText(event, 200, PAGE_HEADERS, HTML_TYPE, reference(published, demo)),
+      show(event, published.title, published.path, reference(published), serviceDescription(published)),
     )
-  }
-  app.get('/assets/reference.js', (event) =>
-    respondText(event, 200, OPEN_TO_ALL, 'text/javascript; charset=utf-8', START_RENDERER),
-  )
-  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
-  for (const [name, type] of Object.entries(RENDERER_FILES)) {
-    app.get(`/assets/${name}`, async (event) =>
-      respondText(event, 200, OPEN_TO_ALL, type, await readFile(join(folder, name), 'utf8')),
+    app.get(`${published.path}/try`, (event) =>
+      respondCompressed(event, 200, TRIAL_HEADERS, HTML_TYPE, trial(published, frame)),
     )
   }
 }
 
-function index(documents: readonly PublishedDocument[], demo: boolean): string {
+function serviceDescription({ path }: PublishedDocument): Html {
+  return html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
+}
+
+function menuOf(documents: readonly PublishedDocument[], guides: Guides): Menu {
+  const all = guides.all()
+  return [
+    { title: 'Interfaces', entries: [{ path: '/docs', title: 'All interfaces' }, ...documents] },
+    { title: 'Guides', entries: all.filter(isForUsers) },
+    {
+      title: 'The project',
+      entries: all.filter((guide) => !isForUsers(guide) && !guide.path.startsWith('/docs/decisions/')),
+    },
+  ]
+}
+
+function index(documents: readonly PublishedDocument[]): Html {
   const list = documents.map(
     ({ path, title, summary }) =>
-      html`<li><a href="${path}">${title}</a>: ${summary} (<a href="${path}/openapi.json">OpenAPI</a>)</li>`,
+      html`<dt><a href="${path}">${title}</a></dt>
+        <dd>
+          ${summary} <a href="${path}/openapi.json">OpenAPI<span class="unseen"> of ${title}</span></a>
+        </dd>`,
   )
-  return layout(
-    'Documentation',
-    demo,
-    html``,
-    html`<main>
-      <h1>Documentation</h1>
-      <ul>
-        ${list}
-      </ul>
-      <p><a href="/">Back to the dashboard</a></p>
-    </main>`,
-  )
+  return html`<h1>Documentation</h1>
+    <h2>Interfaces</h2>
+    <dl>${list}</dl>
+    <p>
+      Each is described as a page and as OpenAPI 3.1. How everything is run and used is told in the guides.
+    </p>`
 }
 
-function reference({ path, title, summary }: PublishedDocument, demo: boolean): string {
-  const head: Html = html`<link rel="stylesheet" href="/assets/swagger-ui.css" />
-    <link rel="service-desc" type="application/json" href="${path}/openapi.json" />
-    <script src="/assets/swagger-ui-bundle.js" defer></script>
-    <script src="/assets/reference.js" defer></script>`
-  const content = html`<main>
-    <p><a href="/docs">Documentation</a></p>
-    <noscript
-      ><h1>${title}</h1>
-      <p>
-        ${summary} The whole description is in <a href="${path}/openapi.json">openapi.json</a>; this page
-        renders it with a script.
-      </p></noscript
-    >
-    <div id="reference" data-document="${path}/openapi.json"></div>
-  </main>`
-  return layout(title, demo, head, content)
+/** The interface to be tried, by a renderer that is a program of its own. */
+function trial(published: PublishedDocument, frame: Frame): string {
+  const { path, title } = published
+  const { assets } = frame
+  const head = html`<link rel="stylesheet" href="${assets.href('swagger-ui.css')}" />
+    ${serviceDescription(published)}
+    <script src="${assets.href('swagger-ui-bundle.js')}" defer></script>
+    <script src="${assets.href('reference.js')}" defer></script>`
+  const main = html`<p><a href="${path}">${title}, described without a script</a></p>
+    <noscript><p>Trying it here needs a script; the description does not.</p></noscript>
+    <div id="reference" data-document="${path}/openapi.json"></div>`
+  return layout(frame, { title: `Try: ${title}`, head, rooms: [], main })
 }

@@ -1,9 +1,6 @@
 import type { LiveRefusal } from '../../domain/feed/live-refusals.ts'
-import { LIVE_VERSION } from '../../domain/feed/live-schema.ts'
-import type { LiveFeed } from '../../domain/feed/live-schema.ts'
 import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { storageDamaged } from '../../domain/storage.ts'
 import { respondPublished } from '../published.ts'
 import type { Published } from '../published.ts'
 import { route } from '../route.ts'
@@ -11,6 +8,7 @@ import type { Contract, Route } from '../route.ts'
 import { writeAtom } from './atom.ts'
 import { atomContract, FEED_DOCS, jsonFeedContract, liveContract, rssContract } from './contract.ts'
 import { writeJsonFeed } from './json-feed.ts'
+import { parseFeed } from './parse-feed.ts'
 import { publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 import { writeRss } from './rss.ts'
@@ -29,7 +27,7 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => Host): Route[
         known.get(contract.path) ??
         publishedFrom(
           proved.snapshot,
-          Buffer.from(write(subscriptionFeed(parse(proved), host(), contract.path, FEED_DOCS))),
+          Buffer.from(write(subscriptionFeed(parseFeed(proved), host(), contract.path, FEED_DOCS))),
           `${contract.contentType}; charset=utf-8`,
         )
       known.set(contract.path, made)
@@ -54,15 +52,4 @@ function serve(
     if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
     return respondPublished(event, contract.headers, answer(proved))
   })
-}
-
-/**
- * A proved payload as the feed it was sealed from: its schema held then, so that its version is enough. One that another
- * release stored may have another layout: it is served as it is, but not rewritten.
- */
-function parse({ snapshot, published }: ProvedFeed): LiveFeed {
-  const feed = JSON.parse(published.body.toString('utf8')) as LiveFeed
-  const layout: string = feed.algoVersion
-  if (layout === LIVE_VERSION) return feed
-  throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of ${LIVE_VERSION}`)
 }

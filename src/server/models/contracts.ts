@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { FreeModelsRefusal } from '../../domain/models/refusals.ts'
 import {
   healthSchema,
@@ -129,10 +130,24 @@ export const freeModelsStatusContract: Contract<PlainRefusal> = {
   successDescription: 'Status',
 }
 
+/** `GET /badge/free-model.svg` (docs/free-models.md). */
+export const badgeContract: Contract<PlainRefusal> = {
+  ...COMMON,
+  path: '/badge/free-model.svg',
+  operationId: 'getFreeModelBadge',
+  summary: 'The recommended model as a picture',
+  description:
+    'One line for a README or a dashboard: the id of the primary, and that it is stale or the built-in seed when it is.',
+  contentType: 'image/svg+xml',
+  success: z.string(),
+  successDescription: 'An SVG picture',
+}
+
 /** Every contract of the interface, as its document lists them. */
 export const FREE_MODELS_CONTRACTS = [
   recommendationContract,
   topModelsContract,
   freeModelsHealthContract,
   freeModelsStatusContract,
+  badgeContract,
 ] as const

@@ -11,7 +11,9 @@ import type { Clock } from '../../domain/ports.ts'
 import { published, respondPublished } from '../published.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
+import { badgeSvg } from './badge.ts'
 import {
+  badgeContract,
   CACHE_CONTROL,
   freeModelsHealthContract,
   freeModelsStatusContract,
@@ -22,7 +24,7 @@ import {
 import type { ServedRecommendation } from './served-recommendation.ts'
 
 /** The free-model interface: parse the question, read what is stored, answer from it alone. */
-export function freeModelRoutes(served: ServedRecommendation, clock: Clock): Route[] {
+export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
   return [
     route(recommendationContract, async (event) => {
       const current = await served()
@@ -41,15 +43,33 @@ export function freeModelRoutes(served: ServedRecommendation, clock: Clock): Rou
       const current = await served()
       return answer(event, current, statusPayload(current, clock()))
     }),
+    route(badgeContract, async (event) => {
+      const current = await served()
+      const picture = Buffer.from(badgeSvg(current, demo, clock()))
+      return answerBytes(event, current, picture, 'image/svg+xml; charset=utf-8', BADGE_HEADERS)
+    }),
   ]
 }
 
-function answer(event: H3Event, { seed }: Served, payload: unknown): Response {
-  const as = {
-    contentType: 'application/json; charset=utf-8',
-    cacheControl: CACHE_CONTROL,
-    headers: seed ? { [SEED_HEADER]: 'true' } : {},
-  }
-  const body = Buffer.from(JSON.stringify(payload))
+/** A picture opened by itself may load and run nothing. */
+const BADGE_HEADERS = {
+  'content-security-policy': "default-src 'none'",
+  'x-content-type-options': 'nosniff',
+}
+
+function answer(event: H3Event, served: Served, payload: unknown): Response {
+  const contentType = 'application/json; charset=utf-8'
+  return answerBytes(event, served, Buffer.from(JSON.stringify(payload)), contentType)
+}
+
+function answerBytes(
+  event: H3Event,
+  { seed }: Served,
+  body: Buffer,
+  contentType: string,
+  own: Readonly<Record<string, string>> = {},
+): Response {
+  const headers = { ...own, ...(seed ? { [SEED_HEADER]: 'true' } : {}) }
+  const as = { contentType, cacheControl: CACHE_CONTROL, headers }
   return respondPublished(event, recommendationContract.headers, published(body, as))
 }

@@ -11,6 +11,15 @@ export function html(
   return { html: parts.reduce((text, part, index) => text + render(values[index - 1] ?? '') + part) }
 }
 
+/** A text with `code` in backticks, as contracts have them, as HTML. */
+export function codeSpans(text: string): Html {
+  const parts = text.split('`')
+  return html`${parts.map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`
+}
+
+/** Nothing at all: what is left out. */
+export const NOTHING: Html = { html: '' }
+
 function render(value: string | number | Html | readonly Html[]): string {
   if (typeof value === 'string') return escape(value)
   if (typeof value === 'number') return String(value)

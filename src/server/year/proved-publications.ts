@@ -1,7 +1,7 @@
 import type { Archive, Clock, Ledger, Witness, YearReader } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
-import type { TimelineItem } from '../../domain/year/chain.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
 import type { Head, Manifest } from '../../domain/year/ledger.ts'
 import { coalesce, together } from '../coalesce.ts'
@@ -32,13 +32,15 @@ export interface PublicationPorts {
 export interface ProvedPublications {
   /** The publication that was current at `at`, proved for this very question; null when there was none. */
   latestAt(at: Instant): Promise<ProvedPublication | null>
-  /** Both ledgers and the newest head, proved for this very question. */
+  /** Both ledgers and the newest head, proved for this very question, as what is published of them. */
   ledger(): Promise<PublishedLedger>
+  /** Every entry and publication of both ledgers, proved for this very question. */
+  entries(): Promise<ProvedLedger>
 }
 
 /** Both ledgers, proved, and what is published of them. */
 interface LedgerProof {
-  timeline: TimelineItem[]
+  proved: ProvedLedger
   head: Head | null
   published: PublishedLedger
 }
@@ -93,7 +95,7 @@ export function provedPublications(
     const before = await ledgerWitness(await archive.newestHead())
     const { proved, contents, head } = await year.read()
     const after = await ledgerWitness(head)
-    const value = { timeline: proved.timeline, head, published: publishedLedger(contents, head) }
+    const value = { proved, head, published: publishedLedger(contents, head) }
     const settled = before !== null && before === after
     ledgerKept = settled ? { value, witness: before, provedAt: clock() } : null
     return value
@@ -123,14 +125,15 @@ export function provedPublications(
   return {
     async latestAt(at) {
       const seen = await look()
-      const { timeline } = await ledgerSeen(seen)
-      const selected = latestAt(timeline, at)
+      const { proved } = await ledgerSeen(seen)
+      const selected = latestAt(proved.timeline, at)
       if (!selected) return null
       const { manifest } = selected
       const kept = objects.get(manifest)
       return kept && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
     },
     ledger: async () => (await ledgerSeen(await look())).published,
+    entries: async () => (await ledgerSeen(await look())).proved,
   }
 }
 

@@ -262,7 +262,7 @@ describe('the OpenAPI document', () => {
 
   test('names every path, parameter, status and refusal code, and the schemas as they are parsed', async () => {
     const { paths, components } = await open()
-    expect(Object.keys(paths)).toEqual(PATHS)
+    expect(Object.keys(paths)).toEqual([...PATHS, '/badge/free-model.svg'])
     expect(paths[TOP_MODELS]?.get.parameters.map(({ name }) => name)).toEqual([
       'limit',
       'needs',

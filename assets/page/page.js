@@ -1,0 +1,5 @@
+import { offerCopies } from './copy.js'
+import { followRooms } from './rooms.js'
+
+followRooms()
+offerCopies()

@@ -1,0 +1,95 @@
+import { announce } from './announce.js'
+
+/**
+ * Links and forms with `data-room` change one room of the page in place: the same address is asked for, and the room of
+ * that name is taken from the answer. Whatever goes wrong, the browser goes there itself.
+ */
+export function followRooms() {
+  document.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest('a[data-room]') : null
+    if (!(link instanceof HTMLAnchorElement) || isForBrowser(event)) return
+    event.preventDefault()
+    void visit(link.href, link.dataset['room'] ?? '')
+  })
+  document.addEventListener('submit', (event) => {
+    const form = event.target
+    if (!(form instanceof HTMLFormElement) || form.dataset['room'] === undefined) return
+    event.preventDefault()
+    const address = new URL(form.action)
+    address.search = String(new URLSearchParams(textsOf(new FormData(form))))
+    void visit(address.href, form.dataset['room'])
+  })
+  window.addEventListener('popstate', () => void show(location.href, changeableRooms()))
+}
+
+/** @param {MouseEvent} event */
+function isForBrowser(event) {
+  const { button, metaKey, ctrlKey, shiftKey, altKey, defaultPrevented } = event
+  return button !== 0 || metaKey || ctrlKey || shiftKey || altKey || defaultPrevented
+}
+
+/**
+ * Fields that hold something, as the address has them.
+ *
+ * @param {FormData} data
+ * @returns {[string, string][]}
+ */
+function textsOf(data) {
+  return [...data].flatMap(([name, value]) =>
+    typeof value === 'string' && value !== '' ? [[name, value]] : [],
+  )
+}
+
+/** Rooms that have been changed in place, or may be. */
+function changeableRooms() {
+  const rooms = [...document.querySelectorAll('section.room')]
+  return rooms.map(({ id }) => id).filter((id) => document.querySelector(`[data-room="${id}"]`) !== null)
+}
+
+/**
+ * @param {string} href
+ * @param {string} room
+ */
+async function visit(href, room) {
+  if (!(await show(href, [room]))) return
+  history.pushState(null, '', href)
+  const section = document.getElementById(room)
+  const heading = document.getElementById(`${room}-title`)
+  const current = section?.querySelector('[aria-current]')
+  const target = current instanceof HTMLElement ? current : heading
+  target?.focus({ preventScroll: true })
+  if (section && section.getBoundingClientRect().top < 0) section.scrollIntoView()
+  announce(`${heading?.textContent ?? ''} ${current?.textContent ?? ''}`.trim() + ' is shown.')
+}
+
+/** The last question asked; a newer one ends it. */
+let asking = new AbortController()
+
+/**
+ * Takes rooms from the page at an address.
+ *
+ * @param {string} href
+ * @param {string[]} rooms
+ * @returns {Promise<boolean>} false when a newer question has taken its place, or the browser goes there itself
+ */
+async function show(href, rooms) {
+  asking.abort()
+  asking = new AbortController()
+  const { signal } = asking
+  const sections = rooms.flatMap((room) => document.getElementById(room) ?? [])
+  for (const section of sections) section.setAttribute('aria-busy', 'true')
+  try {
+    const answer = await fetch(href, { signal })
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const fresh = sections.map((section) => page.getElementById(section.id))
+    if (fresh.length === 0 || fresh.includes(null)) throw new Error('the answer is another page')
+    for (const [index, section] of sections.entries())
+      section.replaceChildren(...(fresh[index]?.childNodes ?? []))
+    return true
+  } catch {
+    if (!signal.aborted) location.assign(href)
+    return false
+  } finally {
+    if (!signal.aborted) for (const section of sections) section.removeAttribute('aria-busy')
+  }
+}

@@ -1,0 +1,29 @@
+import { auditRecord } from '../domain/year/audit-record.ts'
+import type { VerifyOptions, VerifyResult } from '../jobs/verify-archive.ts'
+import type { Config } from './config.ts'
+import { describeError } from './exit-codes.ts'
+import type { Terminal } from './terminal.ts'
+import { openAuditLog } from './wire.ts'
+
+/**
+ * Leaves a record of an audit for the page (docs/auditing.md). One that a signal ended has no verdict but damage. The
+ * audit stands whether its record could be left or not.
+ */
+export async function leaveRecord(
+  config: Config,
+  { report }: VerifyResult,
+  { sample, since, signal }: Pick<VerifyOptions, 'sample' | 'since' | 'signal'>,
+  { note }: Pick<Terminal, 'note'>,
+): Promise<void> {
+  const record = auditRecord(report, sample === null && since === null, Date.now())
+  if (signal.aborted && record.damage === 0) return
+  const log = openAuditLog(config)
+  if (log === null) return
+  try {
+    await log.record(record)
+  } catch (error) {
+    note(`no record of this audit could be left in the state database: ${describeError(error)}`)
+  } finally {
+    log.close()
+  }
+}

@@ -1,0 +1,59 @@
+import { Marked, Renderer } from 'marked'
+import type { Token } from 'marked'
+import { html } from '../page/html.ts'
+import type { Html } from '../page/html.ts'
+
+/**
+ * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
+ * them; what may be wider than the screen scrolls, by keyboard too.
+ *
+ * @param linkTo where a relative link leads; null leaves its text alone
+ */
+export function renderMarkdown(text: string, linkTo: (link: string) => string | null): Html {
+  const ids = new Map<string, number>()
+  const marked = new Marked({
+    gfm: true,
+    renderer: {
+      html: ({ text: raw }) => html`${raw}`.html,
+      heading({ tokens, depth }) {
+        const id = uniqueId(slugOf(plainText(tokens)), ids)
+        return `<h${depth} id="${html`${id}`.html}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+      },
+      code: ({ text: code }) => html`<pre tabindex="0"><code>${code}</code></pre>`.html,
+      table(token) {
+        const table = Renderer.prototype.table.call(this, token)
+        return `<div class="wide" tabindex="0" role="group" aria-label="table">${table}</div>`
+      },
+      link({ href, tokens }) {
+        const inner: Html = { html: this.parser.parseInline(tokens) }
+        if (/^https?:/.test(href)) return html`<a href="${href}" rel="noopener noreferrer">${inner}</a>`.html
+        const to = linkTo(href)
+        return to === null ? inner.html : html`<a href="${to}">${inner}</a>`.html
+      },
+    },
+  })
+  return { html: marked.parser(marked.lexer(text)) }
+}
+
+/** The words of inline markup. */
+function plainText(tokens: readonly Token[]): string {
+  return tokens
+    .map((token) =>
+      'tokens' in token && token.tokens ? plainText(token.tokens) : 'text' in token ? token.text : '',
+    )
+    .join('')
+}
+
+/** As the forges of the world make ids of headings, so that links in the files work there and here. */
+function slugOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
+}
+
+function uniqueId(slug: string, ids: Map<string, number>): string {
+  const seen = ids.get(slug) ?? 0
+  ids.set(slug, seen + 1)
+  return seen === 0 ? slug : `${slug}-${seen}`
+}

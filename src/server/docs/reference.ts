@@ -1,0 +1,152 @@
+import { codeSpans, html, NOTHING } from '../page/html.ts'
+import type { Html } from '../page/html.ts'
+import { membersOf, schemaText } from './schema-text.ts'
+import type { JsonSchema } from './schema-text.ts'
+
+/** What of an OpenAPI document is shown, as `openapi.ts` makes it. */
+interface OpenApi {
+  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  components: { schemas: Readonly<Record<string, JsonSchema>> }
+}
+
+interface Operation {
+  operationId: string
+  summary: string
+  description?: string
+  parameters?: readonly Parameter[]
+  requestBody?: { content: Content }
+  responses: Readonly<Record<string, { description: string; headers?: Headers; content?: Content }>>
+}
+
+interface Parameter {
+  in: string
+  name: string
+  required?: boolean
+  description: string
+  schema: JsonSchema
+  example?: string
+}
+
+type Content = Readonly<Record<string, { schema: JsonSchema }>>
+type Headers = Readonly<Record<string, { description: string }>>
+
+/** One published interface: its page is at `path`, its OpenAPI document at `path/openapi.json`. */
+export interface PublishedDocument {
+  path: string
+  title: string
+  summary: string
+  document: Record<string, unknown>
+}
+
+/** The description of an interface: every operation with its parameters and answers, and every schema. */
+export function reference({ path, title, summary, document }: PublishedDocument): Html {
+  const { paths, components } = document as unknown as OpenApi
+  const operations = Object.entries(paths).flatMap(([at, methods]) =>
+    Object.entries(methods)
+      .filter(([method]) => method !== 'options')
+      .map(([method, operation]) => operationText(method, at, operation)),
+  )
+  return html`<h1>${title}</h1>
+    <p>${summary}</p>
+    <p>
+      <a href="${path}/openapi.json">OpenAPI 3.1</a> · <a href="${path}/try">try it</a>. Every path also
+      answers <code>OPTIONS</code>, for pages of other origins.
+    </p>
+    ${operations}
+    <h2>Schemas</h2>
+    ${Object.entries(components.schemas).map(([name, schema]) => schemaSection(name, schema))}`
+}
+
+function operationText(method: string, path: string, operation: Operation): Html {
+  const { operationId, summary, description = '', parameters = [], requestBody, responses } = operation
+  return html`<h2 id="${operationId}"><code>${method.toUpperCase()} ${path}</code></h2>
+    <p><strong>${summary}.</strong> ${codeSpans(description)}</p>
+    ${method === 'get' ? exampleOf(path, parameters) : NOTHING}
+    ${
+      requestBody
+        ? html`<h3>Body</h3>
+            ${contentText(requestBody.content)}`
+        : NOTHING
+    }
+    <h3>Parameters</h3>
+    ${parameterTable(parameters)}
+    <h3>Answers</h3>
+    ${responseTable(responses)}`
+}
+
+/** A question that can be opened as it stands. */
+function exampleOf(path: string, parameters: readonly Parameter[]): Html {
+  const given = parameters.flatMap(({ name, example }): [string, string][] =>
+    example === undefined ? [] : [[name, example]],
+  )
+  const query = new URLSearchParams(given).toString()
+  const address = query === '' ? path : `${path}?${query}`
+  return html`<p>For example <a href="${address}">${address}</a></p>`
+}
+
+function parameterTable(parameters: readonly Parameter[]): Html {
+  const rows = parameters.map(
+    ({ in: place, name, required = false, description, schema }) =>
+      html`<tr>
+        <th scope="row"><code>${name}</code>${place === 'header' ? html` (header)` : NOTHING}</th>
+        <td>${schemaText(schema)}${required ? html`, required` : NOTHING}</td>
+        <td>${codeSpans(description)}</td>
+      </tr>`,
+  )
+  return table(['Name', 'Value', 'Meaning'], rows)
+}
+
+function responseTable(responses: Operation['responses']): Html {
+  const rows = Object.entries(responses).map(
+    ([status, { description, headers = {}, content = {} }]) =>
+      html`<tr>
+        <th scope="row">${status}</th>
+        <td>
+          ${description.split('\n\n').map((part) => html`<p>${codeSpans(part)}</p>`)} ${contentText(content)}
+        </td>
+        <td>${status === '200' ? headerList(headers) : NOTHING}</td>
+      </tr>`,
+  )
+  return table(['Status', 'When', 'Headers'], rows)
+}
+
+function contentText(content: Content): Html {
+  return html`${Object.entries(content).map(
+    ([type, { schema }]) => html`<p><code>${type}</code>: ${schemaText(schema)}</p>`,
+  )}`
+}
+
+function headerList(headers: Headers): Html {
+  const entries = Object.entries(headers)
+  return html`<ul>
+    ${entries.map(([name, { description }]) => html`<li><code>${name}</code>: ${codeSpans(description)}</li>`)}
+  </ul>`
+}
+
+function schemaSection(name: string, schema: JsonSchema): Html {
+  const rows = membersOf(schema).map(
+    (member) =>
+      html`<tr>
+        <th scope="row"><code>${member.name}</code></th>
+        <td>${schemaText(member.schema)}${member.required ? NOTHING : html`, may be absent`}</td>
+        <td>${codeSpans(member.schema.description ?? '')}</td>
+      </tr>`,
+  )
+  return html`<h3 id="schema-${name}">${name}</h3>
+    ${rows.length > 0 ? table(['Member', 'Value', 'Meaning'], rows) : html`<p>${schemaText(schema)}</p>`}`
+}
+
+function table(titles: readonly string[], rows: readonly Html[]): Html {
+  return html`<div class="wide" tabindex="0" role="group" aria-label="table">
+    <table>
+      <thead>
+        <tr>
+          ${titles.map((title) => html`<th scope="col">${title}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`
+}

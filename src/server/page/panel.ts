@@ -1,0 +1,46 @@
+import type { Instant } from '../../domain/time.ts'
+import { codeOf } from '../route.ts'
+import type { Contract } from '../route.ts'
+import type { Html } from './html.ts'
+import type { PageQuery } from './page-query.ts'
+
+/** What a panel is asked with. */
+export interface View {
+  now: Instant
+  query: PageQuery
+}
+
+/** What a panel's reader is told instead of its content. */
+export interface PanelRefusal {
+  status: number
+  /** The public code, that of the interface the panel shows. */
+  code: string
+  /** When this code is given. */
+  when: string
+}
+
+/**
+ * A room of the page (docs/architecture.md): a section with an anchor, a heading, and content that is read through what
+ * the interface itself reads through.
+ */
+export interface Panel {
+  /** Anchor, and id of the section. */
+  id: string
+  title: string
+  /** Parameters of the address that are this panel's. Values that are empty are never handed over. */
+  params: readonly string[]
+  /** What stands under the heading even where there is no content: how to ask for something else. */
+  controls?(view: View): Html
+  /** The content under the controls. What it throws is shown as `refusalOf` says, and nothing in its place. */
+  render(view: View): Promise<Html>
+  refusalOf(error: unknown, view: View): PanelRefusal
+}
+
+/** How a panel tells what its interface would refuse with. */
+export function refusalsOf<Code extends string>(contract: Contract<Code>): (error: unknown) => PanelRefusal {
+  return (error) => {
+    const code = codeOf(contract, error)
+    const { status, when } = contract.refusals[code]
+    return { status, code, when }
+  }
+}

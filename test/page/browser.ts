@@ -1,0 +1,88 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type axe from 'axe-core'
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
+
+const CHROMIUM = '/usr/bin/chromium'
+
+/** Where pictures of the pages are kept: named by the run, else beside the tests. */
+const PICTURES = process.env['DASH_TEST_PICTURES'] ?? fileURLToPath(new URL('output', import.meta.url))
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A headless browser that asks nobody for anything on its own. */
+export async function openBrowser(): Promise<Browser> {
+  if (!existsSync(CHROMIUM)) throw new Error(`${CHROMIUM} is not installed`)
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--disable-background-networking',
+      '--disable-sync',
+    ],
+  })
+}
+
+/** Widths the page is looked at. */
+export const NARROW = { width: 375, height: 800 }
+export const WIDE = { width: 1440, height: 900 }
+
+export interface Visit {
+  page: Page
+  /** Console errors and warnings, policy violations and failed requests. */
+  problems: string[]
+  /** Every host that was asked. */
+  hosts: Set<string>
+}
+
+/** Opens a page and notes every console error, policy violation, failed request and host asked. */
+export async function visit(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Visit> {
+  const context = await browser.newContext({ viewport: NARROW, ...options })
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  const problems: string[] = []
+  const hosts = new Set<string>()
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('request', (request) => {
+    if (!request.url().startsWith('data:')) hosts.add(new URL(request.url()).host)
+  })
+  page.on('requestfailed', (request) => {
+    // What a page leaves unfinished when it is left is no failure.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()}`)
+  })
+  await page.goto(url, { waitUntil: 'networkidle' })
+  return { page, problems, hosts }
+}
+
+/** What axe-core finds on a page that is serious or critical, one line each. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`))
+}
+
+/** True when the page is no wider than the screen. */
+export function fitsScreen(page: Page): Promise<boolean> {
+  return page.locator('html').evaluate((html) => html.scrollWidth <= html.clientWidth)
+}
+
+/** Keeps a picture of the whole page. */
+export async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true })
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+}

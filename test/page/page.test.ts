@@ -1,0 +1,210 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveDemo } from '../support/dash.ts'
+import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
+
+let browser: Browser
+let demo: Awaited<ReturnType<typeof serveDemo>>
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  demo = await serveDemo()
+})
+
+afterAll(async () => {
+  await browser.close()
+  await demo.close()
+})
+
+const SCREENS = [
+  { name: 'narrow-light', viewport: NARROW, colorScheme: 'light' },
+  { name: 'narrow-dark', viewport: NARROW, colorScheme: 'dark' },
+  { name: 'wide-light', viewport: WIDE, colorScheme: 'light' },
+  { name: 'wide-dark', viewport: WIDE, colorScheme: 'dark' },
+] as const
+
+describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) => {
+  test.each([
+    ['trending', '/'],
+    ['year', '/?sort=year'],
+    ['column', '/?sort=month&column=hackerNews'],
+    ['models', '/?needs=tools&health=passed'],
+    ['refused', '/?sort=decade'],
+  ])('the page is accessible, fits, has no error and asks no other host: %s', async (what, path) => {
+    const { page, problems, hosts } = await visit(browser, `${demo.url}${path}`, { viewport, colorScheme })
+    await picture(page, `page-${what}-${name}`)
+    expect(await seriousFindings(page)).toEqual([])
+    expect(await fitsScreen(page)).toBe(true)
+    // A browser tells of the status of the page itself as an error.
+    expect(problems.filter((problem) => !/status of 400/.test(problem))).toEqual([])
+    expect([...hosts]).toEqual([new URL(demo.url).host])
+    expect(await page.getByRole('note').textContent()).toContain('DEMO')
+    expect(await page.title()).toContain('DEMO')
+  })
+})
+
+/** The first title of a column. */
+async function firstOf(page: Page, column: string): Promise<string> {
+  return (await page.locator(`#column-${column} .item bdi`).first().textContent()) ?? ''
+}
+
+describe.each([
+  ['without scripts', false],
+  ['with scripts', true],
+])('%s', (_name, javaScriptEnabled) => {
+  test('every period and column is a link away, and comes from the interface', async () => {
+    const { page, problems } = await visit(browser, demo.url, { javaScriptEnabled, viewport: WIDE })
+    for (const [title, sort] of [
+      ['Day', 'day'],
+      ['Week', 'week'],
+      ['Month', 'month'],
+      ['Trending', 'trending'],
+    ] as const) {
+      await page.getByRole('navigation', { name: 'Periods' }).getByRole('link', { name: title }).click()
+      await page.locator('.tabs [aria-current]', { hasText: title }).waitFor()
+      expect(new URL(page.url()).search).toBe(`?sort=${sort}`)
+      const feed = (await (await fetch(`${demo.url}/api/feed?sort=${sort}`)).json()) as {
+        popular: { title: string }[]
+      }
+      expect(await firstOf(page, 'popular')).toBe(feed.popular[0]?.title)
+      expect(await page.locator('#column-popular .item').count()).toBe(Math.min(15, feed.popular.length))
+    }
+    await page.getByRole('link', { name: 'Year', exact: true }).click()
+    await page.locator('.tabs [aria-current]', { hasText: 'Year' }).waitFor()
+    const year = (await (await fetch(`${demo.url}/api/feed/history?sort=year`)).json()) as {
+      publicationId: string
+      feed: { popular: { title: string }[] }
+    }
+    expect(await firstOf(page, 'popular')).toBe(year.feed.popular[0]?.title)
+    expect(await page.locator('#feed').textContent()).toContain(year.publicationId)
+    await page.getByRole('link', { name: 'All 100 of Popular' }).click()
+    await page.getByRole('link', { name: 'All columns' }).waitFor()
+    expect(await page.locator('#feed .item').count()).toBe(100)
+    expect(problems).toEqual([])
+  })
+
+  test('models are filtered as the interface filters them, chosen, and the feed stays where it is', async () => {
+    const { page, problems } = await visit(browser, `${demo.url}/?sort=week`, {
+      javaScriptEnabled,
+      viewport: WIDE,
+    })
+    await page.getByLabel('tools', { exact: true }).check()
+    await page.getByLabel('answered as asked').check()
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.waitForURL(/health=passed/)
+    await page.getByText('2 of 4 ranked models').waitFor()
+    const answer = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
+    const { models } = (await answer.json()) as { models: { id: string; name: string }[] }
+    expect(await page.locator('.models tbody th code').allTextContents()).toEqual(models.map(({ id }) => id))
+    expect(await page.getByLabel('tools', { exact: true }).isChecked()).toBe(true)
+    const second = models[1]
+    await page.getByRole('link', { name: second?.name ?? '' }).click()
+    await page.getByRole('heading', { name: `Ask ${second?.name}` }).waitFor()
+    expect(await page.locator('#snippet-curl').textContent()).toContain(`"model":"${second?.id}"`)
+    expect(await page.locator('.tabs [aria-current]').textContent()).toBe('Week')
+    expect(problems).toEqual([])
+  })
+})
+
+test('with scripts a period changes in place: the page stays, and back and forward work', async () => {
+  const { page, problems } = await visit(browser, demo.url, { viewport: WIDE })
+  await page.evaluate('window.stays = true')
+  const period = (name: string) => page.locator('.tabs [aria-current]', { hasText: name }).waitFor()
+  await page.getByRole('link', { name: 'Month', exact: true }).click()
+  await period('Month')
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Month')
+  await page.getByRole('link', { name: 'Week', exact: true }).click()
+  await period('Week')
+  await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
+  await page.goBack()
+  await period('Month')
+  await page.goBack()
+  await period('Trending')
+  await page.goForward()
+  await period('Month')
+  expect(await page.evaluate('window.stays')).toBe(true)
+  expect(problems).toEqual([])
+})
+
+test('a line to copy is copied, and that is said', async () => {
+  const { page } = await visit(browser, demo.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await page.getByRole('button', { name: 'Copy the line for curl' }).click()
+  await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+    await page.locator('#snippet-curl').textContent(),
+  )
+})
+
+test('the keyboard alone reaches everything, sees where it is, and can skip to the content', async () => {
+  const { page, problems } = await visit(browser, demo.url, { viewport: WIDE })
+  await page.keyboard.press('Tab')
+  const skip = page.getByRole('link', { name: 'Skip to the content' })
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
+  expect((await skip.boundingBox())?.y).toBeGreaterThanOrEqual(0)
+  await page.keyboard.press('Enter')
+  expect(await page.evaluate('document.activeElement.id')).toBe('main')
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Trending')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.locator('.tabs [aria-current]', { hasText: 'Day' }).waitFor()
+  await page.goto(`${demo.url}/?sort=day`, { waitUntil: 'networkidle' })
+  const seen = new Set<string>()
+  for (let tabs = 0; tabs < 400; tabs += 1) {
+    await page.keyboard.press('Tab')
+    const at = await page.evaluate<{ what: string; outline: string } | null>(FOCUSED)
+    if (at === null) break
+    expect([at.what, at.outline]).toEqual([at.what, 'solid 2px'])
+    seen.add(at.what)
+  }
+  const all = await page.evaluate<string[]>(FOCUSABLE)
+  expect(all.length).toBeGreaterThan(100)
+  expect(all.filter((what) => !seen.has(what))).toEqual([])
+  expect(problems).toEqual([])
+})
+
+/** What has the focus, and how it shows; null for nothing. */
+const FOCUSED = `(() => {
+  const element = document.activeElement
+  if (!element || element === document.body) return null
+  const { outlineStyle, outlineWidth } = getComputedStyle(element)
+  return { what: element.outerHTML, outline: outlineStyle + ' ' + outlineWidth }
+})()`
+
+/** Everything a keyboard should reach; of radio buttons the one that is checked. */
+const FOCUSABLE = `[...document.querySelectorAll(
+  'a[href], button, select, input:not([type=hidden], [type=radio]), input[type=radio]:checked, summary, pre[tabindex="0"]'
+)].filter((element) => element.checkVisibility()).map((element) => element.outerHTML)`
+
+describe('colours', () => {
+  const ground = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+  const DARK = 'rgb(21, 23, 26)'
+  const LIGHT = 'rgb(247, 246, 243)'
+
+  test('can be switched without scripts', async () => {
+    const { page } = await visit(browser, demo.url, { javaScriptEnabled: false, colorScheme: 'light' })
+    await page.getByLabel('dark').check()
+    await picture(page, 'page-switched-dark')
+    await page.getByLabel('light').check()
+    expect(await page.getByLabel('light').isChecked()).toBe(true)
+  })
+
+  test('that were chosen are remembered, and auto goes back to the system', async () => {
+    const { page } = await visit(browser, demo.url, { colorScheme: 'light' })
+    expect(await ground(page)).toBe(LIGHT)
+    await page.getByLabel('dark').check()
+    expect(await ground(page)).toBe(DARK)
+    await page.goto(`${demo.url}/docs`)
+    expect(await ground(page)).toBe(DARK)
+    expect(await page.getByLabel('dark').isChecked()).toBe(true)
+    await page.getByLabel('auto').check()
+    expect(await ground(page)).toBe(LIGHT)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await ground(page)).toBe(DARK)
+  })
+})
+
+test('nothing moves for those who asked for no motion', async () => {
+  const { page } = await visit(browser, demo.url, { reducedMotion: 'reduce' })
+  expect(await page.evaluate('getComputedStyle(document.documentElement).scrollBehavior')).toBe('auto')
+})

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { renderMarkdown } from '../../src/server/docs/markdown.ts'
+import { openApp } from '../support/api-client.ts'
+import { openWorkspace } from '../support/workspace.ts'
+
+describe('the guides', () => {
+  test('are all shown, each leads to all others, and no link among them leads nowhere', async () => {
+    const app = openApp(await openWorkspace())
+    const pages = new Map<string, string>()
+    const open = async (path: string): Promise<string> => {
+      const known = pages.get(path)
+      if (known !== undefined) return known
+      const response = await app.request(`http://dash.test${path}`)
+      expect([path, response.status]).toEqual([path, 200])
+      const page = await response.text()
+      pages.set(path, page)
+      return page
+    }
+    const linksOf = (page: string): string[] =>
+      [...page.matchAll(/href="((?:\/docs|#)[^"]*)"/g)].map(([, link = '']) => link)
+    const menu = linksOf((await open('/docs')).split('id="menu"')[1] ?? '')
+    expect(menu).toEqual(
+      expect.arrayContaining([
+        '/docs/api/top-year-history',
+        '/docs/api/free-llm',
+        '/docs/operations',
+        '/docs/page',
+        '/docs/decisions',
+        '/docs/readme',
+      ]),
+    )
+    const decisions = linksOf(await open('/docs/decisions')).filter((link) => link.includes('/decisions/'))
+    expect(decisions.length).toBeGreaterThan(20)
+    for (const from of new Set([...menu, ...decisions])) {
+      for (const link of linksOf(await open(from))) {
+        const [path = '', anchor = ''] = link.split('#')
+        const target = await open(path === '' ? from : path)
+        if (anchor !== '' && path !== '')
+          expect(target.includes(`id="${anchor}"`), `${from} -> ${link}`).toBe(true)
+      }
+    }
+  })
+
+  test('have their own title, say where they are, and are no page for anything else', async () => {
+    const app = openApp(await openWorkspace())
+    const page = await (await app.request('http://dash.test/docs/operations')).text()
+    expect(page).toContain('<title>Operations</title>')
+    expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
+    for (const path of ['/docs/nothing', '/docs/operations.md', '/docs/..%2fpackage'])
+      expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
+  })
+})
+
+describe('markdown', () => {
+  const render = (text: string): string => renderMarkdown(text, () => null).html
+
+  test('shows HTML as text, and links only to the web or to what is known', () => {
+    const shown = render(
+      '<script>x</script>\n\na <b>c</b> [d](javascript:1) [e](other.md) [f](https://example.org/?"q)',
+    )
+    expect(shown).toContain('&lt;script&gt;x&lt;/script&gt;')
+    expect(shown).toContain('a &lt;b&gt;c&lt;/b&gt; d e ')
+    expect(shown.match(/<a /g)).toHaveLength(1)
+    expect(shown).toContain('rel="noopener noreferrer"')
+  })
+
+  test('gives headings the ids that links name them by, each once', () => {
+    const shown = render('# A `b`: c, d!\n\n## Größe\n\n## Größe')
+    expect([...shown.matchAll(/id="([^"]*)"/g)].map(([, id]) => id)).toEqual(['a-b-c-d', 'größe', 'größe-1'])
+  })
+})

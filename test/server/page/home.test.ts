@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import { addDays, startOfDay } from '../../../src/domain/time.ts'
+import { rankPeriods } from '../../../src/jobs/rank-periods.ts'
+import type { ServerPorts } from '../../../src/server/app.ts'
+import { openApp, silentLog } from '../../support/api-client.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const NOON = startOfDay(addDays(AS_OF, 1)) + 12 * 3_600_000
+
+type Signals = ReturnType<typeof sampleSignals>
+
+/** A workspace with a snapshot and a publication of the sample. */
+async function filled(change: (signals: Signals) => Signals = (signals) => signals): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(change(sampleSignals()))
+  await publishDays(workspace, [AS_OF])
+  const ports = { live: workspace.live, clock: () => NOON }
+  await rankPeriods(ports, { signal: new AbortController().signal, discardLater: false })
+  return workspace
+}
+
+async function get(workspace: Workspace, path: string, changes: Partial<ServerPorts> = {}) {
+  const app = openApp(workspace, { clock: () => NOON, ...changes })
+  const response = await app.request(`http://dash.test${path}`)
+  return { status: response.status, headers: response.headers, page: await response.text() }
+}
+
+/** Text of the facts in the status strip. */
+function facts(page: string): string {
+  const strip = /<dl class="facts">(.*?)<\/dl>/s.exec(page)?.[1] ?? ''
+  return strip.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+}
+
+describe('the page', () => {
+  test('has every header that keeps strangers out', async () => {
+    const { headers } = await get(await openWorkspace(), '/')
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+      'cross-origin-opener-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-cache',
+    })
+  })
+
+  test('has no style and no script inside it, in any period', async () => {
+    const workspace = await filled()
+    for (const sort of ['trending', 'day', 'week', 'month', 'year']) {
+      const { status, page } = await get(workspace, `/?sort=${sort}`)
+      expect([sort, status]).toEqual([sort, 200])
+      expect(page).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc="\/assets\/)/)
+      expect([sort, page.includes('data-key="')]).toEqual([sort, sort !== 'day'])
+    }
+  })
+
+  test('shows an empty server what to do, as a page that works', async () => {
+    const { status, page } = await get(await openWorkspace(), '/')
+    expect(status).toBe(200)
+    expect(page).toContain('dash collect')
+    expect(facts(page)).toMatch(/No snapshot yet.*None yet.*No record.*built-in seed/)
+    expect((await get(await openWorkspace(), '/?sort=year')).page).toContain('dash publish-year')
+  })
+
+  test('links only to http and https, and lets nothing of a stranger out of its place', async () => {
+    const [first, second, ...others] = sampleSignals()
+    const workspace = await filled(() => [
+      ...(first ? [{ ...first, title: '</a></li><script>alert(1)</script>', url: null, points: 990 }] : []),
+      ...(second ? [{ ...second, title: `"onmouseover='x'`, url: `https://example.org/"><img src=x>` }] : []),
+      ...others,
+    ])
+    for (const path of ['/?sort=month', '/?sort=year']) {
+      const { page } = await get(workspace, path)
+      expect(page).toContain('&lt;/a&gt;&lt;/li&gt;&lt;script&gt;alert(1)&lt;/script&gt;')
+      expect(page).toContain('href="https://example.org/&quot;&gt;&lt;img src=x&gt;"')
+      expect(page).not.toMatch(/<script>|<img src=x|javascript:/)
+      for (const [, link = ''] of page.matchAll(/href="([^"]*)"/g)) expect(link).toMatch(/^(?:https?:|\/|#)/)
+      const strangers = [...page.matchAll(/<a\s[^>]*href="https:\/\/(?:example|news|lobste|www)[^>]*>/g)]
+      expect(strangers.length).toBeGreaterThan(10)
+      for (const [link] of strangers) expect(link).toContain('rel="noopener noreferrer nofollow ugc"')
+    }
+  })
+
+  test('shows one column whole, and keeps what other panels were asked', async () => {
+    const { page } = await get(await filled(), '/?sort=month&column=lobsters&needs=tools&unknown=1')
+    expect(page.match(/data-key="/g)).toHaveLength(3)
+    expect(page).toContain('href="/?sort=day&amp;column=lobsters&amp;needs=tools#feed"')
+    expect(page).toContain('href="/?sort=month&amp;needs=tools#feed"')
+    expect(page).not.toContain('unknown')
+  })
+
+  test.each([
+    ['/?sort=decade', 'invalid_sort'],
+    ['/?sort=day&sort=week', 'invalid_sort'],
+    ['/?column=none', 'invalid_column'],
+    ['/?needs=wings', 'invalid_filter'],
+    ['/?minContext=-1', 'invalid_filter'],
+  ])('refuses %s with 400 and its code, and shows the other panels', async (path, code) => {
+    const { status, page } = await get(await filled(), path)
+    expect(status).toBe(400)
+    expect(page).toContain(`<code>${code}</code>`)
+    expect(page).toMatch(code === 'invalid_filter' ? /data-key="/ : /class="models"/)
+    expect(page).toContain('aria-label="Periods"')
+  })
+
+  test('takes a form with a box for each need and an empty field', async () => {
+    const { status, page } = await get(await filled(), '/?needs=tools&needs=seed&minContext=&health=')
+    expect(status).toBe(200)
+    expect(page).toContain('href="/api/free-llm/top-models?needs=tools%2Cseed"')
+  })
+
+  test('says of a damaged snapshot and a damaged archive what each interface says, each in its own place', async () => {
+    const workspace = await filled()
+    const logged: unknown[] = []
+    const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
+    const live = { ...workspace.live, snapshotFeed: () => Promise.resolve(new Uint8Array([1])) }
+    const damaged = await get(workspace, '/', { live, log })
+    expect(damaged.status).toBe(503)
+    expect(damaged.page).toContain('feed_snapshot_corrupt')
+    expect(facts(damaged.page)).toContain('Year as of')
+    const year = { read: () => Promise.reject(new Error('gone')) }
+    const archive = await get(workspace, '/', { year, log })
+    expect(archive.status).toBe(200)
+    expect(facts(archive.page)).toContain('Last publication ✕ Wrong: year_history_lookup_failed')
+    expect(archive.page).toContain('data-key="')
+    expect(logged).toEqual([
+      'feed_snapshot_corrupt',
+      'feed_snapshot_corrupt',
+      'year_history_lookup_failed',
+      'year_history_lookup_failed',
+    ])
+  })
+
+  test('tells of the last audit what it found, and of what it read', async () => {
+    const workspace = await filled()
+    const sound = { ok: true, complete: true, whole: true, publications: 1, objects: 1, bytes: 1, gaps: 0 }
+    const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }
+    const told = async (changes: object): Promise<string> => {
+      await workspace.audits.record({ ...sound, damage: 0, head, endedAt: NOON - 7_200_000, ...changes })
+      return facts((await get(workspace, '/')).page)
+    }
+    expect(await told({})).toContain('Sound, 2 h ago 1 object of 1 publication, head 1 abcdef01')
+    expect(await told({ whole: false })).toContain('part: 1 object')
+    expect(await told({ ok: false, damage: 2 })).toContain('Wrong: Damaged: 2 findings, 2 h ago')
+    expect(await told({ ok: false, complete: false })).toContain('Wrong: Not completed, 2 h ago')
+    expect(await told({ endedAt: NOON - 10 * 86_400_000 })).toContain('Look at this: Sound, 10 d ago')
+  })
+
+  test('says when a publication is late', async () => {
+    const workspace = await filled()
+    const later = await get(workspace, '/', { clock: () => NOON + 2 * 86_400_000 })
+    expect(facts(later.page)).toContain('the next one is late')
+    expect(facts((await get(workspace, '/')).page)).not.toContain('late')
+  })
+})
