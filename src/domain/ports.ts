@@ -1,6 +1,6 @@
 import type { Day, Instant } from './time.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
-import type { FindingCode, ObjectOutcome } from './year/finding.ts'
+import type { FindingCode, ObjectOutcome, SeenObject } from './year/finding.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
@@ -171,6 +171,22 @@ export interface ArchiveAuditor {
     jobs: number,
     signal: AbortSignal,
   ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
+  /**
+   * Begins to read objects before it is known what they should be.
+   *
+   * @param keys as {@link objectKeys} gives them; what cannot be an object by its name is left out
+   * @param jobs how many at a time
+   * @returns null where nothing is gained by it
+   */
+  readAhead(keys: readonly string[], jobs: number): ReadAhead | null
+}
+
+/** Objects that are being read; whoever has them read closes it. */
+export interface ReadAhead {
+  /** What was seen of each, in batches, in no particular order. To be asked for once. */
+  seen(signal: AbortSignal): AsyncIterable<{ key: string; seen: SeenObject }[]>
+  /** Ends the reading, done or not. */
+  close(): Promise<void>
 }
 
 /** What a host answered to one question. Its header values are plain ASCII, or null. */

@@ -100,6 +100,7 @@ function fakeArchive(
   const archive: ArchiveAuditor = {
     heads: () => Promise.resolve(headsOf(contents.rows, 7)),
     objectKeys: () => Promise.resolve(sampleManifests().map(({ sha256 }) => objectPath(sha256))),
+    readAhead: () => null,
     async *examine(manifests, examination, _jobs, signal) {
       await Promise.resolve()
       for (const [index, { asOfDay: day }] of manifests.entries()) {

@@ -1,30 +1,24 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
 import type { AuditedHead } from '../../domain/year/audit.ts'
 import { isReadError, objectPath } from '../../domain/year/finding.ts'
-import type { ObjectOutcome } from '../../domain/year/finding.ts'
+import type { ObjectOutcome, SeenObject } from '../../domain/year/finding.ts'
 import { examineWhole } from '../../domain/year/envelope.ts'
 import { examineBytes } from '../../domain/year/identity.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { auditedHead } from './auditor.ts'
 import { fileExaminer, fileReader } from './examine-file.ts'
+import { startExamining } from './examine-threads.ts'
+import type { ExamineThreads } from './examine-threads.ts'
+import type { Examined } from './examine-worker.ts'
 import { requireRoot } from './file-driver.ts'
-import type { ExamineRequest, ExamineWorkerData } from './examine-worker.ts'
-
-/** Objects a thread is given at a time. */
-const BATCH = 32
 
 /** Fewer objects than this are read before a second thread would have started. */
 const WORTH_THREADS = 128
 
-type Batch = { index: number; manifest: Manifest }[]
-type Examined = { index: number; outcome: ObjectOutcome }[]
-
 /**
- * The auditor of an archive in a folder. Objects are read and hashed by worker threads, each with a buffer of its own
- * that it uses again and again.
+ * The auditor of an archive in a folder. Many objects are read and hashed by worker threads.
  *
  * @param root folder of the store
  */
@@ -48,18 +42,40 @@ export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): Archi
     },
     objectKeys: () => archive.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
-      const batches = inBatches(manifests)
+      const objects = manifests.map((manifest) => ({ path: pathOf(root, manifest), manifest }))
       const examined =
-        manifests.length < WORTH_THREADS || jobs === 1
-          ? examineHere(batches, root, examination, signal)
-          : examineInThreads(batches, root, examination, Math.min(jobs, batches.length), signal)
-      for await (const batch of examined) {
-        // Absence in a store that is not there proves nothing.
-        if (batch.some(({ outcome }) => outcome.found === 'nothing')) requireRoot(root)
-        yield batch
+        objects.length < WORTH_THREADS || jobs === 1
+          ? examineHere(objects, examination, signal)
+          : inThreads(startExamining<ObjectOutcome>({ examination, objects }, jobs), signal)
+      for await (const { start, outcomes } of examined) {
+        requireRootIfAbsent(root, outcomes)
+        yield outcomes.map((outcome, place) => ({ index: start + place, outcome }))
+      }
+    },
+    readAhead(listed, jobs) {
+      const keys = listed.filter((key) => OBJECT_KEY.test(key))
+      if (keys.length < WORTH_THREADS || jobs === 1) return null
+      const objects = keys.map((key) => ({ path: join(root, key) }))
+      const threads = startExamining<SeenObject>({ examination: 'ahead', objects }, jobs)
+      return {
+        async *seen(signal) {
+          for await (const { start, outcomes } of threads.examined(signal)) {
+            requireRootIfAbsent(root, outcomes)
+            yield outcomes.map((seen, place) => ({ key: keys[start + place] as string, seen }))
+          }
+        },
+        close: () => threads.close(),
       }
     },
   }
+}
+
+/** What may be opened although no entry names it yet: an object by its name. */
+const OBJECT_KEY = /^sha256\/([0-9a-f]{2})\/\1[0-9a-f]{62}$/
+
+/** Absence in a store that is not there proves nothing. */
+function requireRootIfAbsent(root: string, outcomes: readonly { found: string }[]): void {
+  if (outcomes.some(({ found }) => found === 'nothing')) requireRoot(root)
 }
 
 /** Folders in the place of heads; the archive names files alone. */
@@ -71,91 +87,34 @@ function foldersAmongHeads(root: string): string[] {
   )
 }
 
-function inBatches(manifests: readonly Manifest[]): Batch[] {
-  const all = manifests.map((manifest, index) => ({ index, manifest }))
-  return Array.from({ length: Math.ceil(all.length / BATCH) }, (_, batch) =>
-    all.slice(batch * BATCH, (batch + 1) * BATCH),
-  )
-}
-
 async function* examineHere(
-  batches: readonly Batch[],
-  root: string,
+  objects: readonly { path: string; manifest: Manifest }[],
   examination: 'identity' | 'whole',
   signal: AbortSignal,
-): AsyncGenerator<Examined> {
-  const examine = examination === 'whole' ? examineWhole : examineBytes
+): AsyncGenerator<Examined<ObjectOutcome>> {
+  const problemsOf = examination === 'whole' ? examineWhole : examineBytes
   const examineFile = fileExaminer()
-  for (const batch of batches) {
+  for (const [start, { path, manifest }] of objects.entries()) {
     signal.throwIfAborted()
-    yield batch.map(({ index, manifest }) => ({
-      index,
-      outcome: examineFile(pathOf(root, manifest), (bytes) => examine(manifest, bytes)),
+    const outcome = examineFile(path, (bytes) => ({
+      byteSize: bytes.byteLength,
+      problems: problemsOf(manifest, bytes),
     }))
-    // A signal is noticed between two batches.
+    yield { start, outcomes: [outcome] }
+    // A signal is noticed between two objects.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-/** Each thread has one batch in hand; whoever is done gets the next. */
-async function* examineInThreads(
-  batches: readonly Batch[],
-  root: string,
-  examination: 'identity' | 'whole',
-  threads: number,
+async function* inThreads<Outcome>(
+  threads: ExamineThreads<Outcome>,
   signal: AbortSignal,
-): AsyncGenerator<Examined> {
-  const workerData: ExamineWorkerData = { examination }
-  const script = new URL('./examine-worker.js', import.meta.url)
-  const workers = Array.from({ length: threads }, () => new Worker(script, { workerData }))
-  let next = 0
-  const running = new Map<Worker, Promise<{ worker: Worker; examined: Examined }>>()
-  const give = (worker: Worker): void => {
-    const batch = batches[next]
-    running.delete(worker)
-    if (!batch) return
-    next += 1
-    const examined = examineBatch(worker, batch, root)
-    // Nobody waits for a batch in hand when the reading ends early and takes the thread away.
-    examined.catch(() => undefined)
-    running.set(worker, examined)
-  }
+): AsyncGenerator<Examined<Outcome>> {
   try {
-    for (const worker of workers) give(worker)
-    while (running.size > 0) {
-      const { worker, examined } = await Promise.race(running.values())
-      give(worker)
-      signal.throwIfAborted()
-      yield examined
-    }
+    yield* threads.examined(signal)
   } finally {
-    await Promise.all(workers.map((worker) => worker.terminate()))
+    await threads.close()
   }
-}
-
-function examineBatch(
-  worker: Worker,
-  batch: Batch,
-  root: string,
-): Promise<{ worker: Worker; examined: Examined }> {
-  const request: ExamineRequest = batch.map(({ manifest }) => ({ path: pathOf(root, manifest), manifest }))
-  return new Promise((resolve, reject) => {
-    const failed = (error: Error): void => reject(error)
-    const exited = (code: number): void => reject(new Error(`an audit thread ended with ${code}`))
-    worker.once('error', failed)
-    worker.once('exit', exited)
-    worker.once('message', (outcomes: ObjectOutcome[]) => {
-      worker.off('error', failed)
-      worker.off('exit', exited)
-      const examined = batch.flatMap(({ index }, place) => {
-        const outcome = outcomes[place]
-        return outcome ? [{ index, outcome }] : []
-      })
-      if (examined.length < batch.length) reject(new Error('an audit thread left out an object'))
-      else resolve({ worker, examined })
-    })
-    worker.postMessage(request)
-  })
 }
 
 function pathOf(root: string, { sha256 }: Manifest): string {
