@@ -11,7 +11,7 @@ import { listeningUrl } from './config.ts'
 import type { Config } from './config.ts'
 import { pause } from './pause.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
-import { BATCH_BUSY } from './wire.ts'
+import { BATCH_BUSY } from './wire-audit.ts'
 
 /**
  * What an evaluation of models needs; `close` ends everything it opened. Apart from wire.ts, since the service's client

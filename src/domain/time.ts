@@ -44,8 +44,8 @@ export function formatInstant(instant: Instant): string {
 /** The day, or null for anything that is not a real calendar day (30 February is not one). */
 export function parseDay(text: string): Day | null {
   if (!DAY_PATTERN.test(text)) return null
-  const at = Date.parse(`${text}T00:00:00.000Z`)
-  return !Number.isNaN(at) && dayOf(at) === text ? text : null
+  // A day past the end of its month is taken for one of the next.
+  return new Date(startOfDay(text)).getUTCDate() === Number(text.slice(8)) ? text : null
 }
 
 /**

@@ -1,13 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createClient } from '@libsql/client'
+import { createClient } from '@libsql/client/sqlite3'
 import type { Clock, Witness } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import { guardClient } from './guard.ts'
-import { serverClient } from './server-client.ts'
 import type { StoreClient } from './store-client.ts'
 
 /** Where a database is held: in a file, on a server, or in memory for tests. */
@@ -15,7 +14,7 @@ export interface Engine {
   /** As errors name the database. */
   name: string
   /** @throws Refusal `storage_unavailable` */
-  open(): StoreClient
+  open(): Promise<StoreClient>
   /** Told once what was opened is migrated. */
   ready(): void
   /** False when what was opened is no longer what its place holds. */
@@ -53,7 +52,7 @@ function fileEngine(url: string, { nativeBusyMs, retryMs }: Waiting): Engine {
 
   return {
     name,
-    open() {
+    async open() {
       requireFolder(dirname(path))
       return guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs)
     },
@@ -89,11 +88,16 @@ function serverEngine(location: DatabaseLocation, { retryMs }: Waiting): Engine 
   const { protocol, host, pathname } = new URL(location.url)
   // Without user, password or query, which may hold secrets.
   const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
-  return { ...UNWATCHED, name, open: () => serverClient(location, name, retryMs) }
+  return {
+    ...UNWATCHED,
+    name,
+    // The client of servers takes longer to load than a small archive to audit.
+    open: async () => (await import('./server-client.ts')).serverClient(location, name, retryMs),
+  }
 }
 
 function memoryEngine({ nativeBusyMs, retryMs }: Waiting): Engine {
-  const open = (): StoreClient =>
+  const open = async (): Promise<StoreClient> =>
     guardClient(createClient({ url: ':memory:', timeout: nativeBusyMs, concurrency: 1 }), retryMs)
   return { ...UNWATCHED, name: 'the database in memory', open }
 }

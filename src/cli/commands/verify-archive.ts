@@ -17,7 +17,7 @@ import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { testAudit } from '../self-test.ts'
 import type { Terminal } from '../terminal.ts'
-import { openAuditors, openPublished } from '../wire.ts'
+import { openAuditors, openPublished } from '../wire-audit.ts'
 import {
   describeProgress,
   everySoOften,

@@ -135,6 +135,8 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
 const FRAME_HEAD_BYTES = 1024
 const FRAME_TAIL_BYTES = 128
 
+const ascii = new TextDecoder('latin1')
+
 /** One leading member whose value is a plain text or a number, with the comma that follows it. */
 const SCALAR_MEMBER =
   /\s*"([A-Za-z]+)"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)\s*,/y
@@ -158,7 +160,6 @@ const LEADING_MEMBERS = [
  * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed.
  */
 function readFrame(bytes: Uint8Array): EnvelopeMembers | null {
-  const ascii = new TextDecoder('latin1')
   const head = ascii.decode(bytes.subarray(0, FRAME_HEAD_BYTES))
   const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-FRAME_TAIL_BYTES)))
   const open = /^\s*\{/.exec(head)
