@@ -1,5 +1,5 @@
 import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
-import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
+import type { openPublishedHistory } from '../adapters/published-history/published-history.ts'
 import type { ArchiveAuditor, DamageSample, LedgerAuditor } from '../domain/ports.ts'
 import type { Config } from './config.ts'
 
@@ -29,9 +29,9 @@ export function openAuditors(config: Config): Auditors {
   }
 }
 
-/** The public answers of another host; `close` ends the connections to it. */
-export function openPublished(base: string): ReturnType<typeof openPublishedHistory> {
-  return openPublishedHistory(base)
+/** The public answers of another host; `close` ends the connections to it. Loaded only where it is asked for. */
+export async function openPublished(base: string): Promise<ReturnType<typeof openPublishedHistory>> {
+  return (await import('../adapters/published-history/published-history.ts')).openPublishedHistory(base)
 }
 
 /** A private archive to damage, in a temporary folder. Loaded only where it is asked for. */

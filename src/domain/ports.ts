@@ -172,18 +172,18 @@ export interface ArchiveAuditor {
     signal: AbortSignal,
   ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
   /**
-   * Begins to read objects before it is known what they should be.
+   * Begins to read whatever stands where objects belong, before it is known what it should be. What it does not come to
+   * see is to be examined as any object is.
    *
-   * @param keys as {@link objectKeys} gives them; what cannot be an object by its name is left out
-   * @param jobs how many at a time
+   * @param jobs how many objects at a time
    * @returns null where nothing is gained by it
    */
-  readAhead(keys: readonly string[], jobs: number): ReadAhead | null
+  readAhead(jobs: number): ReadAhead | null
 }
 
 /** Objects that are being read; whoever has them read closes it. */
 export interface ReadAhead {
-  /** What was seen of each, in batches, in no particular order. To be asked for once. */
+  /** What was seen of them by their keys, in batches, in no particular order. To be asked for once. */
   seen(signal: AbortSignal): AsyncIterable<{ key: string; seen: SeenObject }[]>
   /** Ends the reading, done or not. */
   close(): Promise<void>

@@ -1,4 +1,4 @@
-import type { ArchiveAuditor, Clock, LedgerAuditor } from '../domain/ports.ts'
+import type { ArchiveAuditor, Clock, LedgerAuditor, ReadAhead } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import { isDamage, isReadError, objectPath } from '../domain/year/finding.ts'
@@ -99,6 +99,17 @@ interface Run extends ObjectsRun {
 }
 
 async function audit(run: Run): Promise<void> {
+  const { sample, since, payloads, jobs } = run.options
+  const isWhole = sample === null && since === null && !payloads
+  const ahead = isWhole ? run.ports.archive.readAhead(jobs) : null
+  try {
+    await auditStores(run, ahead)
+  } finally {
+    await ahead?.close()
+  }
+}
+
+async function auditStores(run: Run, ahead: ReadAhead | null): Promise<void> {
   const { ports, options } = run
   // Listed before the ledger is read: what is published in between is then no orphan.
   let unlisted: unknown = null
@@ -108,22 +119,15 @@ async function audit(run: Run): Promise<void> {
     unlisted = error
     return null
   })
-  const { sample, since, payloads, jobs } = options
-  const isWhole = sample === null && since === null && !payloads
-  const ahead = keys !== null && isWhole ? ports.archive.readAhead(keys, jobs) : null
-  try {
-    const found = await orFinding(run, 'row_tampered', 'ledger', () => readLedgers(ports, options))
-    if (found === null) return
-    run.audit = found
-    run.findings.push(...found.findings)
-    const manifests = found.timeline.map(({ manifest }) => manifest)
-    const chosen = chooseManifests(manifests, options, ports.random)
-    await examineObjects(run, chosen, payloads ? 'whole' : 'identity', ahead)
-    await examineNewest(run, chosen, manifests.at(-1))
-    run.findings.push(...orphans(keys ?? [], manifests))
-  } finally {
-    await ahead?.close()
-  }
+  const found = await orFinding(run, 'row_tampered', 'ledger', () => readLedgers(ports, options))
+  if (found === null) return
+  run.audit = found
+  run.findings.push(...found.findings)
+  const manifests = found.timeline.map(({ manifest }) => manifest)
+  const chosen = chooseManifests(manifests, options, ports.random)
+  await examineObjects(run, chosen, options.payloads ? 'whole' : 'identity', ahead)
+  await examineNewest(run, chosen, manifests.at(-1))
+  run.findings.push(...orphans(keys ?? [], manifests))
   if (unlisted !== null) throw unlisted
 }
 

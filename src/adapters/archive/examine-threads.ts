@@ -1,39 +1,37 @@
 import { Worker } from 'node:worker_threads'
 import type { ExamineTask, ExamineWorkerData, Examined } from './examine-worker.ts'
 
-/** Objects a thread takes at a time. */
-const BATCH = 32
-
 /** Threads at work; whoever starts them closes them. */
-export interface ExamineThreads<Outcome> {
+export interface ExamineThreads<Told> {
   /**
-   * What became of the objects, in batches, in no particular order. To be asked for once.
+   * What the work came to, in batches, in no particular order. To be asked for once.
    *
    * @throws the signal's reason, or whatever ended a thread early
    */
-  examined(signal: AbortSignal): AsyncGenerator<Examined<Outcome>>
+  examined(signal: AbortSignal): AsyncGenerator<Examined<Told>>
   /** Ends the threads, done or not. */
   close(): Promise<void>
 }
 
 /**
- * Starts threads that examine the files of a task, each with a buffer of its own that it uses again and again.
+ * Starts threads that read the files of a task, each into a buffer of its own that it uses again and again.
  *
+ * @param batch how much of the work a thread takes at a time
  * @param jobs how many threads, if there is work for as many
  */
-export function startExamining<Outcome>(task: ExamineTask, jobs: number): ExamineThreads<Outcome> {
+export function startExamining<Told>(task: ExamineTask, batch: number, jobs: number): ExamineThreads<Told> {
   const next = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const workerData: ExamineWorkerData = { task, batch: BATCH, next }
+  const workerData: ExamineWorkerData = { task, batch, next }
   const script = new URL('./examine-worker.js', import.meta.url)
-  const threads = Math.min(jobs, Math.ceil(task.objects.length / BATCH))
+  const threads = Math.min(jobs, Math.ceil(task.work.length / batch))
   const workers = Array.from({ length: threads }, () => new Worker(script, { workerData }))
-  const arrived: Examined<Outcome>[] = []
+  const arrived: Examined<Told>[] = []
   let atWork = threads
   let failure: Error | null = null
   let wake = (): void => undefined
   for (const worker of workers) {
-    worker.on('message', (batch: Examined<Outcome>) => {
-      arrived.push(batch)
+    worker.on('message', (examined: Examined<Told>) => {
+      arrived.push(examined)
       wake()
     })
     worker.once('error', (error) => {
@@ -48,17 +46,17 @@ export function startExamining<Outcome>(task: ExamineTask, jobs: number): Examin
   }
   return {
     async *examined(signal) {
-      let missing = task.objects.length
+      let missing = task.work.length
       for (;;) {
-        for (const batch of arrived.splice(0)) {
+        for (const examined of arrived.splice(0)) {
           signal.throwIfAborted()
-          missing -= batch.outcomes.length
-          yield batch
+          missing -= examined.end - examined.start
+          yield examined
         }
         if (missing === 0) return
         if (arrived.length > 0) continue
         if (failure !== null) throw failure
-        if (atWork === 0) throw new Error(`the audit threads left out ${missing} objects`)
+        if (atWork === 0) throw new Error(`the audit threads left out ${missing} of ${task.work.length}`)
         await new Promise<void>((resolve) => (wake = resolve))
       }
     },

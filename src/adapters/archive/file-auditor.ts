@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
 import type { AuditedHead } from '../../domain/year/audit.ts'
 import { isReadError, objectPath } from '../../domain/year/finding.ts'
-import type { ObjectOutcome, SeenObject } from '../../domain/year/finding.ts'
+import type { ObjectOutcome } from '../../domain/year/finding.ts'
 import { examineWhole } from '../../domain/year/envelope.ts'
 import { examineBytes } from '../../domain/year/identity.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
@@ -11,11 +11,17 @@ import { auditedHead } from './auditor.ts'
 import { fileExaminer, fileReader } from './examine-file.ts'
 import { startExamining } from './examine-threads.ts'
 import type { ExamineThreads } from './examine-threads.ts'
-import type { Examined } from './examine-worker.ts'
+import type { Examined, ObjectFolder, SeenByName } from './examine-worker.ts'
 import { requireRoot } from './file-driver.ts'
+
+/** Objects a thread takes at a time. */
+const BATCH = 32
 
 /** Fewer objects than this are read before a second thread would have started. */
 const WORTH_THREADS = 128
+
+/** As many folders as {@link WORTH_THREADS} objects are likely to be spread over, of the 256 there can be. */
+const WORTH_READING_AHEAD = 100
 
 /**
  * The auditor of an archive in a folder. Many objects are read and hashed by worker threads.
@@ -42,26 +48,28 @@ export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): Archi
     },
     objectKeys: () => archive.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
-      const objects = manifests.map((manifest) => ({ path: pathOf(root, manifest), manifest }))
+      const work = manifests.map((manifest) => ({ path: pathOf(root, manifest), manifest }))
       const examined =
-        objects.length < WORTH_THREADS || jobs === 1
-          ? examineHere(objects, examination, signal)
-          : inThreads(startExamining<ObjectOutcome>({ examination, objects }, jobs), signal)
-      for await (const { start, outcomes } of examined) {
-        requireRootIfAbsent(root, outcomes)
-        yield outcomes.map((outcome, place) => ({ index: start + place, outcome }))
+        work.length < WORTH_THREADS || jobs === 1
+          ? examineHere(work, examination, signal)
+          : inThreads(startExamining<ObjectOutcome>({ examination, work }, BATCH, jobs), signal)
+      for await (const { start, told } of examined) {
+        requireRootIfAbsent(root, told)
+        yield told.map((outcome, place) => ({ index: start + place, outcome }))
       }
     },
-    readAhead(listed, jobs) {
-      const keys = listed.filter((key) => OBJECT_KEY.test(key))
-      if (keys.length < WORTH_THREADS || jobs === 1) return null
-      const objects = keys.map((key) => ({ path: join(root, key) }))
-      const threads = startExamining<SeenObject>({ examination: 'ahead', objects }, jobs)
+    readAhead(jobs) {
+      const work = objectFolders(root)
+      if (work.length < WORTH_READING_AHEAD || jobs === 1) return null
+      const threads = startExamining<SeenByName>({ examination: 'ahead', work }, 1, jobs)
       return {
         async *seen(signal) {
-          for await (const { start, outcomes } of threads.examined(signal)) {
-            requireRootIfAbsent(root, outcomes)
-            yield outcomes.map((seen, place) => ({ key: keys[start + place] as string, seen }))
+          for await (const { told } of threads.examined(signal)) {
+            requireRootIfAbsent(
+              root,
+              told.map(({ seen }) => seen),
+            )
+            yield told.map(({ name, seen }) => ({ key: objectPath(name), seen }))
           }
         },
         close: () => threads.close(),
@@ -70,8 +78,17 @@ export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): Archi
   }
 }
 
-/** What may be opened although no entry names it yet: an object by its name. */
-const OBJECT_KEY = /^sha256\/([0-9a-f]{2})\/\1[0-9a-f]{62}$/
+/** None where they cannot be listed: whoever asks for the keys of the objects is told why. */
+function objectFolders(root: string): ObjectFolder[] {
+  const folder = join(root, 'sha256')
+  try {
+    return readdirSync(folder)
+      .filter((name) => /^[0-9a-f]{2}$/.test(name))
+      .map((digits) => ({ path: join(folder, digits), digits }))
+  } catch {
+    return []
+  }
+}
 
 /** Absence in a store that is not there proves nothing. */
 function requireRootIfAbsent(root: string, outcomes: readonly { found: string }[]): void {
@@ -88,28 +105,28 @@ function foldersAmongHeads(root: string): string[] {
 }
 
 async function* examineHere(
-  objects: readonly { path: string; manifest: Manifest }[],
+  work: readonly { path: string; manifest: Manifest }[],
   examination: 'identity' | 'whole',
   signal: AbortSignal,
 ): AsyncGenerator<Examined<ObjectOutcome>> {
   const problemsOf = examination === 'whole' ? examineWhole : examineBytes
   const examineFile = fileExaminer()
-  for (const [start, { path, manifest }] of objects.entries()) {
+  for (const [start, { path, manifest }] of work.entries()) {
     signal.throwIfAborted()
     const outcome = examineFile(path, (bytes) => ({
       byteSize: bytes.byteLength,
       problems: problemsOf(manifest, bytes),
     }))
-    yield { start, outcomes: [outcome] }
+    yield { start, end: start + 1, told: [outcome] }
     // A signal is noticed between two objects.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-async function* inThreads<Outcome>(
-  threads: ExamineThreads<Outcome>,
+async function* inThreads<Told>(
+  threads: ExamineThreads<Told>,
   signal: AbortSignal,
-): AsyncGenerator<Examined<Outcome>> {
+): AsyncGenerator<Examined<Told>> {
   try {
     yield* threads.examined(signal)
   } finally {
