@@ -94,7 +94,12 @@ describe('the import rule', () => {
       ({ layer, target }) => layer === 'cli' && target.includes('/adapters/'),
     )
     const files = [...new Set(introducing.map(({ file }) => file))].sort()
-    expect(files).toEqual(['src/cli/wire-models.ts', 'src/cli/wire-sources.ts', 'src/cli/wire.ts'])
+    expect(files).toEqual([
+      'src/cli/wire-audit.ts',
+      'src/cli/wire-models.ts',
+      'src/cli/wire-sources.ts',
+      'src/cli/wire.ts',
+    ])
   })
 
   test('would notice a breach', () => {
