@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { examineBytes, seeBytes } from '../../domain/year/identity.ts'
 import type { ObjectOutcome, SeenObject } from '../../domain/year/finding.ts'
@@ -70,7 +69,7 @@ async function examinerOf(given: ExamineTask): Promise<(start: number, end: numb
 function seeFolder({ path, digits }: ObjectFolder): SeenByName[] {
   return namesIn(path)
     .filter((name) => name.startsWith(digits) && /^[0-9a-f]{64}$/.test(name))
-    .map((name) => ({ name, seen: examineFile(join(path, name), seeBytes) }))
+    .map((name) => ({ name, seen: examineFile(`${path}/${name}`, seeBytes) }))
 }
 
 /** None of a folder that cannot be read: its objects are examined with their manifests, which tells why. */

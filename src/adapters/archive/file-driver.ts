@@ -104,7 +104,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
       const below = join(root, '/').length
       return names
         .filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
-        .map((entry) => join(entry.parentPath, entry.name).slice(below))
+        .map((entry) => `${entry.parentPath}/${entry.name}`.slice(below))
     } catch (error) {
       requireRoot(root)
       if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)
