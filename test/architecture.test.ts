@@ -101,6 +101,7 @@ describe('the import rule', () => {
     expect(files).toEqual([
       'src/cli/wire-agent-reads.ts',
       'src/cli/wire-agent.ts',
+      'src/cli/wire-audit.ts',
       'src/cli/wire-models.ts',
       'src/cli/wire-sources.ts',
       'src/cli/wire.ts',

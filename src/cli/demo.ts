@@ -25,7 +25,8 @@ import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
 import { openEvaluation } from './wire-models.ts'
 import { publishPorts } from './wire-sources.ts'
-import { openAuditors, openInput, openStores } from './wire.ts'
+import { openAuditors } from './wire-audit.ts'
+import { openInput, openStores } from './wire.ts'
 
 const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
 

@@ -4,7 +4,7 @@ import { selfTest } from '../jobs/self-test.ts'
 import type { SelfTestPorts, SelfTestReport } from '../jobs/self-test.ts'
 import { verifyArchive } from '../jobs/verify-archive.ts'
 import type { Config } from './config.ts'
-import { openAuditors, openDamageSample } from './wire.ts'
+import { openAuditors, openDamageSample } from './wire-audit.ts'
 
 /**
  * Tests the audit itself on a private archive in a temporary folder (docs/auditing.md). Of the configuration it uses

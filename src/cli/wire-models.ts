@@ -12,7 +12,7 @@ import { listeningUrl } from './config.ts'
 import type { Config } from './config.ts'
 import { pause } from './pause.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
-import { BATCH_BUSY } from './wire.ts'
+import { BATCH_BUSY } from './wire-audit.ts'
 
 const IN_MEMORY = { url: ':memory:', authToken: null }
 

@@ -1,7 +1,6 @@
-import { createReadStream, existsSync, statSync } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { fileURLToPath } from 'node:url'
-import { openArchive, openArchiveAuditor, openRecommendations } from '../adapters/archive/open.ts'
+import { openArchive, openRecommendations } from '../adapters/archive/open.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
 import { libsqlArticles } from '../adapters/feed/articles.ts'
 import { openFeedSearch } from '../adapters/feed/feed-search.ts'
@@ -11,18 +10,15 @@ import { libsqlSearchIndex } from '../adapters/feed/search-index.ts'
 import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { archiveFolder } from '../adapters/input/archive-folder.ts'
 import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
-import { ledgerAuditor } from '../adapters/ledger/auditor.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
-import { openPublishedHistory } from '../adapters/published-history/published-history.ts'
 import { libsqlAudits } from '../adapters/state/audits.ts'
 import type {
   Archive,
   ArticleStore,
   AuditLog,
   Clock,
-  DamageSample,
   FeedSearch,
   FeedStore,
   Ledger,
@@ -39,6 +35,7 @@ import type { AgentReads } from '../server/agent/sources.ts'
 import type { Config } from './config.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
 import { openAgentReads } from './wire-agent-reads.ts'
+import { BATCH_BUSY, openAuditors } from './wire-audit.ts'
 
 /** The stores a command works on. Nothing is opened before its first use; `close` closes what was. */
 export interface Stores {
@@ -64,9 +61,6 @@ export const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
 /** Questions to the search: how many may be open at once, and how long each may wait for others and then take. */
 const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }
-
-/** A batch command has nothing else to do than to wait for a lock. */
-export const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
 
 export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const busy = kind === 'server' ? SERVER_BUSY : BATCH_BUSY
@@ -122,30 +116,10 @@ function stateDatabase(config: Config, busy: typeof BATCH_BUSY): ReturnType<type
   })
 }
 
-/**
- * Where an audit leaves its record: beside what servers and evaluations remember. Null where there is no such file yet,
- * since an audit creates none.
- */
-export function openAuditLog(config: Config): (Pick<AuditLog, 'record'> & { close: () => void }) | null {
-  const { url } = config.state
-  if (url.startsWith('file:') && !existsSync(fileURLToPath(url))) return null
+/** Where an audit leaves its record: beside what servers and evaluations remember. */
+export function openAuditLog(config: Config): Pick<AuditLog, 'record'> & { close: () => void } {
   const state = stateDatabase(config, BATCH_BUSY)
   return { ...libsqlAudits(state), close: () => state.close() }
-}
-
-/** What an audit reads. Nothing is opened before its first use, and nothing is ever written. */
-export function openAuditors(config: Config): ArchivePlace['auditors'] & { close: () => Promise<void> } {
-  const archive = openArchive(config.store)
-  return {
-    ledger: ledgerAuditor(config.ledger, BATCH_BUSY),
-    archive: openArchiveAuditor(config.store, archive),
-    close: () => archive.close(),
-  }
-}
-
-/** The public answers of another host; `close` ends the connections to it. */
-export function openPublished(base: string): ReturnType<typeof openPublishedHistory> {
-  return openPublishedHistory(base)
 }
 
 /** An archive as a copy reads or writes it. */
@@ -225,9 +199,4 @@ export function archiveImportPorts(
     isDead: isDeadProcess,
     onProgress,
   }
-}
-
-/** A private archive to damage, in a temporary folder. Loaded only where it is asked for. */
-export async function openDamageSample(): Promise<DamageSample> {
-  return (await import('../adapters/damage/sample.ts')).makeDamageSample()
 }

@@ -1,7 +1,7 @@
 import type { Day, Instant } from './time.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
 import type { AuditRecord } from './year/audit-record.ts'
-import type { FindingCode, ObjectOutcome } from './year/finding.ts'
+import type { FindingCode, ObjectOutcome, SeenObject } from './year/finding.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
@@ -173,6 +173,22 @@ export interface ArchiveAuditor {
     jobs: number,
     signal: AbortSignal,
   ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
+  /**
+   * Begins to read whatever stands where objects belong, before it is known what it should be. What it does not come to
+   * see is to be examined as any object is.
+   *
+   * @param jobs how many objects at a time
+   * @returns null where nothing is gained by it
+   */
+  readAhead(jobs: number): ReadAhead | null
+}
+
+/** Objects that are being read; whoever has them read closes it. */
+export interface ReadAhead {
+  /** What was seen of them by their keys, in batches, in no particular order. To be asked for once. */
+  seen(signal: AbortSignal): AsyncIterable<{ key: string; seen: SeenObject }[]>
+  /** Ends the reading, done or not. */
+  close(): Promise<void>
 }
 
 /** What audits left for whoever asks how the archive was found last; kept apart from the archive. */

@@ -43,9 +43,14 @@ export function formatInstant(instant: Instant): string {
 
 /** The day, or null for anything that is not a real calendar day (30 February is not one). */
 export function parseDay(text: string): Day | null {
-  if (!DAY_PATTERN.test(text)) return null
-  const at = Date.parse(`${text}T00:00:00.000Z`)
-  return !Number.isNaN(at) && dayOf(at) === text ? text : null
+  return DAY_PATTERN.test(text) && startOfRealDay(text) !== null ? text : null
+}
+
+/** Midnight UTC of a text of the form of a day; null when it is no real one. */
+function startOfRealDay(text: string): Instant | null {
+  const at = startOfDay(text)
+  // A day past the end of its month is taken for one of the next.
+  return new Date(at).getUTCDate() === Number(text.slice(8)) ? at : null
 }
 
 /**
@@ -56,9 +61,10 @@ export function parseInstant(text: string): Instant | null {
   const match = INSTANT_PATTERN.exec(text)
   if (!match) return null
   const [, day = '', hour = '', minute = '', second = '', fraction = '', zone = ''] = match
-  if (parseDay(day) === null || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
+  const midnight = startOfRealDay(day)
+  if (midnight === null || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
   const millis = Number(fraction.padEnd(3, '0').slice(0, 3))
-  const atUtc = startOfDay(day) + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + millis
+  const atUtc = midnight + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + millis
   if (zone === 'Z') return atUtc
   const zoneHours = Number(zone.slice(1, 3))
   const zoneMinutes = Number(zone.slice(4, 6))

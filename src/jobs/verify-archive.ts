@@ -1,7 +1,7 @@
-import type { ArchiveAuditor, Clock, LedgerAuditor } from '../domain/ports.ts'
+import type { ArchiveAuditor, Clock, LedgerAuditor, ReadAhead } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
-import { isDamage, isReadError, objectFindings, objectPath } from '../domain/year/finding.ts'
+import { isDamage, isReadError, objectPath } from '../domain/year/finding.ts'
 import type { AuditedContents, AuditedHead, LedgerAudit } from '../domain/year/audit.ts'
 import type { Finding, FindingCode } from '../domain/year/finding.ts'
 import { GENESIS_LEAF } from '../domain/year/chain.ts'
@@ -9,6 +9,8 @@ import { chooseManifests } from '../domain/year/audit-sample.ts'
 import type { Sample } from '../domain/year/audit-sample.ts'
 import type { Head, Manifest } from '../domain/year/ledger.ts'
 import type { Day } from '../domain/time.ts'
+import { examineNewest, examineObjects } from './verify-objects.ts'
+import type { ObjectsRun } from './verify-objects.ts'
 
 export interface VerifyPorts {
   ledger: LedgerAuditor
@@ -92,16 +94,22 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
   return { report, cause }
 }
 
-interface Run {
-  ports: VerifyPorts
-  options: VerifyOptions
-  findings: Finding[]
-  objects: number
-  bytes: number
+interface Run extends ObjectsRun {
   audit: LedgerAudit | null
 }
 
 async function audit(run: Run): Promise<void> {
+  const { sample, since, payloads, jobs } = run.options
+  const isWhole = sample === null && since === null && !payloads
+  const ahead = isWhole ? run.ports.archive.readAhead(jobs) : null
+  try {
+    await auditStores(run, ahead)
+  } finally {
+    await ahead?.close()
+  }
+}
+
+async function auditStores(run: Run, ahead: ReadAhead | null): Promise<void> {
   const { ports, options } = run
   // Listed before the ledger is read: what is published in between is then no orphan.
   let unlisted: unknown = null
@@ -117,7 +125,7 @@ async function audit(run: Run): Promise<void> {
   run.findings.push(...found.findings)
   const manifests = found.timeline.map(({ manifest }) => manifest)
   const chosen = chooseManifests(manifests, options, ports.random)
-  await examineObjects(run, chosen, options.payloads ? 'whole' : 'identity')
+  await examineObjects(run, chosen, options.payloads ? 'whole' : 'identity', ahead)
   await examineNewest(run, chosen, manifests.at(-1))
   run.findings.push(...orphans(keys ?? [], manifests))
   if (unlisted !== null) throw unlisted
@@ -156,91 +164,6 @@ const NO_LEDGER: AuditedContents = { rows: [], legacy: [], founding: null }
 
 function newestOf(heads: readonly AuditedHead[]): number {
   return heads.at(-1)?.seq ?? 0
-}
-
-type Examination = 'identity' | 'whole'
-
-async function examineObjects(
-  run: Run,
-  manifests: readonly Manifest[],
-  examination: Examination,
-): Promise<void> {
-  const { archive, onProgress } = run.ports
-  const { jobs, signal } = run.options
-  const failed: { manifest: Manifest; findings: Finding[] }[] = []
-  const ofObjects = run.objects + manifests.length
-  try {
-    for await (const batch of archive.examine(manifests, examination, jobs, signal)) {
-      for (const { index, outcome } of batch) {
-        const manifest = manifests[index] as Manifest
-        const findings = objectFindings(manifest, outcome)
-        if (findings.length > 0) failed.push({ manifest, findings })
-        run.objects += 1
-        if (outcome.found === 'bytes') run.bytes += outcome.byteSize
-      }
-      onProgress({
-        objects: run.objects,
-        ofObjects,
-        bytes: run.bytes,
-        findings: run.findings.length + failed.length,
-      })
-    }
-  } catch (error) {
-    // What was found stands, although nothing can be read a second time now.
-    run.findings.push(...failed.flatMap(({ findings }) => findings))
-    throw error
-  }
-  await examineAgain(run, failed, examination)
-}
-
-/** Once more: a disk or a network that fails now and then is told apart from damage. */
-async function examineAgain(
-  run: Run,
-  failed: readonly { manifest: Manifest; findings: Finding[] }[],
-  examination: Examination,
-): Promise<void> {
-  const { archive, onNote } = run.ports
-  const { jobs, signal } = run.options
-  const manifests = failed.map(({ manifest }) => manifest)
-  const settled = new Set<number>()
-  try {
-    for await (const batch of archive.examine(manifests, examination, jobs, signal)) {
-      for (const { index, outcome } of batch) {
-        const manifest = manifests[index] as Manifest
-        const findings = objectFindings(manifest, outcome)
-        settled.add(index)
-        run.findings.push(...findings)
-        if (findings.length > 0) continue
-        const [first] = failed[index]?.findings ?? []
-        onNote(
-          `${objectPath(manifest.sha256)} is sound at the second reading, but not at the first (${first?.code}): look at the disk, the memory or the network`,
-        )
-      }
-    }
-  } finally {
-    // What could not be read again stands as it was found.
-    for (const [index, { findings }] of failed.entries())
-      if (!settled.has(index)) run.findings.push(...findings)
-  }
-}
-
-/** The publication that is served now is proved as the server proves it, whatever was chosen. */
-async function examineNewest(
-  run: Run,
-  chosen: readonly Manifest[],
-  newest: Manifest | undefined,
-): Promise<void> {
-  if (!newest) return
-  const wasChosen = chosen.includes(newest)
-  if (wasChosen && run.options.payloads) return
-  const path = objectPath(newest.sha256)
-  if (run.findings.some((finding) => finding.path === path)) return
-  const { objects, bytes } = run
-  await examineObjects(run, [newest], 'whole')
-  if (!wasChosen) return
-  // Read twice, it is still one object.
-  run.objects = objects
-  run.bytes = bytes
 }
 
 /** Objects no entry names: what a crash before the commit leaves, or what somebody put there. */

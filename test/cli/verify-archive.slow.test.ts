@@ -11,16 +11,20 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { describe, expect, test, vi } from 'vitest'
 import { addDays } from '../../src/domain/time.ts'
+import { objectPath } from '../../src/domain/year/finding.ts'
+import { formatHead } from '../../src/domain/year/head-file.ts'
 import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
+import { headAt } from '../domain/year/ledger-rows.ts'
 import { dash, exitOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
 import type { RunOptions } from '../support/dash.ts'
 import { stateOfFolder } from '../support/folder-state.ts'
 import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
+import { sampleArchive } from '../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 
@@ -31,6 +35,26 @@ async function filledWorkspace(days: readonly string[] = DAYS): Promise<Workspac
   const workspace = await openWorkspace()
   for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
   await publishDays(workspace, days)
+  return workspace
+}
+
+/** Publications enough that their objects are read ahead, and three older ones. */
+async function spreadWorkspace(days: number): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  const { contents, objects } = sampleArchive(days)
+  const write = (key: string, content: Uint8Array | string): void => {
+    const path = join(workspace.objectsPath, key)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, content)
+  }
+  for (const [sha256, bytes] of objects) write(objectPath(sha256), bytes)
+  for (const { seq } of contents.rows) write(`heads/${seq}`, formatHead(headAt(contents.rows, seq)))
+  const lease = await workspace.ledger.takeLease({ name: 'the test', process: null }, 1, 60_000, () => false)
+  if (!lease.granted) throw new Error('the lease was not given')
+  const nothing = { rows: [], legacy: [], founding: null }
+  const refusal = await workspace.ledger.adopt(contents, [], nothing, { token: lease.token, now: 1 })
+  if (refusal !== null) throw new Error(`the ledger refused the rows: ${refusal}`)
+  await workspace.ledger.releaseLease(lease.token)
   return workspace
 }
 
@@ -170,6 +194,45 @@ describe('verify-archive', () => {
     const quiet = await dash(['verify-archive', '--data-dir', workspace.folder, '--quiet'])
     expect([quiet.code, quiet.stdout]).toEqual([65, ''])
     expect(quiet.stderr).toContain('object_missing')
+  })
+
+  test('reports the same, whether objects were read ahead by threads or each with its entry', async () => {
+    const workspace = await spreadWorkspace(300)
+    const sound = await verify(workspace, ['--jobs', '2'])
+    expect([sound.code, sound.report.findings]).toEqual([0, []])
+    expect(sound.report).toMatchObject({ publications: 303, objects: 303, complete: true })
+    const files = objectFiles(workspace)
+    const at = (place: number): string => files[place * 30] ?? ''
+    rmSync(at(0))
+    writeFileSync(at(1), 'x')
+    const bytes = readFileSync(at(2))
+    bytes[10] = (bytes[10] ?? 0) ^ 1
+    writeFileSync(at(2), bytes)
+    rmSync(at(3))
+    symlinkSync(at(4), at(3))
+    rmSync(at(5))
+    mkdirSync(at(5))
+    rmSync(at(6))
+    copyFileSync(at(7), at(6))
+    const orphan = join(workspace.objectsPath, 'sha256', '00', '0'.repeat(64))
+    mkdirSync(dirname(orphan), { recursive: true })
+    writeFileSync(orphan, 'x')
+    writeFileSync(join(workspace.objectsPath, 'heads', '20'), '{}')
+    const ahead = await verify(workspace, ['--jobs', '2'])
+    const alone = await verify(workspace, ['--jobs', '1'])
+    expect(ahead.code).toBe(65)
+    expect(ahead.report).toEqual({ ...alone.report, durationMs: expect.any(Number) as unknown })
+    expect(ahead.report.findings.map((finding) => finding.code).sort()).toEqual([
+      'digest_mismatch',
+      'digest_mismatch',
+      'digest_mismatch',
+      'head_mismatch',
+      'object_missing',
+      'object_unreadable',
+      'object_unreadable',
+      'orphan_object',
+      'size_mismatch',
+    ])
   })
 
   test('ends with 0 when there is nothing but an object no entry names', async () => {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { ArchiveAuditor, LedgerAuditor } from '../../src/domain/ports.ts'
+import type { ArchiveAuditor, LedgerAuditor, ReadAhead } from '../../src/domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../src/domain/storage.ts'
 import { objectPath, READ_ERROR } from '../../src/domain/year/finding.ts'
 import type { AuditedContents, AuditedHead } from '../../src/domain/year/audit.ts'
-import type { ObjectOutcome } from '../../src/domain/year/finding.ts'
-import { timelineOf } from '../../src/domain/year/chain.ts'
+import type { ObjectOutcome, SeenObject } from '../../src/domain/year/finding.ts'
+import { formatInstant } from '../../src/domain/time.ts'
+import { manifestOf, timelineOf } from '../../src/domain/year/chain.ts'
 import type { LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyPorts, VerifyResult } from '../../src/jobs/verify-archive.ts'
@@ -78,6 +79,47 @@ function differing(expected: string): ObjectOutcome {
   return { found: 'bytes', byteSize: 12_345, problems: [problem] }
 }
 
+/** Objects seen ahead, by day; and whether the reading was begun and ended. */
+function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
+  const known = sampleManifests()
+  const told = { begun: 0, closed: 0 }
+  const all = Object.entries(objects).map(([day, seen]) => {
+    const sha256 = known.find(({ asOfDay }) => asOfDay === day)?.sha256 ?? day.padEnd(64, '0')
+    return { key: objectPath(sha256), seen }
+  })
+  const readAhead = (): ReadAhead => {
+    told.begun += 1
+    return {
+      async *seen(signal) {
+        await Promise.resolve()
+        for (let start = 0; start < all.length; start += batches) {
+          signal.throwIfAborted()
+          yield all.slice(start, start + batches)
+        }
+      },
+      close: () => Promise.resolve(void (told.closed += 1)),
+    }
+  }
+  return { told, archive: { readAhead } }
+}
+
+/** The object of a day as it was sealed, seen without its manifest. */
+function seenSound(day: string): SeenObject {
+  const { rows, legacy } = sampleLedger()
+  const publications = [...rows.filter(({ kind }) => kind === 'publication'), ...legacy].map(manifestOf)
+  const known = publications.find((one) => one?.asOfDay === day)
+  if (!known) throw new Error(`there is no publication of ${day}`)
+  const { sha256, byteSize, publishedAt, generatedAt, windowStart, windowEnd, ...rest } = known
+  const instants = { archivedAt: publishedAt, generatedAt, windowStart, windowEnd }
+  const texts = Object.entries(instants).map(([name, instant]) => [name, formatInstant(instant)])
+  return {
+    found: 'bytes',
+    byteSize,
+    sha256,
+    frame: { ...rest, ...Object.fromEntries(texts) } as object as never,
+  }
+}
+
 /** What the readings of an object give, one after the other; the last one again and again. */
 type Readings = Record<string, (ObjectOutcome | Error)[]>
 
@@ -100,6 +142,7 @@ function fakeArchive(
   const archive: ArchiveAuditor = {
     heads: () => Promise.resolve(headsOf(contents.rows, 7)),
     objectKeys: () => Promise.resolve(sampleManifests().map(({ sha256 }) => objectPath(sha256))),
+    readAhead: () => null,
     async *examine(manifests, examination, _jobs, signal) {
       await Promise.resolve()
       for (const [index, { asOfDay: day }] of manifests.entries()) {
@@ -311,6 +354,103 @@ describe('what is read', () => {
     await verify(archive, { payloads: true })
     expect(daysRead(archive, 'whole')).toEqual(DAYS)
     expect(archive.asked).toHaveLength(7)
+  })
+})
+
+describe('objects that are read ahead', () => {
+  const allSound = (): Record<string, SeenObject> =>
+    Object.fromEntries(DAYS.map((day) => [day, seenSound(day)]))
+
+  test('are not read again, but for the newest', async () => {
+    const { told, archive } = readingAhead(allSound())
+    const fake = fakeArchive({}, { archive })
+    const { report, cause } = await verify(fake)
+    expect(cause).toBeNull()
+    expect(report).toMatchObject({ ok: true, complete: true, objects: 7, bytes: 7 * 12_345, findings: [] })
+    expect(fake.asked).toEqual([{ day: NEWEST, examination: 'whole' }])
+    expect(told).toEqual({ begun: 1, closed: 1 })
+  })
+
+  test('are examined as any other where they were not seen, or where that does not tell', async () => {
+    const { '2025-12-30': _unseen, ...seen } = allSound()
+    const { archive } = readingAhead({
+      ...seen,
+      '2026-01-02': { ...seenSound('2026-01-02'), frame: null } as SeenObject,
+      '2026-01-03': { ...seenSound('2026-01-06'), sha256: sampleManifests()[4]?.sha256 } as SeenObject,
+    })
+    const fake = fakeArchive({ '2026-01-03': [differing('a digest')] }, { archive })
+    const { report } = await verify(fake)
+    expect(fake.asked.map(({ day }) => day)).toEqual([
+      '2025-12-30',
+      '2026-01-02',
+      '2026-01-03',
+      '2026-01-03',
+      NEWEST,
+    ])
+    expect(report).toMatchObject({ ok: false, objects: 7, findings: [{ code: 'digest_mismatch' }] })
+  })
+
+  test('count as the first of two readings when they do not hold', async () => {
+    const broken: SeenObject = { found: 'something else', why: `${READ_ERROR}EIO` }
+    const changed = { ...seenSound('2026-01-03'), sha256: 'f'.repeat(64) } as SeenObject
+    const { archive } = readingAhead({
+      ...allSound(),
+      '2026-01-06': { found: 'nothing' },
+      '2026-01-03': changed,
+      '2026-01-02': broken,
+    })
+    const fake = fakeArchive({ '2026-01-03': [differing('a digest')] }, { archive })
+    const { report } = await verify(fake)
+    expect(fake.asked.map(({ day }) => day)).toEqual(['2026-01-02', '2026-01-03', '2026-01-06', NEWEST])
+    expect(report.findings.map(({ code }) => code)).toEqual(['digest_mismatch'])
+    expect(fake.notes).toEqual([
+      expect.stringMatching(/second reading.*\(object_unreadable\)/),
+      expect.stringMatching(/second reading.*\(object_missing\)/),
+    ])
+  })
+
+  test('are no finding and are not counted when no entry names them', async () => {
+    const { archive } = readingAhead({
+      ...allSound(),
+      '1999-01-01': { found: 'something else', why: 'a link' },
+    })
+    const { report } = await verify(fakeArchive({}, { archive }))
+    expect(report).toMatchObject({ ok: true, objects: 7, findings: [] })
+  })
+
+  test.each<[string, Partial<VerifyOptions>]>([
+    ['of a sample', { sample: { by: 'share', percent: 30 } }],
+    ['from a day on', { since: '2026-01-03' }],
+    ['with whole payloads', { payloads: true }],
+  ])('are not asked for by an audit %s', async (_which, changes) => {
+    const { told, archive } = readingAhead(allSound())
+    expect((await verify(fakeArchive({}, { archive }), changes)).report.ok).toBe(true)
+    expect(told).toEqual({ begun: 0, closed: 0 })
+  })
+
+  test.each<[string, Parameters<typeof fakeArchive>[1]]>([
+    ['the ledger cannot be read', { ledger: { read: () => Promise.reject(new Error('EIO')) } }],
+    ['the ledger is damaged', { ledger: { read: () => Promise.reject(storageDamaged('no database')) } }],
+  ])('are given up when %s', async (_what, changes) => {
+    const { told, archive } = readingAhead(allSound())
+    const { report } = await verify(fakeArchive({}, { ...changes, archive }))
+    expect(report).toMatchObject({ ok: false, objects: 0 })
+    expect(told).toEqual({ begun: 1, closed: 1 })
+  })
+
+  test('are reported as far as they were seen when a signal ends the audit', async () => {
+    const stopping = new AbortController()
+    const reason = new DOMException('stopped', 'AbortError')
+    const { told, archive } = readingAhead({ ...allSound(), '2025-12-30': { found: 'nothing' } })
+    const fake = fakeArchive({}, { archive })
+    fake.ports.onProgress = ({ objects }) => {
+      if (objects === 4) stopping.abort(reason)
+    }
+    const { report, cause } = await verify(fake, { signal: stopping.signal })
+    expect(cause).toBe(reason)
+    expect(report).toMatchObject({ complete: false, objects: 4, findings: [{ code: 'object_missing' }] })
+    expect(fake.asked).toEqual([])
+    expect(told.closed).toBe(1)
   })
 })
 

@@ -1,22 +1,23 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { OBJECT_MAX_BYTES } from '../../domain/storage.ts'
 import { READ_ERROR } from '../../domain/year/finding.ts'
-import type { ObjectOutcome } from '../../domain/year/finding.ts'
-import type { ObjectProblem } from '../../domain/year/identity.ts'
+import type { NoBytes } from '../../domain/year/finding.ts'
 
 /** What reading a file came to; the bytes stand until the next file is read. */
-type FileRead = { found: 'bytes'; bytes: Uint8Array } | Exclude<ObjectOutcome, { found: 'bytes' }>
+type FileRead = { found: 'bytes'; bytes: Uint8Array } | NoBytes
+
+/** Examines a file by its bytes, or tells why there are none. */
+type FileExaminer = <Told extends object>(
+  path: string,
+  examine: (bytes: Uint8Array) => Told,
+) => ({ found: 'bytes' } & Told) | NoBytes
 
 /** Examines the files of objects one after the other. */
-export function fileExaminer(): (
-  path: string,
-  examine: (bytes: Uint8Array) => ObjectProblem[],
-) => ObjectOutcome {
+export function fileExaminer(): FileExaminer {
   const readFile = fileReader()
   return (path, examine) => {
     const read = readFile(path)
-    if (read.found !== 'bytes') return read
-    return { found: 'bytes', byteSize: read.bytes.byteLength, problems: examine(read.bytes) }
+    return read.found === 'bytes' ? { found: 'bytes', ...examine(read.bytes) } : read
   }
 }
 

@@ -15,7 +15,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { defineDriver } from 'unstorage'
 import type { TransactionOptions } from 'unstorage'
 import type { Clock } from '../../domain/ports.ts'
@@ -101,9 +101,10 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     const folder = pathOf(root, base.replace(/:+$/, ''))
     try {
       const names = await readdir(folder, { recursive: true, withFileTypes: true })
+      const below = join(root, '/').length
       return names
         .filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
-        .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+        .map((entry) => `${entry.parentPath}/${entry.name}`.slice(below))
     } catch (error) {
       requireRoot(root)
       if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)

@@ -1,12 +1,11 @@
-import { getTableColumns } from 'drizzle-orm'
-import { getTableConfig } from 'drizzle-orm/sqlite-core'
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
+import { getTableName } from 'drizzle-orm/table'
+import { getTableColumns } from 'drizzle-orm/utils'
 import { storageDamaged } from '../../domain/storage.ts'
 import type { AuditedContents, AuditedRow } from '../../domain/year/audit.ts'
 import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
 import type { Reader } from '../libsql/store-client.ts'
-import { markOf } from './founding.ts'
-import { entries, founding, legacyPublications } from './schema.ts'
+import { entries, founding, legacyPublications, markOf } from './schema.ts'
 
 /** Rows of one answer; a server gives no more than some megabytes at once. */
 const PAGE = 1_000
@@ -38,10 +37,10 @@ async function readTable<T extends SQLiteTable>(
   reader: Reader,
   table: T,
 ): Promise<AuditedRow<T['$inferSelect']>[]> {
-  const { name, columns } = getTableConfig(table)
+  const columns = Object.values(getTableColumns(table))
   const key = columns[0]?.name ?? 'rowid'
   const cells = columns.map(({ name: column }) => cellAsHex(column)).join(', ')
-  const sql = asJsonRows(cells, `SELECT * FROM ${name} ORDER BY ${key} LIMIT ${PAGE} OFFSET ?`)
+  const sql = asJsonRows(cells, `SELECT * FROM ${getTableName(table)} ORDER BY ${key} LIMIT ${PAGE} OFFSET ?`)
   const read: AuditedRow<T['$inferSelect']>[] = []
   const decode = auditedRow(table)
   for (;;) {
@@ -56,6 +55,8 @@ async function readTable<T extends SQLiteTable>(
 function cellAsHex(column: string): string {
   return `CASE typeof(${column}) WHEN 'integer' THEN ${column} WHEN 'null' THEN NULL ELSE typeof(${column}) || ':' || hex(${column}) END`
 }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 type Cell = { value: number | string | null } | { problem: string }
 
@@ -93,7 +94,7 @@ function decodeCell(cell: unknown, dataType: string, notNull: boolean): Cell {
   const [type = '', hex = ''] = cell.split(':')
   if (type !== 'text' || dataType !== 'string') return { problem: `holds a ${type}` }
   try {
-    const value = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(hex, 'hex'))
+    const value = utf8.decode(Buffer.from(hex, 'hex'))
     return value.includes('\0') ? { problem: 'holds a NUL' } : { value }
   } catch {
     return { problem: 'holds bytes that are not UTF-8' }

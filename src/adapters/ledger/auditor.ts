@@ -16,9 +16,9 @@ import type { LedgerAuditor } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import type { AuditedContents } from '../../domain/year/audit.ts'
-import { translate } from '../libsql/database.ts'
 import { engineOf, requireFolder } from '../libsql/engine.ts'
 import type { Engine } from '../libsql/engine.ts'
+import { translate } from '../libsql/vendor-errors.ts'
 import { readForAudit } from './audit.ts'
 
 /** How long a journal may belong to a process at work before it is taken for one that a crash left. */
@@ -45,7 +45,7 @@ export function ledgerAuditor(
 ): LedgerAuditor {
   const engine = engineOf(location, waiting)
   const readAll = async (opened: Engine): Promise<AuditedContents | null> => {
-    const client = opened.open()
+    const client = await opened.open()
     try {
       if (opened !== engine || location.url.startsWith('file:'))
         await client.execute('PRAGMA query_only = ON')

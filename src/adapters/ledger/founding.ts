@@ -144,8 +144,3 @@ function insertAll(
     args: [JSON.stringify(cells), ...args],
   }
 }
-
-/** What the one row of the table `founding` says. */
-export function markOf(row: typeof founding.$inferSelect | undefined): FoundingMark | null {
-  return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
-}

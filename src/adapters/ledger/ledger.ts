@@ -8,8 +8,8 @@ import { decodeJsonRows } from '../libsql/json-rows.ts'
 import { leaseOn } from '../libsql/lease.ts'
 import { TooLate } from '../libsql/store-client.ts'
 import { rowReader, selectAllAsJson, selectRows } from '../libsql/table-rows.ts'
-import { adopt, beginFounding, found, markOf } from './founding.ts'
-import { attempts, entries, founding, lease, legacyPublications } from './schema.ts'
+import { adopt, beginFounding, found } from './founding.ts'
+import { attempts, entries, founding, lease, legacyPublications, markOf } from './schema.ts'
 
 /**
  * The ledger on libSQL. Every write is one statement or one batch, so that it happens whole or not at all on every

@@ -1,5 +1,9 @@
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { leaseTable } from '../libsql/lease.ts'
+import { integer } from 'drizzle-orm/sqlite-core/columns/integer'
+import { text } from 'drizzle-orm/sqlite-core/columns/text'
+import { primaryKey } from 'drizzle-orm/sqlite-core/primary-keys'
+import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
+import type { FoundingMark } from '../../domain/year/ledger.ts'
+import { leaseTable } from '../libsql/lease-table.ts'
 
 /** Tables of the ledger database; migrations/ledger holds the constraints and triggers that keep them append-only. */
 
@@ -61,3 +65,8 @@ export const founding = sqliteTable('founding', {
   leaf: text('leaf').notNull(),
   beganAt: integer('began_at').notNull(),
 })
+
+/** What the one row of the table `founding` says. */
+export function markOf(row: typeof founding.$inferSelect | undefined): FoundingMark | null {
+  return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
+}

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/client/sqlite3'
 
 /** True for a lock held by somebody else, under each code the driver reports it with. */
 export function isBusy(error: unknown): boolean {

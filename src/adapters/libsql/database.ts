@@ -1,18 +1,14 @@
-import { LibsqlError } from '@libsql/client'
-import { DrizzleQueryError } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/libsql'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { Clock, Witness } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
-import { storageDamaged, storageUnavailable } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
-import { isBusy } from './busy.ts'
 import { engineOf } from './engine.ts'
 import type { Engine } from './engine.ts'
 import { applyMigrations } from './migrate.ts'
 import type { StoreName } from './migrations.ts'
 import { readOnlyClient } from './read-only.ts'
 import type { StoreClient } from './store-client.ts'
+import { translate } from './vendor-errors.ts'
 
 /** How to open one store's database. */
 export interface DatabaseOptions {
@@ -63,7 +59,7 @@ export function database(options: DatabaseOptions): Database {
   const journal = options.store !== 'state' ? 'rollback' : options.fast === true ? 'wal-fast' : 'wal'
   const engine = engineOf(options.location, { ...options, journal })
   return openedAtFirstUse(engine, async () => {
-    const client = engine.open()
+    const client = await engine.open()
     try {
       await applyMigrations(client, options.store, options.migrationsFolder, engine.name)
       return client
@@ -85,7 +81,7 @@ export function readOnlyDatabase(
   owner: Database,
 ): Database {
   const engine = engineOf(options.location, { ...options, readOnly: true })
-  const own = openedAtFirstUse(engine, () => Promise.resolve(readOnlyClient(engine.open())))
+  const own = openedAtFirstUse(engine, async () => readOnlyClient(await engine.open()))
   return {
     ...own,
     async use(work) {
@@ -128,39 +124,4 @@ function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>
     },
     close: forget,
   }
-}
-
-/** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
-export function translate(error: unknown, name: string): unknown {
-  if (error instanceof Refusal || isBusy(error)) return error
-  if (error instanceof DrizzleQueryError && error.cause instanceof Refusal) return error.cause
-  if (error instanceof Error && error.message.includes('ConnectionFailed')) {
-    const mend = 'this user must be able to read and write it and its folder'
-    return storageUnavailable(`${name} cannot be opened; ${mend}`, error)
-  }
-  const vendor = vendorError(error)
-  if (!vendor) return error
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(vendor.code)) {
-    return storageDamaged(`${name} is damaged: ${vendor.message}`, error)
-  }
-  if (/JSON cannot hold BLOB/.test(vendor.message)) {
-    return storageDamaged(`${name} holds bytes where a text belongs`, error)
-  }
-  if (/no such (table|column)/.test(vendor.message)) {
-    return storageDamaged(`${name} lacks a part of its schema: ${vendor.message}`, error)
-  }
-  if (/^SQLITE_(CANTOPEN|PERM|AUTH|READONLY)/.test(vendor.code)) {
-    return storageUnavailable(`${name} cannot be opened: ${vendor.message}`, error)
-  }
-  return error
-}
-
-function vendorError(error: unknown): { code: string; message: string } | null {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof LibsqlError) return cause
-    if (cause.name === 'SqliteError' && 'code' in cause && typeof cause.code === 'string') {
-      return { code: cause.code, message: cause.message }
-    }
-  }
-  return null
 }

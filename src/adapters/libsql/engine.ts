@@ -1,14 +1,13 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createClient } from '@libsql/client'
+import { createClient } from '@libsql/client/sqlite3'
 import type { Clock, Witness } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import { guardClient } from './guard.ts'
 import { QUERY_ONLY } from './read-only.ts'
-import { serverClient } from './server-client.ts'
 import type { StoreClient } from './store-client.ts'
 import { logOf } from './write-ahead-log.ts'
 import type { Journal } from './write-ahead-log.ts'
@@ -18,7 +17,7 @@ export interface Engine {
   /** As errors name the database. */
   name: string
   /** @throws Refusal `storage_unavailable` */
-  open(): StoreClient
+  open(): Promise<StoreClient>
   /** Told once what was opened is migrated. */
   ready(): void
   /** False when what was opened is no longer what its place holds. */
@@ -62,7 +61,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
 
   return {
     name,
-    open() {
+    async open() {
       requireFolder(dirname(path))
       if (readOnly && inode() === null) throw storageUnavailable(`${name} is not there`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
@@ -100,11 +99,16 @@ function serverEngine(location: DatabaseLocation, { retryMs }: EngineOptions): E
   const { protocol, host, pathname } = new URL(location.url)
   // Without user, password or query, which may hold secrets.
   const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
-  return { ...UNWATCHED, name, open: () => serverClient(location, name, retryMs) }
+  return {
+    ...UNWATCHED,
+    name,
+    // The client of servers takes longer to load than a small archive to audit.
+    open: async () => (await import('./server-client.ts')).serverClient(location, name, retryMs),
+  }
 }
 
 function memoryEngine({ nativeBusyMs, retryMs }: EngineOptions): Engine {
-  const open = (): StoreClient =>
+  const open = async (): Promise<StoreClient> =>
     guardClient(createClient({ url: ':memory:', timeout: nativeBusyMs, concurrency: 1 }), retryMs)
   return { ...UNWATCHED, name: 'the database in memory', open }
 }

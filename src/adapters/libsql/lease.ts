@@ -1,22 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, gt } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { LeaseGrant, LeaseHolder, LeaseKeeper } from '../../domain/ports.ts'
 import type { Database } from './database.ts'
+import type { leaseTable } from './lease-table.ts'
 import { selectRows } from './table-rows.ts'
-
-/** The table of a lease, which has one row while the lease is held. */
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type of a table is its columns
-export const leaseTable = (name: string) =>
-  sqliteTable(name, {
-    id: integer('id').primaryKey(),
-    token: text('token').notNull(),
-    holder: text('holder').notNull(),
-    process: text('process'),
-    takenAt: integer('taken_at').notNull(),
-    expiresAt: integer('expires_at').notNull(),
-  })
 
 type LeaseTable = ReturnType<typeof leaseTable>
 

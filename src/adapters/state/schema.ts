@@ -1,5 +1,5 @@
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { leaseTable } from '../libsql/lease.ts'
+import { leaseTable } from '../libsql/lease-table.ts'
 
 /** Tables of the state database; migrations/state tells what each column holds. */
 

@@ -4,21 +4,18 @@ import { resolve } from 'node:path'
 import { isHttpUrl } from '../../domain/http-url.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { parseDay } from '../../domain/time.ts'
-import { isDamage, isReadError } from '../../domain/year/finding.ts'
-import type { AuditedContents } from '../../domain/year/audit.ts'
-import { chooseManifests, parseSample } from '../../domain/year/audit-sample.ts'
+import { isDamage } from '../../domain/year/finding.ts'
+import { parseSample } from '../../domain/year/audit-sample.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
 import { verifyArchive } from '../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyResult } from '../../jobs/verify-archive.ts'
-import { verifyPublished } from '../../jobs/verify-published.ts'
 import type { Config } from '../config.ts'
-import { isUnfounded, requireFolders } from '../data-folder.ts'
+import { requireFolders } from '../data-folder.ts'
 import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
-import { testAudit } from '../self-test.ts'
 import type { Terminal } from '../terminal.ts'
 import { leaveRecord } from '../audit-record.ts'
-import { openAuditors, openPublished } from '../wire.ts'
+import { openAuditors } from '../wire-audit.ts'
 import {
   describeProgress,
   everySoOften,
@@ -50,7 +47,7 @@ export async function verifyArchiveCommand(
   const result =
     base === null
       ? await auditFolder(config, options, terminal)
-      : await auditHost(base, config, options, terminal)
+      : await (await import('./verify-host.ts')).auditHost(base, config, options, terminal)
   showFindings(result, terminal)
   if (base === null) await leaveRecord(config, result, options, terminal)
   const tested = flags.selfTest && !signal.aborted ? await testUnlessStopped(config, terminal, signal) : null
@@ -79,50 +76,6 @@ async function auditFolder(
   }
 }
 
-/** An audit of another host by its public answers; our own ledger is held against it where there is one. */
-async function auditHost(
-  base: string,
-  config: Config,
-  options: VerifyOptions,
-  terminal: Terminal,
-): Promise<VerifyResult> {
-  if (options.payloads)
-    throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
-  const startedAt = Date.now()
-  const auditors = openAuditors(config)
-  const published = openPublished(base)
-  const onProgress = everySoOften((text: string) => terminal.progress(text))
-  try {
-    const own = await readOwnLedger(config, auditors)
-    const { report, cause } = await verifyPublished(
-      {
-        published,
-        ledger: own && own.rows.length > 0 ? own : null,
-        clock: Date.now,
-        onProgress: (done, total) => onProgress(`${done} of ${total} publications asked for`),
-      },
-      { ...options, chosen: (manifests) => chooseManifests(manifests, options, Math.random) },
-    )
-    const complete = cause === null
-    const { findings } = report
-    const ok = complete && !findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
-    return { report: { ok, complete, ...report, durationMs: Date.now() - startedAt }, cause }
-  } finally {
-    await published.close()
-    await auditors.close()
-  }
-}
-
-/** Null when this machine has no archive: a stranger holds a host against what it publishes itself. */
-async function readOwnLedger(
-  config: Config,
-  { ledger }: ReturnType<typeof openAuditors>,
-): Promise<AuditedContents | null> {
-  if (isUnfounded(config)) return null
-  requireFolders(config)
-  return ledger.read()
-}
-
 /** The self-test as the result shows it; what was missed is named only when there is something. */
 interface TestedAudit {
   mutations: number
@@ -145,6 +98,7 @@ async function testUnlessStopped(
 }
 
 async function testItself(config: Config, terminal: Terminal, signal: AbortSignal): Promise<TestedAudit> {
+  const { testAudit } = await import('../self-test.ts')
   const { mutations, detected, missed } = await testAudit(
     config,
     everySoOften((progress) =>

@@ -1,4 +1,5 @@
-import type { ObjectProblem } from './identity.ts'
+import { examineSeen } from './identity.ts'
+import type { ObjectProblem, SeenBytes } from './identity.ts'
 import type { Manifest } from './ledger.ts'
 
 /** The words of the audit (docs/auditing.md): what can be found, and what of it is damage. */
@@ -26,11 +27,14 @@ export interface Finding {
   actual: string | number | null
 }
 
-/** What became of reading one object; `why` begins with {@link READ_ERROR} when the store failed, not the object. */
-export type ObjectOutcome =
-  | { found: 'bytes'; byteSize: number; problems: ObjectProblem[] }
-  | { found: 'nothing' }
-  | { found: 'something else'; why: string }
+/** What became of reading one object and examining it. */
+export type ObjectOutcome = { found: 'bytes'; byteSize: number; problems: ObjectProblem[] } | NoBytes
+
+/** What became of reading one object before its manifest was known. */
+export type SeenObject = ({ found: 'bytes' } & SeenBytes) | NoBytes
+
+/** Why there were no bytes; `why` begins with {@link READ_ERROR} when the store failed, not the object. */
+export type NoBytes = { found: 'nothing' } | { found: 'something else'; why: string }
 
 /** True for what makes an archive unsound, as opposed to a note or to bytes that could not be read. */
 export function isDamage({ code, actual }: Finding): boolean {
@@ -47,6 +51,13 @@ export function isReadError(actual: Finding['actual']): boolean {
 /** Where an object stands in the store. */
 export function objectPath(sha256: string): string {
   return `sha256/${sha256.slice(0, 2)}/${sha256}`
+}
+
+/** An object that was read ahead, against its manifest; null when it must be examined with it. */
+export function examineSeenObject(manifest: Manifest, seen: SeenObject): ObjectOutcome | null {
+  if (seen.found !== 'bytes') return seen
+  const problems = examineSeen(manifest, seen)
+  return problems && { found: 'bytes', byteSize: seen.byteSize, problems }
 }
 
 /** What became of reading the object of a manifest, as findings; none when it is what was sealed. */

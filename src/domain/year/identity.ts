@@ -14,24 +14,36 @@ export interface ObjectProblem {
 /** Members of an envelope by name, as parsed. */
 export type EnvelopeMembers = Readonly<Record<string, unknown>>
 
+/** What can be told of stored bytes before it is known which publication they should be. */
+export interface SeenBytes {
+  byteSize: number
+  /** Their digest, 64 lower-case hex digits. */
+  sha256: string
+  /** The identity from the two ends of the text; null when only the whole text can tell. */
+  frame: EnvelopeMembers | null
+}
+
 /** Size and digest of stored bytes against their manifest; none when they are the bytes that were sealed. */
 export function examineDigest(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
+  return compareDigest(manifest, bytes.byteLength, sha256Hex(bytes))
+}
+
+function compareDigest(manifest: Manifest, byteSize: number, sha256: string): ObjectProblem[] {
   const problems: ObjectProblem[] = []
-  if (bytes.byteLength !== manifest.byteSize) {
+  if (byteSize !== manifest.byteSize) {
     problems.push({
       code: 'size_mismatch',
-      what: `has ${bytes.byteLength} bytes instead of ${manifest.byteSize}`,
+      what: `has ${byteSize} bytes instead of ${manifest.byteSize}`,
       expected: manifest.byteSize,
-      actual: bytes.byteLength,
+      actual: byteSize,
     })
   }
-  const digest = sha256Hex(bytes)
-  if (digest !== manifest.sha256) {
+  if (sha256 !== manifest.sha256) {
     problems.push({
       code: 'digest_mismatch',
       what: 'does not match its digest',
       expected: manifest.sha256,
-      actual: digest,
+      actual: sha256,
     })
   }
   return problems
@@ -76,13 +88,27 @@ export function examineIdentity(manifest: Manifest, envelope: EnvelopeMembers): 
  * (docs/decisions/0012-what-an-audit-reads.md).
  */
 export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
-  const problems = examineDigest(manifest, bytes)
-  if (problems.length > 0) return problems
-  const frame = readFrame(bytes)
-  // Between the two ends a member may stand a second time, and then the last one counts.
-  if (frame !== null && examineIdentity(manifest, frame).length === 0) return []
+  const problems = examineSeen(manifest, seeBytes(bytes))
+  if (problems !== null) return problems
   const parsed = parseEnvelope(bytes)
   return 'problem' in parsed ? [parsed.problem] : examineIdentity(manifest, parsed.members)
+}
+
+/** The part of {@link examineBytes} that needs no manifest. */
+export function seeBytes(bytes: Uint8Array): SeenBytes {
+  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), frame: readFrame(bytes) }
+}
+
+/**
+ * The part of {@link examineBytes} that needs no bytes.
+ *
+ * @returns null when only the whole text can tell
+ */
+export function examineSeen(manifest: Manifest, seen: SeenBytes): ObjectProblem[] | null {
+  const problems = compareDigest(manifest, seen.byteSize, seen.sha256)
+  if (problems.length > 0) return problems
+  // Between the two ends a member may stand a second time, and then the last one counts.
+  return seen.frame !== null && examineIdentity(manifest, seen.frame).length === 0 ? [] : null
 }
 
 /**
@@ -109,6 +135,8 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
 const FRAME_HEAD_BYTES = 1024
 const FRAME_TAIL_BYTES = 128
 
+const ascii = new TextDecoder('latin1')
+
 /** One leading member whose value is a plain text or a number, with the comma that follows it. */
 const SCALAR_MEMBER =
   /\s*"([A-Za-z]+)"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)\s*,/y
@@ -132,7 +160,6 @@ const LEADING_MEMBERS = [
  * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed.
  */
 function readFrame(bytes: Uint8Array): EnvelopeMembers | null {
-  const ascii = new TextDecoder('latin1')
   const head = ascii.decode(bytes.subarray(0, FRAME_HEAD_BYTES))
   const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-FRAME_TAIL_BYTES)))
   const open = /^\s*\{/.exec(head)

@@ -17,8 +17,8 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { ArchiveAuditor } from '../../../src/domain/ports.ts'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/storage.ts'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
-import { objectPath } from '../../../src/domain/year/finding.ts'
-import type { ObjectOutcome } from '../../../src/domain/year/finding.ts'
+import { examineSeenObject, objectPath } from '../../../src/domain/year/finding.ts'
+import type { ObjectOutcome, SeenObject } from '../../../src/domain/year/finding.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import { manifest } from '../../domain/year/ledger-rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -208,6 +208,122 @@ describe.each([
     }
     await expect(aborted()).rejects.toBe(reason)
     expect(await sizeOfFirstBatch(store, jobs)).toBeGreaterThan(0)
+    expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
+  })
+})
+
+/** What is seen of a store ahead, by key; each is given once. */
+async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, SeenObject>> {
+  const ahead = auditor.readAhead(jobs)
+  if (ahead === null) throw new Error('nothing is read ahead')
+  const found = new Map<string, SeenObject>()
+  try {
+    for await (const batch of ahead.seen(NEVER)) {
+      for (const { key, seen } of batch) {
+        expect(found.has(key), `${key} came twice`).toBe(false)
+        found.set(key, seen)
+      }
+    }
+  } finally {
+    await ahead.close()
+  }
+  return found
+}
+
+/** Enough that their folders are worth reading ahead. */
+const SPREAD = 250
+
+describe('the objects of a folder, read ahead', () => {
+  test('are all seen as they were sealed', async () => {
+    const store = await openStore(SPREAD, (index) => (index < 3 ? 1_500_000 : 0))
+    const found = await seenAhead(store)
+    expect(found.size).toBe(SPREAD)
+    for (const known of store.manifests) {
+      const seen = found.get(objectPath(known.sha256))
+      expect(seen && examineSeenObject(known, seen)).toEqual({
+        found: 'bytes',
+        byteSize: known.byteSize,
+        problems: [],
+      })
+    }
+  })
+
+  test('are told for what they are, as with their manifests, or left to be examined with them', async () => {
+    const store = await openStore(SPREAD)
+    const { pathOf, manifests, root } = store
+    const replace = (index: number, make: (path: string) => void): void => {
+      rmSync(pathOf(index))
+      make(pathOf(index))
+    }
+    replace(0, () => undefined)
+    replace(1, (path) => mkdirSync(path))
+    replace(2, (path) => symlinkSync(pathOf(41), path))
+    replace(3, (path) => execFileSync('mkfifo', [path]))
+    truncateSync(pathOf(4), 100)
+    appendFileSync(pathOf(5), 'x')
+    writeFileSync(pathOf(6), '')
+    truncateSync(pathOf(7), OBJECT_MAX_BYTES + 1)
+    writeFileSync(pathOf(8), 'x'.repeat(manifests[8]?.byteSize ?? 0))
+    const folder = dirname(pathOf(249))
+    renameSync(folder, `${folder}-away`)
+    writeFileSync(folder, '')
+    const found = await seenAhead(store)
+    const examined = await outcomes(store, 1)
+    let told = 0
+    for (const [index, known] of manifests.entries()) {
+      const seen = found.get(objectPath(known.sha256))
+      if (seen === undefined) continue
+      told += 1
+      expect(examineSeenObject(known, seen), `object ${index}`).toEqual(examined[index])
+    }
+    const inFolder = manifests.filter((_, index) => dirname(pathOf(index)) === folder).length
+    expect(told).toBe(SPREAD - 1 - inFolder)
+    expect(existsSync(join(root, 'sha256'))).toBe(true)
+  })
+
+  test('are not all that is there: what cannot be an object by its name is not opened', async () => {
+    const store = await openStore(SPREAD)
+    const folder = dirname(store.pathOf(0))
+    const digits = folder.slice(-2)
+    const names = [
+      'notes.txt',
+      `.writing-1-${'a'.repeat(8)}`,
+      digits === 'ff' ? '00'.repeat(32) : 'ff'.repeat(32),
+    ]
+    for (const name of names) writeFileSync(join(folder, name), 'x')
+    mkdirSync(join(store.root, 'sha256', 'other'))
+    writeFileSync(join(store.root, 'sha256', 'other', 'b'.repeat(64)), 'x')
+    const orphan = objectPath(`${digits}${'0'.repeat(62)}`)
+    writeFileSync(join(store.root, orphan), 'x')
+    const found = await seenAhead(store)
+    expect([...found.keys()].sort()).toEqual(
+      [...store.manifests.map(({ sha256 }) => objectPath(sha256)), orphan].sort(),
+    )
+  })
+
+  test('are left alone where few are, in one thread, and where there is no folder of objects', async () => {
+    const few = await openStore(20)
+    expect(few.auditor.readAhead(2)).toBeNull()
+    expect((await openStore(SPREAD)).auditor.readAhead(1)).toBeNull()
+    expect((await openStore(0)).auditor.readAhead(2)).toBeNull()
+  })
+
+  test.runIf(isLinux)('leave no thread behind, at the end, when given up, and when nobody asks', async () => {
+    const store = await openStore(SPREAD)
+    const before = threadsOfThisProcess()
+    await seenAhead(store)
+    const stopping = new AbortController()
+    const reason = new Error('enough')
+    const ahead = store.auditor.readAhead(2)
+    const aborted = async (): Promise<void> => {
+      for await (const batch of ahead?.seen(stopping.signal) ?? []) {
+        expect(batch.length).toBeGreaterThan(0)
+        stopping.abort(reason)
+      }
+    }
+    await expect(aborted()).rejects.toBe(reason)
+    await ahead?.close()
+    await store.auditor.readAhead(2)?.close()
     expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
   })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { examineWhole } from '../../../src/domain/year/envelope.ts'
-import { examineBytes } from '../../../src/domain/year/identity.ts'
+import { examineBytes, examineSeen, seeBytes } from '../../../src/domain/year/identity.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
 import { sampleSealed } from '../../support/year-events.ts'
@@ -96,5 +96,28 @@ describe('the identity of stored bytes', () => {
         expect(examineBytes(named, bytes)).toEqual(examineWhole(named, bytes))
       }),
     )
+  })
+})
+
+describe('bytes that were seen before their manifest was known', () => {
+  const [named, sound] = stored(envelope())
+
+  test.each([
+    ['sound bytes', named, sound],
+    ['bytes that were cut', named, sound.subarray(1)],
+    ['other bytes of the same length', named, sound.with(40, 0)],
+    ['none at all', named, sound.subarray(0, 0)],
+    ['bytes of another length than was recorded', { ...named, byteSize: 1 }, sound],
+  ])('are judged as with it: %s', (_what, known, bytes) => {
+    expect(examineSeen(known, seeBytes(bytes))).toEqual(examineBytes(known, bytes))
+  })
+
+  test.each([
+    ['in another order', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],
+    ['that name another publication by their ends', envelope({ publicationId: 'other' })],
+    ['that are no envelope', '[]'],
+  ])('are not judged without the whole text %s', (_how, text) => {
+    const [known, bytes] = stored(text)
+    expect(examineSeen(known, seeBytes(bytes))).toBeNull()
   })
 })
