@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import type { ModelEvent } from '../../../src/domain/agent/ports.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { APIS, CALL, heard, LIVING, modelAt, outcome, turn } from '../../support/model-turns.ts'
-import { MODES } from '../../support/provider-modes.ts'
 import type { ModeName } from '../../support/provider-modes.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
@@ -51,14 +50,19 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
 describe.each(APIS)('a round over %s', (api) => {
   test.each(TABLE)('of a provider of %s', async (mode, text, expected) => {
     const provider = await startProvider(mode)
-    const behaviour = MODES[mode]
-    const quick = 'silent' in behaviour ? { firstEventMs: 150, idleMs: 150 } : {}
+    const silence = 'error' in expected && expected.error === 'timeout' ? expected.code : null
+    const quick = {
+      ...(silence === 'first_event' ? { firstEventMs: 200 } : {}),
+      ...(silence === 'idle' ? { idleMs: 100 } : {}),
+    }
     const events = await heard(modelAt(provider.url, { api, ...quick }))
     const heardOf = outcome(events)
     expect(heardOf.text).toBe(text)
     expect(heardOf.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
     expect(JSON.stringify(events)).not.toContain('SECRET')
-    expect(provider.requests.length).toBe(1)
+    // On a busy machine the time to the first event may be over before the request has arrived.
+    if (silence === 'first_event') expect(provider.requests.length).toBeLessThanOrEqual(1)
+    else expect(provider.requests.length).toBe(1)
     expect(provider.breaches).toEqual([])
     await provider.requests[0]?.closed
   })
