@@ -5,11 +5,12 @@ export default defineConfig({
   test: {
     ...reporting(process.env['DASH_TEST_REPORT']),
     include: ['test/**/*.test.ts'],
-    exclude: ['test/faults/**', 'test/page/**', 'test/remote/**'],
+    exclude: ['test/**/*.slow.test.ts', 'test/faults/**', 'test/page/**', 'test/remote/**'],
     // Only what hangs is to be ended: a busy machine takes many times as long as an idle one.
     testTimeout: 300_000,
     hookTimeout: 120_000,
-    // Most of the suite waits for other processes, so that a worker a core does not keep the cores busy.
+    // Modules hold no state, so that they are imported once a worker. What replaces a module is in a slow suite.
+    isolate: false,
     maxWorkers: 3,
   },
 })

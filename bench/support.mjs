@@ -214,7 +214,7 @@ export function note(message) {
 }
 
 /** The environment without settings that would steer the product. */
-function plainEnvironment() {
+export function plainEnvironment() {
   const steers = /^(DASH_|HOST$|PORT$|NODE_OPTIONS$)/
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !steers.test(name)))
 }

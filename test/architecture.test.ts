@@ -96,6 +96,7 @@ describe('the import rule', () => {
     const files = [...new Set(introducing.map(({ file }) => file))].sort()
     expect(files).toEqual([
       'src/cli/wire-agent-reads.ts',
+      'src/cli/wire-agent.ts',
       'src/cli/wire-models.ts',
       'src/cli/wire-sources.ts',
       'src/cli/wire.ts',

@@ -52,6 +52,26 @@ export function hasStoreFolder({ store, storeNamed, dataDir, dataDirNamed }: Con
   return storeNamed || existsSync(dataDir)
 }
 
+/**
+ * What an evaluation of models that is only rehearsed or explained finds: it makes no folder and no file, and what is
+ * not there yet stands for nothing known.
+ *
+ * @throws Refusal `configuration` when a folder that was named is not there
+ */
+export function evaluationStores(config: Config): { state: boolean; objects: boolean } {
+  const { state, store, storeNamed, dataDir, dataDirNamed, stateInDataDir, dataDirUsed } = config
+  if (dataDirNamed && (dataDirUsed || stateInDataDir)) {
+    requireFolder(dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  }
+  if (store.kind === 'file' && storeNamed) {
+    requireFolder(store.path, 'object store folder', 'DASH_STORE_URL')
+  }
+  return {
+    state: !state.url.startsWith('file:') || existsSync(fileURLToPath(state.url)),
+    objects: store.kind !== 'file' || existsSync(store.path),
+  }
+}
+
 /** True when the ledger belongs into the default data folder and there is none: nothing was ever kept here. */
 export function isUnfounded(config: Config): boolean {
   const { url } = config.ledger

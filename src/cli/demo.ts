@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,12 +12,13 @@ import { importSignals } from '../jobs/import-signals.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/rank-periods.ts'
 import { refreshIndex } from '../jobs/refresh-index.ts'
+import { DEMO_CHAT_MODEL, DEMO_REQUEST_MAX_BYTES, demoProviderApp } from '../server/demo/provider-app.ts'
 import { DEMO_MODELS, demoRouterApp } from '../server/demo/router-app.ts'
 import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
-import type { Config } from './config.ts'
+import type { ChatConfig, Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './program.ts'
 import { openEvaluation } from './wire-models.ts'
@@ -57,7 +59,14 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
       const demo = demoConfig(config, folder, sources.url)
       terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
       await fill(demo, version, signal, terminal.note)
-      return { config: demo, close }
+      const provider = await listenQuietly(demoProviderApp(), signal)
+      return {
+        config: { ...demo, chat: demoChat(demo.chat, provider.url) },
+        async close() {
+          await provider.close(0)
+          await close()
+        },
+      }
     } finally {
       await sources.close(0)
     }
@@ -85,6 +94,22 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
   }
 }
 
+/** The chat on a scripted model that costs nothing, with a secret of its own and for everybody. */
+function demoChat(chat: ChatConfig, providerUrl: string): ChatConfig {
+  return {
+    ...chat,
+    sessionSecret: randomBytes(32).toString('base64url'),
+    provider: {
+      url: providerUrl,
+      key: null,
+      model: DEMO_CHAT_MODEL,
+      api: 'responses',
+      prices: null,
+    },
+    verification: null,
+  }
+}
+
 async function openDemoSources(signal: AbortSignal): Promise<RunningServer> {
   const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
   return listenQuietly(demoSourceApp(titles), signal)
@@ -99,6 +124,7 @@ function listenQuietly(app: Parameters<typeof listenOn>[0], signal: AbortSignal)
     isDraining: () => signal.aborted,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 15_000,
+    bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
   })
 }
 

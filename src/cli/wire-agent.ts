@@ -1,19 +1,22 @@
 import { randomBytes } from 'node:crypto'
+import { openAutoModel } from '../adapters/provider/auto-model.ts'
 import { openChatModel } from '../adapters/provider/chat-model.ts'
 import { libsqlAnswerCache } from '../adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../adapters/state/chat-ledger.ts'
+import { libsqlRouterAllowance } from '../adapters/state/router-allowance.ts'
 import { openSiteverify } from '../adapters/verification/siteverify.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { isLoopbackUrl, priceOf } from '../domain/agent/budget.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
-import type { ChatModel, Clock } from '../domain/ports.ts'
+import type { ChatModel, Clock, RouterAllowance } from '../domain/ports.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import type { AgentPorts } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/sources.ts'
 import { startSweeper } from '../server/agent/sweeper.ts'
 import type { Log } from '../server/log.ts'
+import { listeningUrl } from './config.ts'
 import type { Config } from './config.ts'
 import { SERVER_BUSY } from './wire.ts'
 import type { Stores } from './wire.ts'
@@ -46,7 +49,7 @@ export function openWiredAgent(
     ...SERVER_BUSY,
   })
   const ledger = libsqlChatLedger(state)
-  const model = openModel(config, stores, clock)
+  const model = openModel(config, stores, libsqlRouterAllowance(state), clock)
   const verifier = chat.verification && openSiteverify(chat.verification)
   const ports: AgentPorts = {
     settings: {
@@ -62,7 +65,7 @@ export function openWiredAgent(
       origins,
     },
     signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
-    modelName: () => model?.name() ?? Promise.resolve(chat.provider.model ?? ''),
+    modelName: () => model?.name() ?? Promise.resolve(namedModel(chat.provider.model)),
     provider: providerOf(config, model),
     verification: verifier && chat.verification && { siteKey: chat.verification.siteKey, verifier },
     ledger,
@@ -92,13 +95,18 @@ export function openWiredAgent(
 function openModel(
   config: Config,
   { recommendations }: Pick<Stores, 'recommendations'>,
+  allowance: RouterAllowance,
   clock: Clock,
 ): ChatModel | null {
   const { provider, firstEventMs, idleMs } = config.chat
   const { model, url: base, key, api } = provider
   if (model === null) return null
   if (model === 'auto') {
-    return null
+    const { openRouterUrl, openRouterKey } = config
+    if (openRouterKey === null) return null
+    const referer = config.baseUrl ?? listeningUrl(config.host, config.port)
+    const router = { base: openRouterUrl, key: openRouterKey, referer }
+    return openAutoModel({ ...router, recommendations, allowance, clock, firstEventMs, idleMs })
   }
   if (key === null && !isLoopbackUrl(base)) return null
   return openChatModel({ base, key, model, api, firstEventMs, idleMs })
@@ -110,4 +118,9 @@ function providerOf({ chat, openRouterUrl }: Config, model: ChatModel | null): A
   const { model: name, url: providerUrl, prices: configured } = chat.provider
   const prices = priceOf({ model: name ?? '', providerUrl, routerUrl: openRouterUrl, configured })
   return prices === 'unknown' ? null : { model, prices }
+}
+
+/** What a model that cannot be asked is called; `auto` is no model but a way to find one. */
+function namedModel(model: string | null): string {
+  return model === null || model === 'auto' ? '' : model
 }

@@ -1,4 +1,5 @@
 import { openRecommendations } from '../adapters/archive/open.ts'
+import type { OpenRecommendations } from '../adapters/archive/recommendations.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openRouter } from '../adapters/router/router.ts'
@@ -13,17 +14,32 @@ import { pause } from './pause.ts'
 import { isDeadProcess, thisProcess } from './process-identity.ts'
 import { BATCH_BUSY } from './wire.ts'
 
+const IN_MEMORY = { url: ':memory:', authToken: null }
+
+/** The store of a rehearsal where nothing was ever kept. */
+const NO_RECOMMENDATIONS: OpenRecommendations = {
+  current: () => Promise.resolve(null),
+  run: () => Promise.resolve(null),
+  versions: () => Promise.resolve([]),
+  put: () => Promise.reject(new Error('a rehearsal keeps nothing')),
+  ping: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+}
+
 /**
  * What an evaluation of models needs; `close` ends everything it opened. Apart from wire.ts, since the service's client
  * and the sandbox take long to load.
+ *
+ * @param there which stores are used; the others are empty, and nothing can be kept in them
  */
 export function openEvaluation(
   config: Config,
   clock: Clock,
   watch: Pick<EvaluatePorts, 'onProgress' | 'onNote'>,
+  there: { state: boolean; objects: boolean } = { state: true, objects: true },
 ): { ports: EvaluatePorts; close: () => Promise<void> } {
   const state = database({
-    location: config.state,
+    location: there.state ? config.state : IN_MEMORY,
     store: 'state',
     migrationsFolder: migrationsOf('state'),
     ...BATCH_BUSY,
@@ -31,7 +47,7 @@ export function openEvaluation(
   const referer = config.baseUrl ?? listeningUrl(config.host, config.port)
   const router = openRouter({ base: config.openRouterUrl, key: config.openRouterKey, referer, clock })
   const shell = memoryShell()
-  const recommendations = openRecommendations(config.store)
+  const recommendations = there.objects ? openRecommendations(config.store) : NO_RECOMMENDATIONS
   return {
     ports: {
       router,

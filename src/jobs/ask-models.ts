@@ -1,6 +1,7 @@
 import { ANSWER_CLASSES, classifyAnswer } from '../domain/models/answer-class.ts'
-import type { Verdict } from '../domain/models/answer-class.ts'
+import type { AnswerClass, Verdict } from '../domain/models/answer-class.ts'
 import { failureDetails } from '../domain/models/failure-details.ts'
+import { isCutShort } from '../domain/models/lite/cut-short.ts'
 import type { LiteQuestion, TaskResult } from '../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../domain/models/pacing.ts'
 import type { NextStart } from '../domain/models/pacing.ts'
@@ -14,7 +15,7 @@ import { CallQueue, SHORT_PAUSE_MS } from './call-queue.ts'
 import type { QueuedCall } from './call-queue.ts'
 import type { LeaseRefusal } from './lease.ts'
 import { openSuspicions } from './suspicions.ts'
-import type { Suspicions } from './suspicions.ts'
+import type { Suspect, Suspicions } from './suspicions.ts'
 
 /** A question that was answered today already, or could not be. */
 type Outcome = { tasks: readonly TaskResult[]; answered: boolean }
@@ -34,7 +35,8 @@ class Asking {
   readonly #options: AskOptions
   readonly #queue: CallQueue
   readonly #outcomes: Map<string, Map<LiteQuestion['kind'], Outcome>>
-  readonly #open = new Map<string, Promise<void>>()
+  /** By vendor. */
+  readonly #open = new Map<string, { call: QueuedCall; asking: Promise<void> }>()
   readonly #suspicions: Suspicions
   readonly #probed = new Set<string>()
   readonly #evaluated = new Set<string>()
@@ -64,29 +66,49 @@ class Asking {
         if (this.#failure) throw this.#failure.error
         this.#options.signal.throwIfAborted()
         if (this.#stop) this.#queue.clear()
-        const next = this.#queue.next([...this.#open.keys()])
+        await this.#hearOfChat()
+        const next = this.#queue.next([...this.#open.keys()], this.#suspicions.standing())
         if (next.do === 'done') break
         if (next.do === 'start') await this.#start(next.index)
         else await this.#settleOr(next)
       }
     } finally {
-      await Promise.allSettled(this.#open.values())
+      await Promise.allSettled(this.#asking())
     }
     return {
       requests: this.#queue.sent,
       stop: this.#stop,
       learned: this.#queue.learned,
       limits: this.#limits,
+      unasked: this.#unasked(),
       probed: this.#probed,
       evaluated: this.#evaluated,
     }
+  }
+
+  #asking(): Promise<void>[] {
+    return [...this.#open.values()].map(({ asking }) => asking)
+  }
+
+  #unasked(): Set<string> {
+    const { calls } = this.#options.plan
+    const without = calls.filter(({ model, kind }) => !this.#outcomes.get(model)?.has(kind))
+    return new Set(without.map(({ model }) => model))
+  }
+
+  /** The chat sends with the same key while a run goes on: its requests fill the same window. */
+  async #hearOfChat(): Promise<void> {
+    if (this.#queue.length === 0) return
+    const now = this.#ports.clock()
+    const sentAt = await this.#ports.evaluations.chatRequestsSince(now - WINDOW_MS)
+    this.#queue.alsoSent(sentAt.map((at) => Math.max(0, now - at)))
   }
 
   /** Waits until an open call ends, or until the time is there. */
   async #settleOr(next: Exclude<NextStart, { do: 'start' | 'done' }>): Promise<void> {
     const { monotonic, sleep, onProgress } = this.#ports
     if (next.do === 'settle') {
-      await Promise.race(this.#open.values())
+      await Promise.race(this.#asking())
       return
     }
     const ms = Math.max(1, Math.ceil(next.until - monotonic()))
@@ -98,7 +120,7 @@ class Asking {
       if (this.#options.signal.aborted) throw error
     })
     try {
-      await Promise.race([slept, ...this.#open.values()])
+      await Promise.race([slept, ...this.#asking()])
     } finally {
       this.#options.signal.removeEventListener('abort', stop)
       waiting.abort()
@@ -107,7 +129,7 @@ class Asking {
 
   async #start(index: number): Promise<void> {
     const { clock, evaluations, onProgress } = this.#ports
-    const { run, token, day } = this.#options
+    const { run, token, day, countedBeforeAtMost } = this.#options
     const sentAt = clock()
     if (dayOf(sentAt) !== day) {
       this.#stop = { reason: 'day_ended', resetAt: null, preview: '' }
@@ -116,25 +138,29 @@ class Asking {
     const call = this.#queue.take(index)
     if (!call) return
     const { model, kind } = call
-    const guard = { token, sentBeforeAtMost: REQUESTS_A_MODEL - 1 }
-    const attempt = await evaluations.countAttempt({ run, model, kind, sentAt }, guard)
-    if (attempt === null) {
-      throw new Refusal<LeaseRefusal>('lease_lost', 'another evaluation took over while this one worked')
+    const guard = { token, sentBeforeAtMost: REQUESTS_A_MODEL - 1, countedBeforeAtMost }
+    const written = await evaluations.countAttempt({ run, model, kind, sentAt }, guard)
+    if ('refused' in written) {
+      if (written.refused !== 'day_spent') {
+        throw new Refusal<LeaseRefusal>('lease_lost', 'another evaluation took over while this one worked')
+      }
+      this.#stop ??= { reason: 'account_daily', resetAt: startOfDay(addDays(day, 1)), preview: '' }
+      return
     }
     const startedAt = this.#queue.start(call)
     onProgress(`request ${this.#queue.sent}, ${this.#queue.length} to come: ${model}`)
-    const asking = this.#ask(call, attempt, startedAt)
+    const asking = this.#ask(call, written.counted, startedAt)
       .catch((error: unknown) => {
         this.#failure ??= { error }
       })
       .finally(() => this.#open.delete(call.vendor))
-    this.#open.set(call.vendor, asking)
+    this.#open.set(call.vendor, { call, asking })
   }
 
   async #ask(call: QueuedCall, attempt: number, startedAt: number): Promise<void> {
     const { router } = this.#ports
     const answer = await router.chat(this.#request(call), this.#options.signal)
-    const verdict = classifyAnswer(answer)
+    const verdict = withoutCutReply(classifyAnswer(answer), call.kind)
     const { suite } = this.#options
     const { reply } = verdict
     const tasks = reply && (await (call.kind === 'tool' ? suite.gradeTool(reply) : suite.gradeText(reply)))
@@ -147,7 +173,9 @@ class Asking {
       tasks,
     }
     await this.#ports.evaluations.settleAttempt(attempt, end)
+    const { scope } = ANSWER_CLASSES[verdict.class]
     if (verdict.class === 'answered') this.#suspicions.answered(startedAt)
+    if (scope === 'none' || scope === 'model') this.#queue.passed(startedAt)
     if (tasks) await this.#note(call, { tasks, answered: true }, end.settledAt)
     else await this.#failed(call, verdict, { attempt, end, startedAt })
   }
@@ -168,32 +196,52 @@ class Asking {
   async #failed(
     call: QueuedCall,
     verdict: Verdict,
-    settled: Omit<Parameters<Suspicions['suspect']>[0], 'vendor' | 'suspicion' | 'now'>,
+    settled: Pick<Suspect, 'attempt' | 'end' | 'startedAt'>,
   ): Promise<void> {
     const { suspicion } = verdict
-    const { vendor } = call
     const now = this.#ports.monotonic()
-    const agreed = suspicion && (await this.#suspicions.suspect({ ...settled, vendor, suspicion, now }))
-    const kind = agreed ? suspicion : verdict.class
-    if (kind === 'account_daily' || kind === 'account_minute') {
-      this.#limits.account = true
-      this.#limits.resetAt = verdict.resetAt ?? this.#limits.resetAt
-    }
-    if (kind === 'model_rate_limit') this.#limits.model = true
+    const mistaken = suspicion && (await this.#suspicions.suspect({ ...settled, call, suspicion, now }))
+    const kind = mistaken ? suspicion : verdict.class
+    this.#noteLimit(kind, verdict)
     const { scope, retries } = ANSWER_CLASSES[kind]
-    if (scope === 'account' && !retries) {
-      this.#stop ??= { reason: kind, resetAt: verdict.resetAt, preview: verdict.preview }
+    if (scope === 'account') {
+      if (retries) this.#waitForAccount(kind, verdict, call, settled.startedAt)
+      else this.#stop ??= { reason: kind, resetAt: verdict.resetAt, preview: verdict.preview }
+      for (const other of mistaken ?? []) this.#forgive(other.call)
       return
     }
-    const waitMs = verdict.retryAt === null ? 0 : Math.max(0, verdict.retryAt - this.#ports.clock())
-    if (scope === 'account') {
-      const untold = kind === 'account_minute' ? WINDOW_MS : SHORT_PAUSE_MS
-      this.#queue.pause(verdict.retryAt === null ? untold : waitMs + 1_000)
-    }
-    if (kind === 'account_minute') this.#queue.learn(verdict.limit, settled.startedAt)
-    if (retries && this.#queue.retry(call, waitMs)) return
-    if (scope === 'account') return
+    if (retries && this.#queue.retry(call, this.#waitMs(verdict) ?? 0)) return
     await this.#giveUp(call, { ...verdict, class: kind }, settled.end.settledAt)
+  }
+
+  #noteLimit(kind: AnswerClass, { resetAt }: Verdict): void {
+    if (kind === 'account_daily' || kind === 'account_minute') {
+      this.#limits.account = true
+      this.#limits.resetAt = resetAt ?? this.#limits.resetAt
+    }
+    if (kind === 'model_rate_limit') this.#limits.model = true
+  }
+
+  /** Milliseconds until the answer allows another question; null when it does not tell. */
+  #waitMs({ retryAt }: Verdict): number | null {
+    return retryAt === null ? null : Math.max(0, retryAt - this.#ports.clock())
+  }
+
+  /** A limit that ends soon is waited for, and costs no model anything; one that lasts ends the run. */
+  #waitForAccount(kind: AnswerClass, verdict: Verdict, call: QueuedCall, startedAt: number): void {
+    const untoldMs = kind === 'account_minute' ? WINDOW_MS : SHORT_PAUSE_MS
+    if (kind === 'account_minute') this.#queue.learn(verdict.limit, startedAt)
+    this.#queue.putBack(call)
+    if (this.#queue.waitForAccount(startedAt, this.#waitMs(verdict), untoldMs)) return
+    this.#stop ??= { reason: kind, resetAt: verdict.resetAt, preview: verdict.preview }
+  }
+
+  /** Takes back what an answer cost a model that was the account's, as others with the same answer showed. */
+  #forgive(call: QueuedCall): void {
+    const { model, kind, vendor } = call
+    if (this.#open.get(vendor)?.call.model === model) return
+    this.#outcomes.get(model)?.delete(kind)
+    this.#queue.putBackLate(call)
   }
 
   async #giveUp(call: QueuedCall, verdict: Verdict, at: Instant): Promise<void> {
@@ -214,12 +262,18 @@ class Asking {
     const known = this.#outcomes.get(model) ?? new Map<LiteQuestion['kind'], Outcome>()
     this.#outcomes.set(model, known.set(kind, outcome))
     const both = [known.get('tool'), known.get('text')].filter((each) => each !== undefined)
-    if (both.length < 2 || !both.some(({ answered }) => answered)) return
+    if (both.length < 2) return
     const complete = both.every(({ answered }) => answered)
     const tasks = both.flatMap((each) => each.tasks)
     await this.#ports.evaluations.saveScore({ model, day, evaluatedAt, complete, tasks })
     if (complete) this.#evaluated.add(model)
   }
+}
+
+/** What an answer means when it is known what was asked: a reply that was cut before it came to that is none. */
+function withoutCutReply(verdict: Verdict, kind: LiteQuestion['kind']): Verdict {
+  if (verdict.reply === null || !isCutShort(kind, verdict.reply)) return verdict
+  return { ...verdict, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
 }
 
 /** What a model that thinks may write, thoughts included. */

@@ -29,14 +29,27 @@ export interface AskOptions {
     string,
     { sentToday: number; answers: ReadonlyMap<LiteQuestion['kind'], readonly TaskResult[]> }
   >
+  /** Requests of the day, the chat's too, that may have been written down before another one. */
+  countedBeforeAtMost: number
   startsAMinute: number
-  /** Ages in milliseconds of the requests written down within the last {@link WINDOW_MS}. */
+  /** Ages in milliseconds of the evaluation's requests within the last {@link WINDOW_MS}. */
   recentAges: readonly number[]
   signal: AbortSignal
 }
 
 /** Why no more was asked, although more was planned. */
 export type StopReason = AnswerClass | 'day_ended'
+
+/** Of a run that asked no model. */
+export const NOTHING_ASKED: Asked = {
+  requests: 0,
+  stop: null,
+  learned: null,
+  limits: { account: false, model: false, resetAt: null },
+  unasked: new Set(),
+  probed: new Set(),
+  evaluated: new Set(),
+}
 
 export interface Asked {
   requests: number
@@ -45,6 +58,8 @@ export interface Asked {
   learned: number | null
   /** Whose limits were met. */
   limits: { account: boolean; model: boolean; resetAt: Instant | null }
+  /** Models with a planned question that was not asked, or that the account's limits kept from them. */
+  unasked: ReadonlySet<string>
   /** Models that answered, or failed to by themselves, in this run. */
   probed: ReadonlySet<string>
   /** Models whose evaluation is complete since this run. */

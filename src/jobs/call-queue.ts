@@ -1,5 +1,12 @@
 import type { LiteQuestion } from '../domain/models/lite/suite.ts'
-import { learnedRate, LONGEST_PAUSE_MS, nextStart, vendorOf } from '../domain/models/pacing.ts'
+import {
+  learnedRate,
+  LONGEST_ACCOUNT_PAUSE_MS,
+  LONGEST_PAUSE_MS,
+  nextStart,
+  vendorOf,
+  WINDOW_MS,
+} from '../domain/models/pacing.ts'
 import type { NextStart } from '../domain/models/pacing.ts'
 import { mayRetry } from '../domain/models/quota.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
@@ -17,9 +24,15 @@ export interface QueuedCall {
 /** Before a question is asked again when the answer does not tell. */
 export const SHORT_PAUSE_MS = 5_000
 
+/** How often in a row the account's limit is waited for before it is taken to last. */
+const WAITS_FOR_ACCOUNT = 3
+
+/** How often the calls of one model are put back in a run because of the account's limits. */
+const PUT_BACKS_A_MODEL = 4
+
 export interface CallQueueOptions {
   plan: CallPlan
-  /** Requests each model was sent today. */
+  /** Requests each model was sent today, but for those the account's limits kept from it. */
   sentToday: ReadonlyMap<string, number>
   startsAMinute: number
   /** Ages in milliseconds of requests that still fill the window. */
@@ -32,11 +45,16 @@ export class CallQueue {
   readonly #monotonic: () => number
   readonly #budget: number
   readonly #sentToday: Map<string, number>
+  readonly #putBacks = new Map<string, number>()
   readonly #starts: number[]
+  #others: number[] = []
   #waiting: QueuedCall[]
   #startsAMinute: number
   #learnedAt = -Infinity
   #notBefore = 0
+  /** When the account's limit was met last, and how many windows it was met in with no answer in between. */
+  #limitedAt = -Infinity
+  #windows = 0
   #sent = 0
   /** The rate that was learned in this run; null while none was. */
   learned: number | null = null
@@ -66,10 +84,15 @@ export class CallQueue {
     return this.#sent
   }
 
-  /** @param open vendors of the open calls */
-  next(open: readonly string[]): NextStart {
-    const pace = { startsAMinute: this.#startsAMinute, notBefore: this.#notBefore }
-    return nextStart(this.#waiting, open, this.#starts, pace, this.#monotonic())
+  /**
+   * @param open vendors of the open calls
+   * @param careful true to let one call go ahead of the others
+   */
+  next(open: readonly string[], careful: boolean): NextStart {
+    const oneByOne = careful || this.#windows > 0
+    const pace = { startsAMinute: this.#startsAMinute, notBefore: this.#notBefore, oneByOne }
+    const starts = [...this.#starts, ...this.#others].sort((a, b) => a - b)
+    return nextStart(this.#waiting, open, starts, pace, this.#monotonic())
   }
 
   take(index: number): QueuedCall | null {
@@ -96,9 +119,36 @@ export class CallQueue {
     return now
   }
 
-  /** Lets nobody ask for a while. */
-  pause(ms: number): void {
-    this.#notBefore = Math.max(this.#notBefore, this.#monotonic() + Math.min(LONGEST_PAUSE_MS, ms))
+  /** Notes the requests of others with the same key that still fill the window, by their ages in milliseconds. */
+  alsoSent(agesMs: readonly number[]): void {
+    const now = this.#monotonic()
+    this.#others = agesMs.map((ageMs) => now - ageMs)
+  }
+
+  /**
+   * Lets nobody ask until the account's limit has ended; after that one call goes ahead of the others.
+   *
+   * @param startedAt when the call started that met it
+   * @param waitMs as the answer tells; null when it does not
+   * @param untoldMs the wait when it does not
+   * @returns false when the limit lasts too long, or was waited for too often with no answer in between
+   */
+  waitForAccount(startedAt: number, waitMs: number | null, untoldMs: number): boolean {
+    const now = this.#monotonic()
+    // Calls that were open when the limit was met tell nothing new.
+    if (startedAt > this.#limitedAt) this.#windows += 1
+    this.#limitedAt = now
+    const told = waitMs === null ? untoldMs : waitMs + 1_000
+    // A time that did not help was told by another clock.
+    const ms = this.#windows > 1 ? Math.max(told, WINDOW_MS) : told
+    if (this.#windows > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
+    this.#notBefore = Math.max(this.#notBefore, now + ms)
+    return true
+  }
+
+  /** Notes that the service let a call pass that started at a time. */
+  passed(startedAt: number): void {
+    if (startedAt > this.#limitedAt) this.#windows = 0
   }
 
   /**
@@ -113,6 +163,31 @@ export class CallQueue {
     this.learned = this.#startsAMinute
   }
 
+  /**
+   * Puts a call back in front that the account's limit kept from its model: it costs the model none of its requests.
+   *
+   * @returns false when the run has no request left for it, or the model was put back too often
+   */
+  putBack(call: QueuedCall): boolean {
+    const { model } = call
+    this.#sentToday.set(model, (this.#sentToday.get(model) ?? 1) - 1)
+    const times = (this.#putBacks.get(model) ?? 0) + 1
+    if (times > PUT_BACKS_A_MODEL || this.#sent + this.#firstCalls() >= this.#budget) return false
+    this.#putBacks.set(model, times)
+    this.#waiting.unshift({ ...call, readyAt: this.#monotonic() })
+    return true
+  }
+
+  /**
+   * As {@link putBack} for a call whose answer was taken for the model's own until others got the same.
+   *
+   * @returns false when the call was given up and cannot be put back
+   */
+  putBackLate(call: QueuedCall): boolean {
+    this.#waiting = this.#waiting.filter(({ model, kind }) => model !== call.model || kind !== call.kind)
+    return this.putBack(call)
+  }
+
   /** Puts a call at the end; false when it may not be asked again, or would have to wait too long. */
   retry(call: QueuedCall, waitMs: number): boolean {
     if (call.retry || waitMs > LONGEST_PAUSE_MS) return false
@@ -121,11 +196,15 @@ export class CallQueue {
       sentToday: (this.#sentToday.get(call.model) ?? 0) + toCome,
       budget: this.#budget,
       sentInRun: this.#sent,
-      unsentFirstCalls: this.#waiting.filter(({ retry }) => !retry).length,
+      unsentFirstCalls: this.#firstCalls(),
     }
     if (!mayRetry(used)) return false
     const readyAt = this.#monotonic() + Math.max(waitMs, SHORT_PAUSE_MS)
     this.#waiting.push({ ...call, readyAt, retry: true })
     return true
+  }
+
+  #firstCalls(): number {
+    return this.#waiting.filter(({ retry }) => !retry).length
   }
 }

@@ -1,20 +1,21 @@
 import type { RunOutcome } from '../domain/models/evaluation-ledger.ts'
 import { STARTS_A_MINUTE, WINDOW_MS } from '../domain/models/pacing.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
-import type { Candidate } from '../domain/models/ranking.ts'
 import { nextRankingVersion } from '../domain/models/recommend.ts'
 import type { StoredRun } from '../domain/models/schema.ts'
 import { sealRun } from '../domain/models/stored-run.ts'
 import { addDays, DAY_MS, startOfDay } from '../domain/time.ts'
 import type { Instant } from '../domain/time.ts'
 import { askModels } from './ask-models.ts'
+import { NOTHING_ASKED } from './asking.ts'
 import type { Asked, StopReason } from './asking.ts'
 import { rankFindings, saysTheSame } from './evaluation-ranking.ts'
 import { rateLimitOf, SETTING_OF, stopSentence } from './evaluation-report.ts'
 import type { EvaluationReport } from './evaluation-report.ts'
+import { shortfallOf } from './evaluation-shortfall.ts'
 import { planQuestions, readKnown, readSituation } from './evaluation-situation.ts'
-import type { EvaluateOptions, EvaluatePorts, Known, Situation } from './evaluation-situation.ts'
-import { withLease } from './lease.ts'
+import type { EvaluateOptions, EvaluatePorts, Known, Planned, Situation } from './evaluation-situation.ts'
+import { messageOf, withLease } from './lease.ts'
 import { probeEndpoints } from './probe-endpoints.ts'
 
 export interface EvaluateResult {
@@ -29,16 +30,12 @@ export interface EvaluateResult {
 type Ended = EvaluateResult & { learned: number | null }
 
 /** Stops after which older scores make a recommendation although nothing was measured. */
-const KEEPS_THE_CACHE: ReadonlySet<StopReason> = new Set(['account_daily', 'day_ended'])
-
-const NOTHING_ASKED: Asked = {
-  requests: 0,
-  stop: null,
-  learned: null,
-  limits: { account: false, model: false, resetAt: null },
-  probed: new Set(),
-  evaluated: new Set(),
-}
+const KEEPS_THE_CACHE: ReadonlySet<StopReason> = new Set([
+  'account_daily',
+  'account_minute',
+  'account_busy',
+  'day_ended',
+])
 
 /**
  * Finds out which free model to recommend, within the quota of a free account, and stores the recommendation
@@ -75,23 +72,22 @@ class Evaluation {
     if (situation.sifted.eligible.length === 0) return this.#withoutCandidates(situation)
     const known = await readKnown(this.#ports, situation, situation.startedAt)
     const { plan, stop } = await planQuestions(this.#ports, situation, known, this.#options.signal)
-    const asked = { ...NOTHING_ASKED, stop }
-    const rankingVersion = nextRankingVersion(situation.day, [])
-    const health = new Map<string, Candidate['health']>()
-    const findings = {
+    if (stop) return this.#failed(situation, { ...NOTHING_ASKED, stop })
+    const run = rankFindings(situation, {
       now: situation.startedAt,
       known,
-      asked,
-      postponed: plan.postponed,
-      health,
-      rankingVersion,
-    }
-    const run = rankFindings(situation, { ...findings, baseUrl: this.#ports.baseUrl })
-    const report = this.#report(situation, 'unchanged', asked, {
+      asked: { ...NOTHING_ASKED, unasked: new Set(plan.calls.map(({ model }) => model)) },
+      plan,
+      rankingVersion: nextRankingVersion(situation.day, []),
+      baseUrl: this.#ports.baseUrl,
+    })
+    if (!run) return this.#unserved(situation, NOTHING_ASKED)
+    const report = this.#report(situation, 'unchanged', NOTHING_ASKED, {
       ranked: run.models.length,
       primary: run.models[0]?.id ?? null,
       rankingVersion: null,
-      reason: stop ? stopSentence(stop) : null,
+      reason: shortfallOf(situation.mode, NOTHING_ASKED, plan).reason,
+      rejections: run.rejections,
     })
     return result({ ...report, requests: plan.calls.length })
   }
@@ -101,11 +97,12 @@ class Evaluation {
     const situation = await readSituation(this.#ports, this.#options)
     const { mode, day, startedAt, sifted } = situation
     const run = await evaluations.beginRun({ day, refreshMode: mode, startedAt })
-    const found =
+    const found = await this.#orAbandon(run, async () =>
       sifted.eligible.length === 0
         ? this.#withoutCandidates(situation)
-        : await this.#evaluate(situation, run, token)
-    const { outcome, rankingVersion, reason } = found.report
+        : this.#evaluate(situation, run, token),
+    )
+    const { outcome, rankingVersion, reason, rejected } = found.report
     const end = {
       endedAt: this.#ports.clock(),
       outcome,
@@ -113,46 +110,71 @@ class Evaluation {
       startsAMinute: found.learned,
       reason,
     }
-    await evaluations.endRun(run, end, sifted.rejections)
+    await evaluations.endRun(
+      run,
+      end,
+      rejected.map((each) => ({ id: each.model, reason: each.reason })),
+    )
     return found
+  }
+
+  /** A run that cannot go on ends at once, so that nobody takes what it left open for the work of one that goes on. */
+  async #orAbandon<T>(run: number, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const reason = this.#options.signal.aborted ? 'interrupted' : messageOf(error)
+      // Where the ledger itself fails, the next run ends this one.
+      await this.#ports.evaluations.abandonRun(run, this.#ports.clock(), reason).catch(() => undefined)
+      throw error
+    }
   }
 
   async #evaluate(situation: Situation, run: number, token: string): Promise<Ended> {
     const { signal } = this.#options
     const known = await readKnown(this.#ports, situation, situation.startedAt)
-    const { plan, stop } = await planQuestions(this.#ports, situation, known, signal)
-    const asked = stop ? { ...NOTHING_ASKED, stop } : await this.#ask(situation, known, plan, run, token)
-    const health = await this.#probe(situation, known, asked)
+    const planned = await planQuestions(this.#ports, situation, known, signal)
+    const asked = await this.#find(situation, known, planned, run, token)
     const { learned } = asked
     if (asked.stop && asked.probed.size === 0 && !KEEPS_THE_CACHE.has(asked.stop.reason)) {
       return { ...this.#failed(situation, asked), learned }
     }
     const now = this.#now(situation)
-    const findings = {
+    const { plan } = planned
+    const ranked = rankFindings(situation, {
       now,
-      known: asked.requests > 0 ? await readKnown(this.#ports, situation, now) : known,
+      known: asked.requests + asked.probed.size > 0 ? await readKnown(this.#ports, situation, now) : known,
       asked,
-      postponed: plan.postponed,
-      health,
+      plan,
       rankingVersion: await this.#version(situation),
       baseUrl: this.#ports.baseUrl,
-    }
-    return { ...(await this.#store(situation, rankFindings(situation, findings), asked, plan)), learned }
+    })
+    if (!ranked) return { ...this.#unserved(situation, asked), learned }
+    return { ...(await this.#store(situation, ranked, asked, plan)), learned }
   }
 
-  /** Health by endpoints, where the mode asks for it. */
-  async #probe(
-    { mode, sifted }: Situation,
-    { models }: Known,
-    asked: Asked,
-  ): Promise<Map<string, Candidate['health']>> {
-    if (mode !== 'healthOnly') return new Map()
-    const before = new Map([...models].map(([id, each]) => [id, each.health]))
-    const { router } = this.#ports
-    const { health, stop } = await probeEndpoints(router, sifted.eligible, before, this.#options.signal)
-    asked.stop = stop
-    asked.probed = new Set(health.keys())
-    return health
+  /** Asks models, or for their endpoints, as the mode tells; all of it is in the ledger on return. */
+  async #find(
+    situation: Situation,
+    known: Known,
+    planned: Planned,
+    run: number,
+    token: string,
+  ): Promise<Asked> {
+    const { stop } = planned
+    if (stop) return { ...NOTHING_ASKED, stop }
+    return situation.mode === 'healthOnly'
+      ? this.#probe(situation)
+      : this.#ask(situation, known, planned, run, token)
+  }
+
+  async #probe({ sifted }: Situation): Promise<Asked> {
+    const { router, evaluations } = this.#ports
+    const { records, stop } = await probeEndpoints(router, sifted.eligible, this.#options.signal)
+    await evaluations.saveEndpoints(records)
+    const probed = new Set(records.map(({ model }) => model))
+    const unasked = sifted.eligible.map(({ id }) => id).filter((id) => !probed.has(id))
+    return { ...NOTHING_ASKED, stop, probed, unasked: new Set(unasked) }
   }
 
   /** The time, but no later than the day of the run, whose suite and scores it ranks. */
@@ -163,11 +185,11 @@ class Evaluation {
   async #ask(
     { sifted, startedAt, day }: Situation,
     { models, attempts }: Known,
-    plan: CallPlan,
+    { plan, countedBeforeAtMost }: Planned,
     run: number,
     token: string,
   ): Promise<Asked> {
-    if (plan.calls.length === 0) return { ...NOTHING_ASKED }
+    if (plan.calls.length === 0) return NOTHING_ASKED
     const { evaluations } = this.#ports
     const suite = await this.#ports.makeSuite(day)
     const learned = await evaluations.learnedSince(startedAt - DAY_MS)
@@ -188,6 +210,7 @@ class Evaluation {
       suite,
       models: new Map(sifted.eligible.map((model) => [model.id, model])),
       before: new Map(before),
+      countedBeforeAtMost,
       startsAMinute: Math.min(STARTS_A_MINUTE, learned ?? STARTS_A_MINUTE),
       recentAges: ages.filter((ageMs) => ageMs < WINDOW_MS),
       signal: this.#options.signal,
@@ -206,18 +229,19 @@ class Evaluation {
     asked: Asked,
     plan: CallPlan,
   ): Promise<EvaluateResult> {
-    const { previous } = situation
-    const stopped = asked.stop !== null || plan.postponed.length > 0
-    const same = previous !== null && asked.requests === 0 && !stopped && saysTheSame(previous, ranked)
+    const { previous, mode } = situation
+    const { partial, reason, notes } = shortfallOf(mode, asked, plan)
+    const nothingNew = asked.requests === 0 && !partial
+    const same = previous !== null && nothingNew && saysTheSame(previous, ranked, notes)
     if (!same) await this.#ports.recommendations.put(ranked.rankingVersion, sealRun(ranked))
-    const outcome = same ? 'unchanged' : stopped ? 'partial' : 'complete'
-    const spent = "the account's requests of the day do not reach every model"
+    const outcome = same ? 'unchanged' : partial ? 'partial' : 'complete'
     return result(
       this.#report(situation, outcome, asked, {
         ranked: ranked.models.length,
         primary: ranked.models[0]?.id ?? null,
         rankingVersion: same ? previous.rankingVersion : ranked.rankingVersion,
-        reason: asked.stop ? stopSentence(asked.stop) : plan.postponed.length > 0 ? spent : null,
+        reason,
+        rejections: ranked.rejections,
       }),
     )
   }
@@ -227,6 +251,12 @@ class Evaluation {
     const reason =
       'the catalogue has no free text model that may be recommended; the stored recommendation stays'
     return { ...result(this.#keep(situation, NOTHING_ASKED, reason)), learned: null }
+  }
+
+  /** The catalogue lists candidates, and the service says of each that nobody serves it: the stored one stays too. */
+  #unserved(situation: Situation, asked: Asked): EvaluateResult {
+    const reason = 'the service says that nobody serves any candidate; the stored recommendation stays'
+    return { report: this.#keep(situation, asked, reason), misconfigured: false, unavailable: true }
   }
 
   #failed(situation: Situation, asked: Asked): EvaluateResult {
@@ -244,14 +274,16 @@ class Evaluation {
       primary: previous?.models[0]?.id ?? null,
       rankingVersion: previous?.rankingVersion ?? null,
       reason,
+      rejections: situation.sifted.rejections,
     })
   }
 
   #report(
-    { mode, sifted }: Situation,
+    { mode }: Situation,
     outcome: RunOutcome,
     asked: Asked,
-    told: Pick<EvaluationReport, 'ranked' | 'primary' | 'rankingVersion' | 'reason'>,
+    told: Pick<EvaluationReport, 'ranked' | 'primary' | 'rankingVersion' | 'reason'> &
+      Pick<StoredRun, 'rejections'>,
   ): EvaluationReport {
     return {
       job: 'evaluate-models',
@@ -267,7 +299,7 @@ class Evaluation {
       durationMs: Math.round(this.#ports.monotonic() - this.#began),
       reason: told.reason,
       dryRun: this.#options.dryRun,
-      rejected: sifted.rejections.map(({ id, reason }) => ({ model: id, reason })),
+      rejected: told.rejections.map(({ id, reason }) => ({ model: id, reason })),
     }
   }
 }

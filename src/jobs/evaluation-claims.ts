@@ -28,7 +28,7 @@ export function claimsOf(
     return each ? [{ model, ...each }] : []
   })
   const ranked = rankCandidates(candidates, new Map(), now)
-  const leader = ranked[0]?.model
+  const leader = ranked.find(({ gone }) => !gone)?.model
   return ranked.map(({ model }): QuotaClaim => {
     const each = known.get(model.id)
     const answered = each?.answers ?? {}
@@ -44,6 +44,7 @@ export function claimsOf(
       model: model.id,
       open: again ? BOTH : BOTH.filter((kind) => answered[kind] === undefined),
       sentToday,
+      spent: mode === 'forceEval' && !again,
       canWin: leader !== undefined && compareContenders({ ...best, score: scoreOf(best) }, leader) <= 0,
       lastEvaluatedAt: each?.lastEvaluatedAt ?? null,
     }

@@ -42,6 +42,9 @@ export function stopSentence({ reason, preview }: NonNullable<Asked['stop']>): s
   const setting = SETTING_OF[reason]
   if (setting !== undefined) return setting
   if (reason === 'account_daily') return "the account's requests of the day are spent"
+  if (reason === 'account_minute' || reason === 'account_busy') {
+    return "the account's limit of requests a minute did not end while the run waited for it"
+  }
   if (reason === 'day_ended') return 'the UTC day ended, and with it the suite of the day'
   return `the service cannot be asked: ${preview}`
 }

@@ -1,7 +1,7 @@
 import { ANSWER_CLASSES, classifyAnswer } from '../domain/models/answer-class.ts'
 import type { ModelAttempt } from '../domain/models/evaluation-ledger.ts'
 import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
-import type { KnownModel } from '../domain/models/known.ts'
+import type { KnownModel, LedgerRows } from '../domain/models/known.ts'
 import type { LiteSuite } from '../domain/models/lite/suite.ts'
 import { KEY_STALE_MS, parseKeyRequests, planCalls, requestsLeft } from '../domain/models/quota.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
@@ -9,9 +9,9 @@ import { siftCatalogue } from '../domain/models/recommend.ts'
 import type { Sifted } from '../domain/models/recommend.ts'
 import type { StoredRun } from '../domain/models/schema.ts'
 import { proveRun } from '../domain/models/stored-run.ts'
-import type { RecommendationStore } from '../domain/ports.ts'
+import type { EvaluationLedger, RecommendationStore } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { addDays, dayOf } from '../domain/time.ts'
+import { addDays, dayOf, startOfDay } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import type { Asked, AskPorts } from './asking.ts'
 import { claimsOf } from './evaluation-claims.ts'
@@ -53,6 +53,16 @@ export interface Known {
   models: ReadonlyMap<string, KnownModel>
   /** Of the last three days. */
   attempts: readonly ModelAttempt[]
+  /** When the chat sent requests with the same key since midnight UTC. */
+  chatRequests: readonly Instant[]
+}
+
+/** What is to be asked. */
+export interface Planned {
+  plan: CallPlan
+  stop: Asked['stop']
+  /** Requests of the day, the chat's too, that may be written down before another one. */
+  countedBeforeAtMost: number
 }
 
 /** @throws Refusal `source_unavailable` when there is no catalogue; those of the object store */
@@ -92,30 +102,48 @@ export async function readKnown(
   { sifted, day }: Pick<Situation, 'sifted' | 'day'>,
   now: Instant,
 ): Promise<Known> {
-  const attempts = await evaluations.attemptsSince(now - FAILURES_MS)
-  const scores = await evaluations.scoresSince(addDays(day, -3))
-  const models = sifted.eligible.map(({ id }) => [id, knownModel(id, attempts, scores, now)] as const)
-  return { models: new Map(models), attempts }
+  const rows = await readLedgerRows(evaluations, now)
+  const models = sifted.eligible.map(({ id }) => [id, knownModel(id, rows, now)] as const)
+  const chatRequests = await evaluations.chatRequestsSince(startOfDay(day))
+  return { models: new Map(models), attempts: rows.attempts, chatRequests }
+}
+
+/** What {@link knownModel} goes by. */
+export async function readLedgerRows(
+  evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
+  now: Instant,
+): Promise<LedgerRows> {
+  return {
+    attempts: await evaluations.attemptsSince(now - FAILURES_MS),
+    scores: await evaluations.scoresSince(addDays(dayOf(now), -3)),
+    endpoints: await evaluations.endpointsSince(now - FAILURES_MS),
+  }
 }
 
 /** What to ask in which order; nothing in the modes that ask no model, nor with a key that is not taken. */
 export async function planQuestions(
   { router }: Pick<EvaluatePorts, 'router'>,
   { mode, sifted, startedAt, day }: Situation,
-  { models, attempts }: Known,
+  { models, attempts, chatRequests }: Known,
   signal: AbortSignal,
-): Promise<{ plan: CallPlan; stop: Asked['stop'] }> {
-  const nothing: CallPlan = { calls: [], postponed: [], budget: 0 }
-  if (mode !== 'fullEval' && mode !== 'forceEval') return { plan: nothing, stop: null }
+): Promise<Planned> {
+  const nothing: Planned = {
+    plan: { calls: [], postponed: [], spent: [], budget: 0 },
+    stop: null,
+    countedBeforeAtMost: -1,
+  }
+  if (mode !== 'fullEval' && mode !== 'forceEval') return nothing
   const answer = await router.key(signal)
   const verdict = classifyAnswer(answer)
   const refused = answer.status !== 200 && ANSWER_CLASSES[verdict.class].scope === 'account'
   if (refused && SETTING_OF[verdict.class] !== undefined) {
-    return { plan: nothing, stop: { reason: verdict.class, resetAt: null, preview: verdict.preview } }
+    return { ...nothing, stop: { reason: verdict.class, resetAt: null, preview: verdict.preview } }
   }
   const key = answer.status === 200 ? parseKeyRequests(answer.body) : null
-  const today = attempts.filter((attempt) => attempt.day === day)
-  const lately = today.filter(({ sentAt }) => startedAt - sentAt <= KEY_STALE_MS)
+  const ours = attempts.filter((attempt) => attempt.day === day).map(({ sentAt }) => sentAt)
+  const today = [...ours, ...chatRequests]
+  const lately = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
   const left = requestsLeft(key, today.length, lately.length)
-  return { plan: planCalls(claimsOf(sifted.eligible, models, mode, startedAt), left), stop: null }
+  const plan = planCalls(claimsOf(sifted.eligible, models, mode, startedAt), left)
+  return { plan, stop: null, countedBeforeAtMost: today.length + left - 1 }
 }

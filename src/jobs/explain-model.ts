@@ -1,13 +1,16 @@
+import type { CatalogueModel } from '../domain/models/catalogue.ts'
 import { judge, REJECTION_REASONS } from '../domain/models/eligibility.ts'
 import type { RejectionReason } from '../domain/models/eligibility.ts'
-import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
-import { rankCandidates } from '../domain/models/ranking.ts'
+import { knownModel } from '../domain/models/known.ts'
+import { goneLeaders, rankCandidates } from '../domain/models/ranking.ts'
 import { siftCatalogue } from '../domain/models/recommend.ts'
 import type { ScoreComponent } from '../domain/models/metadata-score.ts'
 import type { EvalSummary } from '../domain/models/schema.ts'
 import type { Clock, EvaluationLedger, ModelRouter } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { addDays, dayOf, formatInstant } from '../domain/time.ts'
+import { formatInstant } from '../domain/time.ts'
+import type { Instant } from '../domain/time.ts'
+import { readLedgerRows } from './evaluation-situation.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import type { EvaluateRefusal } from './read-catalogue.ts'
 
@@ -16,7 +19,7 @@ export interface ModelExplanation {
   model: string
   eligible: boolean
   /** For a model that is no candidate. */
-  rejection: { reason: RejectionReason; meaning: string } | null
+  rejection: { reason: RejectionReason | 'gone'; meaning: string } | null
   rank: number | null
   ranked: number
   score: number | null
@@ -54,25 +57,24 @@ export async function explainModel(
       `the service lists no model ${JSON.stringify(id)}${hint}`,
     )
   }
-  const attempts = await evaluations.attemptsSince(now - FAILURES_MS)
-  const scores = await evaluations.scoresSince(addDays(dayOf(now), -3))
+  const rows = await readLedgerRows(evaluations, now)
   const { eligible } = siftCatalogue(models, now)
-  const candidates = eligible.map((each) => ({ model: each, ...knownModel(each.id, attempts, scores, now) }))
+  const all = eligible.map((each) => ({ model: each, ...knownModel(each.id, rows, now) }))
+  const leaders = goneLeaders(all, now)
+  const candidates = all.filter((each) => !leaders.has(each.model.id))
   const ranked = rankCandidates(candidates, new Map(), now)
   const found = ranked.find((each) => each.model.id === id)
-  const judgement = judge(model, now)
+  const rejection = leaders.has(id) ? GONE : rejectionOf(model, now)
   return {
     model: id,
-    eligible: judgement.eligible,
-    rejection: judgement.eligible
-      ? null
-      : { reason: judgement.reason, meaning: REJECTION_REASONS[judgement.reason] },
+    eligible: rejection === null,
+    rejection,
     rank: found?.model.rank ?? null,
     ranked: ranked.length,
     score: found?.model.score ?? null,
     components: found?.components ?? [],
     tasks: found?.model.evalSummary.tasks ?? [],
-    attempts: attempts
+    attempts: rows.attempts
       .filter((attempt) => attempt.model === id)
       .toReversed()
       .map(({ sentAt, kind, end }) => ({
@@ -85,9 +87,20 @@ export async function explainModel(
   }
 }
 
+const GONE = {
+  reason: 'gone',
+  meaning: 'the service said, when it was asked last, that nobody serves it',
+} as const
+
+function rejectionOf(model: CatalogueModel, now: Instant): ModelExplanation['rejection'] {
+  const judgement = judge(model, now)
+  if (judgement.eligible) return null
+  return { reason: judgement.reason, meaning: REJECTION_REASONS[judgement.reason] }
+}
+
 export interface ExplainPorts {
   router: Pick<ModelRouter, 'catalogue'>
-  evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince'>
+  evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince' | 'endpointsSince'>
   clock: Clock
   baseUrl: string
 }

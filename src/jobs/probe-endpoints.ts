@@ -1,7 +1,8 @@
 import { classifyAnswer } from '../domain/models/answer-class.ts'
 import type { CatalogueModel } from '../domain/models/catalogue.ts'
 import { parseEndpoints } from '../domain/models/endpoints.ts'
-import type { Candidate } from '../domain/models/ranking.ts'
+import type { EndpointHealth } from '../domain/models/endpoints.ts'
+import type { EndpointRecord } from '../domain/models/evaluation-ledger.ts'
 import type { ModelRouter } from '../domain/ports.ts'
 import type { Asked } from './asking.ts'
 
@@ -9,48 +10,39 @@ import type { Asked } from './asking.ts'
 const AT_ONCE = 4
 
 /**
- * The health of models by what the service says of their endpoints; no model is asked. Without a usable endpoint it is
- * `failed`; else what the last probe of the past day said stands, and without one `imperfect`.
+ * What the service says of the endpoints of models; no model is asked.
  *
- * @param known health by the last probes
- * @returns health of those the service answered for, and the stop when the account may not ask
+ * @returns a record of each model the service answered for, and the stop when the account may not ask
  */
 export async function probeEndpoints(
   router: ModelRouter,
   models: readonly CatalogueModel[],
-  known: ReadonlyMap<string, Candidate['health']>,
   signal: AbortSignal,
-): Promise<{ health: Map<string, Candidate['health']>; stop: Asked['stop'] }> {
-  const health = new Map<string, Candidate['health']>()
+): Promise<{ records: EndpointRecord[]; stop: Asked['stop'] }> {
+  const records: EndpointRecord[] = []
   let stop: Asked['stop'] = null
-  const waiting = [...models]
+  const waiting = models.map(({ id }) => id)
   const probe = async (): Promise<void> => {
-    for (let model = waiting.shift(); model && !stop; model = waiting.shift()) {
-      const answer = await router.endpoints(model.id, signal)
+    for (let model = waiting.shift(); model !== undefined && !stop; model = waiting.shift()) {
+      const answer = await router.endpoints(model, signal)
       if (answer.status === 401) {
         stop = { reason: 'account_key', resetAt: null, preview: classifyAnswer(answer).preview }
         return
       }
-      const found = answer.status === 404 ? { usable: false, latencyMs: null } : read(answer)
-      if (found === null) continue
-      const before = known.get(model.id)
-      const active = before && before.status !== 'not_probed' ? before.status : 'imperfect'
-      health.set(model.id, {
-        status: found.usable ? active : 'failed',
-        latencyMs: found.latencyMs,
-        rateLimitKind: before?.rateLimitKind ?? 'none',
-        checkedAt: answer.endedAt,
-      })
+      const found = read(answer)
+      if (found) records.push({ model, checkedAt: answer.endedAt, ...found })
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, probe))
-  return { health, stop }
+  return { records, stop }
 }
 
+/** Null when the answer tells nothing; a model the service does not know has no usable endpoint. */
 function read({
   status,
   ending,
   body,
-}: Awaited<ReturnType<ModelRouter['endpoints']>>): ReturnType<typeof parseEndpoints> {
+}: Awaited<ReturnType<ModelRouter['endpoints']>>): EndpointHealth | null {
+  if (status === 404) return { usable: false, latencyMs: null }
   return status === 200 && ending === 'whole' ? parseEndpoints(body) : null
 }

@@ -1,12 +1,13 @@
 import type { Suspicion } from '../domain/models/answer-class.ts'
 import type { AttemptEnd } from '../domain/models/evaluation-ledger.ts'
 import type { EvaluationLedger } from '../domain/ports.ts'
+import type { QueuedCall } from './call-queue.ts'
 
 /** An answer nobody can attribute, as it was settled. */
-interface Suspect {
+export interface Suspect {
   attempt: number
   end: AttemptEnd
-  vendor: string
+  call: QueuedCall
   suspicion: Suspicion
   /** When its call started and when it was settled, by the clock that only goes forward. */
   startedAt: number
@@ -18,9 +19,11 @@ export interface Suspicions {
   /**
    * Notes one. Once models of two vendors agree, theirs are settled anew as what was suspected: not the models' own.
    *
-   * @returns true when they agree
+   * @returns the others that are settled anew when they agree, else null
    */
-  suspect(suspect: Suspect): Promise<boolean>
+  suspect(suspect: Suspect): Promise<Suspect[] | null>
+  /** True while one stands that no reply has refuted. */
+  standing(): boolean
   /** A reply to a call refutes what was suspected before that call started. */
   answered(startedAt: number): void
 }
@@ -32,13 +35,15 @@ export function openSuspicions(evaluations: Pick<EvaluationLedger, 'settleAttemp
     async suspect(suspect) {
       standing.push(suspect)
       const alike = standing.filter(({ suspicion }) => suspicion === suspect.suspicion)
-      if (new Set(alike.map(({ vendor }) => vendor)).size < 2) return false
-      for (const { attempt, end } of alike.filter((each) => !settledAnew.has(each.attempt))) {
-        settledAnew.add(attempt)
+      if (new Set(alike.map(({ call }) => call.vendor)).size < 2) return null
+      const mistaken = alike.filter((each) => !settledAnew.has(each.attempt))
+      for (const { attempt } of mistaken) settledAnew.add(attempt)
+      for (const { attempt, end } of mistaken) {
         await evaluations.settleAttempt(attempt, { ...end, class: suspect.suspicion })
       }
-      return true
+      return mistaken.filter((each) => each !== suspect)
     },
+    standing: () => standing.length > 0,
     answered(startedAt) {
       standing = standing.filter(({ now }) => now > startedAt)
     },

@@ -70,20 +70,24 @@ describe('the suite of a day', () => {
     expect(suite.answeredAsAsked('text', text(`COMMAND: ${loop}`))).toBe(false)
   })
 
-  test('holds nothing against a model that the sandbox cannot do', async () => {
+  test('tells what the sandbox cannot do, and gives no points for what was right nowhere', async () => {
     const { day, shell: job } = dayOf('search')
     const [, ext, mark] = /\*\.(\w+)' '(\w+:)'/.exec(job.solution) ?? []
     const suite = await makeLiteSuite(day, shell)
-    const command = `find . -name '*.${ext}' -print0 | xargs -0 -n1 grep -l ${mark}`
+    const command = `find . -name '*.${ext}' -print0 | xargs -0 -L1 grep -l ${mark}`
     const [result] = await suite.gradeText(text(`COMMAND: ${command}\nTIME: -`))
-    expect(result).toMatchObject({ points: 300, status: 'passed' })
+    expect(result).toMatchObject({ points: 0, status: 'failed' })
     expect(result?.details).toEqual({
       command,
       plausiblyExecutable: true,
       shellOnly: true,
       usesGivenTools: true,
-      sandboxUnsupported: "xargs: invalid option -- 'n'",
+      sandboxUnsupported: "xargs: invalid option -- 'L'",
     })
+    for (const idle of ['sort -R nothing', 'tail -f x', 'rm -rf -- *; sort -z']) {
+      const [nothing] = await suite.gradeText(text(`COMMAND: ${idle}\nTIME: -`))
+      expect(nothing, idle).toMatchObject({ points: 0, details: { plausiblyExecutable: true } })
+    }
   })
 
   test('has results for a question that got no answer', async () => {
@@ -108,13 +112,9 @@ describe('a day is refused', () => {
     [
       'is nothing that the sandbox can run',
       'perl -ne print',
-      /its own solution 120 of 300 .*"sandboxUnsupported":"perl"/,
+      /its own solution 0 of 300 .*"sandboxUnsupported":"perl"/,
     ],
-    [
-      'steps into a gap',
-      `${items.shell.solution} | xargs -I{} echo {}`,
-      /its own solution 300 of 300 .*xargs/,
-    ],
+    ['steps into a gap', `${items.shell.solution} | xargs -I{} echo {}`, /its own solution 0 of 300 .*xargs/],
   ])('when the solution of its command %s', async (_why, solution, message) => {
     const wrong = refused({ shell: { ...items.shell, solution } })
     await expect(wrong).rejects.toMatchObject({ code: 'lite_suite_refused' })

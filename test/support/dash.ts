@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
 /** The built program, as an operator runs it. */
-const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+/** The built program. */
+export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 export interface Finished {
   code: number | null

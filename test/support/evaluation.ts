@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { openRecommendations } from '../../src/adapters/archive/open.ts'
 import { openRouter } from '../../src/adapters/router/router.ts'
+import type { RouterAllowance } from '../../src/domain/ports.ts'
 import { proveRun } from '../../src/domain/models/stored-run.ts'
 import type { Shell } from '../../src/domain/models/lite/shell.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
@@ -48,6 +49,8 @@ export interface EvaluationBench {
   time: TestTime
   service: RouterSimulator
   ports: EvaluatePorts
+  /** The chat's side of the account's requests. */
+  allowance: RouterAllowance
   notes: string[]
   run(options?: Partial<EvaluateOptions>): Promise<EvaluateResult>
   stored(): Promise<StoredRun | null>
@@ -83,7 +86,7 @@ async function benchIn(
     chatTimeoutMs: options.chatTimeoutMs ?? 20_000,
   })
   onTestFinished(() => router.close())
-  const { evaluations } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
+  const { evaluations, allowance } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
   const recommendations = openRecommendations({ kind: 'file', path: join(folder, 'objects') })
   const notes: string[] = []
   const ports: EvaluatePorts = {
@@ -104,6 +107,7 @@ async function benchIn(
     time,
     service,
     ports,
+    allowance,
     notes,
     run: (changes = {}) =>
       evaluateModels(ports, {

@@ -43,6 +43,7 @@ export function catalogueModel(id: string, changes: Partial<CatalogueModel> = {}
     expirationUnreadable: false,
     description: '',
     reasoningMandatory: false,
+    standsForOthers: false,
     ...changes,
   }
 }
@@ -77,6 +78,7 @@ export function candidate(id: string, changes: Partial<Candidate> = {}): Candida
     model: catalogueModel(id),
     health: { status: 'passed', latencyMs: 900, rateLimitKind: 'none', checkedAt: RUN_AT },
     evaluation: evaluation(RUN_AT),
+    gone: false,
     failuresIn72h: 0,
     ...changes,
   }

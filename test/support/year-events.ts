@@ -5,6 +5,7 @@ import type { SealedYear } from '../../src/domain/year/envelope.ts'
 import { rankYear } from '../../src/domain/year/rank.ts'
 import type { RankedYear, VerifiedTitle, YearEvent } from '../../src/domain/year/rank.ts'
 import { windowEnding } from '../../src/domain/year/window.ts'
+import { feedEvent, feedEvents } from './feed-events.ts'
 
 /** Builders of Year events and of what is made from them. Everything is a plain value. */
 
@@ -16,19 +17,7 @@ const PUBLISHED_AT = Date.UTC(2025, 10, 5, 8, 30, 0, 250)
 
 /** A verified Hacker News event, but for what is overridden. */
 export function yearEvent(overrides: Partial<YearEvent> = {}): YearEvent {
-  const source = overrides.source ?? 'hn'
-  const sourceId = overrides.sourceId ?? '1'
-  return {
-    source,
-    sourceId,
-    title: `${source} ${sourceId}`,
-    url: `https://example.com/${source}/${sourceId}`,
-    points: 10,
-    comments: 2,
-    publishedAt: PUBLISHED_AT,
-    titleProvenance: `${source}:test-api`,
-    ...overrides,
-  }
+  return feedEvent({ publishedAt: PUBLISHED_AT, ...overrides })
 }
 
 /** `count` events of one source with ids 1…count and falling points; `change` adjusts each. */
@@ -37,9 +26,11 @@ export function yearEvents(
   count: number,
   change: (index: number) => Partial<YearEvent> = () => ({}),
 ): YearEvent[] {
-  return Array.from({ length: count }, (_, index) =>
-    yearEvent({ source, sourceId: String(index + 1), points: 1000 - index, ...change(index) }),
-  )
+  return feedEvents(source, count, (index) => ({
+    publishedAt: PUBLISHED_AT,
+    points: 1000 - index,
+    ...change(index),
+  }))
 }
 
 /** The ranking of events whose titles are all known; throws when a title is missing. */

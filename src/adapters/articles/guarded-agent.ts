@@ -57,6 +57,7 @@ export function openGuardedAgent(allowed: readonly IpRange[], lookup: NameLookup
   }
   return new Agent({
     connect,
+    // The page comes over the connection of its robots.txt, so that its name is not looked up again.
     connections: 1,
     pipelining: 1,
     maxHeaderSize: 32 * 1024,

@@ -109,6 +109,7 @@ export class PageClient {
     return until
   }
 
+  /** The agent's queue would do but for this: whoever waited must see a pause that the answer before it asked for. */
   async #inTurn<T>(host: string, ask: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(host)
     let done = (): void => undefined

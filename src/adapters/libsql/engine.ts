@@ -7,10 +7,11 @@ import { storageUnavailable } from '../../domain/storage.ts'
 import type { DatabaseLocation } from '../../domain/storage.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import { guardClient } from './guard.ts'
-import type { Journal } from './guard.ts'
 import { QUERY_ONLY } from './read-only.ts'
 import { serverClient } from './server-client.ts'
 import type { StoreClient } from './store-client.ts'
+import { logOf } from './write-ahead-log.ts'
+import type { Journal } from './write-ahead-log.ts'
 
 /** Where a database is held: in a file, on a server, or in memory for tests. */
 export interface Engine {
@@ -47,6 +48,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
   const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
+  const log = journal === 'rollback' ? null : logOf(path)
   let existed = false
   let openedInode: bigint | null = null
 
@@ -64,7 +66,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
       requireFolder(dirname(path))
       if (readOnly && inode() === null) throw storageUnavailable(`${name} is not there`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
-      return guardClient(client, retryMs, { journal, settings: readOnly ? QUERY_ONLY : '' })
+      return guardClient(client, retryMs, { journal, log, settings: readOnly ? QUERY_ONLY : '' })
     },
     ready() {
       existed = true

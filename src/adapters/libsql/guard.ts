@@ -10,6 +10,16 @@ import type {
 import { isBusy, retryBusy } from './busy.ts'
 import { TooLate } from './store-client.ts'
 import type { StoreClient } from './store-client.ts'
+import { isLongLog, JOURNAL_SETTINGS, shortenLog, syncLog } from './write-ahead-log.ts'
+import type { Journal } from './write-ahead-log.ts'
+
+interface GuardOptions {
+  journal?: Journal
+  /** The write-ahead log of a file that has one. */
+  log?: string | null
+  /** Run on the connection before each piece of work, since a retry may have opened another. */
+  settings?: string
+}
 
 /**
  * The client of a store in a file or in memory. It exists because of three faults of the driver:
@@ -23,13 +33,11 @@ import type { StoreClient } from './store-client.ts'
  * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
  *
  * @param busyMs how long to go on retrying a busy database before the error is thrown
- * @param kept journal: how a write is kept; settings: run on the connection before each piece of work, since a retry may
- *   have opened another
  */
 export function guardClient(
   client: Client,
   busyMs: number,
-  { journal = 'rollback', settings = '' }: { journal?: Journal; settings?: string } = {},
+  { journal = 'rollback', log = null, settings = '' }: GuardOptions = {},
 ): StoreClient {
   let last: Promise<unknown> = Promise.resolve()
 
@@ -66,7 +74,7 @@ export function guardClient(
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     freshly(async () => {
       // Each time anew: the driver may have opened another connection. Inside a transaction it cannot be set.
-      if (mode !== 'read') await client.executeMultiple(SETTINGS[journal])
+      if (mode !== 'read') await client.executeMultiple(JOURNAL_SETTINGS[journal])
       const open = await client.transaction(mode)
       if (mode !== 'read') return open
       try {
@@ -169,7 +177,11 @@ export function guardClient(
     transaction,
     migrate: (statements) => alone(() => client.migrate(statements)),
     executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
-    makeDurable: () => alone(() => emptyLog(client)),
+    makeDurable: async () => {
+      if (log === null) return
+      await syncLog(log)
+      if (isLongLog(log)) await alone(() => shortenLog(client))
+    },
     sync: (): Promise<Replicated> => client.sync(),
     reconnect: () => client.reconnect(),
     close: () => client.close(),
@@ -180,38 +192,6 @@ export function guardClient(
       return client.protocol
     },
   }
-}
-
-/**
- * How a write of a file is kept when its transaction has ended (decisions/0001 and 0027).
- *
- * - `rollback`: against a power cut
- * - `wal`: likewise, in a database that has a write-ahead log
- * - `wal-fast`: against the death of the process; against a power cut from the next {@link StoreClient.makeDurable} on
- */
-export type Journal = 'rollback' | 'wal' | 'wal-fast'
-
-/**
- * FULL does not sync the folder a rollback journal is deleted from, so that a power cut could bring the journal back and
- * undo what was acknowledged. A log is written back by `makeDurable` and by the last connection that closes alone, which keep
- * writers out meanwhile: this SQLite can lose commits of a log that is begun anew while it is written back.
- */
-const SETTINGS = {
-  rollback: 'PRAGMA synchronous = EXTRA',
-  wal: 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = EXTRA',
-  'wal-fast': 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL',
-} satisfies Record<Journal, string>
-
-/** How long writing a log back waits for whoever writes or reads, in milliseconds; the event loop waits too. */
-const LOG_WAIT_MS = 250
-
-/** Writes the log back and empties it; false when somebody stood in the way. Without a log there is nothing to do. */
-async function emptyLog(client: Client): Promise<boolean> {
-  const { rows: waits } = await client.execute('PRAGMA busy_timeout')
-  await client.executeMultiple(`PRAGMA busy_timeout = ${LOG_WAIT_MS}`)
-  const { rows } = await client.execute('PRAGMA wal_checkpoint(TRUNCATE)')
-  await client.executeMultiple(`PRAGMA busy_timeout = ${Number(waits[0]?.[0])}`)
-  return rows[0]?.['busy'] === 0
 }
 
 /** Statements that take no lock they would have to give back by a commit of their own. */

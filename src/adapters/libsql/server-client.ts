@@ -36,7 +36,7 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
     // What a server has acknowledged is its own to keep.
-    makeDurable: () => Promise.resolve(true),
+    makeDurable: () => Promise.resolve(),
     transaction: () => notOffered('interactive transaction'),
     migrate: () => notOffered('migration of the driver'),
     executeMultiple: () => notOffered('script'),

@@ -19,12 +19,8 @@ export interface StoreClient extends Client {
    * @param revision a query whose one number changes with everything `read` looks at
    */
   snapshot<T>(revision: string, read: (reader: Reader) => Promise<T>): Promise<T>
-  /**
-   * After it a power cut takes nothing that was written before, however fast it was written.
-   *
-   * @returns false when another connection stood in the way: ask again later
-   */
-  makeDurable(): Promise<boolean>
+  /** Resolves when a power cut can take nothing that was written before, however fast it was written. */
+  makeDurable(): Promise<void>
 }
 
 /** What can be asked for rows. */

@@ -2,6 +2,7 @@ import { Bash, defineCommand, getCommandNames } from 'just-bash'
 import type { BashExecResult, CommandName } from 'just-bash'
 import type { ShellLimits, ShellRun } from '../../domain/models/lite/shell.ts'
 import { MISSING_TOOLS, WITHHELD, gapOf } from './gaps.ts'
+import { oneOptionAWord } from './spellings.ts'
 
 /** The folder in which a command begins; what lies elsewhere is not looked at. */
 const FOLDER = '/work'
@@ -67,6 +68,7 @@ async function execute(
       maxFileSystemBytes: 8 * MEBIBYTE,
     },
   })
+  bash.registerTransformPlugin(oneOptionAWord)
   const result = await bash.exec(command, { rawScript: true })
   const found =
     slept > limits.timeMs ? ended('timeout', 'slept too long') : await outcomeOf(bash, result, limits)

@@ -24,7 +24,10 @@ interface Host {
   recalled: Promise<void> | null
 }
 
-/** How often and how many at a time each host is asked, over all its callers. */
+/**
+ * How often and how many at a time each host is asked, over all its callers. The agent is given no limit of its own: a
+ * question that waited there would spend the time it has for its answer, and miss a pause.
+ */
 export class HostGates {
   readonly #hosts = new Map<string, Host>()
   readonly #limits: HostLimits

@@ -83,12 +83,7 @@ export interface SourceClient {
 export function openSourceClient(options: SourceClientOptions): SourceClient {
   const { answerMs, clock, sleep, limits, memory } = options
   // Each question has a timer of its own, for all of its answer; the agent's would only tell the same in other words.
-  const agent = new Agent({
-    connect: { timeout: 2 * answerMs },
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connections: limits.atOnce,
-  })
+  const agent = new Agent({ connect: { timeout: 2 * answerMs }, headersTimeout: 0, bodyTimeout: 0 })
   const gates = new HostGates(limits, clock, sleep, async (host) => (await memory?.pausedUntil(host)) ?? null)
   const asking = { ...options, agent, gates }
   return {

@@ -43,6 +43,20 @@ export const evaluationScores = sqliteTable(
   (table) => [primaryKey({ columns: [table.model, table.day] })],
 )
 
+export const evaluationEndpoints = sqliteTable('evaluation_endpoints', {
+  model: text('model').primaryKey(),
+  checkedAt: integer('checked_at').notNull(),
+  usable: integer('usable').notNull(),
+  latencyMs: integer('latency_ms'),
+})
+
+export const chatRouterRequests = sqliteTable('chat_router_requests', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  day: text('day').notNull(),
+  model: text('model').notNull(),
+  sentAt: integer('sent_at').notNull(),
+})
+
 export const evaluationRejections = sqliteTable(
   'evaluation_rejections',
   {

@@ -4,7 +4,7 @@ import type { EvaluateResult } from '../../jobs/evaluate-models.ts'
 import type { EvaluationReport } from '../../jobs/evaluation-report.ts'
 import { explainModel } from '../../jobs/explain-model.ts'
 import type { ModelExplanation } from '../../jobs/explain-model.ts'
-import { prepareFolders } from '../data-folder.ts'
+import { evaluationStores, prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../program.ts'
 import { openEvaluation } from '../wire-models.ts'
@@ -21,9 +21,10 @@ export async function evaluateModelsCommand(
   { config, terminal, signal }: CommandContext,
   { mode, dryRun, why }: EvaluateFlags,
 ): Promise<number> {
-  prepareFolders({ ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }, false)
+  const there = dryRun || why !== undefined ? evaluationStores(config) : undefined
+  if (!there) prepareFolders({ ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }, false)
   const { progress: onProgress, note: onNote } = terminal
-  const { ports, close } = openEvaluation(config, Date.now, { onProgress, onNote })
+  const { ports, close } = openEvaluation(config, Date.now, { onProgress, onNote }, there)
   try {
     if (why !== undefined) {
       const explanation = await explainModel(ports, why, signal)

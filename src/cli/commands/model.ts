@@ -107,7 +107,8 @@ function warn(shortlist: Shortlist, url: string | undefined, { note }: Terminal)
 
 function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], shortlist: Shortlist): string {
   if (id) return primary.id
-  if (env) return `OPENAI_BASE_URL=${forShell(shortlist.baseUrl)}\nOPENAI_MODEL=${forShell(primary.id)}`
+  if (env)
+    return `export OPENAI_BASE_URL=${forShell(shortlist.baseUrl)}\nexport OPENAI_MODEL=${forShell(primary.id)}`
   const { rankingConfidence: confidence, updatedAt } = shortlist
   return `${primary.id} (${primary.name}), score ${primary.score}, confidence ${confidence}, updated ${updatedAt}`
 }

@@ -37,7 +37,7 @@ export type ParsedChatRequest =
   { ok: true; request: ChatRequest } | { ok: false; code: 'invalid_json' | 'no_user_message' }
 
 /**
- * A chat request from its body (docs/agent-chat.md). Unknown or wrong-typed `sort`, `scope` and settings count as absent,
+ * A chat request from its body (docs/agent-tools.md). Unknown or wrong-typed `sort`, `scope` and settings count as absent,
  * and long text is cut; what the conversation itself lacks is refused. A body that is no object is `invalid_json`, as an
  * entry is; a question without anything to read is none.
  *

@@ -32,8 +32,8 @@ What never changes
 - Decline what would harm people, in one sentence, and offer what you can do here.`
 
 /** What marks the block of stored data; taken out of every text that is not ours. */
-const MARKER = 'DASH-DATA'
-const FORGED_MARKER = /dash-data/gi
+const MARKER = 'DASH-UNTRUSTED'
+const FORGED_MARKER = /dash-untrusted/gi
 
 /** Beside the data itself: the two marker lines, what is said of them, and the token. */
 const BLOCK_OVERHEAD_BYTES = 512
@@ -66,7 +66,7 @@ function dataBlock({ data, day }: Grounding, token: string): string {
 }
 
 function withoutMarkers(text: string): string {
-  return text.replace(FORGED_MARKER, 'dash data')
+  return text.replace(FORGED_MARKER, 'dash untrusted')
 }
 
 const LANGUAGE_NAMES = { en: 'English', ru: 'Russian' } as const

@@ -73,21 +73,35 @@ type Lists = Readonly<Record<string, readonly unknown[]>>
  * @throws RangeError when the head alone does not fit
  */
 export function fitLists(head: object, lists: Lists, maxBytes: number): string {
-  const kept = new Map(Object.entries(lists).map(([name, entries]) => [name, [...entries]]))
-  for (;;) {
-    const leftOut = Object.fromEntries(
-      Object.entries(lists).flatMap(([name, entries]) => {
-        const missing = entries.length - (kept.get(name)?.length ?? 0)
-        return missing > 0 ? [[name, missing]] : []
-      }),
-    )
-    const note = Object.keys(leftOut).length > 0 ? { leftOut } : {}
-    const text = JSON.stringify({ ...head, ...note, ...Object.fromEntries(kept) })
-    if (byteLengthOf(text) <= maxBytes) return text
-    const [longest] = [...kept.values()].sort((a, b) => b.length - a.length)
-    if (!longest || longest.length === 0) throw new RangeError(`${maxBytes} bytes hold not even the head`)
-    longest.pop()
+  const whole = Object.entries(lists).map(([name, entries]) => ({
+    name,
+    entries,
+    kept: entries.length,
+    // A comma follows all but the last.
+    bytes: entries.map((entry) => byteLengthOf(JSON.stringify(entry)) + 1),
+  }))
+  const sum = whole.reduce((total, { bytes }) => total + bytes.reduce((part, each) => part + each, 0), 0)
+  const nothing = Object.fromEntries(whole.map(({ name }) => [name, []]))
+  if (byteLengthOf(JSON.stringify({ ...head, ...nothing })) + sum <= maxBytes) {
+    return JSON.stringify({ ...head, ...lists })
   }
+  const counts = Object.fromEntries(whole.map(({ name, entries }) => [name, entries.length]))
+  let bytes = byteLengthOf(JSON.stringify({ ...head, leftOut: counts, ...nothing })) + sum
+  while (bytes > maxBytes) {
+    const longest = whole.reduce((most, list) => (list.kept > most.kept ? list : most), {
+      kept: 0,
+      bytes: [0],
+    })
+    if (longest.kept === 0) throw new RangeError(`${maxBytes} bytes hold not even the head`)
+    longest.kept -= 1
+    bytes -= longest.bytes[longest.kept] ?? 0
+  }
+  const shortened = whole.filter(({ entries, kept }) => kept < entries.length)
+  const leftOut = Object.fromEntries(
+    shortened.map(({ name, entries, kept }) => [name, entries.length - kept]),
+  )
+  const left = Object.fromEntries(whole.map(({ name, entries, kept }) => [name, entries.slice(0, kept)]))
+  return JSON.stringify({ ...head, leftOut, ...left })
 }
 
 /**

@@ -24,6 +24,8 @@ export const ANSWER_CLASSES = {
   provider_down: { scope: 'model', retries: true, ownFailure: true },
   timeout: { scope: 'model', retries: false, ownFailure: true },
   invalid_answer: { scope: 'model', retries: true, ownFailure: true },
+  /** Given when a reply reached its limit of tokens before it came to what was asked for. */
+  cut_answer: { scope: 'model', retries: false, ownFailure: false },
   model_gone: { scope: 'model', retries: false, ownFailure: false },
   model_unsupported: { scope: 'model', retries: false, ownFailure: false },
   refused: { scope: 'model', retries: false, ownFailure: false },

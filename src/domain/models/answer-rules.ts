@@ -122,6 +122,9 @@ function byMessage({ error: { message, fromProvider }, status }: Facts): Decisio
   if (status === 404 && /support (tool use|the provided)/i.test(message)) {
     return { class: 'model_unsupported', because: 'message no support' }
   }
+  if (status === 403 && /\b(region|country|territory)\b/i.test(message)) {
+    return { class: 'model_gone', because: 'message region' }
+  }
   return null
 }
 
@@ -152,6 +155,8 @@ function byStatus({ error, status, readable, answer }: Facts): Decision {
     if (status === 404 || status === 410) return { class: 'model_gone', because }
     if (status >= 500) return { class: 'provider_down', because }
     if (status === 400 || status === 413 || status === 422) return { class: 'model_unsupported', because }
+    // A key that is not taken is a 401; a 403 says in its own words what it forbids.
+    if (status === 403) return { class: 'ambiguous', because, suspicion: 'service_down' }
   }
   if (status === 401 || status === 402 || status === 403) {
     return { class: 'ambiguous', because, suspicion: 'account_key' }

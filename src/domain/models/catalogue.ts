@@ -21,6 +21,8 @@ export interface CatalogueModel {
   expirationUnreadable: boolean
   description: string
   reasoningMandatory: boolean
+  /** True of what the service itself calls a router or an alias, and of a second name of a listed free model. */
+  standsForOthers: boolean
 }
 
 /** A row that could not be read: by its id where it has one, else by its place in the list. */
@@ -45,6 +47,9 @@ const DESCRIPTION_MOST = 2_000
 /** Ids are printed for shells and put into paths: nothing in them needs quoting. */
 export const MODEL_ID_PATTERN = /^~?[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.:-]*$/
 
+/** How the free variant of a model is named. */
+export const FREE_SUFFIX = ':free'
+
 /** Parts of a price step that say when it holds, not what it costs. */
 const CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
 
@@ -52,7 +57,9 @@ const textList = z.array(z.string())
 const row = z.looseObject({
   id: z.string().max(200).regex(MODEL_ID_PATTERN, 'is no model id'),
   pricing: z.record(z.string(), z.unknown()),
+  canonical_slug: z.unknown().optional(),
 })
+type Row = z.infer<typeof row>
 
 /**
  * The catalogue of the routing service, row by row: fields that are missing, new or of another type cost that fact, a
@@ -65,19 +72,40 @@ export function parseCatalogue(body: unknown): Catalogue {
   const list = z.looseObject({ data: z.array(z.unknown()) }).safeParse(body)
   if (!list.success)
     throw new Refusal<CatalogueRefusal>('catalogue_unreadable', 'the catalogue has no list of models in data')
-  const models = new Map<string, CatalogueModel>()
+  const rows = new Map<string, Row>()
   const problems: BadRow[] = []
   for (const [index, item] of list.data.data.entries()) {
     const parsed = row.safeParse(item)
     if (!parsed.success) problems.push({ row: nameOf(item, index), reason: reasonOf(parsed.error) })
-    else if (models.has(parsed.data.id))
+    else if (rows.has(parsed.data.id))
       problems.push({ row: parsed.data.id, reason: 'is listed twice; the first stands' })
-    else models.set(parsed.data.id, modelOf(parsed.data))
+    else rows.set(parsed.data.id, parsed.data)
   }
-  return { models: [...models.values()], badRows: problems.length, problems }
+  const secondNames = secondNamesIn([...rows.values()])
+  const models = [...rows.values()].map((item) => modelOf(item, secondNames.has(item.id)))
+  return { models, badRows: problems.length, problems }
 }
 
-function modelOf(item: z.infer<typeof row>): CatalogueModel {
+/**
+ * The ids of free rows that are another name of a free row: several with one canonical slug, which a paid row may share
+ * too. The one that is named like the slug is the model, else the first by its id.
+ */
+function secondNamesIn(rows: readonly Row[]): Set<string> {
+  const free = rows.filter(({ id }) => id.endsWith(FREE_SUFFIX))
+  const models = new Map<string, string>()
+  for (const { id, canonical_slug: slug } of free) {
+    if (typeof slug !== 'string') continue
+    const other = models.get(slug)
+    const isNamedLikeIt = id === `${slug}${FREE_SUFFIX}`
+    if (other === undefined || isNamedLikeIt || (other !== `${slug}${FREE_SUFFIX}` && id < other))
+      models.set(slug, id)
+  }
+  const isSecond = ({ id, canonical_slug: slug }: Row): boolean =>
+    typeof slug === 'string' && models.get(slug) !== id
+  return new Set(free.filter(isSecond).map(({ id }) => id))
+}
+
+function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
   const architecture = record(item['architecture'])
   const [inputs, outputs] = modalitiesOf(architecture['modality'])
   const expiry = item['expiration_date'] ?? null
@@ -98,6 +126,8 @@ function modelOf(item: z.infer<typeof row>): CatalogueModel {
     expirationUnreadable: expiry !== null && expirationDay === null,
     description: text(item['description'], DESCRIPTION_MOST),
     reasoningMandatory: record(item['reasoning'])['mandatory'] === true,
+    standsForOthers:
+      isSecondName || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
   }
 }
 

@@ -1,5 +1,6 @@
 import { addDays, dayOf } from '../time.ts'
 import type { Instant } from '../time.ts'
+import { FREE_SUFFIX } from './catalogue.ts'
 import type { CatalogueModel } from './catalogue.ts'
 
 /** Every reason a model is not ranked for, with what it means (docs/free-models.md). One model has one: the first. */
@@ -32,7 +33,8 @@ const DAYS_AHEAD = 3
 /** An expiry from here on is a sentinel of the service, not a plan. */
 const SENTINEL_DAY = '2090-01-01'
 
-const FREE_SUFFIX = ':free'
+/** The service's routers by name, for a catalogue that does not tell. */
+const OWN_ROUTERS = /^openrouter\/(?:auto|bodybuilder|free|fusion|pareto)(?:[-:]|$)/
 
 /** The stable router that is always the fallback. */
 export const FALLBACK_ROUTER = 'openrouter/free'
@@ -69,9 +71,11 @@ export function judge(model: CatalogueModel, now: Instant): Judgement {
 function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
   const { id, name, description } = model
   const priced = priceRejection(model)
-  // The service's own name stands for its routers, and for previews under a code name that cost nothing for a while.
-  const isPreview = id.startsWith('openrouter/') && id !== FALLBACK_ROUTER && priced === null
-  if (/^(?:openrouter\/|~)/.test(id) && !isPreview) return 'router'
+  // The service's own name stands for its routers, whatever their suffix, and for previews under a code name that cost
+  // nothing for a while.
+  const isPreview = !id.endsWith(FREE_SUFFIX) && !OWN_ROUTERS.test(id) && priced === null
+  if (model.standsForOthers || id.startsWith('~') || (id.startsWith('openrouter/') && !isPreview))
+    return 'router'
   if (!id.endsWith(FREE_SUFFIX)) return priced === null ? 'zero_price_without_suffix' : 'not_free'
   if (priced !== null) return priced
   if (!model.inputModalities.includes('text')) return 'no_text_input'

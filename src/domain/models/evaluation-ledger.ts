@@ -48,6 +48,29 @@ export interface DayScore {
   tasks: readonly TaskResult[]
 }
 
+/** What the service said of a model's endpoints when it was asked for nothing else. */
+export interface EndpointRecord {
+  model: string
+  checkedAt: Instant
+  /** True when at least one endpoint takes requests. */
+  usable: boolean
+  /** Median of the fastest usable endpoint, in milliseconds; null where it is not told. */
+  latencyMs: number | null
+}
+
+/** What must hold for a request to be written down, checked in the statement that writes it. */
+export interface AttemptGuard {
+  /** Of the lease. */
+  token: string
+  /** Requests the model may have been sent this UTC day before this one, but for those the account's limits kept from it. */
+  sentBeforeAtMost: number
+  /** Requests of the UTC day, the chat's too, that may have been written down before this one; null without a limit. */
+  countedBeforeAtMost: number | null
+}
+
+/** The number of an attempt, or why none was written. */
+export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'model_spent' | 'day_spent' }
+
 /** What a run leaves behind when it ends. */
 export interface RunEnd {
   endedAt: Instant
@@ -68,16 +91,10 @@ export interface EvaluationLedger extends LeaseKeeper {
   /** Begins a run, and forgets what is older than is kept; returns the run's number. */
   beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
   endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
-  /**
-   * Writes a request down before it is sent.
-   *
-   * @param guard the lease, and how many requests the model may have been sent this UTC day before this one
-   * @returns the attempt's number, or null when the lease is lost or the model has had its requests
-   */
-  countAttempt(
-    attempt: AttemptStart,
-    guard: { token: string; sentBeforeAtMost: number },
-  ): Promise<number | null>
+  /** Ends a run that cannot go on as failed, and its open attempts as abandoned; one that has ended stays as it is. */
+  abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
+  /** Writes a request down before it is sent. */
+  countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
   /** Tells how an attempt ended; told again, the later counts. */
   settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
   /** Keeps the evaluation of a day. A complete one stays when one comes that is not. */
@@ -86,6 +103,12 @@ export interface EvaluationLedger extends LeaseKeeper {
   attemptsSince(since: Instant): Promise<ModelAttempt[]>
   /** Every evaluation of a day or a later one, ascending by day, then model. */
   scoresSince(day: Day): Promise<DayScore[]>
+  /** Keeps what was said of endpoints; what was said of the same model before is replaced. */
+  saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
+  /** What was said at or after an instant, one record a model, in no order. */
+  endpointsSince(since: Instant): Promise<EndpointRecord[]>
+  /** When the chat sent requests to the same service at or after an instant, ascending: see {@link RouterAllowance}. */
+  chatRequestsSince(since: Instant): Promise<Instant[]>
   /** The lowest rate a run since an instant learned; null when there is none. */
   learnedSince(since: Instant): Promise<number | null>
   /** Ranking versions given on a day. */

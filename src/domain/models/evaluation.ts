@@ -10,13 +10,16 @@ export interface LiteEvaluation {
 
 /** An evaluation that still counts, and how much. */
 export interface CountedEvaluation extends LiteEvaluation {
-  status: 'completed' | 'cached_recent'
+  /** `not_evaluated` while a question of today's has no answer. */
+  status: 'completed' | 'cached_recent' | 'not_evaluated'
   /** Whole UTC days since it was made. */
   ageDays: number
   /** 1, or less with each day (docs/free-models.md). */
   multiplier: number
   /** Sum over the tasks, before the multiplier. */
   points: number
+  /** What the tasks of unanswered questions could still bring; 0 for a complete evaluation. */
+  openPoints: number
 }
 
 /** By age in UTC days; what is older does not count. */
@@ -38,7 +41,24 @@ export function countedEvaluation(evaluation: LiteEvaluation | null, now: Instan
   const multiplier = MULTIPLIERS[ageDays]
   if (multiplier === undefined) return null
   const points = evaluation.tasks.reduce((sum, task) => sum + task.points, 0)
-  return { ...evaluation, status: ageDays === 0 ? 'completed' : 'cached_recent', ageDays, multiplier, points }
+  const openPoints = evaluation.tasks.filter(isOpen).reduce((sum, task) => sum + task.maxPoints, 0)
+  const ofToday = openPoints === 0 ? 'completed' : 'not_evaluated'
+  const status = ageDays === 0 ? ofToday : 'cached_recent'
+  return { ...evaluation, status, ageDays, multiplier, points, openPoints }
+}
+
+/** True when both questions were answered. */
+export function isComplete({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
+  return !tasks.some(isOpen)
+}
+
+/** True when at least one question was answered: only then there is something to score. */
+export function hasAnswer({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
+  return tasks.some((task) => !isOpen(task))
+}
+
+function isOpen({ status }: TaskResult): boolean {
+  return status === 'http_timeout_or_error'
 }
 
 /** Points times multiplier, half up. In tenths, since 0.7 and 0.9 have no exact binary form. */

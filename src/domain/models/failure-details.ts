@@ -1,6 +1,7 @@
 import { formatInstant } from '../time.ts'
 import { rateLimitKind } from './answer-class.ts'
-import type { Verdict } from './answer-class.ts'
+import type { AnswerClass, Verdict } from './answer-class.ts'
+import type { AttemptEnd } from './evaluation-ledger.ts'
 import { publishedText } from './text.ts'
 
 /** What is published of a question that got no answer, as the details of its tasks (docs/free-models.md). */
@@ -14,5 +15,25 @@ export function failureDetails(verdict: Verdict): Readonly<Record<string, unknow
     rateLimitRemaining: remaining,
     rateLimitResetAt: resetAt === null ? null : formatInstant(resetAt),
     responsePreview: publishedText(verdict.preview, 200),
+  }
+}
+
+/**
+ * The same of a question whose answer was not kept, or that was never asked.
+ *
+ * @param end of the last attempt; null when there was none
+ */
+export function rememberedDetails(
+  end: (AttemptEnd & { class: AnswerClass }) | null,
+): Readonly<Record<string, unknown>> {
+  return {
+    responseStatus:
+      end === null ? 'not_asked' : (end.status ?? (end.class === 'timeout' ? 'timeout' : 'failed')),
+    rateLimitKind: end === null ? 'none' : rateLimitKind(end.class),
+    providerName: null,
+    rateLimitLimit: null,
+    rateLimitRemaining: null,
+    rateLimitResetAt: null,
+    responsePreview: '',
   }
 }

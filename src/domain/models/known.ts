@@ -1,10 +1,12 @@
 import { DAY_MS, dayOf } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { ANSWER_CLASSES, healthOfFailure, rateLimitKind } from './answer-class.ts'
-import type { AnswerClass } from './answer-class.ts'
+import { hasAnswer, isComplete } from './evaluation.ts'
 import type { LiteEvaluation } from './evaluation.ts'
-import type { AttemptEnd, DayScore, ModelAttempt } from './evaluation-ledger.ts'
+import type { DayScore, EndpointRecord, ModelAttempt } from './evaluation-ledger.ts'
 import type { LiteQuestion } from './lite/suite.ts'
+import { evaluationsByDay, isSettled } from './measured-days.ts'
+import type { SettledAttempt } from './measured-days.ts'
 import type { Candidate } from './ranking.ts'
 
 /** Failures count against a model's stability for this long. */
@@ -13,15 +15,25 @@ export const FAILURES_MS = 3 * DAY_MS
 /** How long what a probe said of a model's health stands. */
 const HEALTH_MS = DAY_MS
 
-type Settled = ModelAttempt & { end: AttemptEnd & { class: AnswerClass } }
+/** What the ledger holds of every model. */
+export interface LedgerRows {
+  /** Of the last {@link FAILURES_MS}, ascending. */
+  attempts: readonly ModelAttempt[]
+  /** Of the days that may still count, ascending by day. */
+  scores: readonly DayScore[]
+  /** What the service last said of each model's endpoints. */
+  endpoints: readonly EndpointRecord[]
+}
 
 /** What the ledger knows of one model. */
 export interface KnownModel {
-  /** Requests written down since midnight UTC. */
+  /** Requests written down since midnight UTC, but for those the account's limits kept from it. */
   sentToday: number
   /** Today's answered questions, the last answer of each. */
-  answers: Partial<Record<LiteQuestion['kind'], Settled>>
+  answers: Partial<Record<LiteQuestion['kind'], SettledAttempt>>
   health: Candidate['health']
+  /** True when the last thing it was asked told that nobody serves it. */
+  gone: boolean
   failuresIn72h: number
   /** Its evaluation of today; null when there is none. */
   today: LiteEvaluation | null
@@ -32,67 +44,99 @@ export interface KnownModel {
 
 /**
  * What attempts and scores tell of a model. The newest evaluation with answers to both questions counts; one that lacks
- * an answer only when there is no other.
- *
- * @param attempts of the last {@link FAILURES_MS}, ascending
- * @param scores of the days that may still count, ascending by day
+ * an answer only when there is no other. Of a model that nobody serves none counts.
  */
 export function knownModel(
   model: string,
-  attempts: readonly ModelAttempt[],
-  scores: readonly DayScore[],
+  { attempts, scores, endpoints }: LedgerRows,
   now: Instant,
 ): KnownModel {
   const day = dayOf(now)
   const own = attempts.filter((attempt) => attempt.model === model)
   const settled = own.filter(isSettled)
-  const evaluations = scores.filter((score) => score.model === model)
-  const last = evaluations.findLast(({ complete }) => complete) ?? evaluations.at(-1) ?? null
+  const days = evaluationsByDay(
+    scores.filter((score) => score.model === model),
+    settled,
+  )
+  const evaluations = days.map(({ evaluation }) => evaluation)
+  const today = days.find((each) => each.day === day)?.evaluation ?? null
+  const last =
+    evaluations.findLast(isComplete) ?? evaluations.findLast(hasAnswer) ?? evaluations.at(-1) ?? null
+  const probed = healthByProbes(settled, now)
+  const { gone } = probed
+  const failure = today && !hasAnswer(today) ? today : null
   return {
-    sentToday: own.filter((attempt) => attempt.day === day).length,
+    sentToday: own.filter((attempt) => attempt.day === day && !wasKeptBack(attempt)).length,
     answers: answersOf(settled, day),
-    health: healthOf(settled, now),
+    health: withEndpoints(
+      probed.health,
+      endpoints.find((each) => each.model === model),
+      now,
+    ),
+    gone,
     failuresIn72h: settled.filter(
       ({ sentAt, end }) => now - sentAt <= FAILURES_MS && ANSWER_CLASSES[end.class].ownFailure,
     ).length,
-    today: toEvaluation(evaluations.find((score) => score.day === day)),
-    evaluation: toEvaluation(last ?? undefined),
-    lastEvaluatedAt: evaluations.at(-1)?.evaluatedAt ?? null,
+    today: gone ? failure : today,
+    evaluation: gone ? failure : last,
+    lastEvaluatedAt: evaluations.at(-1)?.updatedAt ?? null,
   }
 }
 
-function isSettled(attempt: ModelAttempt): attempt is Settled {
-  return attempt.end !== null && attempt.end.class !== 'abandoned'
+/** True when the account's limits kept a request from its model. */
+function wasKeptBack(attempt: ModelAttempt): boolean {
+  return isSettled(attempt) && ANSWER_CLASSES[attempt.end.class].scope === 'account'
 }
 
-function toEvaluation(score: DayScore | undefined): LiteEvaluation | null {
-  return score ? { updatedAt: score.evaluatedAt, tasks: score.tasks } : null
-}
-
-function answersOf(settled: readonly Settled[], day: Day): KnownModel['answers'] {
+function answersOf(settled: readonly SettledAttempt[], day: Day): KnownModel['answers'] {
   const answered = settled.filter((attempt) => attempt.day === day && attempt.end.tasks !== null)
   return Object.fromEntries(answered.map((attempt) => [attempt.kind, attempt]))
 }
 
 /**
  * Health by the last probe of each question: `passed` when all were answered as asked, `imperfect` when one was not, and
- * the failure when none was answered. What was the account's says nothing of the model.
+ * the failure when none was answered, or when the last probe told that nobody serves the model. What was the account's
+ * says nothing of the model.
  */
-function healthOf(settled: readonly Settled[], now: Instant): Candidate['health'] {
+function healthByProbes(
+  settled: readonly SettledAttempt[],
+  now: Instant,
+): { health: Candidate['health']; gone: boolean } {
   const recent = settled.filter(({ end }) => now - end.settledAt <= HEALTH_MS)
   const probes = recent.filter(({ end }) => ANSWER_CLASSES[end.class].scope !== 'account')
   const limit = rateLimitKind(recent.at(-1)?.end.class ?? 'answered')
   const last = probes.at(-1)
-  if (!last) return { status: 'not_probed', latencyMs: null, rateLimitKind: limit, checkedAt: null }
+  if (!last) {
+    const health = { status: 'not_probed', latencyMs: null, rateLimitKind: limit, checkedAt: null } as const
+    return { health, gone: false }
+  }
+  const gone = last.end.class === 'model_gone'
   const text = probes.findLast(({ kind }) => kind === 'text')
   const tool = probes.findLast(({ kind }) => kind === 'tool')
-  const asked = [text, tool].filter((probe) => probe !== undefined)
+  const asked = gone ? [last] : [text, tool].filter((probe) => probe !== undefined)
   const answered = asked.filter(({ end }) => end.class === 'answered')
   const passed = asked.every(({ end }) => end.class === 'answered' && end.asAsked === true)
-  return {
+  const health = {
     status: answered.length === 0 ? healthOfFailure(last.end) : passed ? 'passed' : 'imperfect',
     latencyMs: answered[0]?.end.latencyMs ?? null,
     rateLimitKind: limit,
     checkedAt: Math.max(...asked.map(({ end }) => end.settledAt)),
-  }
+  } as const
+  return { health, gone }
+}
+
+/**
+ * Health after the service was asked for a model's endpoints since its last probe: without a usable one `failed`; else
+ * what the probe said stands, and without one `imperfect`.
+ */
+function withEndpoints(
+  probed: Candidate['health'],
+  endpoints: EndpointRecord | undefined,
+  now: Instant,
+): Candidate['health'] {
+  if (!endpoints || now - endpoints.checkedAt > HEALTH_MS) return probed
+  const { checkedAt, usable, latencyMs } = endpoints
+  if (probed.checkedAt !== null && probed.checkedAt > checkedAt) return probed
+  const standing = probed.status === 'not_probed' ? 'imperfect' : probed.status
+  return { ...probed, status: usable ? standing : 'failed', latencyMs, checkedAt }
 }

@@ -86,7 +86,8 @@ function describeMove({ model, old }: Move): string {
   return `${model.id} ${verb} from ${old.rank} to ${model.rank}: ${why}.`
 }
 
-function listed(names: readonly string[]): string {
+/** Names in a row, the first ten. */
+export function listed(names: readonly string[]): string {
   const more = names.length - NAMES_TOLD
   return more > 0 ? `${names.slice(0, NAMES_TOLD).join(', ')} and ${more} more` : names.join(', ')
 }

@@ -12,8 +12,11 @@ export const WINDOW_MS = 61_000
 /** Calls open at the same time. */
 const OPEN_AT_ONCE = 4
 
-/** Nothing is waited for longer than this; a limit that lasts longer costs the call. */
+/** No model is waited for longer than this; a limit of its own that lasts longer costs the call. */
 export const LONGEST_PAUSE_MS = 65_000
+
+/** The account is waited for no longer than this at a time; a limit that lasts longer ends the run. */
+export const LONGEST_ACCOUNT_PAUSE_MS = 300_000
 
 /** A call that is to be made. */
 export interface Waiting {
@@ -26,6 +29,8 @@ export interface Pace {
   startsAMinute: number
   /** The account must not be asked before. */
   notBefore: number
+  /** True after a limit of the account, until a call has shown that it ended. */
+  oneByOne: boolean
 }
 
 export type NextStart =
@@ -47,12 +52,12 @@ export function nextStart(
   queue: readonly Waiting[],
   open: readonly string[],
   starts: readonly number[],
-  { startsAMinute, notBefore }: Pace,
+  { startsAMinute, notBefore, oneByOne }: Pace,
   now: number,
 ): NextStart {
   if (queue.length === 0) return { do: open.length === 0 ? 'done' : 'settle' }
   const free = queue.filter(({ vendor }) => !open.includes(vendor))
-  if (open.length >= OPEN_AT_ONCE || free.length === 0) return { do: 'settle' }
+  if (open.length >= (oneByOne ? 1 : OPEN_AT_ONCE) || free.length === 0) return { do: 'settle' }
   const soonest = Math.min(...free.map(({ readyAt }) => readyAt))
   const at = Math.max(soonest, notBefore, windowOpensAt(starts, startsAMinute, now))
   if (at > now) return { do: 'wait', until: at }

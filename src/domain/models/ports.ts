@@ -1,7 +1,26 @@
 /** What the free-model recommendation asks of the outside; `domain/ports.ts` gives it out, and its promises hold here too. */
 
+import type { Instant } from '../time.ts'
+
 export type { EvaluationLedger } from './evaluation-ledger.ts'
 export type { ModelRouter } from './router.ts'
+
+/**
+ * The account's requests of a UTC day, which the chat and the evaluation of models share. Each is written down before it
+ * is sent, and counts whatever comes of it.
+ */
+export interface RouterAllowance {
+  /**
+   * Counts a request of the chat, durably, before it is sent.
+   *
+   * @param model id of the model
+   * @param sentAt decides the day
+   * @param limit requests the account has a day
+   * @returns false, with nothing written, when the day's requests of both have reached the limit less
+   *   {@link RESERVED_REQUESTS}
+   */
+  countChatRequest(model: string, sentAt: Instant, limit: number): Promise<boolean>
+}
 
 /** Recommendations in the object store, as sealed bytes: every run for good, and the one that is current. */
 export interface RecommendationStore {

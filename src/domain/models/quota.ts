@@ -58,8 +58,10 @@ export interface QuotaClaim {
   model: string
   /** Questions that have no answer of today which may be used. */
   open: readonly LiteQuestion['kind'][]
-  /** Requests written down for it since midnight UTC. */
+  /** Requests it was sent since midnight UTC. */
   sentToday: number
+  /** True when it is to be asked again what it answered today, and has too few requests left for that. */
+  spent: boolean
   /** True when a perfect evaluation could make it the primary. */
   canWin: boolean
   lastEvaluatedAt: Instant | null
@@ -74,6 +76,8 @@ export interface CallPlan {
   calls: PlannedCall[]
   /** Models whose open questions do not fit into what is left of the day. */
   postponed: string[]
+  /** Models that have too few of their own requests left. */
+  spent: string[]
   /** Requests the run may send in all, retries included. */
   budget: number
 }
@@ -85,9 +89,11 @@ export interface CallPlan {
  * @param left see {@link requestsLeft}
  */
 export function planCalls(claims: readonly QuotaClaim[], left: number): CallPlan {
-  const plan: CallPlan = { calls: [], postponed: [], budget: left }
-  for (const { model, open, sentToday } of claims.toSorted(byUrgency)) {
-    if (open.length === 0 || sentToday + open.length > REQUESTS_A_MODEL) continue
+  const plan: CallPlan = { calls: [], postponed: [], spent: [], budget: left }
+  for (const { model, open, sentToday, spent } of claims.toSorted(byUrgency)) {
+    const tooFew = sentToday + open.length > REQUESTS_A_MODEL
+    if (spent || (tooFew && open.length > 0)) plan.spent.push(model)
+    if (open.length === 0 || tooFew) continue
     if (plan.calls.length + open.length > left) plan.postponed.push(model)
     else plan.calls.push(...open.map((kind) => ({ model, kind })))
   }

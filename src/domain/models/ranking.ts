@@ -1,7 +1,7 @@
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { countedEvaluation, LITE_POINTS_MOST, toolUseOf } from './evaluation.ts'
+import { countedEvaluation, hasAnswer, LITE_POINTS_MOST, toolUseOf } from './evaluation.ts'
 import type { CountedEvaluation, LiteEvaluation } from './evaluation.ts'
 import type { HealthStatus, RateLimitKind } from './health.ts'
 import { LITE_SUITE } from './lite/suite.ts'
@@ -25,6 +25,8 @@ export interface Candidate {
   }
   /** The newest evaluation; one that is too old does not count. */
   evaluation: LiteEvaluation | null
+  /** True when the service said last that nobody serves it: it cannot be the primary. */
+  gone: boolean
   /** Failed attempts of the model's own (its 429, timeout, 5xx, error inside a 200) in the last 72 hours. */
   failuresIn72h: number
 }
@@ -32,7 +34,9 @@ export interface Candidate {
 /** A candidate with its place, its score and what the score is made of. */
 export interface Ranked {
   model: RankedModel
+  /** With answers to one question at least. */
   evaluation: CountedEvaluation | null
+  gone: boolean
   components: ModelScore['components']
 }
 
@@ -64,26 +68,46 @@ export function rankCandidates(
   now: Instant,
 ): Ranked[] {
   const scored = candidates.map((candidate) => {
-    const evaluation = countedEvaluation(candidate.evaluation, now)
+    const shown = countedEvaluation(candidate.evaluation, now)
+    const evaluation = shown && hasAnswer(shown) ? shown : null
     const { status, latencyMs } = candidate.health
     const { failuresIn72h, model } = candidate
     const input = { metadata: model, health: status, latencyMs, lite: evaluation, failuresIn72h }
-    return { candidate, evaluation, id: model.id, ...scoreModel(input, now) }
+    return { candidate, shown, evaluation, id: model.id, ...scoreModel(input, now) }
   })
   return scored.sort(compareContenders).map((one, index) => {
-    const { candidate, evaluation, components } = one
+    const { candidate, shown, evaluation, components } = one
     const previousRank = previousRanks.get(one.id) ?? null
     return {
-      model: rankedModel(candidate, evaluation, one, { rank: index + 1, previousRank }),
+      model: rankedModel(candidate, shown, one, { rank: index + 1, previousRank }),
       evaluation,
+      gone: candidate.gone,
       components,
     }
   })
 }
 
-/** What a model could reach with a perfect lite evaluation and everything else as it is. */
-export function withPerfectEvaluation(model: RankedModel): Contender {
-  const parts = { ...model, liteEvalScore: LITE_POINTS_MOST }
+/**
+ * Those who would lead although nobody serves them: a recommendation must not begin with them. Whatever is gone further
+ * down stays in the ranking with its failure.
+ *
+ * @returns their ids; all of them when nobody serves any candidate
+ */
+export function goneLeaders(candidates: readonly Candidate[], now: Instant): ReadonlySet<string> {
+  const ranked = rankCandidates(candidates, new Map(), now)
+  const first = ranked.findIndex(({ gone }) => !gone)
+  return new Set(ranked.slice(0, first < 0 ? ranked.length : first).map(({ model }) => model.id))
+}
+
+/**
+ * What a model could reach with perfect answers to the questions it has not answered, and everything else as it is.
+ */
+export function withPerfectEvaluation({
+  model,
+  evaluation,
+}: Pick<Ranked, 'model' | 'evaluation'>): Contender {
+  const open = evaluation === null ? LITE_POINTS_MOST : evaluation.openPoints
+  const parts = { ...model, liteEvalScore: Math.min(LITE_POINTS_MOST, model.liteEvalScore + open) }
   return { ...parts, score: scoreOf(parts) }
 }
 
@@ -132,10 +156,11 @@ function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
       tasks: [],
     }
   }
-  const { status, tasks, ageDays, multiplier } = evaluation
-  const updatedAt = formatInstant(evaluation.updatedAt)
+  const { tasks, ageDays, multiplier } = evaluation
+  const status = hasAnswer(evaluation) ? evaluation.status : 'not_evaluated'
+  const updatedAt = hasAnswer(evaluation) ? formatInstant(evaluation.updatedAt) : null
   const cached =
-    status === 'cached_recent'
+    status === 'cached_recent' && updatedAt !== null
       ? { cachedFromUpdatedAt: updatedAt, cacheAgeDays: ageDays, cacheMultiplier: multiplier }
       : {}
   const passed = tasks.filter((task) => task.status === 'passed').length

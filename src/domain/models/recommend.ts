@@ -19,6 +19,11 @@ const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model r
 
 const NOTE_MOST = 500
 
+/** A note as it is published. */
+export function publishedNote(note: string): string {
+  return publishedText(note, NOTE_MOST)
+}
+
 /** A catalogue, divided into those who are ranked and those who are not. */
 export interface Sifted {
   eligible: CatalogueModel[]
@@ -96,7 +101,7 @@ export function recommend(facts: RunFacts): StoredRun {
     createKeyUrl: CREATE_KEY_URL,
     fallback: { ...FALLBACK },
     models,
-    notes: notes.map((note) => publishedText(note, NOTE_MOST)),
+    notes: notes.map(publishedNote),
     rejections: facts.rejections.map((rejection) => ({ ...rejection })),
     explanations: Object.fromEntries(ranked.map(({ model, components }) => [model.id, components])),
   }

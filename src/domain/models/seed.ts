@@ -123,11 +123,13 @@ function candidateOf([
     expirationUnreadable: false,
     description: billions === null ? '' : `${billions}B parameters`,
     reasoningMandatory: false,
+    standsForOthers: false,
   }
   return {
     model,
     health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
     evaluation: null,
+    gone: false,
     failuresIn72h: 0,
   }
 }

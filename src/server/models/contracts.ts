@@ -41,6 +41,8 @@ const COMMON = {
   successHeaders: {
     'Cache-Control': `\`${CACHE_CONTROL}\``,
     ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
     'X-Free-LLM-Seed': '`true` while the built-in seed is served; absent otherwise',
     Link: 'the documentation and the OpenAPI description',
   },

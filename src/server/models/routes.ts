@@ -1,6 +1,4 @@
 import type { H3Event } from 'h3'
-import { matchesEntityTag } from '../../domain/conditional.ts'
-import { sha256Hex } from '../../domain/digest.ts'
 import {
   healthPayload,
   recommendationPayload,
@@ -10,7 +8,7 @@ import {
 import type { Served } from '../../domain/models/payloads.ts'
 import { parseShortlistQuery } from '../../domain/models/shortlist-query.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { respond } from '../respond.ts'
+import { published, respondPublished } from '../published.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
 import {
@@ -47,15 +45,11 @@ export function freeModelRoutes(served: ServedRecommendation, clock: Clock): Rou
 }
 
 function answer(event: H3Event, { seed }: Served, payload: unknown): Response {
-  const body = Buffer.from(JSON.stringify(payload))
-  const etag = `"${sha256Hex(body)}"`
-  const headers = {
-    ...recommendationContract.headers,
-    'cache-control': CACHE_CONTROL,
-    etag,
-    ...(seed ? { [SEED_HEADER]: 'true' } : {}),
+  const as = {
+    contentType: 'application/json; charset=utf-8',
+    cacheControl: CACHE_CONTROL,
+    headers: seed ? { [SEED_HEADER]: 'true' } : {},
   }
-  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag))
-    return respond(event, 304, headers, null)
-  return respond(event, 200, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
+  const body = Buffer.from(JSON.stringify(payload))
+  return respondPublished(event, recommendationContract.headers, published(body, as))
 }

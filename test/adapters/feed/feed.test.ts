@@ -6,12 +6,9 @@ import { signal } from '../../support/signals.ts'
 import { holdLock } from '../libsql/lock-holder.ts'
 import { UNAVAILABLE } from '../refusals.ts'
 import { FEED_CONTRACTS } from './feed-contracts.ts'
-import { feedInFile, feedInMemory, openFeed } from './open-feed.ts'
+import { feedInMemory, openFeed } from './open-feed.ts'
 
-for (const contract of FEED_CONTRACTS) {
-  contract('a file', feedInFile)
-  contract('memory', feedInMemory)
-}
+for (const contract of FEED_CONTRACTS) contract('memory', feedInMemory)
 
 describe('a feed file', () => {
   test('can be reached once its folder is there, and not after it went away', async () => {

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { EVALUATIONS_KEPT_DAYS } from '../../../src/domain/models/evaluation-ledger.ts'
-import type { AttemptEnd, DayScore, RunEnd } from '../../../src/domain/models/evaluation-ledger.ts'
+import type {
+  AttemptEnd,
+  AttemptGuard,
+  CountedAttempt,
+  DayScore,
+  RunEnd,
+} from '../../../src/domain/models/evaluation-ledger.ts'
+import { RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import type { EvaluationLedger } from '../../../src/domain/ports.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
@@ -48,6 +55,13 @@ function begin(evaluations: EvaluationLedger, startedAt = NOW): Promise<number> 
   return evaluations.beginRun({ day: dayOf(startedAt), refreshMode: 'fullEval', startedAt })
 }
 
+const guardOf = (token: string): AttemptGuard => ({ token, sentBeforeAtMost: 2, countedBeforeAtMost: null })
+
+function numberOf(attempt: CountedAttempt): number {
+  if ('counted' in attempt) return attempt.counted
+  throw new Error(`refused: ${attempt.refused}`)
+}
+
 /** What every engine promises about runs, attempts and scores. */
 export function evaluationsContract(engine: string, open: EvaluationsOpener): void {
   describe(`the evaluations in ${engine}`, () => {
@@ -56,11 +70,11 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const token = await leased(evaluations)
       const run = await begin(evaluations)
       const attempt = { run, model: MODEL, kind: 'tool' as const, sentAt: NOW }
-      const id = await evaluations.countAttempt(attempt, { token, sentBeforeAtMost: 2 })
+      const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
       expect(await another().evaluations.attemptsSince(NOW)).toEqual([
         { id, ...attempt, day: DAY, end: null },
       ])
-      await evaluations.settleAttempt(id ?? 0, ANSWERED)
+      await evaluations.settleAttempt(id, ANSWERED)
       expect(await another().evaluations.attemptsSince(NOW)).toEqual([
         { id, ...attempt, day: DAY, end: ANSWERED },
       ])
@@ -71,7 +85,7 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const { evaluations } = await open()
       const token = await leased(evaluations)
       const attempt = { run: await begin(evaluations), model: MODEL, kind: 'text' as const, sentAt: NOW }
-      const id = (await evaluations.countAttempt(attempt, { token, sentBeforeAtMost: 2 })) ?? 0
+      const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
       const ambiguous = { ...ANSWERED, class: 'ambiguous', status: 429, asAsked: null, tasks: null } as const
       await evaluations.settleAttempt(id, ambiguous)
       await evaluations.settleAttempt(id, { ...ambiguous, class: 'account_minute' })
@@ -84,12 +98,59 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const { evaluations, another } = await open()
       const token = await leased(evaluations)
       const run = await begin(evaluations)
-      const ask = (ledger: EvaluationLedger, sentAt: number): Promise<number | null> =>
-        ledger.countAttempt({ run, model: MODEL, kind: 'text', sentAt }, { token, sentBeforeAtMost: 2 })
+      const ask = (ledger: EvaluationLedger, sentAt: number): Promise<CountedAttempt> =>
+        ledger.countAttempt({ run, model: MODEL, kind: 'text', sentAt }, guardOf(token))
       const told = await Promise.all([1, 2, 3, 4].map((after) => ask(another().evaluations, NOW + after)))
-      expect(told.filter((id) => id !== null)).toHaveLength(3)
-      expect(await ask(evaluations, NOW + 5)).toBeNull()
+      expect(told.filter((each) => 'counted' in each)).toHaveLength(3)
+      expect(await ask(evaluations, NOW + 5)).toEqual({ refused: 'model_spent' })
       expect(await evaluations.attemptsSince(NOW)).toHaveLength(3)
+    })
+
+    test("do not count against a model what the account's limits kept from it", async () => {
+      const { evaluations } = await open()
+      const token = await leased(evaluations)
+      const run = await begin(evaluations)
+      const kept = ['account_minute', 'account_busy', 'account_daily'] as const
+      for (const kind of [...kept, 'provider_down', 'answered', 'abandoned'] as const) {
+        const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
+        const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
+        await evaluations.settleAttempt(id, { ...ANSWERED, class: kind })
+      }
+      const fourth = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
+      expect(await evaluations.countAttempt(fourth, guardOf(token))).toEqual({ refused: 'model_spent' })
+    })
+
+    test('count no attempt beyond what the account may be sent on a day, the chat included', async () => {
+      const { evaluations, allowance, another } = await open()
+      const token = await leased(evaluations)
+      const run = await begin(evaluations)
+      const ask = (model: string): Promise<CountedAttempt> =>
+        evaluations.countAttempt(
+          { run, model, kind: 'text', sentAt: NOW },
+          { ...guardOf(token), countedBeforeAtMost: 2 },
+        )
+      expect(await another().allowance.countChatRequest(MODEL, NOW, 50)).toBe(true)
+      expect(await allowance.countChatRequest(MODEL, NOW - DAY_MS, 50)).toBe(true)
+      expect(await ask('a/1:free')).toHaveProperty('counted')
+      expect(await ask('a/2:free')).toHaveProperty('counted')
+      expect(await ask('a/3:free')).toEqual({ refused: 'day_spent' })
+      expect(await evaluations.chatRequestsSince(NOW)).toEqual([NOW])
+    })
+
+    test('count no request of the chat once both have reached the limit less the reserve', async () => {
+      const { evaluations, allowance, another } = await open()
+      const token = await leased(evaluations)
+      const attempt = { run: await begin(evaluations), model: MODEL, kind: 'text' as const, sentAt: NOW }
+      numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
+      expect(await allowance.countChatRequest(MODEL, NOW, RESERVED_REQUESTS)).toBe(false)
+      const chat = (at: number): Promise<boolean> =>
+        another().allowance.countChatRequest(MODEL, at, RESERVED_REQUESTS + 3)
+      expect(await Promise.all([chat(NOW + 1), chat(NOW + 2), chat(NOW + 3)])).toEqual(
+        expect.arrayContaining([true, true, false]),
+      )
+      expect(await chat(NOW + 4)).toBe(false)
+      expect(await chat(NOW + DAY_MS)).toBe(true)
+      expect(await evaluations.chatRequestsSince(NOW)).toHaveLength(3)
     })
 
     test('count no attempt without the lease', async () => {
@@ -97,9 +158,10 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const token = await leased(evaluations)
       const run = await begin(evaluations)
       const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
-      expect(await evaluations.countAttempt(attempt, { token: 'another', sentBeforeAtMost: 2 })).toBeNull()
+      const refused = { refused: 'lease_lost' }
+      expect(await evaluations.countAttempt(attempt, guardOf('another'))).toEqual(refused)
       const late = { ...attempt, sentAt: NOW + 600_000 }
-      expect(await evaluations.countAttempt(late, { token, sentBeforeAtMost: 2 })).toBeNull()
+      expect(await evaluations.countAttempt(late, guardOf(token))).toEqual(refused)
     })
 
     test('grant the lease to one at a time', async () => {
@@ -114,7 +176,7 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const ended = await begin(evaluations)
       await evaluations.endRun(ended, END, [])
       const killed = await begin(evaluations)
-      const guard = { token, sentBeforeAtMost: 2 }
+      const guard = guardOf(token)
       await evaluations.countAttempt({ run: killed, model: MODEL, kind: 'tool', sentAt: NOW }, guard)
       expect(await evaluations.sweep(NOW + 5)).toBe(1)
       expect(await evaluations.attemptsSince(NOW)).toMatchObject([
@@ -122,6 +184,32 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       ])
       expect(await evaluations.sweep(NOW + 6)).toBe(0)
       expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`])
+    })
+
+    test('end one run that cannot go on, and let one be that has ended', async () => {
+      const { evaluations } = await open()
+      const token = await leased(evaluations)
+      const run = await begin(evaluations)
+      await evaluations.countAttempt({ run, model: MODEL, kind: 'tool', sentAt: NOW }, guardOf(token))
+      await evaluations.abandonRun(run, NOW + 5, 'interrupted')
+      expect(await evaluations.attemptsSince(NOW)).toMatchObject([
+        { end: { class: 'abandoned', settledAt: NOW + 5 } },
+      ])
+      expect(await evaluations.sweep(NOW + 6)).toBe(0)
+      const ended = await begin(evaluations)
+      await evaluations.endRun(ended, END, [])
+      await evaluations.abandonRun(ended, NOW + 7, 'interrupted')
+      expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`])
+    })
+
+    test('keep what was said last of the endpoints of each model', async () => {
+      const { evaluations, another } = await open()
+      const record = { model: MODEL, checkedAt: NOW, usable: true, latencyMs: 700 }
+      await evaluations.saveEndpoints([])
+      await evaluations.saveEndpoints([record, { ...record, model: 'a/b:free', checkedAt: NOW - 5 }])
+      const later = { ...record, checkedAt: NOW + 5, usable: false, latencyMs: null }
+      await evaluations.saveEndpoints([later])
+      expect(await another().evaluations.endpointsSince(NOW)).toEqual([later])
     })
 
     test('tell the versions of a day and the rate that was learned', async () => {
@@ -166,10 +254,7 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const old = NOW - EVALUATIONS_KEPT_DAYS * DAY_MS - 1
       const token = await leased(evaluations, old)
       const run = await begin(evaluations, old)
-      await evaluations.countAttempt(
-        { run, model: MODEL, kind: 'tool', sentAt: old },
-        { token, sentBeforeAtMost: 2 },
-      )
+      await evaluations.countAttempt({ run, model: MODEL, kind: 'tool', sentAt: old }, guardOf(token))
       await evaluations.saveScore({
         model: MODEL,
         day: '2025-11-30',

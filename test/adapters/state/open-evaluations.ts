@@ -4,11 +4,13 @@ import { onTestFinished } from 'vitest'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
 import { libsqlEvaluations } from '../../../src/adapters/state/evaluations.ts'
-import type { EvaluationLedger } from '../../../src/domain/ports.ts'
+import { libsqlRouterAllowance } from '../../../src/adapters/state/router-allowance.ts'
+import type { EvaluationLedger, RouterAllowance } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 export interface OpenEvaluations {
   evaluations: EvaluationLedger
+  allowance: RouterAllowance
   /** The same store as another process sees it; in memory there is but one. */
   another(): OpenEvaluations
 }
@@ -20,8 +22,8 @@ export const evaluationsInFile: EvaluationsOpener = async () =>
   connectEvaluations(pathToFileURL(join(await temporaryFolder(), 'state.db')).href)
 
 export const evaluationsInMemory: EvaluationsOpener = () => {
-  const { evaluations } = connectEvaluations(':memory:')
-  const same: OpenEvaluations = { evaluations, another: () => same }
+  const opened = connectEvaluations(':memory:')
+  const same: OpenEvaluations = { ...opened, another: () => same }
   return Promise.resolve(same)
 }
 
@@ -35,5 +37,9 @@ export function connectEvaluations(url: string): OpenEvaluations {
     retryMs: 5_000,
   })
   onTestFinished(() => store.close())
-  return { evaluations: libsqlEvaluations(store), another: () => connectEvaluations(url) }
+  return {
+    evaluations: libsqlEvaluations(store),
+    allowance: libsqlRouterAllowance(store),
+    another: () => connectEvaluations(url),
+  }
 }

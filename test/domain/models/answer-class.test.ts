@@ -21,8 +21,8 @@ describe('an answer of the routing service', () => {
     })
   })
 
-  test('of every class is among the shapes, but for the one that takes two vendors', () => {
-    const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down'])
+  test('of every class is among the shapes, but for those that take more than the answer', () => {
+    const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down', 'cut_answer'])
     expect(classes).toEqual(new Set(Object.keys(ANSWER_CLASSES)))
   })
 

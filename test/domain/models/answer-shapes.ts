@@ -314,6 +314,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   ...['free_variant_ended', 'no_endpoints', 'model_deprecated', 'model_unavailable_upstream'].map((code) =>
     row(`404, \`availability\` \`${code}\``, available(code, 404), 'model_gone'),
   ),
+  row('403, a closed region', answered(403, error(403, 'Forbidden in your region')), 'model_gone'),
   row('403, `availability` `region_restricted`', available('region_restricted', 403), 'model_gone'),
   row('400, `availability` `model_not_found`', available('model_not_found', 400), 'model_gone'),
   row(
@@ -366,6 +367,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
     'refused',
   ),
   row('403, HTML', answered(403, HTML), 'ambiguous'),
+  row('403, in words nobody knows', answered(403, error(403, 'Forbidden')), 'ambiguous'),
   row('no whole answer in time', answered(null, '', { ending: 'timeout' }), 'timeout'),
   row('504', answered(504, error(504, 'Timed out', { error_type: 'timeout' })), 'timeout'),
   row('524, HTML', answered(524, HTML), 'timeout'),

@@ -24,6 +24,7 @@ test('a row is read with its facts in our words', () => {
       expirationUnreadable: false,
       description: 'A model made for the tests.',
       reasoningMandatory: true,
+      standsForOthers: false,
     },
   ])
 })
@@ -76,6 +77,40 @@ test.each([
 ])('a drifted %s (%j) costs that fact alone', (field, value, fact, expected) => {
   const { models } = only(catalogueRow('a/b:free', { [field]: value }))
   expect(models[0]).toMatchObject({ id: 'a/b:free', [fact]: expected })
+})
+
+describe('a row that stands for others', () => {
+  const standing = (...rows: Record<string, unknown>[]): string[] =>
+    parseCatalogue({ data: rows })
+      .models.filter(({ standsForOthers }) => standsForOthers)
+      .map(({ id }) => id)
+  const slug = (id: string, canonical_slug: unknown) => catalogueRow(id, { canonical_slug })
+
+  test('is one that the service calls a router or an alias', () => {
+    expect(
+      standing(
+        catalogueRow('a/auto:free', { architecture: { modality: 'text->text', tokenizer: 'Router' } }),
+        catalogueRow('a/latest:free', { alias_target: { slug: 'a/b', name: 'B' } }),
+        catalogueRow('a/plain:free', { alias_target: null }),
+      ),
+    ).toEqual(['a/auto:free', 'a/latest:free'])
+  })
+
+  test('is a second name of a free model, and not its paid row or a model with another slug', () => {
+    expect(
+      standing(
+        slug('a/b-latest:free', 'a/b-2026'),
+        slug('a/b:free', 'a/b-2026'),
+        slug('a/b', 'a/b-2026'),
+        slug('a/aaa:free', 'c/d'),
+        slug('c/d:free', 'c/d'),
+        slug('a/abc:free', 'c/d'),
+        slug('e/f:free', null),
+        slug('e/g:free', 7),
+        slug('e/h:free', 7),
+      ),
+    ).toEqual(['a/b:free', 'a/aaa:free', 'a/abc:free'])
+  })
 })
 
 test('every price counts, those of steps too, and what is no number is not taken for zero', () => {

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import type { AttemptEnd, DayScore, ModelAttempt } from '../../../src/domain/models/evaluation-ledger.ts'
+import type {
+  AttemptEnd,
+  DayScore,
+  EndpointRecord,
+  ModelAttempt,
+} from '../../../src/domain/models/evaluation-ledger.ts'
 import { FAILURES_MS, knownModel } from '../../../src/domain/models/known.ts'
+import { unansweredTasks } from '../../../src/domain/models/lite/grade.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
+import { evaluation, task } from '../../support/free-models.ts'
 
 const NOW = Date.UTC(2026, 2, 4, 12)
 const MODEL = 'example/model-1:free'
@@ -28,10 +35,13 @@ const reply = (asAsked: boolean, latencyMs: number): Partial<AttemptEnd> => ({
 
 const score = (daysAgo: number, complete = true): DayScore => {
   const evaluatedAt = NOW - daysAgo * DAY_MS
-  return { model: MODEL, day: dayOf(evaluatedAt), evaluatedAt, complete, tasks: [] }
+  const { tasks } = evaluation(evaluatedAt)
+  const answered = complete ? tasks : [...tasks.slice(0, 1), ...unansweredTasks('text', dayOf(NOW), {})]
+  return { model: MODEL, day: dayOf(evaluatedAt), evaluatedAt, complete, tasks: answered }
 }
 
-const known = (...made: ModelAttempt[]): ReturnType<typeof knownModel> => knownModel(MODEL, made, [], NOW)
+const known = (...made: ModelAttempt[]): ReturnType<typeof knownModel> =>
+  knownModel(MODEL, { attempts: made, scores: [], endpoints: [] }, NOW)
 
 describe('what is known of a model', () => {
   test('is nothing without attempts and scores', () => {
@@ -39,6 +49,7 @@ describe('what is known of a model', () => {
       sentToday: 0,
       answers: {},
       health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
+      gone: false,
       failuresIn72h: 0,
       today: null,
       evaluation: null,
@@ -97,12 +108,63 @@ describe('what is known of a model', () => {
   })
 
   test('takes the newest complete evaluation, and one without an answer only when there is no other', () => {
-    const of = (...scores: DayScore[]) => knownModel(MODEL, [], scores, NOW)
+    const of = (...scores: DayScore[]) => knownModel(MODEL, { attempts: [], scores, endpoints: [] }, NOW)
     expect(of(score(2), score(1), score(0, false))).toMatchObject({
       evaluation: { updatedAt: NOW - DAY_MS },
       today: { updatedAt: NOW },
       lastEvaluatedAt: NOW,
     })
     expect(of(score(1, false))).toMatchObject({ evaluation: { updatedAt: NOW - DAY_MS }, today: null })
+  })
+  const text = [task('task_shell_command_lite', 300), task('babylonian_clock_lite', 100)]
+  const answeredText = { asAsked: true, latencyMs: 400, tasks: text }
+
+  test('is gone by the last probe alone, whatever was answered before', () => {
+    const before = attempt('text', NOW - 20 * HOUR_MS, answeredText)
+    const gone = attempt('tool', NOW - 1000, { class: 'model_gone', status: 404 })
+    const rows = { attempts: [before, gone], scores: [score(1)], endpoints: [] }
+    expect(knownModel(MODEL, rows, NOW)).toMatchObject({
+      gone: true,
+      health: { status: 'http_404', latencyMs: null },
+      evaluation: null,
+    })
+    const back = attempt('text', NOW - 10, answeredText)
+    expect(known(before, gone, back)).toMatchObject({ gone: false, health: { status: 'imperfect' } })
+  })
+
+  test('includes what one question brought, although the other was never answered', () => {
+    const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
+    const { today } = known(attempt('text', NOW - 1000, answeredText), daily)
+    expect(today?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
+      ['task_files_lite', 0, 'http_timeout_or_error'],
+      ['task_shell_command_lite', 300, 'passed'],
+      ['babylonian_clock_lite', 100, 'passed'],
+    ])
+    expect(today?.tasks[0]?.details).toMatchObject({ responseStatus: 429, rateLimitKind: 'account' })
+    expect(known(attempt('text', NOW - 1000, answeredText)).today?.tasks[0]?.details).toMatchObject({
+      responseStatus: 'not_asked',
+    })
+  })
+
+  test('includes both answers of a run that ended before it kept the evaluation', () => {
+    const tool = { asAsked: true, latencyMs: 900, tasks: [task('task_files_lite', 350)] }
+    const { today } = known(attempt('tool', NOW - 9000, tool), attempt('text', NOW - 1000, answeredText))
+    expect(today).toEqual({
+      updatedAt: NOW - 100,
+      tasks: [...tool.tasks, ...text],
+    })
+  })
+
+  test('is healthy as the service said last of its endpoints, until it is probed again', () => {
+    const at = (endpoints: Partial<EndpointRecord>, ...probes: ModelAttempt[]) => {
+      const record = { model: MODEL, checkedAt: NOW - 5000, usable: true, latencyMs: 700, ...endpoints }
+      return knownModel(MODEL, { attempts: probes, scores: [], endpoints: [record] }, NOW).health
+    }
+    expect(at({})).toMatchObject({ status: 'imperfect', latencyMs: 700, checkedAt: NOW - 5000 })
+    expect(at({ usable: false, latencyMs: null })).toMatchObject({ status: 'failed', latencyMs: null })
+    expect(at({ checkedAt: NOW - DAY_MS - 1 })).toMatchObject({ status: 'not_probed' })
+    const probe = attempt('text', NOW - 9000, reply(true, 400))
+    expect(at({}, probe)).toMatchObject({ status: 'passed', latencyMs: 700 })
+    expect(at({ checkedAt: NOW - 9000 }, probe)).toMatchObject({ status: 'passed', latencyMs: 400 })
   })
 })

@@ -9,7 +9,7 @@ import {
 } from '../../../src/domain/models/pacing.ts'
 import type { Pace, Waiting } from '../../../src/domain/models/pacing.ts'
 
-const PACE: Pace = { startsAMinute: STARTS_A_MINUTE, notBefore: 0 }
+const PACE: Pace = { startsAMinute: STARTS_A_MINUTE, notBefore: 0, oneByOne: false }
 const call = (vendor: string, readyAt = 0): Waiting => ({ vendor, readyAt })
 
 describe('the next start', () => {
@@ -20,6 +20,7 @@ describe('the next start', () => {
   test('waits for an open call when there is none, or when enough are open', () => {
     expect(nextStart([call('a')], ['a'], [], PACE, 5)).toEqual({ do: 'settle' })
     expect(nextStart([call('e')], ['a', 'b', 'c', 'd'], [], PACE, 5)).toEqual({ do: 'settle' })
+    expect(nextStart([call('b')], ['a'], [], { ...PACE, oneByOne: true }, 5)).toEqual({ do: 'settle' })
     expect(nextStart([], ['a'], [], PACE, 5)).toEqual({ do: 'settle' })
     expect(nextStart([], [], [], PACE, 5)).toEqual({ do: 'done' })
   })

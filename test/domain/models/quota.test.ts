@@ -16,6 +16,7 @@ const claim = (model: string, changes: Partial<QuotaClaim> = {}): QuotaClaim => 
   model,
   open: BOTH,
   sentToday: 0,
+  spent: false,
   canWin: false,
   lastEvaluatedAt: null,
   ...changes,
@@ -108,14 +109,17 @@ describe('the plan of calls', () => {
     expect(planCalls(claims, 2)).toEqual({
       calls: [{ model: 'a/one', kind: 'text' }],
       postponed: ['b/two'],
+      spent: [],
       budget: 2,
     })
   })
 
   test('leaves a model out that has no requests left today, without calling it postponed', () => {
-    expect(planCalls([claim('a/one', { sentToday: 2 })], 40)).toEqual({
+    const claims = [claim('a/one', { sentToday: 2 }), claim('b/two', { open: [], spent: true })]
+    expect(planCalls(claims, 40)).toEqual({
       calls: [],
       postponed: [],
+      spent: ['a/one', 'b/two'],
       budget: 40,
     })
   })
@@ -125,6 +129,7 @@ describe('the plan of calls', () => {
       fc.record({
         sentToday: fc.nat(3),
         open: fc.subarray<'tool' | 'text'>(['tool', 'text']),
+        spent: fc.boolean(),
         canWin: fc.boolean(),
         lastEvaluatedAt: fc.option(fc.nat(), { nil: null }),
       }),

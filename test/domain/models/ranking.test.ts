@@ -34,6 +34,7 @@ const anyField = fc
         model: catalogueModel(id, { contextLength: one.contextLength, supportedParameters }),
         health: { status: one.status, latencyMs: one.latencyMs, rateLimitKind: 'none', checkedAt: RUN_AT },
         evaluation: one.ageHours === null ? null : evaluation(RUN_AT - one.ageHours * 3_600_000, one.points),
+        gone: false,
         failuresIn72h: one.failuresIn72h,
       }
     }),

@@ -34,6 +34,11 @@ export function taskResult(id: LiteTaskId, day: Day, { points, details }: Graded
   return { id, source: sourceOf(day), points, maxPoints, score, status: statusOf(points, maxPoints), details }
 }
 
+/** Those of a list of results that belong to a question. */
+export function tasksOfKind(kind: LiteKind, tasks: readonly TaskResult[]): TaskResult[] {
+  return tasks.filter(({ id }) => TASKS_OF[kind].includes(id))
+}
+
 /** The results of a question's tasks when there is nothing to grade: no points, and no say on what the model can. */
 export function unansweredTasks(
   kind: LiteKind,

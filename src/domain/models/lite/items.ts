@@ -39,7 +39,17 @@ export interface WorthlessReply {
   reply: ModelReply
 }
 
-/** Answers without any work in them: nothing, an echo, noise, another question's solution, the shown result. */
+/** Commands that do nothing of the job and that no sandbox may be able to run to the end. */
+const UNJUDGED = {
+  'a step into a gap alone': 'sort -R nothing',
+  'waiting for nothing': 'tail -f x',
+  'removing everything before a gap': 'rm -rf -- *; sort -z',
+} as const
+
+/**
+ * Answers without any work in them: nothing, an echo, noise, another question's solution, the shown result, and commands
+ * that only do what cannot be judged.
+ */
 export function worthlessReplies(items: LiteItems): { tool: WorthlessReply[]; text: WorthlessReply[] } {
   const { day, files, shell } = items
   const prompt = ({ messages }: LiteQuestion): string => messages.map(({ content }) => content).join('\n')
@@ -72,6 +82,10 @@ export function worthlessReplies(items: LiteItems): { tool: WorthlessReply[]; te
       { name: 'noise in the right form', reply: said(`COMMAND: ${words()}\nTIME: ${words()}`) },
       { name: 'the shown result', reply: said(`COMMAND: printf '%s\\n' ${prints}\nTIME: 00:00:00`) },
       { name: 'a command that does nothing', reply: said('COMMAND: true\nTIME: 99:99:99') },
+      ...Object.entries(UNJUDGED).map(([name, command]) => ({
+        name,
+        reply: said(`COMMAND: ${command}\nTIME: 99:99:99`),
+      })),
     ],
   }
 }

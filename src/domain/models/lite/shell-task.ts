@@ -69,8 +69,8 @@ ${ANSWER_FORM}`
 
 /**
  * Grades a command by its runs. What the sandbox could not run voids the property: it is left out of the details, and
- * its points go to the other properties in proportion. Nothing is earned until the command was right, or could not be
- * judged, on a tree that the model did not see: a written-out result shows nothing.
+ * its points go to the other properties in proportion. Nothing is earned until the command was right on a tree that the
+ * model did not see: a written-out result shows nothing, and neither does a command that could be judged nowhere.
  *
  * @param runs null when there was no command
  */
@@ -78,13 +78,13 @@ export function gradeShell(job: ShellJob, command: string | null, runs: ShellRun
   if (command === null || runs === null) return { points: 0, details: { command: '', ...ofNoCommand() } }
   const properties = judge(job, command, runs)
   const decided = PROPERTIES.filter((name) => properties[name] !== null)
-  const shown = properties.rightOnOtherFiles !== false || properties.rightOnAwkwardFiles !== false
+  const proved = properties.rightOnOtherFiles === true || properties.rightOnAwkwardFiles === true
   const earned = sumOf(decided.filter((name) => properties[name] === true))
   const unsupported = SHELL_CASES.flatMap((name) =>
     runs[name].outcome === 'unsupported' ? [runs[name].why] : [],
   )[0]
   return {
-    points: shown ? rounded(ALL_POINTS * earned, sumOf(decided)) : 0,
+    points: proved ? rounded(ALL_POINTS * earned, sumOf(decided)) : 0,
     details: {
       command: cutText(command),
       ...Object.fromEntries(decided.map((name) => [name, properties[name]])),

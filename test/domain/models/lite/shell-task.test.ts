@@ -109,13 +109,20 @@ describe('what the sandbox cannot run', () => {
     expect(details['sandboxUnsupported']).toBe('it unsupported')
     // 190 of the 230 points that could be decided.
     expect(points({ awkward: ended('unsupported'), shown: wrong('shown') })).toBe(248)
-    expect(points({ awkward: ended('unsupported'), other: wrong('other') })).toBe(209)
   })
 
-  test('everywhere leaves the form to decide, and a tool that was not offered is part of it', () => {
-    expect(gradeShell(job, 'c', everywhere(ended('unsupported'))).points).toBe(300)
+  test('proves nothing: points need a tree that was not shown and came out right', () => {
+    const gap = ended('unsupported')
+    expect(points({ other: gap })).toBe(300)
+    expect(points({ other: gap, awkward: gap })).toBe(0)
+    expect(points({ awkward: gap, other: wrong('other') })).toBe(0)
+    expect(points({ other: gap, awkward: wrong('awkward') })).toBe(0)
+    expect(gradeShell(job, 'c', everywhere(gap)).points).toBe(0)
+  })
+
+  test('everywhere leaves the form alone in the details, with a tool that was not offered', () => {
     const { points: earned, details } = gradeShell(job, 'perl', everywhere(ended('unsupported', ['perl'])))
-    expect(earned).toBe(120)
+    expect(earned).toBe(0)
     expect(details).toEqual({
       command: 'perl',
       plausiblyExecutable: true,

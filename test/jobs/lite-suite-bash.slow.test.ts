@@ -138,7 +138,7 @@ describe('the shell jobs in a real bash', () => {
   })
 
   test.each(Object.keys(SPELLINGS))(
-    '%s: what solves it there solves it in the sandbox, or is not judged',
+    '%s: what solves it there solves it in the sandbox',
     { timeout: 120_000 },
     async (kind) => {
       const job = jobsOf(200).find((each) => each.kind === kind)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test, vi } from 'vitest'
@@ -153,4 +153,40 @@ test('refreshes metadata alone without a key, and takes the key from a file', as
   })
   expect(parsed(planned.stdout)).toMatchObject({ dryRun: true, refreshMode: 'fullEval', requests: 8 })
   expect(service.chats).toEqual([])
+})
+
+test('that is rehearsed makes no file and no folder, and does not hide a key that is not taken', async () => {
+  const { env, service } = await place()
+  const { DASH_DATA_DIR: folder = '', ...placeless } = env
+  const cwd = temporaryFolder()
+  const planned = await dash(['evaluate-models', '--dry-run', '--json'], { env: placeless, cwd })
+  expect(parsed(planned.stdout)).toMatchObject({ dryRun: true, requests: 8, ranked: 4 })
+  const explained = await dash(['evaluate-models', '--why', SOLVER], { env: placeless, cwd })
+  expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('rank 1 of 4') as string })
+  expect(readdirSync(cwd)).toEqual([])
+  expect(await dash(['evaluate-models', '--dry-run'], { env })).toMatchObject({ code: 0 })
+  expect(readdirSync(folder)).toEqual([])
+  const refused = await dash(['evaluate-models', '--dry-run'], {
+    env: { ...env, OPENROUTER_API_KEY: 'wrong' },
+  })
+  expect(refused).toMatchObject({ code: 78, stderr: expect.stringContaining('OPENROUTER_API_KEY') as string })
+  const missing = { ...env, DASH_DATA_DIR: join(cwd, 'none') }
+  expect(await dash(['evaluate-models', '--dry-run'], { env: missing })).toMatchObject({ code: 78 })
+  expect(readdirSync(cwd)).toEqual([])
+  expect(service.chats).toEqual([])
+})
+
+test('that is told to stop ends its run and its requests at once', async () => {
+  const { env, folder, service } = await place({ fault: () => 'hang' })
+  const child = startDash(['evaluate-models'], { env })
+  const exited = new Promise<number | null>((resolve) => {
+    child.once('exit', (code) => resolve(code))
+  })
+  await vi.waitUntil(() => service.chats.length === 4, { interval: 10, timeout: 20_000 })
+  child.kill('SIGTERM')
+  expect(await exited).toBe(143)
+  const { evaluations } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
+  const attempts = await evaluations.attemptsSince(0)
+  expect(attempts.map(({ end }) => end?.class)).toEqual(Array.from({ length: 4 }, () => 'abandoned'))
+  expect(await evaluations.sweep(Date.now())).toBe(0)
 })

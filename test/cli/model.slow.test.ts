@@ -35,7 +35,7 @@ describe('dash model', () => {
     expect(await run('--id')).toEqual({ code: 0, stdout: 'maker/good:free\n', stderr: '' })
     expect(await run('--env')).toEqual({
       code: 0,
-      stdout: 'OPENAI_BASE_URL=https://openrouter.ai/api/v1\nOPENAI_MODEL=maker/good:free\n',
+      stdout: 'export OPENAI_BASE_URL=https://openrouter.ai/api/v1\nexport OPENAI_MODEL=maker/good:free\n',
       stderr: '',
     })
     const { code, stdout } = await run('--json')
@@ -145,7 +145,7 @@ describe('dash model --url', () => {
     const odd = await jsonSource({ ...run, count: 4, baseUrl: "https://x.test/$(touch owned)'&y" })
     const { stdout } = await model(['--url', odd.url, '--env'])
     expect(stdout).toBe(
-      `OPENAI_BASE_URL='https://x.test/$(touch owned)'\\''&y'\nOPENAI_MODEL=maker/good:free\n`,
+      `export OPENAI_BASE_URL='https://x.test/$(touch owned)'\\''&y'\nexport OPENAI_MODEL=maker/good:free\n`,
     )
   })
 })

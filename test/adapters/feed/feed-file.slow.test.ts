@@ -1,0 +1,4 @@
+import { FEED_CONTRACTS } from './feed-contracts.ts'
+import { feedInFile } from './open-feed.ts'
+
+for (const contract of FEED_CONTRACTS) contract('a file', feedInFile)

@@ -1,0 +1,101 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fitLists, fitText, shownItem } from '../../../src/domain/agent/shown-data.ts'
+import { byteLengthOf } from '../../../src/domain/byte-length.ts'
+
+const item = {
+  key: 'hn-1',
+  source: 'hn',
+  title: 'a title',
+  url: 'https://example.org/1',
+  discussionUrl: 'https://news.ycombinator.com/item?id=1',
+  points: 1,
+  comments: null,
+  publishedAt: '2026-03-01T12:00:00.000Z',
+}
+
+describe('an item', () => {
+  test('is shown on one line each, without what hides', () => {
+    expect(shownItem({ ...item, title: ' a\n\u202etitle\u{e0041} ' })).toEqual({
+      key: 'hn-1',
+      title: 'a title',
+      link: item.url,
+      source: 'hn',
+      day: '2026-03-01',
+      points: 1,
+      comments: null,
+    })
+    expect(shownItem({ ...item, title: 'ж'.repeat(301) }).title).toBe(`${'ж'.repeat(300)}…`)
+    expect(shownItem({ ...item, publishedAt: null }).day).toBeNull()
+    expect(shownItem({ ...item, publishedAt: null, day: '2026-03-02' }).day).toBe('2026-03-02')
+  })
+
+  test.each([
+    null,
+    `https://example.org/${'x'.repeat(800)}`,
+    'https://example.org/\u202egnp',
+    'https://example.org/a b',
+    'https://example.org/<x>',
+  ])('is cited by its discussion when its own link cannot be: %s', (url) => {
+    expect(shownItem({ ...item, url }).link).toBe(item.discussionUrl)
+    expect(shownItem({ ...item, url, discussionUrl: null }).link).toBeNull()
+  })
+})
+
+const lists = fc.dictionary(
+  fc.constantFrom('a', 'b', 'c'),
+  fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 30 }),
+)
+
+test('lists lose whole entries from their ends, counted, and only what they must', () => {
+  fc.assert(
+    fc.property(lists, fc.integer({ min: 80, max: 600 }), (given, maxBytes) => {
+      const text = fitLists({ head: true }, given, maxBytes)
+      const { head, leftOut, ...kept } = JSON.parse(text) as Record<string, unknown>
+      expect(byteLengthOf(text)).toBeLessThanOrEqual(maxBytes)
+      expect(head).toBe(true)
+      expect(Object.keys(kept)).toEqual(Object.keys(given))
+      for (const [name, entries] of Object.entries(given)) {
+        const left = kept[name] as string[]
+        expect(left).toEqual(entries.slice(0, left.length))
+        expect((leftOut as Record<string, number> | undefined)?.[name] ?? 0).toBe(
+          entries.length - left.length,
+        )
+      }
+      if (byteLengthOf(JSON.stringify({ head: true, ...given })) + 3 <= maxBytes)
+        expect(leftOut).toBeUndefined()
+    }),
+  )
+})
+
+test('the longest list loses first', () => {
+  const text = fitLists({}, { long: ['1', '2', '3', '4', '5', '6', '7', '8'], short: ['1', '2'] }, 80)
+  const { leftOut, long, short } = JSON.parse(text) as { leftOut: object; long: string[]; short: string[] }
+  expect(Object.keys(leftOut)).toEqual(['long'])
+  expect(long.length).toBeGreaterThanOrEqual(2)
+  expect(short).toEqual(['1', '2'])
+})
+
+test('thousands of entries are cut at once, not one after the other', () => {
+  const days = Array.from({ length: 50_000 }, (_, mentions) => ({ day: '2026-03-01', mentions }))
+  const text = fitLists({}, { days }, 8_192)
+  expect(byteLengthOf(text)).toBeGreaterThan(8_000)
+  expect(text).toContain('"mentions":0}')
+})
+
+test('a text is cut between characters to what fits, however it is written', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme', maxLength: 200 }),
+      fc.integer({ min: 20, max: 300 }),
+      (text, maxBytes) => {
+        const written = fitText(text, (beginning) => JSON.stringify({ text: beginning }), maxBytes)
+        const cut = (JSON.parse(written) as { text: string }).text
+        expect(byteLengthOf(written)).toBeLessThanOrEqual(maxBytes)
+        expect(text.startsWith(cut) && cut.isWellFormed()).toBe(true)
+      },
+    ),
+  )
+  expect(() => fitText('', () => 'x'.repeat(10), 9)).toThrow(RangeError)
+  expect(() => fitLists({ head: 'x'.repeat(10) }, { a: ['1'] }, 9)).toThrow(RangeError)
+})

@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest'
+import { DAY_MS, startOfDay } from '../../src/domain/time.ts'
+import type { EvaluationBench } from '../support/evaluation.ts'
+import { openBench } from '../support/evaluation.ts'
+import { sandbox } from '../support/lite-shell.ts'
+import { scriptedModels } from '../support/router-simulator.ts'
+
+const DAY = '2026-03-01'
+const START = startOfDay(DAY) + 3 * 3_600_000
+const MODELS = scriptedModels(6)
+const SOLVER = MODELS[0]?.id ?? ''
+
+const shell = await sandbox()
+
+const open = (
+  options: Partial<Parameters<typeof openBench>[2]> = {},
+  from = START,
+): Promise<EvaluationBench> => openBench(shell, from, { models: MODELS, ...options })
+
+/** The account's minute limit, which begins anew at a time. */
+const minuteLimit = (resetAt: number) => ({
+  status: 429,
+  body: {
+    error: {
+      code: 429,
+      message: 'Rate limit exceeded: free-models-per-min. ',
+      metadata: {
+        limit_source: 'openrouter_free_tier_minute',
+        headers: {
+          'X-RateLimit-Limit': '20',
+          'X-RateLimit-Remaining': '0',
+          'X-RateLimit-Reset': `${resetAt}`,
+        },
+      },
+    },
+  },
+})
+
+const providerDown = {
+  status: 502,
+  body: { error: { code: 502, message: 'Provider returned error', metadata: { provider_name: 'X' } } },
+}
+
+const spent = {
+  status: 429,
+  body: { error: { code: 429, message: 'Rate limit exceeded: free-models-per-day', metadata: {} } },
+}
+
+const BARE = { status: 429, body: '<html>slow down</html>' }
+
+describe("the account's minute limit", () => {
+  test('is waited for when it lasts longer than any model is waited for', async () => {
+    const resetAt = START + 100_000
+    const bench = await open({ fault: ({ at }) => (at < resetAt ? minuteLimit(resetAt) : null) })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6, rateLimit: { kind: 'account' } })
+    expect(bench.time.now).toBeGreaterThan(resetAt)
+    expect(bench.service.breaches).toEqual([])
+  })
+
+  test('costs no model its retry, however often it is met', async () => {
+    let refused = 0
+    const bench = await open({
+      fault: ({ model, kind, at }) => {
+        if (model !== SOLVER) return null
+        if (kind === 'tool' && refused < 2) {
+          refused += 1
+          return minuteLimit(at + 20_000)
+        }
+        return kind === 'tool' && (refused += 1) === 3 ? providerDown : null
+      },
+    })
+    const { report } = await bench.run()
+    expect(refused).toBeGreaterThanOrEqual(4)
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6, requests: 15 })
+    const solver = (await bench.stored())?.models.find(({ id }) => id === SOLVER)
+    expect(solver).toMatchObject({ instabilityPenalty: 25, evalSummary: { status: 'completed' } })
+  })
+
+  test('that nobody tells apart and that never ends leaves the run partial, and says who was not asked', async () => {
+    const bench = await open({ fault: () => BARE })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      probed: 0,
+      evaluated: 0,
+      rateLimit: { kind: 'account' },
+      reason: "the account's limit of requests a minute did not end while the run waited for it",
+    })
+    expect(report.requests).toBeLessThanOrEqual(7)
+    const run = await bench.stored()
+    expect(run).toMatchObject({ probeMode: 'metadata', rankingConfidence: 'low' })
+    for (const { id } of MODELS) expect(run?.notes.join('\n')).toContain(id)
+    for (const model of run?.models ?? []) {
+      expect(model).toMatchObject({ healthStatus: 'not_probed', instabilityPenalty: 0 })
+    }
+  })
+
+  test('that lasts longer than a run waits ends it at once', async () => {
+    const bench = await open({ fault: ({ at }) => minuteLimit(at + 3_600_000) })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
+    expect(report.rateLimit?.resetAt).toBe('2026-03-01T04:00:00.000Z')
+    expect(bench.time.now).toBe(START)
+    expect(report.requests).toBeLessThanOrEqual(4)
+  })
+
+  test('lets one call go ahead when it may have ended', async () => {
+    const bench = await open({ fault: ({ at }) => (at < START + 130_000 ? BARE : null) })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
+    const later = bench.service.chats.filter(({ at }) => at > START && at < START + 130_000)
+    expect(later.length).toBeGreaterThan(0)
+    expect(new Set(later.map(({ at }) => at)).size).toBe(later.length)
+    const penalties = (await bench.stored())?.models.map(({ instabilityPenalty }) => instabilityPenalty)
+    expect(penalties).toEqual([0, 0, 0, 0, 0, 0])
+  })
+
+  test('lets a forced run use older scores of those it kept from being asked, and of no others', async () => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const failing = MODELS[1]?.id
+    const limited = await bench.against({
+      models: MODELS,
+      fault: ({ model, at, number }) => {
+        if (model === failing) return providerDown
+        return model === SOLVER && number > 0 ? minuteLimit(at + 3_600_000) : null
+      },
+    })
+    const { report } = await limited.run({ mode: 'forceEval' })
+    expect(report.outcome).toBe('partial')
+    const run = await limited.stored()
+    expect(run?.models.find(({ id }) => id === SOLVER)?.evalSummary).toMatchObject({
+      status: 'cached_recent',
+      cacheMultiplier: 0.9,
+    })
+    const own = run?.models.find(({ id }) => id === failing)
+    if (limited.service.chats.filter(({ model }) => model === failing).length === 3) {
+      expect(own?.evalSummary.status).toBe('not_evaluated')
+    }
+  })
+})
+
+describe("the account's daily limit", () => {
+  test('keeps the half of an evaluation that was measured', async () => {
+    const bench = await open({
+      fault: ({ kind }) => (kind === 'text' ? spent : null),
+      models: MODELS.slice(0, 1),
+    })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'partial', probed: 1, evaluated: 0 })
+    const run = await bench.stored()
+    expect(run?.models[0]).toMatchObject({
+      liteEvalScore: 350,
+      toolUse: 'proven',
+      evalSummary: { status: 'not_evaluated', passed: 1, total: 3, updatedAt: '2026-03-01T03:00:00.000Z' },
+    })
+    const unanswered = run?.models[0]?.evalSummary.tasks.filter(
+      ({ status }) => status === 'http_timeout_or_error',
+    )
+    expect(unanswered?.map(({ details }) => details['responseStatus'])).toEqual([429, 429])
+    expect(run?.evalCoverage).toMatchObject({ evaluated: 0, completedToday: 0, attemptedToday: 1 })
+    expect(run?.rankingConfidence).not.toBe('high')
+
+    bench.time.now += DAY_MS
+    const next = await bench.against({ models: MODELS.slice(0, 1), usedByOthers: 50 })
+    await next.run()
+    expect((await next.stored())?.models[0]).toMatchObject({
+      liteEvalScore: 315,
+      evalSummary: { status: 'cached_recent', cacheMultiplier: 0.9 },
+    })
+  })
+
+  test("counts the chat's requests with the same key, before and during a run", async () => {
+    const bench = await open()
+    const { allowance } = bench
+    for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
+    const told = await bench.against({
+      models: MODELS,
+      factFault: (path) => (path === '/key' ? providerDown : null),
+    })
+    const { report } = await told.run()
+    expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
+
+    const racing = await open({
+      fault: ({ number, model }) => {
+        if (number === 1 && model === SOLVER) void fill()
+        return null
+      },
+    })
+    let filled = 0
+    const fill = async (): Promise<void> => {
+      while (await racing.allowance.countChatRequest('a/b:free', START, 50)) filled += 1
+    }
+    const raced = await racing.run()
+    expect(raced.report).toMatchObject({
+      outcome: 'partial',
+      reason: "the account's requests of the day are spent",
+    })
+    expect(filled + raced.report.requests).toBe(40)
+  })
+
+  test("leaves the minute's window to the chat too", async () => {
+    const bench = await open()
+    for (let sent = 0; sent < 17; sent += 1) await bench.allowance.countChatRequest('a/b:free', START, 1000)
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
+    expect(bench.service.chats.filter(({ at }) => at < START + 61_000)).toHaveLength(2)
+  })
+})
