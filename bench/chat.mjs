@@ -170,7 +170,7 @@ function stream(url, agent, headers, body) {
         })
         response.once('error', reject)
         response.once('end', () => {
-          if (response.statusCode !== 200) reject(new Error(`${response.statusCode} ${text}`))
+          if (response.statusCode !== 200) return reject(new Error(`${response.statusCode} ${text}`))
           const at = (part) => {
             const index = text.indexOf(part)
             if (index < 0) throw new Error(`no ${part} in ${text}`)

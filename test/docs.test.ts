@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { EXIT } from '../src/cli/exit-codes.ts'
+import { AGENT_ERRORS } from '../src/domain/agent/refusals.ts'
 import { LIVE_REFUSALS } from '../src/domain/feed/live-refusals.ts'
 import { SEARCH_REFUSALS } from '../src/domain/feed/search-refusals.ts'
 import { REJECTION_REASONS } from '../src/domain/models/eligibility.ts'
@@ -39,6 +40,7 @@ describe('the documents', () => {
     'docs/feed-api.md',
     'docs/search.md',
     'docs/free-models.md',
+    'docs/agent-chat.md',
   ]
   const all = operating.map(read).join('\n')
 
@@ -75,7 +77,13 @@ describe('the documents', () => {
   })
 
   test('name every refusal code and every exit code', () => {
-    for (const code of [...HISTORY_REFUSALS, ...LIVE_REFUSALS, ...SEARCH_REFUSALS, ...FREE_MODELS_REFUSALS]) {
+    for (const code of [
+      ...HISTORY_REFUSALS,
+      ...LIVE_REFUSALS,
+      ...SEARCH_REFUSALS,
+      ...FREE_MODELS_REFUSALS,
+      ...AGENT_ERRORS,
+    ]) {
       expect(all, code).toContain(`\`${code}\``)
     }
     for (const code of Object.values(EXIT))

@@ -45,7 +45,7 @@ export function openAgent(ports: AgentPorts): Agent {
     const { pingMs, stuckMs, turnMs } = ports.settings
     const stop = stopAfter(turnMs)
     const response = event.runtime?.node?.res
-    const stream = openEventStream({ pingMs, stuckMs, response, onGone: stop.abort })
+    const stream = openEventStream({ pingMs, stuckMs, response, onGone: () => stop.abort() })
     void stream.send('meta', { remaining: admitted.admission.remaining, tier: 'free' })
     const turn = runTurn(ports, shared, {
       ...admitted,

@@ -118,7 +118,8 @@ function readerOf<P extends Part>(making: Making<P>, leads: boolean): AnswerRead
     leads,
     made: making.made,
     async next() {
-      while (!left) {
+      for (;;) {
+        if (left) return null
         const part = making.parts[read]
         if (part) {
           read += 1
@@ -135,7 +136,6 @@ function readerOf<P extends Part>(making: Making<P>, leads: boolean): AnswerRead
           making.wanted = null
         })
       }
-      return null
     },
     leave() {
       if (left) return

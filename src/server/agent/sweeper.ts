@@ -4,7 +4,7 @@ import { addDays, dayOf } from '../../domain/time.ts'
 import type { Log } from '../log.ts'
 
 /** How often turns are looked for whose server has died. */
-export const SWEEP_MS = 5_000
+const SWEEP_MS = 5_000
 
 /**
  * Settles, now and every few seconds, the turns whose lease has ended, and forgets callers of earlier days.

@@ -181,7 +181,7 @@ describe('the checks of a turn come in their order:', () => {
     const settings = { disabled: true, limits: { ...LIMITS, messagesPerSession: 0 } }
     const ports = { signer: null }
     const big = 'x'.repeat(32_769)
-    const ask = async (
+    const refusalOf = async (
       server: AgentServer,
       body: string,
       headers: Record<string, string>,
@@ -190,17 +190,19 @@ describe('the checks of a turn come in their order:', () => {
       return `${status} ${told.error}`
     }
     const wrong = { origin: EVIL, 'x-agent-session': 'nonsense' }
-    expect(await ask(await startAgent({ settings, ports }), big, wrong)).toBe('503 disabled')
+    expect(await refusalOf(await startAgent({ settings, ports }), big, wrong)).toBe('503 disabled')
     const { limits } = settings
-    expect(await ask(await startAgent({ settings: { limits }, ports }), big, wrong)).toBe('503 misconfigured')
+    expect(await refusalOf(await startAgent({ settings: { limits }, ports }), big, wrong)).toBe(
+      '503 misconfigured',
+    )
     const server = await startAgent({ settings: { limits } })
-    expect(await ask(server, big, wrong)).toBe('403 forbidden_origin')
-    expect(await ask(server, big, { 'x-agent-session': 'nonsense' })).toBe('401 invalid_session')
+    expect(await refusalOf(server, big, wrong)).toBe('403 forbidden_origin')
+    expect(await refusalOf(server, big, { 'x-agent-session': 'nonsense' })).toBe('401 invalid_session')
     const good = { 'x-agent-session': await sessionOf(server) }
-    expect(await ask(server, big, good)).toBe('413 payload_too_large')
-    expect(await ask(server, '{"messages":', good)).toBe('400 invalid_json')
-    expect(await ask(server, '{"messages":[]}', good)).toBe('400 no_user_message')
-    expect(await ask(server, question('Hello'), good)).toBe('429 rate_limited')
+    expect(await refusalOf(server, big, good)).toBe('413 payload_too_large')
+    expect(await refusalOf(server, '{"messages":', good)).toBe('400 invalid_json')
+    expect(await refusalOf(server, '{"messages":[]}', good)).toBe('400 no_user_message')
+    expect(await refusalOf(server, question('Hello'), good)).toBe('429 rate_limited')
     expect(server.provider.requests).toEqual([])
   })
 

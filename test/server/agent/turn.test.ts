@@ -54,12 +54,12 @@ async function startGated(
 const never = <T>(): Promise<T> => new Promise<T>(() => undefined)
 
 /** Sources of which one question is never answered. */
-const stuckAt = (question: 'revision' | 'search'): AgentSources => {
+const stuckAt = (where: 'revision' | 'search'): AgentSources => {
   const refuse = (): Promise<never> => Promise.reject(new Error('not asked here'))
   return {
     items: {
       item: () => Promise.resolve(null),
-      revision: question === 'revision' ? never : () => Promise.resolve('1'),
+      revision: where === 'revision' ? never : () => Promise.resolve('1'),
     },
     search: { search: never, similar: refuse, itemTrend: refuse, termTrend: refuse },
     articles: { article: refuse },
