@@ -141,6 +141,12 @@ function openingAngle(text: string, at: number, isEnd: boolean): Change {
   return isEnd || inside.length === AUTOLINK_MAX_LENGTH ? { text: '< ', length: 1 } : 'undecided'
 }
 
+/** A whole text as {@link cleanText} gives it. */
+export function cleaned(text: string): string {
+  const clean = cleanText()
+  return clean.push(text) + clean.end()
+}
+
 /** Well-formed text without hidden characters, whose lines end in `\n`, however it is cut: safe for a terminal. */
 export function cleanText(): AnswerText {
   let highSurrogate = ''

@@ -11,6 +11,23 @@ const BRACKETED_PASTE_OFF = '\x1b[?2004l'
 /** What is typed while nobody asks for it is kept up to this length. */
 const TYPED_AHEAD_MAX = 100_000
 
+/** Pieces of what was typed, so that whatever ends a line, interrupts or stops is at the end of one, or one of its own. */
+function keysOf(text: string): string[] {
+  const pieces: string[] = []
+  let begin = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const key = text[at]
+    if (key === CTRL_C || key === CTRL_Z) {
+      pieces.push(text.slice(begin, at), key)
+      begin = at + 1
+    } else if (key === '\r' || key === '\n') {
+      pieces.push(text.slice(begin, at + 1))
+      begin = at + 1
+    }
+  }
+  return [...pieces, text.slice(begin)].filter((piece) => piece !== '')
+}
+
 /** Who gets what is typed. */
 export interface Reader {
   keys(text: string): void
@@ -92,7 +109,7 @@ export class Keyboard {
     for (const typed of this.#typed.push(this.#decoder.write(Buffer.from(chunk)))) {
       if (typed.kind === 'paste') this.#waiting.push(typed)
       // One key each where something may be meant by it at once.
-      else for (const text of typed.text.split(/(?<=[\r\n\x03\x1a])|(?=[\x03\x1a])/)) this.#key(text)
+      else for (const text of keysOf(typed.text)) this.#key(text)
     }
     this.#pass()
   }

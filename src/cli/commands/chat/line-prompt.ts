@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { cleanText } from '../../../domain/agent/answer-text.ts'
+import { cleaned } from '../../../domain/agent/answer-text.ts'
 import { KeyStream } from './keyboard.ts'
 import type { Keyboard } from './keyboard.ts'
 import { styled } from './style.ts'
@@ -54,16 +54,20 @@ function readLine(
       escapeCodeTimeout: 50,
       completer: (line: string): [string[], string] => [completionsOf(line), line],
     })
+    let isSettled = false
     const settle = (how: () => void): void => {
+      // Closing the editor tells of its end once more.
+      if (isSettled) return
+      isSettled = true
       keyboard.release()
       keyboard.onContinued = () => undefined
       keyboard.onEnd = () => undefined
       signal.removeEventListener('abort', abandon)
-      editor.removeAllListeners()
       editor.close()
       how()
     }
     const leave = (): void => {
+      if (isSettled) return
       screen.write('\r\n')
       settle(() => resolve({ kind: 'end' }))
     }
@@ -93,11 +97,7 @@ function readLine(
 
 /** A text on one line, without anything a terminal would obey. */
 function toLine(text: string): string {
-  const clean = cleanText()
-  return `${clean.push(text)}${clean.end()}`
-    .replace(/\n+$/, '')
-    .replaceAll('\n', LINE_END)
-    .replaceAll('\t', ' ')
+  return cleaned(text).replace(/\n+$/, '').replaceAll('\n', LINE_END).replaceAll('\t', ' ')
 }
 
 function fromLine(line: string): string {

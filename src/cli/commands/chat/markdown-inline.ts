@@ -32,7 +32,18 @@ function spansOf(token: MarkedToken, styles: readonly Style[], colored: boolean)
         : [{ text: withoutEntities(token.text), styles }]
     case 'escape':
       return [{ text: token.text, styles }]
-    default:
+    case 'blockquote':
+    case 'checkbox':
+    case 'code':
+    case 'def':
+    case 'heading':
+    case 'hr':
+    case 'html':
+    case 'list':
+    case 'list_item':
+    case 'paragraph':
+    case 'space':
+    case 'table':
       return [{ text: token.raw, styles }]
   }
 }

@@ -82,10 +82,21 @@ function block(token: MarkedToken, options: MarkdownOptions, indent: Indent): Ro
     case 'space':
     case 'def':
       return []
-    default: {
-      const inner = 'tokens' in token && token.tokens ? token.tokens : [token]
-      return wrap(inlineSpans(inner, [], colored), columns, { indent, colored })
-    }
+    case 'paragraph':
+      return wrap(inlineSpans(token.tokens, [], colored), columns, { indent, colored })
+    case 'br':
+    case 'checkbox':
+    case 'codespan':
+    case 'del':
+    case 'em':
+    case 'escape':
+    case 'html':
+    case 'image':
+    case 'link':
+    case 'list_item':
+    case 'strong':
+    case 'text':
+      return wrap(inlineSpans([token], [], colored), columns, { indent, colored })
   }
 }
 

@@ -15,7 +15,7 @@ export interface Place {
   talk: Talk
   base: string
   /** A line beside the answers. */
-  say(text: string): void
+  say: (text: string) => void
 }
 
 /**
@@ -87,7 +87,7 @@ function openScreen({ stdout, terminal }: CommandContext): TurnScreen & { close(
   const now = (): number => performance.now()
   if (!stdout.isTTY) {
     const plain = plainScreen(stdout, terminal.note, now)
-    return { ...plain, close: plain.end }
+    return { ...plain, close: () => plain.end() }
   }
   const screen = openTurnScreen(stdout, terminal.colored, now)
   const resized = (): void => screen.resized()

@@ -10,7 +10,7 @@ interface SlashCommand {
 }
 
 /** Everything that can be said beside a question, in the order help lists it. */
-export const SLASH_COMMANDS = {
+const SLASH_COMMANDS = {
   help: { takes: '', does: 'this list', choices: [] },
   new: { takes: '', does: 'begin another talk, in another session', choices: [] },
   retry: { takes: '', does: 'ask the last question again', choices: [] },
@@ -32,7 +32,7 @@ export const SLASH_COMMANDS = {
   quit: { takes: '', does: 'leave, as Ctrl-D does', choices: [] },
 } as const satisfies Record<string, SlashCommand>
 
-export type SlashName = keyof typeof SLASH_COMMANDS
+type SlashName = keyof typeof SLASH_COMMANDS
 
 export type Said =
   | { kind: 'question'; text: string }
