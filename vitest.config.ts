@@ -5,7 +5,13 @@ export default defineConfig({
   test: {
     ...reporting(process.env['DASH_TEST_REPORT']),
     include: ['test/**/*.test.ts'],
-    exclude: ['test/**/*.slow.test.ts', 'test/faults/**', 'test/page/**', 'test/remote/**'],
+    exclude: [
+      'test/**/*.slow.test.ts',
+      'test/faults/**',
+      'test/page/**',
+      'test/remote/**',
+      'test/terminal/**',
+    ],
     // Only what hangs is to be ended: a busy machine takes many times as long as an idle one.
     testTimeout: 300_000,
     hookTimeout: 120_000,

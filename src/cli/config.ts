@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseEnv } from 'node:util'
 import type { ChatLimits, Prices } from '../domain/agent/ports.ts'
@@ -64,6 +65,8 @@ export interface Config {
   trustedProxies: readonly IpRange[]
   /** Origins beside the server's own whose pages may chat. */
   allowedOrigins: readonly string[]
+  /** Folder of what a user's programs remember between runs; ours is below it. */
+  stateHome: string
   logLevel: LogLevel
   drainMs: number
 }
@@ -236,6 +239,7 @@ function parseSettings(given: NodeJS.Dict<string>, cwd: string): Config {
     chat: chatOf(settings),
     trustedProxies: settings.DASH_TRUSTED_PROXIES,
     allowedOrigins: settings.DASH_ALLOWED_ORIGINS,
+    stateHome: stateHomeOf(settings.XDG_STATE_HOME),
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
   }
@@ -282,6 +286,11 @@ function chatOf(settings: Settings): ChatConfig {
             widgetUrl: settings.DASH_VERIFICATION_WIDGET_URL,
           },
   }
+}
+
+/** A relative path there is none: by its specification it is ignored. */
+function stateHomeOf(named: string | undefined): string {
+  return named !== undefined && isAbsolute(named) ? named : join(homedir(), '.local', 'state')
 }
 
 /** Where a server with these settings listens. */

@@ -4,6 +4,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { readConfig } from './config.ts'
 import type { Config, ConfigFlags } from './config.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
+import { describeChat } from './program/chat.ts'
 import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
 import { describeImports } from './program/imports.ts'
 import { describeEvaluateModels, describeModel } from './program/models.ts'
@@ -21,6 +22,8 @@ export interface CommandContext {
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
   stdin: NodeJS.ReadStream
+  stdout: NodeJS.WriteStream
+  stderr: NodeJS.WriteStream
   /** Folder that relative paths start from. */
   cwd: string
   version: string
@@ -75,6 +78,7 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
       'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash collect\n  dash publish-year --json\n',
     )
   describeServe(program, within)
+  describeChat(program, within)
   describeImports(program, within)
   describeCollect(program, within)
   describeReindex(program, within)
@@ -97,8 +101,8 @@ async function runCommand(
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
   try {
     const config = readConfig(flags, surroundings.env, surroundings.cwd)
-    const { signal, stdin, cwd } = surroundings
-    return await run({ config, terminal, signal, stdin, cwd, version: releaseVersion() })
+    const { signal, stdin, stdout, stderr, cwd } = surroundings
+    return await run({ config, terminal, signal, stdin, stdout, stderr, cwd, version: releaseVersion() })
   } catch (error) {
     if (wasStopped(error, surroundings.signal)) {
       terminal.error('stopped by a signal')

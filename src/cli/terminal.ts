@@ -14,6 +14,11 @@ export interface Terminal {
   progress: (message: string) => void
   verbose: boolean
   json: boolean
+  quiet: boolean
+  /** True when a person sits at standard error: prompts and lines that change may be shown there. */
+  interactive: boolean
+  /** True when colours are wanted and can be shown. */
+  colored: boolean
 }
 
 export interface TerminalOptions {
@@ -43,6 +48,9 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
   return {
     json: options.json,
     verbose: options.verbose,
+    quiet: options.quiet,
+    interactive,
+    colored,
     result(json, line) {
       printed = true
       if (options.json) stdout.write(`${JSON.stringify(json)}\n`)
@@ -66,7 +74,7 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
 }
 
 /** Text from files and sources must not steer the terminal: control and format characters become spaces. */
-function printable(text: string): string {
+export function printable(text: string): string {
   const lines = stripVTControlCharacters(text).split('\n')
   return lines.map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')).join('\n')
 }

@@ -10,6 +10,7 @@ import type { VerifiedTitle } from './year/rank.ts'
 export type * from './feed/ports.ts'
 export type * from './models/ports.ts'
 export type * from './agent/ports.ts'
+export type { ChatApi, ServedConfig, ServedEvent } from './agent/chat-api.ts'
 
 /**
  * Everything the product asks of the outside. A port states its promise; every adapter and every in-memory twin is

@@ -1,6 +1,6 @@
 import { APIConnectionError, APIError } from 'openai'
-import { EventStream, StreamTooLarge } from './event-stream.ts'
-import type { StreamBounds } from './event-stream.ts'
+import { EventStream, StreamTooLarge } from '../event-stream.ts'
+import type { StreamBounds } from '../event-stream.ts'
 import { ProviderFailure, upstreamError } from './failure.ts'
 import { fieldsOf } from './fields.ts'
 import type { Fields } from './fields.ts'
@@ -105,7 +105,7 @@ export class Reply {
       while (this.#events.length === 0) {
         const { value, done } = await this.#nextChunk()
         if (done === true) break
-        this.#events.push(...this.#stream.push(value))
+        this.#events.push(...this.#stream.push(value).map(({ data }) => data))
       }
     } catch (error) {
       this.#signal.throwIfAborted()
@@ -125,7 +125,7 @@ export class Reply {
     })
     if (chunk && chunk.done !== true) return chunk
     this.#ended = true
-    const last = this.#stream.end()
+    const last = this.#stream.end()?.data ?? null
     if (last !== null) this.#events.push(last)
     return { done: true, value: undefined }
   }

@@ -1,6 +1,6 @@
 import type { ModelCall } from '../../domain/agent/ports.ts'
 import type { Addressee, Dialect, RoundEnd } from './dialect.ts'
-import type { StreamBounds } from './event-stream.ts'
+import type { StreamBounds } from '../event-stream.ts'
 import { ProviderFailure } from './failure.ts'
 import { Reply } from './reply.ts'
 import type { SilenceLimits } from './reply.ts'

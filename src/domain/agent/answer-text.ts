@@ -30,7 +30,7 @@ const HIDDEN =
  * docs/decisions/0031-untrusted-text.md.
  */
 export function answerText(): AnswerText {
-  const clean = cleaner()
+  const clean = cleanText()
   let held = ''
   let lastGiven = ''
 
@@ -141,8 +141,14 @@ function openingAngle(text: string, at: number, isEnd: boolean): Change {
   return isEnd || inside.length === AUTOLINK_MAX_LENGTH ? { text: '< ', length: 1 } : 'undecided'
 }
 
-/** Well-formed text without hidden characters, whose lines end in `\n`, however it is cut. */
-function cleaner(): AnswerText {
+/** A whole text as {@link cleanText} gives it. */
+export function cleaned(text: string): string {
+  const clean = cleanText()
+  return clean.push(text) + clean.end()
+}
+
+/** Well-formed text without hidden characters, whose lines end in `\n`, however it is cut: safe for a terminal. */
+export function cleanText(): AnswerText {
   let highSurrogate = ''
   let afterReturn = false
 

@@ -6,6 +6,13 @@ export interface StreamBounds {
   maxBytes: number
 }
 
+/** One event of a stream; what no reader here needs, its id, is left out. */
+export interface StreamRecord {
+  /** `message` where the stream does not say. */
+  name: string
+  data: string
+}
+
 /** A stream that is larger than its bounds. */
 export class StreamTooLarge extends Error {
   override readonly name = 'StreamTooLarge'
@@ -17,8 +24,7 @@ const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
  * Parses an event stream (WHATWG HTML, 9.2.6) from chunks cut anywhere, and keeps no more than one event: every line
- * end, a byte order mark, several data lines, comments. Of an event only its data is kept; no provider's events need
- * their name or id. Every byte is looked at once, whatever the chunks are.
+ * end, a byte order mark, several data lines, comments. Every byte is looked at once, whatever the chunks are.
  */
 export class EventStream {
   readonly #bounds: StreamBounds
@@ -28,6 +34,7 @@ export class EventStream {
   #line: Uint8Array[] = []
   #atStart = true
   #afterReturn = false
+  #name = ''
   #data: string[] = []
 
   constructor(bounds: StreamBounds) {
@@ -35,13 +42,13 @@ export class EventStream {
   }
 
   /**
-   * @returns data of the events that ended in this chunk
+   * @returns the events that ended in this chunk
    * @throws StreamTooLarge
    */
-  push(chunk: Uint8Array): string[] {
+  push(chunk: Uint8Array): StreamRecord[] {
     this.#bytes += chunk.byteLength
     if (this.#bytes > this.#bounds.maxBytes) throw new StreamTooLarge('the stream is larger than its bound')
-    const events: string[] = []
+    const events: StreamRecord[] = []
     let begin = 0
     for (let at = 0; at < chunk.byteLength; at += 1) {
       const byte = chunk[at]
@@ -64,8 +71,8 @@ export class EventStream {
     return events
   }
 
-  /** Data of the event that has no blank line after it when the stream ends; null when there is none. */
-  end(): string | null {
+  /** The event that has no blank line after it when the stream ends; null when there is none. */
+  end(): StreamRecord | null {
     this.#endLine()
     return this.#takeEvent()
   }
@@ -77,7 +84,7 @@ export class EventStream {
     }
   }
 
-  #endLine(): string | null {
+  #endLine(): StreamRecord | null {
     const bytes = this.#line.length === 1 ? this.#line[0] : Buffer.concat(this.#line)
     this.#line = []
     let line = Buffer.from(
@@ -90,14 +97,16 @@ export class EventStream {
     if (line === '') return this.#takeEvent()
     if (line.startsWith('data:')) this.#data.push(line.slice(line[5] === ' ' ? 6 : 5))
     else if (line === 'data') this.#data.push('')
+    else if (line.startsWith('event:')) this.#name = line.slice(line[6] === ' ' ? 7 : 6)
     return null
   }
 
-  #takeEvent(): string | null {
+  #takeEvent(): StreamRecord | null {
     this.#eventBytes = 0
-    if (this.#data.length === 0) return null
-    const data = this.#data.join('\n')
+    const record =
+      this.#data.length === 0 ? null : { name: this.#name || 'message', data: this.#data.join('\n') }
+    this.#name = ''
     this.#data = []
-    return data
+    return record
   }
 }

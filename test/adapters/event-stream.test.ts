@@ -1,15 +1,30 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { EventStream, StreamTooLarge } from '../../../src/adapters/provider/event-stream.ts'
+import { EventStream, StreamTooLarge } from '../../src/adapters/event-stream.ts'
+import type { StreamRecord } from '../../src/adapters/event-stream.ts'
 
 const WIDE = { maxEventBytes: 1_000_000, maxBytes: 1_000_000 }
 
-function eventsOf(chunks: readonly Uint8Array[], bounds = WIDE): string[] {
+function recordsOf(chunks: readonly Uint8Array[], bounds = WIDE): StreamRecord[] {
   const stream = new EventStream(bounds)
   const events = chunks.flatMap((chunk) => stream.push(chunk))
   const last = stream.end()
   return last === null ? events : [...events, last]
 }
+
+const eventsOf = (chunks: readonly Uint8Array[], bounds = WIDE): string[] =>
+  recordsOf(chunks, bounds).map(({ data }) => data)
+
+test('gives each event the name it has, and none the name of the event before', () => {
+  const text =
+    'event: a\ndata: 1\n\nevent: lost\n\ndata: 2\n\nevent:b\nevent: c\ndata: 3\n\nevent: d\ndata: 4'
+  expect(recordsOf([Buffer.from(text)])).toEqual([
+    { name: 'a', data: '1' },
+    { name: 'message', data: '2' },
+    { name: 'c', data: '3' },
+    { name: 'd', data: '4' },
+  ])
+})
 
 test('gives the same events however the bytes are cut, whatever the lines end with', () => {
   const data = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !/[\r\n]/.test(text))

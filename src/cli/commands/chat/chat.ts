@@ -1,0 +1,119 @@
+import type { LiveSort } from '../../../domain/feed/live-sort.ts'
+import { SCOPE_KEY_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
+import { isHttpUrl } from '../../../domain/http-url.ts'
+import type { ChatApi, ServedConfig } from '../../../domain/ports.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { listeningUrl } from '../../config.ts'
+import type { Config } from '../../config.ts'
+import type { CommandContext } from '../../program.ts'
+import { openChat } from '../../wire-chat.ts'
+import { askOnce } from './one-shot.ts'
+import { readQuestion } from './piped-question.ts'
+import { Talk } from './talk.ts'
+import { declinedWords, isChatRefusal, verificationWords } from './words.ts'
+import type { Declined } from './words.ts'
+import { EXIT } from '../../exit-codes.ts'
+
+export interface ChatFlags {
+  url?: string
+  item?: string
+  sort?: LiveSort
+  demo: boolean
+  history: boolean
+  dataDir?: string
+}
+
+const HOW_TO_START =
+  'start a server with dash serve, name another with --url, or try dash chat --demo, which starts one of its own'
+
+/**
+ * `dash chat`: one answer for a question on the command line or from a pipe, else a talk on the terminal.
+ *
+ * @param words the question; none: standard input, or a person
+ * @returns 0 answered, or left with Ctrl-D or /quit; 1 declined; 69 server or model unavailable; 130 left with Ctrl-C
+ * @throws Refusal `usage`; whatever the private server of `--demo` could not do
+ */
+export async function chatCommand(
+  context: CommandContext,
+  words: readonly string[],
+  flags: ChatFlags,
+): Promise<number> {
+  checkFlags(flags)
+  const { terminal, stdin, signal } = context
+  const isTalk = words.length === 0 && stdin.isTTY
+  if (isTalk && (terminal.json || !terminal.interactive)) {
+    throw new Refusal(
+      'usage',
+      terminal.json
+        ? '--json needs a question, on the command line or on standard input'
+        : 'without a question this needs a terminal: dash chat "QUESTION", or echo QUESTION | dash chat',
+    )
+  }
+  const question = isTalk ? null : await readQuestion(words, stdin, signal)
+  const server = flags.demo ? await (await import('./private-server.ts')).startPrivate(context) : null
+  const api = openChat(server?.url ?? addressOf(flags, context.config))
+  const onDeclined = ({ text, exitCode }: Declined): number => {
+    terminal.error(text)
+    terminal.failure(text, exitCode)
+    return exitCode
+  }
+  try {
+    const config = await api.config(signal)
+    const problem = problemOf(config, api, flags)
+    if (problem) return onDeclined(problem)
+    const talk = new Talk(api, {
+      itemKey: flags.item ?? null,
+      sort: flags.sort ?? 'trending',
+      settings: { preferredLanguage: 'auto', tone: 'neutral' },
+    })
+    if (question !== null) return await askOnce(context, talk, question)
+    const { converse } = await import('./converse.ts')
+    return await converse(context, { talk, api, config, isDemo: flags.demo, remember: flags.history })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isChatRefusal(error)) throw error
+    const { text, exitCode } = declinedWords(error, api.base, Date.now())
+    const isOwn = flags.url === undefined && !flags.demo && error.code.startsWith('server_')
+    return onDeclined({ text: isOwn ? `${text}; ${HOW_TO_START}` : text, exitCode })
+  } finally {
+    await api.close()
+    await server?.close()
+  }
+}
+
+function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
+  if (demo && url !== undefined)
+    throw new Refusal('usage', '--demo starts a server of its own; leave --url out, or --demo')
+  if (demo && dataDir !== undefined)
+    throw new Refusal('usage', '--demo runs in a folder of its own; leave --data-dir out')
+  if (url !== undefined && (!isHttpUrl(url) || /[?#]/.test(url) || new URL(url).username !== ''))
+    throw new Refusal(
+      'usage',
+      `--url ${JSON.stringify(url)} must be an absolute http(s) URL without user, query or fragment`,
+    )
+  if (item !== undefined && !isItemKey(item))
+    throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key, like hn-29387264`)
+}
+
+/** Whether a text could be the save key of an item, `<source-prefix>-<source-id>`. */
+export function isItemKey(key: string): boolean {
+  return /^[a-z]+-\S+$/.test(key) && Array.from(key).length <= SCOPE_KEY_MAX_LENGTH
+}
+
+/** The server that is meant: the one named, else the one these settings are of, on this machine. */
+function addressOf({ url }: ChatFlags, { baseUrl, host, port }: Config): string {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return url ?? baseUrl ?? listeningUrl(local, port)
+}
+
+/** Why no talk can begin; null when one can. */
+function problemOf(config: ServedConfig, { base }: ChatApi, { item }: ChatFlags): Declined | null {
+  if (!config.enabled) {
+    const advice = 'its operator finds in docs/agent-chat.md what it needs'
+    return { text: `the chat of ${base} is off; ${advice}`, exitCode: EXIT.unavailable }
+  }
+  if (config.requireVerification) return { text: verificationWords(base), exitCode: EXIT.failed }
+  if (item !== undefined && !config.itemChat)
+    return { text: `${base} offers no chat about one item; leave --item out`, exitCode: EXIT.failed }
+  return null
+}

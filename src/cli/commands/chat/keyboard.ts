@@ -1,0 +1,165 @@
+import { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { typedInput } from '../../../domain/agent/paste.ts'
+import type { Typed } from '../../../domain/agent/paste.ts'
+
+const CTRL_C = '\x03'
+const CTRL_Z = '\x1a'
+const BRACKETED_PASTE_ON = '\x1b[?2004h'
+const BRACKETED_PASTE_OFF = '\x1b[?2004l'
+
+/** What is typed while nobody asks for it is kept up to this length. */
+const TYPED_AHEAD_MAX = 100_000
+
+/** Pieces of what was typed, so that whatever ends a line, interrupts or stops is at the end of one, or one of its own. */
+function keysOf(text: string): string[] {
+  const pieces: string[] = []
+  let begin = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const key = text[at]
+    if (key === CTRL_C || key === CTRL_Z) {
+      pieces.push(text.slice(begin, at), key)
+      begin = at + 1
+    } else if (key === '\r' || key === '\n') {
+      pieces.push(text.slice(begin, at + 1))
+      begin = at + 1
+    }
+  }
+  return [...pieces, text.slice(begin)].filter((piece) => piece !== '')
+}
+
+/** Who gets what is typed. */
+export interface Reader {
+  keys(text: string): void
+  paste(text: string): void
+}
+
+/** A stream of keys for whoever reads those of a terminal, fed by hand. */
+export class KeyStream extends Readable {
+  override _read(): void {
+    // Whatever there is has been fed.
+  }
+
+  /** Passes keys on before this returns. */
+  feed(text: string): void {
+    this.emit('data', text)
+  }
+}
+
+/**
+ * The keyboard of a talk. It stays in raw mode from the first prompt to the end, so that nothing that is typed appears in
+ * the middle of an answer: while nobody reads, keys wait, and Ctrl-C goes to whoever is interrupted by it.
+ */
+export class Keyboard {
+  readonly #stdin: NodeJS.ReadStream
+  readonly #screen: NodeJS.WriteStream
+  readonly #decoder = new StringDecoder('utf8')
+  readonly #typed = typedInput()
+  #waiting: Typed[] = []
+  #reader: Reader | null = null
+  #onInterrupt: (() => void) | null = null
+  /** Told when the terminal is there again after the program was stopped. */
+  onContinued: () => void = () => undefined
+  /** Told when there is nobody at the terminal any more. */
+  onEnd: () => void = () => undefined
+  isEnded = false
+
+  constructor(stdin: NodeJS.ReadStream, screen: NodeJS.WriteStream) {
+    this.#stdin = stdin
+    this.#screen = screen
+  }
+
+  open(): void {
+    this.#stdin.on('data', this.#take)
+    this.#stdin.once('end', this.#ended)
+    this.#stdin.once('error', this.#ended)
+    process.on('SIGCONT', this.#continued)
+    // However this process ends, short of being killed, the terminal is left as it was.
+    process.once('exit', this.#restore)
+    this.#raw()
+    this.#stdin.resume()
+  }
+
+  close(): void {
+    this.#stdin.off('data', this.#take)
+    this.#stdin.off('end', this.#ended)
+    this.#stdin.off('error', this.#ended)
+    process.off('SIGCONT', this.#continued)
+    process.off('exit', this.#restore)
+    this.#restore()
+    this.#stdin.pause()
+  }
+
+  /** Gives everything that is typed to `reader`, beginning with what was typed before, until it is released. */
+  give(reader: Reader): void {
+    this.#reader = reader
+    this.#pass()
+  }
+
+  release(): void {
+    this.#reader = null
+  }
+
+  /** While nobody reads: what Ctrl-C does, which also forgets what was typed ahead; null: it waits as a key. */
+  interruptWith(interrupt: (() => void) | null): void {
+    this.#onInterrupt = interrupt
+  }
+
+  readonly #take = (chunk: Buffer | string): void => {
+    for (const typed of this.#typed.push(this.#decoder.write(Buffer.from(chunk)))) {
+      if (typed.kind === 'paste') this.#waiting.push(typed)
+      // One key each where something may be meant by it at once.
+      else for (const text of keysOf(typed.text)) this.#key(text)
+    }
+    this.#pass()
+  }
+
+  #key(text: string): void {
+    if (text === CTRL_Z) return this.#stop()
+    if (text === CTRL_C && this.#reader === null && this.#onInterrupt) {
+      this.#waiting = []
+      return this.#onInterrupt()
+    }
+    const length = this.#waiting.reduce((sum, each) => sum + each.text.length, 0)
+    if (length < TYPED_AHEAD_MAX) this.#waiting.push({ kind: 'keys', text })
+  }
+
+  #pass(): void {
+    while (this.#reader !== null) {
+      const typed = this.#waiting.shift()
+      if (!typed) return
+      if (typed.kind === 'paste') this.#reader.paste(typed.text)
+      else this.#reader.keys(typed.text)
+    }
+  }
+
+  #raw(): void {
+    if (!this.#stdin.isTTY) return
+    this.#stdin.setRawMode(true)
+    this.#screen.write(BRACKETED_PASTE_ON)
+  }
+
+  readonly #restore = (): void => {
+    if (!this.#stdin.isTTY) return
+    this.#screen.write(BRACKETED_PASTE_OFF)
+    this.#stdin.setRawMode(false)
+  }
+
+  /** Ctrl-Z: the whole job is stopped, as the terminal itself would do it. */
+  #stop(): void {
+    this.#restore()
+    process.kill(0, 'SIGTSTP')
+  }
+
+  readonly #continued = (): void => {
+    // The mode is remembered as it was set, but a shell has set another meanwhile.
+    this.#stdin.setRawMode(false)
+    this.#raw()
+    this.onContinued()
+  }
+
+  readonly #ended = (): void => {
+    this.isEnded = true
+    this.onEnd()
+  }
+}

@@ -1,0 +1,70 @@
+import { EXIT } from '../../exit-codes.ts'
+import type { CommandContext } from '../../program.ts'
+import { replayNotes } from './replay-notes.ts'
+import type { Talk } from './talk.ts'
+import { jsonLine } from './json-line.ts'
+import { failureWords, labelsOf, quotaWords } from './words.ts'
+
+/**
+ * One question, one answer: plain text on standard output, or one line an event under `--json`; what else there is to
+ * say on standard error.
+ *
+ * @returns 0, or 69 when the model failed
+ * @throws Refusal of the interface, or the signal's reason
+ */
+export async function askOnce(context: CommandContext, talk: Talk, question: string): Promise<number> {
+  const { terminal, stdout, signal } = context
+  for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
+  let wrote = ''
+  let exitCode: number = EXIT.failed
+  const endLine = async (): Promise<void> => {
+    if (!terminal.json && wrote !== '' && !wrote.endsWith('\n')) await write(stdout, '\n', signal)
+  }
+  try {
+    for await (const each of talk.ask(question, signal)) {
+      if (each.kind === 'text') {
+        // Where both streams are one terminal, the answer begins at the start of the line.
+        if (wrote === '') terminal.progress('')
+        wrote = each.text
+        if (!terminal.json) await write(stdout, each.text, signal)
+        continue
+      }
+      if (each.kind === 'renewed') continue
+      const { served } = each
+      if (terminal.json) await write(stdout, jsonLine({ event: served.event, data: served.raw }), signal)
+      if (served.event === 'tool' && wrote === '') terminal.progress(`${served.data.name} …`)
+      if (served.event === 'done') {
+        exitCode = EXIT.done
+        await endLine()
+        const { degraded = false, cached = false } = served.data
+        for (const label of labelsOf({ degraded, cached })) terminal.note(label)
+      } else if (served.event === 'error') {
+        exitCode = EXIT.unavailable
+        await endLine()
+        terminal.error(failureWords(served.data).replace('; /retry asks again', '; ask again'))
+      }
+    }
+  } catch (error) {
+    await endLine()
+    throw error
+  }
+  if (talk.quota && (terminal.interactive || terminal.verbose))
+    terminal.note(`${quotaWords(talk.quota)} left`)
+  return exitCode
+}
+
+/** Writes no faster than the reader takes it; one that has left takes everything. */
+async function write(stdout: NodeJS.WriteStream, text: string, signal: AbortSignal): Promise<void> {
+  if (stdout.destroyed || stdout.write(text) || signal.aborted) return
+  await new Promise<void>((resolve) => {
+    const go = (): void => {
+      stdout.off('drain', go)
+      stdout.off('close', go)
+      signal.removeEventListener('abort', go)
+      resolve()
+    }
+    stdout.once('drain', go)
+    stdout.once('close', go)
+    signal.addEventListener('abort', go, { once: true })
+  })
+}

@@ -1,0 +1,30 @@
+import { openDemo } from '../../demo.ts'
+import type { CommandContext } from '../../program.ts'
+import { startServer } from '../../running-server.ts'
+
+/** A server on this machine that nobody else is told of. */
+export interface PrivateServer {
+  url: string
+  close(): Promise<void>
+}
+
+/** Starts the demo on a free port of the loopback; it logs nothing, and its folder is deleted when it is closed. */
+export async function startPrivate(context: CommandContext): Promise<PrivateServer> {
+  const demo = await openDemo(context)
+  const { signal, version } = context
+  try {
+    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null }
+    const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+    const server = await startServer(config, { log, version, demo: true, isDraining: () => signal.aborted })
+    return {
+      url: server.url,
+      async close() {
+        await server.close(0)
+        await demo.close()
+      },
+    }
+  } catch (error) {
+    await demo.close()
+    throw error
+  }
+}

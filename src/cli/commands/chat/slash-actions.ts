@@ -1,0 +1,146 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { LANGUAGES, TONES } from '../../../domain/agent/chat-request.ts'
+import type { Turn } from '../../../domain/agent/conversation.ts'
+import { LIVE_SORTS } from '../../../domain/feed/live-sort.ts'
+import { isItemKey } from './chat.ts'
+import type { Conversing } from './converse.ts'
+import { KeyStream } from './keyboard.ts'
+import type { Place } from './show-turn.ts'
+import { helpText } from './slash-commands.ts'
+import type { Said } from './slash-commands.ts'
+import { clockTime, declinedWords, isChatRefusal, quotaWords } from './words.ts'
+
+type Command = Said & { kind: 'command' }
+
+/** More than this a terminal does not take to its clipboard. */
+const CLIPBOARD_MAX_BYTES = 50_000
+
+/** Does what a command says, but for /quit and /retry. @throws the signal's reason */
+export async function runSlashCommand(place: Place, conversing: Conversing, command: Command): Promise<void> {
+  const { talk, say } = place
+  const { argument } = command
+  const { wishes } = talk
+  switch (command.name) {
+    case 'help':
+      return say(helpText())
+    case 'new':
+      talk.forget()
+      return say('a new talk; nothing of the one before is sent any more')
+    case 'copy':
+      return copy(place)
+    case 'save':
+      return save(place, argument)
+    case 'lang': {
+      const chosen = await choose(
+        place,
+        'Language of the answers',
+        LANGUAGES,
+        argument,
+        wishes.settings.preferredLanguage,
+      )
+      if (chosen === null) return
+      talk.wishes = { ...wishes, settings: { ...wishes.settings, preferredLanguage: chosen } }
+      return say(`language: ${chosen}`)
+    }
+    case 'tone': {
+      const chosen = await choose(place, 'Tone of the answers', TONES, argument, wishes.settings.tone)
+      if (chosen === null) return
+      talk.wishes = { ...wishes, settings: { ...wishes.settings, tone: chosen } }
+      return say(`tone: ${chosen}`)
+    }
+    case 'sort': {
+      const chosen = await choose(place, 'Ranking a question is seen in', LIVE_SORTS, argument, wishes.sort)
+      if (chosen === null) return
+      talk.wishes = { ...wishes, sort: chosen }
+      return say(`sort: ${chosen}`)
+    }
+    case 'item':
+      return setItem(place, conversing, argument)
+    case 'quota':
+      return quota(place, conversing)
+    case 'retry':
+    case 'quit':
+  }
+}
+
+/** One of several, given or picked from a list; null when it is none of them, or nothing was picked. */
+async function choose<Choice extends string>(
+  { context, keyboard, say }: Place,
+  message: string,
+  choices: readonly Choice[],
+  given: string,
+  current: Choice,
+): Promise<Choice | null> {
+  if (given !== '') {
+    const chosen = choices.find((choice) => choice === given.toLowerCase())
+    if (chosen === undefined) say(`${given} is none of ${choices.join(', ')}`)
+    return chosen ?? null
+  }
+  const { isCancel, select } = await import('@clack/prompts')
+  const input = new KeyStream()
+  const { stderr: output, signal } = context
+  const options = choices.map((value) => ({ value: value as string }))
+  const picked = select<string>({ message, options, initialValue: current, input, output, signal })
+  keyboard.give({ keys: (text) => input.feed(text), paste: () => undefined })
+  const value = await picked.finally(() => keyboard.release())
+  signal.throwIfAborted()
+  return isCancel(value) ? null : (choices.find((choice) => choice === value) ?? null)
+}
+
+/** By the terminal itself (OSC 52), which works over ssh too and starts no program. */
+function copy({ context, talk, say }: Place): void {
+  const answer = talk.turns.at(-1)?.answer
+  if (answer === undefined) return say('there is no answer yet')
+  const bytes = Buffer.from(answer)
+  if (bytes.byteLength > CLIPBOARD_MAX_BYTES)
+    return say('the answer is too long for a clipboard; /save writes it to a file')
+  context.stderr.write(`\x1b]52;c;${bytes.toString('base64')}\x07`)
+  say('sent to the clipboard of the terminal; where the terminal does not take it, /save writes it to a file')
+}
+
+async function save({ context, talk, say }: Place, named: string): Promise<void> {
+  if (talk.turns.length === 0) return say('there is nothing to save yet')
+  const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
+  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : named)
+  try {
+    // A file that is there is never written over.
+    await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
+    say(`saved to ${path}`)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    say(`not saved: ${why}`)
+  }
+}
+
+function markdownOf(turns: readonly Turn[]): string {
+  return turns
+    .map(({ question, answer }) => `> ${question.trim().replaceAll('\n', '\n> ')}\n\n${answer.trim()}\n`)
+    .join('\n')
+}
+
+function setItem({ talk, say }: Place, { config }: Conversing, key: string): void {
+  if (key === '') {
+    talk.wishes = { ...talk.wishes, itemKey: null }
+    return say('about the whole site')
+  }
+  if (!config.itemChat) return say('this server offers no chat about one item')
+  if (!isItemKey(key)) return say(`${key} is no save key, like hn-29387264`)
+  talk.wishes = { ...talk.wishes, itemKey: key }
+  say(`about the item ${key}; a key that the server does not know is answered about the whole site`)
+}
+
+async function quota({ context, talk, base, say }: Place, { api }: Conversing): Promise<void> {
+  const { signal } = context
+  try {
+    const [{ quotas }, { budget }] = await Promise.all([api.config(signal), api.status(signal)])
+    const left = talk.quota
+      ? `${quotaWords({ ...talk.quota, quotas })} left`
+      : `${quotas.messagesPerSession} a session, ${quotas.messagesPerDay} a day`
+    say(`${left}; budget ${budget}, as of ${clockTime(Date.now(), Date.now())}`)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isChatRefusal(error)) throw error
+    say(declinedWords(error, base, Date.now()).text)
+  }
+}

@@ -1,0 +1,119 @@
+import { replayOf } from '../../../domain/agent/conversation.ts'
+import type { Replay, Turn, Wishes } from '../../../domain/agent/conversation.ts'
+import { cleanText } from '../../../domain/agent/answer-text.ts'
+import type { AgentSession } from '../../../domain/agent/schema.ts'
+import type { ChatApi, ServedEvent } from '../../../domain/ports.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import type { Quota } from './words.ts'
+
+/** What comes of a question, in order. Text is clean of everything a terminal would obey, but for line ends and tabs. */
+export type TalkEvent =
+  { kind: 'event'; served: ServedEvent } | { kind: 'text'; text: string } | { kind: 'renewed' }
+
+/**
+ * A talk with a server: its session, its turns and what is wished for. A session that the server no longer takes is
+ * replaced and the question is sent once more, so that nothing typed is lost.
+ */
+export class Talk {
+  readonly #api: ChatApi
+  #session: Pick<AgentSession, 'sessionToken' | 'quotas'> | null = null
+  #turns: Turn[] = []
+  #lastQuestion: string | null = null
+  /** True when the last question is the one of the last turn. */
+  #lastAnswered = false
+  wishes: Wishes
+  /** As the server last told it; null before the first answer of a session. */
+  quota: Quota | null = null
+
+  constructor(api: ChatApi, wishes: Wishes) {
+    this.#api = api
+    this.wishes = wishes
+  }
+
+  get turns(): readonly Turn[] {
+    return this.#turns
+  }
+
+  /** The question asked last, whatever came of it. */
+  get lastQuestion(): string | null {
+    return this.#lastQuestion
+  }
+
+  /** What the next request with this question holds. */
+  replay(question: string, again = false): Replay {
+    return replayOf(this.#before(again), question, this.wishes)
+  }
+
+  /**
+   * Asks; what came of the answer stays part of the talk, however it ends.
+   *
+   * @param again true to replace the answer to the last question, once there is another
+   * @throws Refusal of the interface, or the signal's reason
+   */
+  async *ask(question: string, signal: AbortSignal, again = false): AsyncGenerator<TalkEvent, void> {
+    const { body } = this.replay(question, again)
+    const before = this.#before(again)
+    this.#lastQuestion = question
+    if (!again) this.#lastAnswered = false
+    const text = cleanText()
+    let answer = ''
+    const take = function* (part: string): Generator<TalkEvent, void> {
+      if (part === '') return
+      answer += part
+      yield { kind: 'text', text: part }
+    }
+    try {
+      for await (const each of this.#events(body, signal)) {
+        if (each === 'renewed') {
+          yield { kind: 'renewed' }
+          continue
+        }
+        yield { kind: 'event', served: each }
+        if (each.event === 'delta') yield* take(text.push(each.data.text))
+      }
+      yield* take(text.end())
+    } finally {
+      if (answer.trim() !== '') {
+        this.#turns = [...before, { question, answer }]
+        this.#lastAnswered = true
+      }
+    }
+  }
+
+  /** Forgets the turns, and has another session for what comes. */
+  forget(): void {
+    this.#turns = []
+    this.#lastQuestion = null
+    this.#lastAnswered = false
+    this.#session = null
+    this.quota = null
+  }
+
+  #before(again: boolean): Turn[] {
+    return again && this.#lastAnswered ? this.#turns.slice(0, -1) : this.#turns
+  }
+
+  async *#events(body: string, signal: AbortSignal): AsyncGenerator<ServedEvent | 'renewed', void> {
+    const isOld = this.#session !== null
+    this.#session ??= await this.#api.session(signal)
+    try {
+      yield* this.#counted(this.#session, body, signal)
+    } catch (error) {
+      if (!isOld || !(error instanceof Refusal) || error.code !== 'invalid_session') throw error
+      this.#session = await this.#api.session(signal)
+      yield 'renewed'
+      yield* this.#counted(this.#session, body, signal)
+    }
+  }
+
+  async *#counted(
+    { sessionToken, quotas }: Pick<AgentSession, 'sessionToken' | 'quotas'>,
+    body: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<ServedEvent, void> {
+    for await (const served of this.#api.ask(sessionToken, body, signal)) {
+      if (served.event === 'meta') this.quota = { remaining: served.data.remaining, quotas }
+      yield served
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import type { AgentSession } from '../../../domain/agent/schema.ts'
+import type { ChatApiRefusal } from '../../../domain/agent/chat-api.ts'
+import { AGENT_ERRORS } from '../../../domain/agent/refusals.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import type { Instant } from '../../../domain/time.ts'
+import { EXIT } from '../../exit-codes.ts'
+
+/** What is left of the quotas, and of how much. */
+export interface Quota {
+  remaining: { session: number; day: number }
+  quotas: AgentSession['quotas']
+}
+
+/** `18/20 session, 47/60 today`: what is left, of how much. */
+export function quotaWords({ remaining, quotas }: Quota): string {
+  return `${remaining.session}/${quotas.messagesPerSession} session, ${remaining.day}/${quotas.messagesPerDay} today`
+}
+
+/** What a person is told of a turn that was not answered, and the exit code of a command that asked nothing else. */
+export interface Declined {
+  text: string
+  exitCode: number
+}
+
+type Code = ChatApiRefusal | (typeof AGENT_ERRORS)[number]
+
+const CODES: ReadonlySet<string> = new Set<Code>([
+  'server_unreachable',
+  'server_foreign',
+  'answer_cut',
+  ...AGENT_ERRORS,
+])
+
+/** True for what {@link declinedWords} has words for. */
+export function isChatRefusal(error: unknown): error is Refusal<Code> {
+  return error instanceof Refusal && CODES.has(error.code)
+}
+
+/** @param base address of the server, as it is opened in a browser too */
+export function declinedWords(refusal: Refusal<Code>, base: string, now: Instant): Declined {
+  const { code, detail, members } = refusal
+  const unavailable = (text: string): Declined => ({ text, exitCode: EXIT.unavailable })
+  const failed = (text: string): Declined => ({ text, exitCode: EXIT.failed })
+  switch (code) {
+    case 'server_unreachable':
+    case 'server_foreign':
+    case 'answer_cut':
+      return unavailable(detail ?? code)
+    case 'rate_limited':
+      return unavailable(limitWords(members, now))
+    case 'disabled':
+      return unavailable(`the chat of ${base} is switched off; its operator can switch it on`)
+    case 'misconfigured':
+      return unavailable(
+        `the chat of ${base} has no model to ask, or lacks a setting (misconfigured); its operator finds it in the log`,
+      )
+    case 'internal_error':
+      return unavailable(
+        `the server ${base} failed (internal_error); try again, or look at its log if it is yours`,
+      )
+    case 'human_verification_failed':
+      return failed(verificationWords(base))
+    case 'forbidden_origin':
+      return failed(
+        `the server does not take questions from ${new URL(base).origin} (forbidden_origin); give its own address ` +
+          'with --url, or have its operator add that one to DASH_ALLOWED_ORIGINS',
+      )
+    case 'invalid_session': {
+      const reason = members['reason'] === undefined ? '' : `, ${members['reason']}`
+      return failed(
+        `the server ${base} does not accept the session it has just given (invalid_session${reason}); several ` +
+          'addresses on the way to it, or servers with different secrets, do that',
+      )
+    }
+    case 'payload_too_large':
+    case 'invalid_json':
+    case 'no_user_message':
+    case 'not_found':
+      return failed(`the server ${base} declined the question (${code}); it may be of another version`)
+  }
+}
+
+/** A terminal cannot show the challenge. */
+export function verificationWords(base: string): string {
+  return `${base} asks for proof that a human is asking, which a terminal cannot give; open ${base}/ in a browser and chat there`
+}
+
+const LIMITS: Readonly<Record<string, string>> = {
+  ip: "this address's limit is reached",
+  session: "this session's limit is reached",
+  'global-budget': "the chat's budget is used up",
+}
+
+/** Which limit it is, and by the clock when it ends. */
+function limitWords({ scope, retryAfterSeconds }: Refusal['members'], now: Instant): string {
+  const what = LIMITS[String(scope)] ?? 'a limit is reached'
+  const when =
+    typeof retryAfterSeconds === 'number'
+      ? `; it opens again at ${clockTime(now + retryAfterSeconds * 1000, now)}`
+      : ''
+  const session = scope === 'session' && Number(retryAfterSeconds) > SHORT_WAIT_SECONDS
+  return `${what} (${String(scope ?? 'rate_limited')})${when}${session ? '; /new begins another session' : ''}`
+}
+
+/** A session that is used up waits for longer than one asked too fast. */
+const SHORT_WAIT_SECONDS = 60
+
+/** The time of day where this runs, with its day when that is not today: `14:05:09`, `22 Nov 01:00:00`. */
+export function clockTime(at: Instant, now: Instant): string {
+  const date = new Date(at)
+  const pad = (value: number): string => String(value).padStart(2, '0')
+  const time = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`
+  if (date.toDateString() === new Date(now).toDateString()) return time
+  return `${date.getDate()} ${MONTHS[date.getMonth()]} ${time}`
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** A failure that the stream itself told. */
+export function failureWords({ error, code }: { error: string; code: string }): string {
+  const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
+  return `${what} (${error}, ${code}); /retry asks again`
+}
+
+/** Labels of an answer that is not quite an ordinary one. */
+export function labelsOf({ degraded, cached }: { degraded: boolean; cached: boolean }): string[] {
+  return [
+    ...(degraded
+      ? ['degraded: the budget is nearly used up, so it was answered without looking anything up']
+      : []),
+    ...(cached ? ['cached: given before to the same question'] : []),
+  ]
+}

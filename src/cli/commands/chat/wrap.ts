@@ -1,0 +1,126 @@
+import fastStringWidth from 'fast-string-width'
+import { cleaned } from '../../../domain/agent/answer-text.ts'
+import { styled } from './style.ts'
+import type { Style } from './style.ts'
+
+/** A stretch of text in one style. */
+export interface Span {
+  text: string
+  styles: readonly Style[]
+}
+
+/** One row of a terminal: what is written, and how many columns it takes. */
+export interface Row {
+  text: string
+  width: number
+}
+
+/** One character as a reader sees it. */
+interface Cell {
+  text: string
+  width: number
+  styles: readonly Style[]
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** Columns that a text takes on a terminal. */
+export function widthOf(text: string): number {
+  return fastStringWidth(text)
+}
+
+/** What stands before the first row of a text, and before each other one. */
+export interface Indent {
+  first: string
+  rest: string
+}
+
+/**
+ * Spans as rows of at most `columns`, broken at spaces, beside wide characters, and within a word that is longer than a row.
+ *
+ * @param breakWords false to break anywhere, as code is
+ */
+export function wrap(
+  spans: readonly Span[],
+  columns: number,
+  { indent = { first: '', rest: '' }, breakWords = true, colored = true } = {},
+): Row[] {
+  const rows: Row[] = []
+  let prefix = indent.first
+  let row: Cell[] = []
+  let used = widthOf(prefix)
+  let isWrapped = false
+  const end = (cells: readonly Cell[]): void => {
+    rows.push(rowOf(prefix, cells, colored))
+    prefix = indent.rest
+  }
+  for (const cell of cellsOf(spans)) {
+    if (cell.text === '\n') {
+      end(row)
+      row = []
+      used = widthOf(prefix)
+      continue
+    }
+    if (used + cell.width > columns && row.length > 0) {
+      if (breakWords && cell.text === ' ') {
+        end(trimmed(row))
+        row = []
+        used = widthOf(prefix)
+        isWrapped = true
+        continue
+      }
+      const at = breakWords ? breakAt(row) : row.length
+      end(trimmed(row.slice(0, at)))
+      row = row.slice(at)
+      used = widthOf(prefix) + row.reduce((sum, { width }) => sum + width, 0)
+    }
+    // Of the spaces a row was broken at, none begins the next one.
+    if (isWrapped && row.length === 0 && cell.text === ' ') continue
+    isWrapped = false
+    row.push(cell)
+    used += cell.width
+  }
+  end(row)
+  return rows
+}
+
+function* cellsOf(spans: readonly Span[]): Generator<Cell> {
+  for (const { text: given, styles } of spans) {
+    // A parser makes characters of what stands for them (`&#27;`): nothing a terminal obeys passes here.
+    const text = cleaned(given)
+    // Plain characters are their own graphemes, and most texts are of them.
+    if (/^[\n\x20-\x7e]*$/.test(text)) for (const each of text) yield { text: each, width: 1, styles }
+    else
+      for (const { segment } of graphemes.segment(text))
+        yield { text: segment, width: widthOf(segment), styles }
+  }
+}
+
+/** Where a full row is broken: after its last space, or beside its last wide character; else at its end. */
+function breakAt(row: readonly Cell[]): number {
+  for (let at = row.length; at > 0; at -= 1) {
+    const before = row[at - 1]
+    if (before?.text === ' ' || (before?.width ?? 0) > 1) return at
+  }
+  return row.length
+}
+
+function trimmed(cells: readonly Cell[]): readonly Cell[] {
+  return cells.at(-1)?.text === ' ' ? cells.slice(0, -1) : cells
+}
+
+function rowOf(prefix: string, cells: readonly Cell[], colored: boolean): Row {
+  let text = prefix
+  let run = ''
+  let styles: readonly Style[] = []
+  for (const cell of cells) {
+    if (cell.styles !== styles) {
+      text += styled(run, styles, colored)
+      run = ''
+      styles = cell.styles
+    }
+    run += cell.text
+  }
+  text += styled(run, styles, colored)
+  return { text, width: widthOf(prefix) + cells.reduce((sum, { width }) => sum + width, 0) }
+}

@@ -1,0 +1,72 @@
+import { byteLengthOf } from '../byte-length.ts'
+import type { LiveSort } from '../feed/live-sort.ts'
+import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ } from './bounds.ts'
+import type { ChatSettings } from './chat-request.ts'
+import { firstCodePoints } from './untrusted-text.ts'
+
+/** A question and what was answered, whole or as far as it came. */
+export interface Turn {
+  question: string
+  answer: string
+}
+
+/** What a client asks for beside the question. */
+export interface Wishes {
+  /** Save key; null: the whole site. */
+  itemKey: string | null
+  sort: LiveSort
+  settings: Pick<ChatSettings, 'preferredLanguage' | 'tone'>
+}
+
+/** The body of a chat request, and what of the conversation is not in it. */
+export interface Replay {
+  /** JSON, at most {@link BODY_MAX_BYTES} bytes. */
+  body: string
+  /** Earlier turns that are not sent, counted from the oldest. */
+  leftOut: number
+  /** True when the question is longer than what is read of a message. */
+  questionCut: boolean
+  /** Sent questions and answers of earlier turns of which only the beginning is sent. */
+  earlierCut: number
+}
+
+type Message = { role: 'user' | 'assistant'; content: string }
+
+/**
+ * The conversation as the next turn sends it (docs/chat.md): whole turns alone, the latest that fit into the messages a
+ * server reads and into the bytes of a request, each text cut where the server would cut it.
+ *
+ * @param turns earlier turns, oldest first; one without an answer says nothing and is not sent
+ */
+export function replayOf(turns: readonly Turn[], question: string, wishes: Wishes): Replay {
+  const asked = cut(question)
+  const answered = turns.filter(({ answer }) => answer.trim() !== '')
+  const most = Math.floor((MESSAGES_READ - 1) / 2)
+  for (let kept = Math.min(answered.length, most); ; kept -= 1) {
+    const sent = answered.slice(answered.length - kept)
+    const texts = sent.map((turn) => ({ question: cut(turn.question), answer: cut(turn.answer) }))
+    const messages: Message[] = texts.flatMap((turn) => [
+      { role: 'user', content: turn.question.text },
+      { role: 'assistant', content: turn.answer.text },
+    ])
+    const body = bodyOf([...messages, { role: 'user', content: asked.text }], wishes)
+    if (kept > 0 && byteLengthOf(body) > BODY_MAX_BYTES) continue
+    const earlier = texts.flatMap((turn) => [turn.question, turn.answer])
+    return {
+      body,
+      leftOut: answered.length - kept,
+      questionCut: asked.isCut,
+      earlierCut: earlier.filter(({ isCut }) => isCut).length,
+    }
+  }
+}
+
+function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: Wishes): string {
+  const scope = itemKey === null ? {} : { scope: { type: 'item', key: itemKey } }
+  return JSON.stringify({ messages, ...scope, sort, settings })
+}
+
+function cut(text: string): { text: string; isCut: boolean } {
+  const begun = firstCodePoints(text.toWellFormed(), MESSAGE_MAX_LENGTH)
+  return { text: begun, isCut: begun.length < text.length }
+}

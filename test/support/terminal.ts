@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import { PROGRAM, temporaryFolder } from './dash.ts'
+
+/** A terminal of a real kind, with a program in it: tmux draws its screen and says when something was written. */
+export interface TestTerminal {
+  /** Folder of the program's own: its home. */
+  home: string
+  /** Everything the program has written. */
+  readonly written: string
+  /** Types text as it is. */
+  type(text: string): Promise<void>
+  /** Presses keys by tmux's names: `Enter`, `C-c`, `Up`, `Tab`. */
+  press(...keys: string[]): Promise<void>
+  /** Pastes text as a terminal does: marked where the program asked for that. */
+  paste(text: string): Promise<void>
+  resize(columns: number, rows: number): Promise<void>
+  /** The screen as it is now, each row without the spaces at its end; with what has scrolled away above it. */
+  screen(): Promise<string>
+  /** Waits for output until the screen is as wanted; returns it. */
+  until(wanted: string | RegExp | ((screen: string) => boolean)): Promise<string>
+  /** Runs a tmux command; returns what it prints. */
+  tmux(...words: string[]): Promise<string>
+}
+
+export interface TerminalOptions {
+  columns?: number
+  rows?: number
+  env?: Record<string, string>
+  home?: string
+}
+
+/** Whatever stands behind this on the screen is of the shell, after the program has ended. */
+export const ENDED = 'ended with'
+
+const quoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`
+
+/** Starts the program in a terminal; the shell around it then tells its exit code and the modes of the terminal. */
+export async function openTerminal(
+  args: readonly string[],
+  { columns = 80, rows = 24, env = {}, home = temporaryFolder() }: TerminalOptions = {},
+): Promise<TestTerminal> {
+  const variables = { HOME: home, PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8', TZ: 'UTC', ...env }
+  const settings = Object.entries(variables).map(([name, value]) => quoted(`${name}=${value}`))
+  const program = [process.execPath, PROGRAM, ...args].map(quoted).join(' ')
+  const shell = `env -i ${settings.join(' ')} TERM="$TERM" ${program}; echo ${quoted(ENDED)} $?; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo);?$' | tr '\\n' ' '; echo; cat`
+  const socket = `dash-test-${randomBytes(6).toString('hex')}`
+  const server = spawn(
+    'tmux',
+    [
+      '-u',
+      '-C',
+      '-L',
+      socket,
+      '-f',
+      '/dev/null',
+      'new-session',
+      '-x',
+      String(columns),
+      '-y',
+      String(rows),
+      shell,
+    ],
+    {
+      cwd: home,
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', SHELL: '/bin/sh' },
+    },
+  )
+  onTestFinished(async () => {
+    spawn('tmux', ['-L', socket, 'kill-server'], { stdio: 'ignore' })
+    await ended
+  })
+  const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()))
+  let written = ''
+  let count = 0
+  let isOver = false
+  let changed: () => void = () => undefined
+  const answers: ((answer: { lines: string[]; failed: boolean }) => void)[] = []
+  let answer: string[] | null = null
+  createInterface({ input: server.stdout }).on('line', (line) => {
+    if (answer !== null) {
+      if (!/^%(end|error) /.test(line)) return void answer.push(line)
+      answers.shift()?.({ lines: answer, failed: line.startsWith('%error') })
+      answer = null
+    } else if (line.startsWith('%begin ')) answer = []
+    else if (line.startsWith('%output ')) {
+      written += unescaped(line.replace(/^%output %\d+ /, ''))
+      count += 1
+      changed()
+    }
+  })
+  void ended.then(() => {
+    isOver = true
+    changed()
+    for (const each of answers) each({ lines: ['tmux has ended'], failed: true })
+  })
+  const next = (): Promise<string> =>
+    new Promise((resolve, reject) =>
+      answers.push(({ lines, failed }) =>
+        failed ? reject(new Error(lines.join('\n'))) : resolve(lines.join('\n')),
+      ),
+    )
+  const begun = next()
+  const tmux = (...words: string[]): Promise<string> => {
+    const done = next()
+    server.stdin.write(`${words.map(quoted).join(' ')}\n`)
+    return done
+  }
+  await begun
+  await tmux('refresh-client', '-C', `${columns}x${rows}`)
+  const screen = async (): Promise<string> =>
+    (await tmux('capture-pane', '-p', '-S', '-')).replace(/[ \t]+$/gm, '').trimEnd()
+  return {
+    home,
+    get written() {
+      return written
+    },
+    type: async (text) => void (await tmux('send-keys', '-l', text)),
+    press: async (...keys) => void (await tmux('send-keys', ...keys)),
+    async paste(text) {
+      const file = join(home, 'paste')
+      await writeFile(file, text)
+      await tmux('load-buffer', file)
+      await tmux('paste-buffer', '-p', '-r')
+    },
+    resize: async (width, height) => void (await tmux('refresh-client', '-C', `${width}x${height}`)),
+    screen,
+    async until(wanted) {
+      const holds = (text: string): boolean =>
+        typeof wanted === 'function'
+          ? wanted(text)
+          : typeof wanted === 'string'
+            ? text.includes(wanted)
+            : wanted.test(text)
+      for (;;) {
+        const seen = count
+        const shown = await screen()
+        if (holds(shown)) return shown
+        if (isOver) throw new Error(`the terminal has ended:\n${shown}`)
+        if (count === seen) await new Promise<void>((resolve) => (changed = resolve))
+      }
+    },
+    tmux,
+  }
+}
+
+/** Output as tmux tells it: control characters and backslashes as three octal digits. */
+function unescaped(text: string): string {
+  const bytes = text
+    .split(/(\\[0-7]{3})/)
+    .map((part) =>
+      /^\\[0-7]{3}$/.test(part) ? Buffer.of(Number.parseInt(part.slice(1), 8)) : Buffer.from(part),
+    )
+  return Buffer.concat(bytes).toString()
+}

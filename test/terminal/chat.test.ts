@@ -1,0 +1,406 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
+import { PRICES, startAgent } from '../support/agent.ts'
+import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
+import { startGatedProvider } from '../support/gated-provider.ts'
+import type { GatedProvider } from '../support/gated-provider.ts'
+import { ENDED, openTerminal } from '../support/terminal.ts'
+import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
+
+const ESC = '\x1b'
+
+/** A server whose model says what the test tells it, when it tells it. */
+async function startGated(
+  options: AgentServerOptions = {},
+): Promise<{ server: AgentServer; model: GatedProvider }> {
+  const gate = await startGatedProvider()
+  const times = { firstEventMs: 60_000, idleMs: 60_000 }
+  const model = openChatModel({ base: gate.url, key: 'k', model: 'gated', api: 'responses', ...times })
+  onTestFinished(() => model.close())
+  const ports = { provider: { model, prices: PRICES }, modelName: () => model.name(), ...options.ports }
+  return { server: await startAgent({ ...options, ports }), model: gate }
+}
+
+async function openChat(
+  { url }: AgentServer,
+  options: TerminalOptions & { args?: readonly string[] } = {},
+): Promise<TestTerminal> {
+  const terminal = await openTerminal(['chat', '--url', url, ...(options.args ?? [])], options)
+  await terminal.until(/^> ?$/m)
+  return terminal
+}
+
+const rowsFrom = (screen: string, row: string): string[] => {
+  const rows = screen.split('\n')
+  return rows.slice(rows.lastIndexOf(row))
+}
+
+describe('an answer on a terminal', () => {
+  test('is painted while it comes, and only its last rows are painted again', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server, { columns: 50 })
+    await terminal.type('What is new?')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    await terminal.until('waiting for the answer')
+    model.say('# Today\n\nThe first paragraph, which is **wide** enough to be wrapped.\n\n- one\n- two')
+    await terminal.until('• two')
+    const before = terminal.written.length
+    model.say(' and a half\n')
+    await terminal.until('• two and a half')
+    const repainted = terminal.written.slice(before)
+    expect(repainted).toContain('two and a half')
+    expect(repainted).not.toContain('Today')
+    expect(repainted).not.toContain('one')
+    model.finish()
+    const screen = await terminal.until(/today left/)
+    expect(rowsFrom(screen, '> What is new?')).toEqual([
+      '> What is new?',
+      'Today',
+      '',
+      'The first paragraph, which is wide enough to be',
+      'wrapped.',
+      '',
+      '• one',
+      '• two and a half',
+      '9999/10000 session, 9999/10000 today left',
+      '>',
+    ])
+    expect(terminal.written).toContain('\x1b[1mwide\x1b[22m')
+  })
+
+  test('longer than the screen is whole in what scrolled away', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server, { columns: 50, rows: 10 })
+    await terminal.type('Count')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    const words = Array.from({ length: 40 }, (_, index) => `line ${index}`)
+    for (const [index, word] of words.entries()) {
+      model.say(`${word}\n`)
+      if (index % 10 === 9) await terminal.until(word)
+    }
+    model.finish()
+    const screen = await terminal.until('today left')
+    expect(rowsFrom(screen, '> Count').slice(1, 41)).toEqual(words)
+  })
+
+  test('is wrapped anew when the terminal becomes narrower or wider', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server, { columns: 60 })
+    await terminal.type('Wrap')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    model.say('Some words that take more than one row: 漢字漢字 and 👩‍💻 and so on, until it ends here')
+    await terminal.until('ends here')
+    const resize = async (columns: number): Promise<void> => {
+      const before = terminal.written.length
+      await terminal.resize(columns, 24)
+      // The terminal itself wraps what is there before the program hears of it.
+      await terminal.until(() => terminal.written.length > before)
+    }
+    await resize(30)
+    expect(rowsFrom(await terminal.screen(), '> Wrap')).toEqual([
+      '> Wrap',
+      'Some words that take more',
+      'than one row: 漢字漢字 and 👩‍💻',
+      'and so on, until it ends here',
+    ])
+    await resize(100)
+    model.say(', at last')
+    model.finish()
+    const wide = await terminal.until('today left')
+    expect(rowsFrom(wide, '> Wrap').slice(0, 3)).toEqual([
+      '> Wrap',
+      'Some words that take more than one row: 漢字漢字 and 👩‍💻 and so on, until it ends here, at last',
+      '9999/10000 session, 9999/10000 today left',
+    ])
+  })
+
+  test('has no colours under NO_COLOR, and the marks of Markdown instead', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server, { env: { NO_COLOR: '1' } })
+    await terminal.type('Plain')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    model.say('# Head\n\nsome **bold** `code`')
+    model.finish()
+    await terminal.until('today left')
+    expect(await terminal.screen()).toContain('# Head\n\nsome **bold** `code`')
+    expect(terminal.written).not.toMatch(new RegExp(String.raw`${ESC}\[[\d;]*m`))
+  })
+
+  test('brings no escape of the model to the terminal', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('Attack')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    const attacks = [
+      '\x1b]0;owned\x07',
+      '\x1b[2J',
+      '\x1b]52;c;b3duZWQ=\x07',
+      '\u009b31m',
+      '\x1b]8;;http://evil.example\x1b\\x',
+      '\u202eabc',
+      '\r\x1b[Knothing',
+      '&#27;[7m',
+      '\x08\x08\x08',
+    ]
+    for (const attack of attacks) for (const part of attack) model.say(part)
+    model.say(' end of it')
+    model.finish()
+    await terminal.until('today left')
+    for (const begun of [`${ESC}]`, `${ESC}[2J`, `${ESC}[7m`, `${ESC}[31m`, '\u009b', '\u202e', '\b'])
+      expect(terminal.written).not.toContain(begun)
+    expect(await terminal.screen()).toContain('end of it')
+  })
+})
+
+describe('Ctrl-C', () => {
+  test('in mid answer stops the turn and keeps the session and what came', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('Tell me')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    model.say('The beginning of')
+    await terminal.until('The beginning of')
+    await terminal.press('C-c')
+    await terminal.until('stopped; what came stays in the talk')
+    await model.idle()
+    await terminal.type('Go on')
+    await terminal.press('Enter')
+    await model.arrived(2)
+    model.say('an answer')
+    model.finish()
+    const screen = await terminal.until('9998/10000 session')
+    expect(screen).toContain('The beginning of')
+    await server.settled()
+    expect(server.turns().map(({ messages }) => messages)).toEqual([1, 3])
+    await terminal.press('C-d')
+    expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 0\nicanon\\S* echo`))
+  })
+
+  test('before anything came stops the turn too', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('Tell me')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    await terminal.press('C-c')
+    await terminal.until('stopped;')
+    await model.idle()
+    expect(model.live).toBe(0)
+  })
+
+  test('at the prompt drops the line; once more it leaves with 130, the terminal as it was', async () => {
+    const { server } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('half a')
+    await terminal.press('C-c')
+    await terminal.until('Ctrl-C again leaves')
+    await terminal.type('another')
+    await terminal.press('C-c')
+    await terminal.until((screen) => screen.split('Ctrl-C again leaves').length === 3)
+    await terminal.press('C-c')
+    expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 130\nicanon\\S* echo`))
+    expect(terminal.written.lastIndexOf('\x1b[?2004l')).toBeGreaterThan(
+      terminal.written.lastIndexOf('\x1b[?2004h'),
+    )
+  })
+})
+
+describe('a signal', () => {
+  test.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ])('%s ends the program in mid answer, the terminal as it was', async (signal, code) => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('Tell me')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    const shell = await terminal.tmux('display-message', '-p', '#{pane_pid}')
+    process.kill(await childOf(Number(shell)), signal)
+    expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} ${code}\nicanon\\S* echo`))
+    await model.idle()
+  })
+})
+
+async function childOf(pid: number): Promise<number> {
+  return Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')[0])
+}
+
+describe('what is typed', () => {
+  test('a paste of several lines stays one message', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.paste('first line\nsecond\tline\n/quit\n')
+    await terminal.until('first line␊second line␊/quit')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    model.finish()
+    await terminal.until('today left')
+    await server.settled()
+    expect(server.turns()).toHaveLength(1)
+    const history = await readFile(join(terminal.home, '.local/state/dash/chat-history'), 'utf8')
+    expect(history).toBe('"first line\\nsecond line\\n/quit"\n')
+  })
+
+  test('a backslash at the end of a line goes on in the next', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('one \\')
+    await terminal.press('Enter')
+    await terminal.until(/^… ?$/m)
+    await terminal.type('two')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    model.say('both')
+    model.finish()
+    await terminal.until('today left')
+    await server.settled()
+    expect(server.turns()).toHaveLength(1)
+  })
+
+  test('commands and what they take are completed', async () => {
+    const { server } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('/so')
+    await terminal.press('Tab')
+    await terminal.until('> /sort')
+    await terminal.type('we')
+    await terminal.press('Tab')
+    await terminal.until('> /sort week')
+    await terminal.press('Enter')
+    expect(await terminal.until('sort: week')).toContain('> /sort week\nsort: week')
+  })
+
+  test('a choice is picked from a list where none is named', async () => {
+    const { server } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('/tone')
+    await terminal.press('Enter')
+    await terminal.until('Tone of the answers')
+    await terminal.press('Down')
+    await terminal.press('Enter')
+    await terminal.until('tone: casual')
+    await terminal.type('/lang')
+    await terminal.press('Enter')
+    await terminal.until('Language of the answers')
+    await terminal.press('C-c')
+    await terminal.until(/Language[^]*\n> ?$/)
+    await terminal.press('C-d')
+    expect(await terminal.until(ENDED)).toContain(`${ENDED} 0`)
+  })
+
+  test('in mid answer waits for the prompt', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server)
+    await terminal.type('Tell me')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    await terminal.type('typed ahead')
+    model.say('An answer.')
+    await terminal.until('An answer.')
+    expect(await terminal.screen()).not.toContain('typed ahead')
+    model.finish()
+    await terminal.until('> typed ahead')
+  })
+
+  test('is remembered for the next run in a file of the owner alone, and with --no-history is not', async () => {
+    const { server } = await startGated()
+    const first = await openChat(server)
+    await first.type('/sort day')
+    await first.press('Enter')
+    await first.until('sort: day')
+    await first.press('C-d')
+    await first.until(ENDED)
+    const file = join(first.home, '.local/state/dash/chat-history')
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    const second = await openChat(server, { home: first.home, args: ['--no-history'] })
+    await second.type('/sort week')
+    await second.press('Enter')
+    await second.until('sort: week')
+    expect(await readFile(file, 'utf8')).toBe('"/sort day"\n')
+    const third = await openChat(server, { home: first.home })
+    await third.press('Up')
+    await third.until('> /sort day')
+  })
+})
+
+test('a session that has ended is renewed, and the question is answered', async () => {
+  let ahead = 0
+  const { server, model } = await startGated({ ports: { clock: () => Date.now() + ahead } })
+  const terminal = await openChat(server)
+  await terminal.type('First')
+  await terminal.press('Enter')
+  await model.arrived(1)
+  model.say('one')
+  model.finish()
+  await terminal.until('today left')
+  ahead = 3_600_000
+  await terminal.type('Second')
+  await terminal.press('Enter')
+  await model.arrived(2)
+  model.say('two')
+  model.finish()
+  const screen = await terminal.until('another was begun')
+  expect(rowsFrom(screen, '> Second')[1]).toBe('two')
+})
+
+test('a limit is told with its scope and the time by the clock, and the question can be asked again', async () => {
+  const limits = {
+    messagesPerSession: 1,
+    messagesPerDay: 10,
+    burstPerMinute: 10,
+    minGapMs: 0,
+    maxOpenTurns: 10,
+    budgetPerDay: 1_000_000_000,
+  }
+  const { server, model } = await startGated({ settings: { limits } })
+  const terminal = await openChat(server)
+  await terminal.type('First')
+  await terminal.press('Enter')
+  await model.arrived(1)
+  model.say('one')
+  model.finish()
+  await terminal.until('0/1 session, 9/10 today left')
+  await terminal.type('Second')
+  await terminal.press('Enter')
+  await terminal.until(/limit is reached \(session\); it opens again at (\d+ \w+ )?\d\d:\d\d:\d\d/)
+  await terminal.type('/new')
+  await terminal.press('Enter')
+  await terminal.until('a new talk')
+  await terminal.type('/retry')
+  await terminal.press('Enter')
+  expect(await terminal.until('no question to ask again')).not.toContain('two')
+})
+
+test('the answer can be copied, saved, and asked for again', async () => {
+  const { server, model } = await startGated()
+  const terminal = await openChat(server)
+  await terminal.type('Question')
+  await terminal.press('Enter')
+  await model.arrived(1)
+  model.say('An **answer**')
+  model.finish()
+  await terminal.until('today left')
+  await terminal.type('/copy')
+  await terminal.press('Enter')
+  await terminal.until('sent to the clipboard')
+  expect(terminal.written).toContain(`\x1b]52;c;${Buffer.from('An **answer**').toString('base64')}\x07`)
+  await terminal.type('/save talk.md')
+  await terminal.press('Enter')
+  await terminal.until('saved to')
+  expect(await readFile(join(terminal.home, 'talk.md'), 'utf8')).toBe('> Question\n\nAn **answer**\n')
+  await terminal.type('/save talk.md')
+  await terminal.press('Enter')
+  await terminal.until('not saved')
+  await terminal.type('/quota')
+  await terminal.press('Enter')
+  await terminal.until('today left; budget ok')
+})
