@@ -87,14 +87,14 @@ export const SCOPES = [
   },
 ]
 
-/** The state database as a server opens it; `rows` are its turns. */
+/** The state database as a server opens it, but for a patience that no scheduler exhausts; `rows` are its turns. */
 export function openState(path) {
   const state = database({
     location: { url: pathToFileURL(path).href, authToken: null },
     store: 'state',
     migrationsFolder: migrationsOf('state'),
     nativeBusyMs: 10,
-    retryMs: 2_000,
+    retryMs: 60_000,
     fast: true,
   })
   const rows = () =>

@@ -77,7 +77,7 @@ export function openWiredAgent(
     log,
   }
   const agent = openAgent(ports)
-  const stopSweeping = startSweeper(ledger, clock, log)
+  const stopSweeping = startSweeper(ledger, clock, log, chat.sessionSeconds)
   return {
     agent,
     ping: () => ledger.ping(),

@@ -12,6 +12,7 @@ import { copyOfSample, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { localSource } from '../support/local-source.ts'
 import { holdExclusively } from '../support/lock.ts'
 import { storiesOf } from '../support/ndjson.ts'
+import { ask as askAgent, question, textOf } from '../support/agent.ts'
 import { dash, exitOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
 import type { Finished } from '../support/dash.ts'
 
@@ -398,6 +399,9 @@ test('the demo is ready by itself, says that it is one, and cleans up after itse
     expect(live.popular.length).toBeGreaterThan(20)
   }
   expect(await (await fetch(`${url}/api/rss`)).text()).toContain('<title>DEMO: dash: trending now</title>')
+  const events = await askAgent({ url }, question('What is trending?'))
+  expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['meta', 'tool', 'delta', 'done']))
+  expect(textOf(events)).toMatch(/^_Demo.*\[[^\]]+\]\(https?:/s)
   child.kill('SIGTERM')
   expect(await exitOf(child)).toBe(0)
   expect(existsSync(folder)).toBe(false)

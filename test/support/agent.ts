@@ -181,7 +181,10 @@ function logInto(lines: LogLine[]): Log {
 }
 
 /** A new session's token. */
-export async function sessionOf({ url }: AgentServer, headers: Record<string, string> = {}): Promise<string> {
+export async function sessionOf(
+  { url }: Pick<AgentServer, 'url'>,
+  headers: Record<string, string> = {},
+): Promise<string> {
   const response = await fetch(`${url}/api/agent/session`, {
     method: 'POST',
     headers: { origin: url, ...headers },
@@ -203,7 +206,11 @@ export interface Asking {
 }
 
 /** Asks; the answer's stream is unread. */
-export async function chat(server: AgentServer, body: string, asking: Asking = {}): Promise<Response> {
+export async function chat(
+  server: Pick<AgentServer, 'url'>,
+  body: string,
+  asking: Asking = {},
+): Promise<Response> {
   const { token = await sessionOf(server), headers = {}, signal = null } = asking
   return fetch(`${server.url}/api/agent/chat`, {
     method: 'POST',
@@ -234,7 +241,11 @@ export function eventsOf(stream: string): StreamEvent[] {
 }
 
 /** Asks and reads to the end. */
-export async function ask(server: AgentServer, body: string, asking: Asking = {}): Promise<StreamEvent[]> {
+export async function ask(
+  server: Pick<AgentServer, 'url'>,
+  body: string,
+  asking: Asking = {},
+): Promise<StreamEvent[]> {
   const response = await chat(server, body, asking)
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status} ${text}`)
@@ -258,7 +269,7 @@ export interface OpenAnswer {
 }
 
 export async function openAnswer(
-  server: AgentServer,
+  server: Pick<AgentServer, 'url'>,
   body: string,
   asking: Asking = {},
 ): Promise<OpenAnswer> {

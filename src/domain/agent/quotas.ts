@@ -1,10 +1,19 @@
-import { addDays, startOfDay } from '../time.ts'
-import type { Instant } from '../time.ts'
+import { addDays, dayOf, startOfDay } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
 import type { MicroUsd } from './money.ts'
 import type { Admission, TurnClaim } from './ports.ts'
 
 /** The window a burst is counted in. */
 export const BURST_WINDOW_MS = 60_000
+
+/**
+ * The first day whose callers must still be known: earlier ones can hold no token and have no burst.
+ *
+ * @param sessionSeconds how long a token lasts
+ */
+export function keepCallersFrom(now: Instant, sessionSeconds: number): Day {
+  return dayOf(now - Math.max(sessionSeconds * 1000, BURST_WINDOW_MS))
+}
 
 /** What a caller waits for that only the end of other turns can give. */
 const SHORT_WAIT_MS = 5_000

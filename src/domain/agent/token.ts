@@ -22,7 +22,7 @@ export interface SessionPayload {
 /** Why a token is refused: `reason` of 401 `invalid_session`. `ip_mismatch` is told by {@link isSameCaller} alone. */
 export type TokenProblem = 'missing' | 'malformed' | 'bad_signature' | 'expired' | 'ip_mismatch'
 
-export type Verified = { ok: true; payload: SessionPayload } | { ok: false; reason: TokenProblem }
+type Verified = { ok: true; payload: SessionPayload } | { ok: false; reason: TokenProblem }
 
 export interface SessionSigner {
   sign(payload: SessionPayload): string
@@ -33,7 +33,7 @@ export interface SessionSigner {
 export const SESSION_ID_BYTES = 16
 
 /** The longest session there is: a day (docs/configuration.md). */
-export const SESSION_MAX_SECONDS = 86_400
+const SESSION_MAX_SECONDS = 86_400
 
 const TOKEN_MAX_LENGTH = 1024
 const VERSION = 'v1'

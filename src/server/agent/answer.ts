@@ -144,7 +144,11 @@ async function* listen(
 }
 
 function count(tally: Tally, ended: Ended | null, call: ModelCall, receivedBytes: number): void {
-  if (ended?.kind === 'end') tally.model = ended.model
+  if (ended?.kind === 'end') {
+    // An answer of several models is none of theirs.
+    tally.keepable &&= tally.model === '' || tally.model === ended.model
+    tally.model = ended.model
+  }
   if (ended?.usage) {
     const { in: read, out, cached } = ended.usage
     const before = tally.usage

@@ -41,7 +41,7 @@ const REFUSALS = {
     status: 429,
     when: 'a limit of the address, of the session or of the day stands in the way; the turn was not counted',
     headers: {
-      'Retry-After': 'seconds until it is worth asking again; absent for a session that is used up',
+      'Retry-After': 'seconds until it is worth asking again',
     },
     memberSchemas: {
       scope: { type: 'string', enum: ['ip', 'session', 'global-budget'] },

@@ -2,18 +2,21 @@ import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cacheKey } from '../../domain/agent/cache-key.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import type { Admission, FailureCode, Prices, ToolName, Usage } from '../../domain/agent/ports.ts'
+import type { Admission, FailureCode, ToolName, Usage } from '../../domain/agent/ports.ts'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
 import { INSTRUCTIONS, turnInput } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
-import { costOfAnswer, emptyTally, makeAnswer } from './answer.ts'
-import type { AnswerPart, Tally } from './answer.ts'
+import { emptyTally, makeAnswer } from './answer.ts'
+import type { AnswerPart } from './answer.ts'
 import { createAgentTools } from './tools.ts'
 import { groundingOf } from './grounding.ts'
 import type { EventStream } from './event-stream.ts'
 import type { AgentPorts } from './service.ts'
 import type { AnswerReader, SharedAnswers } from './shared-answers.ts'
-import { orStopped, stopAfter } from './stop.ts'
+import { BROKEN, OVERTIME, settle, settledAnswer } from './settled-answer.ts'
+import { orStopped } from './stop.ts'
+import { lineOf } from './turn-line.ts'
+import type { Facts } from './turn-line.ts'
 import type { Stop } from './stop.ts'
 
 /** A turn that was admitted. */
@@ -28,19 +31,10 @@ export interface Turn {
 }
 
 /** How a turn ended; `gone` is a reader that left or was cut off. */
-type Ending =
+export type Ending =
   | { kind: 'done'; usage: Usage; cached?: true; degraded?: true }
   | ({ kind: 'error' } & FailureCode)
   | { kind: 'gone' }
-
-/** What is told of a turn in the log, beside its ending. */
-interface Facts {
-  scope: 'site' | 'item' | null
-  source: 'cache' | 'shared' | 'own' | null
-  firstDeltaMs: number | null
-  tally: Tally
-  startedAt: number
-}
 
 /** Bytes of the token that marks where a turn's stored data ends. */
 const MARKER_TOKEN_BYTES = 16
@@ -98,8 +92,9 @@ async function begin(
   }
   const grounding = await groundingOf(request, sources, stop.signal, onFault)
   facts.scope = grounding.scope
+  const model = await orStopped(provider.model.name(), stop.signal)
   const key = cacheKey({
-    model: await orStopped(provider.model.name(), stop.signal),
+    model,
     instructions: INSTRUCTIONS,
     tools: TOOL_DEFINITIONS,
     maxOutputTokens: settings.maxOutputTokens,
@@ -122,7 +117,7 @@ async function begin(
     tools: createAgentTools(sources, { onFault: (_tool, error) => onFault(error) }),
     maxOutputTokens: settings.maxOutputTokens,
   }
-  const answer = { turn: admission.turn, key, tally: facts.tally, prices: provider.prices }
+  const answer = { turn: admission.turn, key, model, tally: facts.tally, prices: provider.prices }
   const reader = shared.join(
     key,
     (signal) =>
@@ -132,48 +127,6 @@ async function begin(
   )
   facts.source = reader.leads ? 'own' : 'shared'
   return reader
-}
-
-/** An answer within the time of a turn, kept where it may be, and charged to the turn that began it on every way out. */
-async function* settledAnswer(
-  ports: AgentPorts,
-  { turn, key, tally, prices }: { turn: string; key: string | null; tally: Tally; prices: Prices },
-  make: (signal: AbortSignal) => AsyncIterable<AnswerPart>,
-  signal: AbortSignal,
-): AsyncGenerator<AnswerPart, void> {
-  const time = stopAfter(ports.settings.turnMs, signal)
-  try {
-    yield* make(time.signal)
-    if (key !== null && tally.whole && tally.keepable) await keep(ports, key, tally.text)
-  } catch (error) {
-    if (signal.aborted) throw error
-    if (!time.timedOut) ports.log.error({ turn, err: error }, 'a chat answer failed')
-    yield { kind: 'failed', failure: time.timedOut ? OVERTIME : BROKEN, last: true }
-  } finally {
-    time.cancel()
-    await settle(ports, turn, costOfAnswer(tally, prices))
-  }
-}
-
-const OVERTIME = { error: 'timeout', code: 'total' } as const
-const BROKEN = { error: 'upstream_error', code: 'failed' } as const
-
-async function keep({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
-  try {
-    await cache.put(key, { text, storedAt: clock() })
-  } catch (error) {
-    // The answer is given; it is only made again next time.
-    log.warn({ err: error }, 'a chat answer was not kept')
-  }
-}
-
-/** Charges a turn. What cannot be written now is charged at what was reserved once the lease of the turn ends. */
-async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
-  try {
-    await ledger.settle(turn, cost, clock())
-  } catch (error) {
-    log.error({ turn, err: error }, 'a chat turn was not settled; the sweep settles it')
-  }
 }
 
 async function sendCached(stream: EventStream, text: string, facts: Facts): Promise<Ending> {
@@ -230,34 +183,4 @@ function close(stream: EventStream, ending: Ending, openTools: ReadonlyMap<ToolN
   const { kind, ...payload } = ending
   if (kind === 'done') stream.end('done', payload as AgentEvents['done'])
   else stream.end('error', payload as AgentEvents['error'])
-}
-
-/** Ids, counts and durations: nothing that anyone wrote, and nothing of who asked. */
-function lineOf(
-  { admission, provider, stream, requestId, request }: Turn,
-  ending: Ending,
-  facts: Facts,
-): Record<string, unknown> {
-  const { tally, startedAt, firstDeltaMs, scope, source } = facts
-  const { usage, rounds, calls, text } = tally
-  return {
-    requestId,
-    turn: admission.turn,
-    scope,
-    sort: request.sort,
-    messages: request.messages.length,
-    source,
-    degraded: admission.degraded,
-    terminal: ending.kind,
-    ...(ending.kind === 'error' ? { error: ending.error, code: ending.code } : {}),
-    ...(ending.kind === 'gone' ? { cut: stream.cut } : {}),
-    rounds,
-    calls,
-    characters: text.length,
-    usage,
-    costMicroUsd: costOfAnswer(tally, provider.prices),
-    reservedMicroUsd: admission.reserved,
-    firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
-    durationMs: Math.round(performance.now() - startedAt),
-  }
 }

@@ -1,3 +1,5 @@
+import { DATA_MARKER } from '../../domain/agent/prompt.ts'
+
 /** A JSON object of which nothing is known. */
 type Fields = Readonly<Record<string, unknown>>
 
@@ -16,8 +18,8 @@ export interface DemoQuestion {
   mayCall: boolean
 }
 
-const BLOCK_BEGIN = /^<<<DASH-DATA \w+$/m
-const BLOCK_END = /^DASH-DATA \w+>>>$/m
+const BLOCK_BEGIN = new RegExp(`^<<<${DATA_MARKER} \\w+$`, 'm')
+const BLOCK_END = new RegExp(`^${DATA_MARKER} \\w+>>>$`, 'm')
 
 /** Reads a request of the Responses API; null when it is none. */
 export function readDemoQuestion(body: unknown): DemoQuestion | null {

@@ -7,7 +7,7 @@ export const DAY = dayOf(NOW)
 export const NEXT_MIDNIGHT = startOfDay('2026-03-02')
 
 /** Limits that hold nobody back but by money. */
-export const WIDE: ChatLimits = {
+const WIDE: ChatLimits = {
   messagesPerSession: 1_000,
   messagesPerDay: 1_000,
   burstPerMinute: 1_000,

@@ -117,7 +117,7 @@ test('after any interleaving the totals are the sums of the turns, and each admi
           }
           const { rows } = await state.use(({ client }) => client.execute(SUMS))
           for (const { day, settled, reserved } of rows) {
-            expect(await ledger.spending(String(day))).toEqual({ settled, reserved })
+            expect(await ledger.spending(day as string)).toEqual({ settled, reserved })
           }
         }
       },

@@ -18,8 +18,8 @@ export function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): N
   const settled = today.reduce((sum, { cost }) => sum + (cost ?? 0), 0)
   const taken = today.reduce((sum, { cost, reserved }) => sum + (cost ?? reserved), 0)
   if (settled >= limits.budgetPerDay) return { scope: 'global-budget' }
-  const addresses = [claim.address, claim.formerAddress]
-  const inMinute = count((turn) => addresses.includes(turn.address) && turn.now > now - 60_000)
+  const addresses = new Set([claim.address, claim.formerAddress])
+  const inMinute = count((turn) => addresses.has(turn.address) && turn.now > now - 60_000)
   const inDay = count((turn) => turn.address === claim.address && turn.day === claim.day)
   if (inMinute >= limits.burstPerMinute || inDay >= limits.messagesPerDay) return { scope: 'ip' }
   const inSession = count((turn) => turn.session === claim.session)

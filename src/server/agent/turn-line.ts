@@ -1,0 +1,42 @@
+import { costOfAnswer } from './answer.ts'
+import type { Tally } from './answer.ts'
+import type { Ending, Turn } from './turn.ts'
+
+/** What is told of a turn in the log, beside its ending. */
+export interface Facts {
+  scope: 'site' | 'item' | null
+  source: 'cache' | 'shared' | 'own' | null
+  firstDeltaMs: number | null
+  tally: Tally
+  startedAt: number
+}
+
+/** Ids, counts and durations: nothing that anyone wrote, and nothing of who asked. */
+export function lineOf(
+  { admission, provider, stream, requestId, request }: Turn,
+  ending: Ending,
+  facts: Facts,
+): Record<string, unknown> {
+  const { tally, startedAt, firstDeltaMs, scope, source } = facts
+  const { usage, rounds, calls, text } = tally
+  return {
+    requestId,
+    turn: admission.turn,
+    scope,
+    sort: request.sort,
+    messages: request.messages.length,
+    source,
+    degraded: admission.degraded,
+    terminal: ending.kind,
+    ...(ending.kind === 'error' ? { error: ending.error, code: ending.code } : {}),
+    ...(ending.kind === 'gone' ? { cut: stream.cut } : {}),
+    rounds,
+    calls,
+    characters: text.length,
+    usage,
+    costMicroUsd: costOfAnswer(tally, provider.prices),
+    reservedMicroUsd: admission.reserved,
+    firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
+    durationMs: Math.round(performance.now() - startedAt),
+  }
+}
