@@ -3,6 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { Painter } from '../../../src/cli/commands/chat/painter.ts'
 import type { Row } from '../../../src/cli/commands/chat/wrap.ts'
 
+/** No wrapping or wrapping; up; clear below; line feed; return; text. */
+const SEQUENCES = new RegExp(
+  ['\\x1b\\[\\?7[lh]', '\\x1b\\[(\\d+)A', '(\\x1b\\[J)', '(\\r\\n)', '(\\r)', '([^\\x1b\\r\\n]+)'].join('|'),
+  'g',
+)
+
 /** As much of a terminal as the painter uses: its rows, with those that have scrolled away. */
 class Emulator {
   columns = 40
@@ -17,7 +23,7 @@ class Emulator {
 
   write(text: string): void {
     this.writes.push(text)
-    const pieces = text.matchAll(/\x1b\[\?7[lh]|\x1b\[(\d+)A|(\x1b\[J)|(\r\n)|(\r)|([^\x1b\r\n]+)/g)
+    const pieces = text.matchAll(SEQUENCES)
     for (const [, up, clear, feed, , visible] of pieces) {
       if (up !== undefined) this.#row = Math.max(this.#top, this.#row - Number(up))
       else if (clear !== undefined) this.lines = [...this.lines.slice(0, this.#row), '']

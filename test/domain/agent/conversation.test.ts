@@ -39,7 +39,16 @@ describe('what of a talk is sent', () => {
     const replay = replayOf(turnsOf(8), 'now', WISHES)
     expect(replay.leftOut).toBe(3)
     expect(sent(replay.body).map(({ content }) => content)).toEqual([
-      ...['q3', 'a3', 'q4', 'a4', 'q5', 'a5', 'q6', 'a6', 'q7', 'a7'],
+      'q3',
+      'a3',
+      'q4',
+      'a4',
+      'q5',
+      'a5',
+      'q6',
+      'a6',
+      'q7',
+      'a7',
       'now',
     ])
   })

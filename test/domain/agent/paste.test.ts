@@ -20,10 +20,8 @@ test('a marked paste is one, with what was typed around it', () => {
 
 test('a paste is the same wherever it is cut, but for the escape that begins it', () => {
   const whole = `a${pasted('x\ny')}b${pasted('\x1b[31m')}`
-  const begins = [...whole.matchAll(/\x1b(?=\[200~)/g)].map(({ index }) => index + 1)
-  const places = Array.from({ length: whole.length }, (_, index) => index).filter(
-    (at) => !begins.includes(at),
-  )
+  const begins = new Set([...whole.matchAll(/\[200~/g)].map(({ index }) => index))
+  const places = Array.from({ length: whole.length }, (_, index) => index).filter((at) => !begins.has(at))
   fc.assert(
     fc.property(fc.subarray(places), (cuts) => {
       const chunks = [...cuts, whole.length].map((cut, index) => whole.slice(cuts[index - 1] ?? 0, cut))
