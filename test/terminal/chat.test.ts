@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import { PRICES, startAgent } from '../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
+import { refresh } from '../support/indexing.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
 import type { GatedProvider } from '../support/gated-provider.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
@@ -69,6 +70,45 @@ describe('an answer on a terminal', () => {
       '>',
     ])
     expect(terminal.written).toContain('\x1b[1mwide\x1b[22m')
+  })
+
+  test('shows each tool by its name and time, and that it was given before when it was', async () => {
+    const search = { query: 'title', sources: null, from: null, to: null, limit: 5 }
+    const call = { id: 'call_a', name: 'search_items', arguments: JSON.stringify(search) }
+    const server = await startAgent({
+      provider: {
+        rounds: [
+          [{ call }, { end: 'completed' }],
+          [{ text: 'Found **it**' }, { end: 'completed' }],
+        ],
+      },
+    })
+    await refresh(server.workspace.index)
+    const terminal = await openChat(server)
+    for (const left of ['9999/10000', '9998/10000']) {
+      await terminal.type('Find it')
+      await terminal.press('Enter')
+      await terminal.until(`${left} today left`)
+      await terminal.type('/new')
+      await terminal.press('Enter')
+      await terminal.until((screen) => screen.endsWith('any more\n>'))
+    }
+    const screen = await terminal.screen()
+    const rows = screen.replaceAll(/\d\.\d s/g, 'N s').split('\n')
+    expect(rows.filter((row) => !row.startsWith('a new talk')).slice(2, -1)).toEqual([
+      '> Find it',
+      '· search_items N s',
+      '',
+      'Found it',
+      '9999/10000 session, 9999/10000 today left',
+      '> /new',
+      '> Find it',
+      'Found it',
+      'cached: given before to the same question',
+      '9999/10000 session, 9998/10000 today left',
+      '> /new',
+    ])
+    expect(terminal.written).toContain('search_items …')
   })
 
   test('longer than the screen is whole in what scrolled away', async () => {
@@ -377,7 +417,10 @@ test('a limit is told with its scope and the time by the clock, and the question
   await terminal.until('a new talk')
   await terminal.type('/retry')
   await terminal.press('Enter')
-  expect(await terminal.until('no question to ask again')).not.toContain('two')
+  await model.arrived(2)
+  model.say('two')
+  model.finish()
+  expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
 test('the answer can be copied, saved, and asked for again', async () => {

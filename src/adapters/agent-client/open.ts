@@ -131,7 +131,9 @@ async function* eventsOf(
       }
     }
     const record = stream.end()
-    const last = record && readEvent(record, root)
+    // Half of an event is what a cut stream ends with.
+    const isWhole = record !== null && parseJson(record.data) !== undefined
+    const last = isWhole ? readEvent(record, root) : null
     if (last && isTerminal(last.event)) return yield last
   } catch (error) {
     signal.throwIfAborted()

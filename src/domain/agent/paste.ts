@@ -50,9 +50,10 @@ export function typedInput(): { push(chunk: string): Typed[] } {
   }
 }
 
-/** How much of the end of a text could be the beginning of a mark. A lone escape is a key. */
+/** How much of the end of a text could be the beginning of a mark; outside of a paste a lone escape is a key. */
 function heldBack(text: string, mark: string): number {
-  for (let length = Math.min(mark.length - 1, text.length); length > 1; length -= 1) {
+  const least = mark === PASTE_ENDS ? 1 : 2
+  for (let length = Math.min(mark.length - 1, text.length); length >= least; length -= 1) {
     if (text.endsWith(mark.slice(0, length))) return length
   }
   return 0

@@ -80,10 +80,9 @@ export class Talk {
     }
   }
 
-  /** Forgets the turns, and has another session for what comes. */
+  /** Forgets the turns, and has another session for what comes; the last question can still be asked again. */
   forget(): void {
     this.#turns = []
-    this.#lastQuestion = null
     this.#lastAnswered = false
     this.#session = null
     this.quota = null

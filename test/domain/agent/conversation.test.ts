@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { byteLengthOf } from '../../../src/domain/byte-length.ts'
+import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
+import { replayOf } from '../../../src/domain/agent/conversation.ts'
+import type { Turn, Wishes } from '../../../src/domain/agent/conversation.ts'
+
+const WISHES: Wishes = {
+  itemKey: null,
+  sort: 'trending',
+  settings: { preferredLanguage: 'auto', tone: 'neutral' },
+}
+
+const turnsOf = (count: number, answer = 'a'): Turn[] =>
+  Array.from({ length: count }, (_, index) => ({ question: `q${index}`, answer: `${answer}${index}` }))
+
+const sent = (body: string): { role: string; content: string }[] =>
+  (JSON.parse(body) as { messages: { role: string; content: string }[] }).messages
+
+describe('what of a talk is sent', () => {
+  test('the question alone at first, with what is wished for', () => {
+    const wishes: Wishes = {
+      itemKey: 'hn-1',
+      sort: 'week',
+      settings: { preferredLanguage: 'ru', tone: 'terse' },
+    }
+    expect(replayOf([], 'Hello', wishes)).toEqual({
+      body:
+        '{"messages":[{"role":"user","content":"Hello"}],"scope":{"type":"item","key":"hn-1"},"sort":"week",' +
+        '"settings":{"preferredLanguage":"ru","tone":"terse"}}',
+      leftOut: 0,
+      questionCut: false,
+      earlierCut: 0,
+    })
+  })
+
+  test('whole turns of the last twelve messages, and how many are left out', () => {
+    expect(replayOf(turnsOf(5), 'now', WISHES)).toMatchObject({ leftOut: 0 })
+    const replay = replayOf(turnsOf(8), 'now', WISHES)
+    expect(replay.leftOut).toBe(3)
+    expect(sent(replay.body).map(({ content }) => content)).toEqual([
+      'q3',
+      'a3',
+      'q4',
+      'a4',
+      'q5',
+      'a5',
+      'q6',
+      'a6',
+      'q7',
+      'a7',
+      'now',
+    ])
+  })
+
+  test('no turn without an answer', () => {
+    const turns = [{ question: 'lost', answer: ' \n' }, ...turnsOf(1)]
+    expect(sent(replayOf(turns, 'now', WISHES).body).map(({ content }) => content)).toEqual([
+      'q0',
+      'a0',
+      'now',
+    ])
+  })
+
+  test('fewer turns where the bytes of a request do not hold them', () => {
+    const turns = turnsOf(5, '漢'.repeat(2_500))
+    const replay = replayOf(turns, '字'.repeat(2_000), WISHES)
+    expect(replay).toMatchObject({ questionCut: false, leftOut: 1, earlierCut: 4 })
+    expect(byteLengthOf(replay.body)).toBeLessThanOrEqual(32_768)
+  })
+
+  test('texts cut where the server would cut them, which is told', () => {
+    const replay = replayOf([{ question: 'q', answer: '👍'.repeat(2_001) }], '👎'.repeat(2_001), WISHES)
+    expect(replay).toMatchObject({ questionCut: true, earlierCut: 1, leftOut: 0 })
+    expect(sent(replay.body).map(({ content }) => Array.from(content).length)).toEqual([1, 2_000, 2_000])
+  })
+
+  test('always fits, ends with the question, and is read by the server as it is meant', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 3_000 }),
+      fc.string({ unit: fc.constantFrom('\0', '"', '\\', '漢', '👍', '\ud800'), maxLength: 4_000 }),
+    )
+    const turn = fc.record({ question: text, answer: text })
+    fc.assert(
+      fc.property(fc.array(turn, { maxLength: 9 }), text, (turns, question) => {
+        const { body } = replayOf(turns, `x${question}`, WISHES)
+        expect(byteLengthOf(body)).toBeLessThanOrEqual(32_768)
+        const messages = sent(body)
+        expect(messages.length).toBeLessThanOrEqual(12)
+        expect(messages.map(({ role }) => role)).toEqual(
+          messages.map((_, index) => (index % 2 ? 'assistant' : 'user')),
+        )
+        expect(messages.at(-1)?.content.startsWith('x')).toBe(true)
+        expect(parseChatRequest(body).ok).toBe(true)
+      }),
+      { numRuns: 60 },
+    )
+  })
+})

@@ -1,0 +1,101 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** One answer of the scripted server. */
+export type Reply = (response: ServerResponse, request: IncomingMessage) => void
+
+/** A server whose chat interface behaves as a test says, path by path; it is closed when the test ends. */
+export interface ScriptedServer {
+  url: string
+  /** Requests so far, `METHOD path`, with their bodies. */
+  requests: { what: string; headers: IncomingMessage['headers']; body: string }[]
+}
+
+/** The part of a path below `/api/agent/`. */
+type Path = 'config' | 'session' | 'chat' | 'status'
+
+export const json =
+  (value: unknown, status = 200, headers: Record<string, string> = {}): Reply =>
+  (response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(JSON.stringify(value))
+  }
+
+export const html =
+  (status = 200, headers: Record<string, string> = {}): Reply =>
+  (response) => {
+    response.writeHead(status, { 'content-type': 'text/html', ...headers })
+    response.end('<!doctype html><title>Welcome</title>')
+  }
+
+/** An event stream of these records; one that is cut is reset in the middle. */
+export const stream =
+  (records: readonly string[], end: 'end' | 'reset' | 'hold' = 'end'): Reply =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(records.join(''), () => {
+      if (end === 'end') response.end()
+      if (end === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
+    })
+  }
+
+export const record = (event: string, data: unknown): string =>
+  `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+
+export const META = record('meta', { remaining: { session: 19, day: 59 }, tier: 'free' })
+export const DONE = record('done', { usage: { in: 1, out: 1, cached: 0 } })
+export const delta = (text: string): string => record('delta', { text })
+
+const QUOTAS = { messagesPerSession: 20, messagesPerDay: 60 }
+export const CONFIG = {
+  enabled: true,
+  requireVerification: false,
+  itemChat: true,
+  briefEnabled: false,
+  model: 'test-model',
+  quotas: QUOTAS,
+}
+
+const SOUND: Record<Path, Reply> = {
+  config: json(CONFIG),
+  session: json({
+    sessionToken: 'v1.token',
+    expiresAt: '2030-01-01T00:00:00.000Z',
+    tier: 'free',
+    quotas: QUOTAS,
+  }),
+  chat: stream([META, delta('Hello'), DONE]),
+  status: json({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
+}
+
+/** @param replies what is not sound; of a list, each request has the next, and from its end on the last */
+export async function startScripted(
+  replies: Partial<Record<Path, Reply | readonly Reply[]>> = {},
+): Promise<ScriptedServer> {
+  const asked: Partial<Record<Path, number>> = {}
+  const scripted: ScriptedServer = { url: '', requests: [] }
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+    const body = Buffer.concat(chunks).toString()
+    scripted.requests.push({ what: `${request.method} ${request.url}`, headers: request.headers, body })
+    const path = request.url?.replace('/api/agent/', '') as Path
+    const given = replies[path] ?? SOUND[path]
+    const index = asked[path] ?? 0
+    asked[path] = index + 1
+    const reply = typeof given === 'function' ? given : given[Math.min(index, given.length - 1)]
+    reply?.(response, request)
+  }
+  const server = createServer(
+    (request, response) => void serve(request, response).catch(() => response.destroy()),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  scripted.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return scripted
+}
