@@ -103,14 +103,14 @@ const environment = z.object({
   DASH_ARTICLE_MAX_PER_RUN: wholeNumber('a whole number from 0 to 10000', 0, 10_000).default(200),
   DASH_ARTICLE_ALLOW_PRIVATE: addressRangesSetting.default([]),
   OPENROUTER_API_KEY: token.optional(),
-  OPENROUTER_BASE_URL: httpUrl.default('https://openrouter.ai/api/v1'),
+  OPENROUTER_BASE_URL: baseUrl.default('https://openrouter.ai/api/v1'),
   DASH_TRUSTED_PROXIES: addressRangesSetting.default([]),
   DASH_ALLOWED_ORIGINS: originsSetting.default([]),
   DASH_SESSION_SECRET: sessionSecret.optional(),
   DASH_CHAT_DISABLED: flag.default(false),
   DASH_CHAT_ITEM_DISABLED: flag.default(false),
   OPENAI_API_KEY: token.optional(),
-  OPENAI_BASE_URL: httpUrl.default('https://api.openai.com/v1'),
+  OPENAI_BASE_URL: baseUrl.default('https://api.openai.com/v1'),
   DASH_CHAT_MODEL: token.optional(),
   DASH_CHAT_API: z.enum(['responses', 'chat']).default('responses'),
   DASH_CHAT_PRICE_INPUT: dollars.optional(),
@@ -177,7 +177,7 @@ export function parseEnvironment(given: NodeJS.Dict<string>, cwd: string): Setti
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = issue.path.join('.')
-      const shown = SECRETS.includes(name) ? '(not shown)' : JSON.stringify(values[name])
+      const shown = SECRETS.includes(name) ? '(not shown)' : withoutPassword(JSON.stringify(values[name]))
       problems.push(`${name}=${shown} ${issue.message}`)
     }
   }
@@ -204,6 +204,11 @@ export function parseEnvironment(given: NodeJS.Dict<string>, cwd: string): Setti
 
 export function configurationError(detail: string): Refusal<'configuration'> {
   return new Refusal('configuration', detail)
+}
+
+/** A URL may be refused for the password it holds. */
+function withoutPassword(shown: string | undefined): string | undefined {
+  return shown?.replace(/(\/\/[^/?#:@]*:)[^/?#]*@/, '$1(not shown)@')
 }
 
 /** The secrets that files hold, without the newline at their end. */

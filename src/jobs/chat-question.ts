@@ -5,9 +5,6 @@ import { isCutShort } from '../domain/models/lite/cut-short.ts'
 import type { LiteKind, LiteSuite } from '../domain/models/lite/suite.ts'
 import type { ChatCall, RouterAnswer } from '../domain/models/router.ts'
 
-/** What a model that thinks may write, in tokens, thoughts included. */
-const THINKING_MAX_TOKENS = 3_000
-
 /** A question as the service is sent it, fitted to what the catalogue says of its model. */
 export function chatCallOf(
   { model, kind }: { model: string; kind: LiteKind },
@@ -20,7 +17,7 @@ export function chatCallOf(
   return {
     model,
     question,
-    maxTokens: thinks ? Math.max(question.maxTokens, THINKING_MAX_TOKENS) : question.maxTokens,
+    maxTokens: Math.min(question.maxTokens, listed?.maxCompletionTokens ?? Infinity),
     temperature: parameters.includes('temperature'),
     lowEffort: thinks,
   }

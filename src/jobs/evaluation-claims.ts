@@ -1,13 +1,10 @@
 import type { CatalogueModel } from '../domain/models/catalogue.ts'
-import { LITE_POINTS_MOST } from '../domain/models/evaluation.ts'
-import { healthScoreOf, latencyScoreOf } from '../domain/models/health.ts'
 import type { KnownModel } from '../domain/models/known.ts'
 import type { LiteQuestion } from '../domain/models/lite/suite.ts'
 import { REQUESTS_A_MODEL } from '../domain/models/quota.ts'
 import type { QuotaClaim } from '../domain/models/quota.ts'
-import { compareContenders, rankCandidates } from '../domain/models/ranking.ts'
+import { compareContenders, rankCandidates, withPerfectAnswers } from '../domain/models/ranking.ts'
 import type { StoredRun } from '../domain/models/schema.ts'
-import { scoreOf } from '../domain/models/score.ts'
 import type { Instant } from '../domain/time.ts'
 
 const BOTH: readonly LiteQuestion['kind'][] = ['tool', 'text']
@@ -29,23 +26,18 @@ export function claimsOf(
   })
   const ranked = rankCandidates(candidates, new Map(), now)
   const leader = ranked.find(({ gone }) => !gone)?.model
-  return ranked.map(({ model }): QuotaClaim => {
+  return ranked.map(({ model, evaluation }): QuotaClaim => {
     const each = known.get(model.id)
     const answered = each?.answers ?? {}
     const sentToday = each?.sentToday ?? 0
     const again = mode === 'forceEval' && sentToday + BOTH.length <= REQUESTS_A_MODEL
-    const best = {
-      ...model,
-      healthScore: healthScoreOf('passed'),
-      latencyScore: latencyScoreOf(0),
-      liteEvalScore: LITE_POINTS_MOST,
-    }
+    const best = withPerfectAnswers({ model, evaluation: again ? null : evaluation })
     return {
       model: model.id,
       open: again ? BOTH : BOTH.filter((kind) => answered[kind] === undefined),
       sentToday,
       spent: mode === 'forceEval' && !again,
-      canWin: leader !== undefined && compareContenders({ ...best, score: scoreOf(best) }, leader) <= 0,
+      canWin: leader !== undefined && compareContenders(best, leader) <= 0,
       lastEvaluatedAt: each?.lastEvaluatedAt ?? null,
     }
   })

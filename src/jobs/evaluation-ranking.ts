@@ -1,4 +1,4 @@
-import { hasAnswer } from '../domain/models/evaluation.ts'
+import { hasAnswer, toolUseOf } from '../domain/models/evaluation.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
 import { goneLeaders } from '../domain/models/ranking.ts'
 import type { Candidate } from '../domain/models/ranking.ts'
@@ -39,6 +39,7 @@ export function rankFindings(
     const freshOnly = mode === 'forceEval' && !excused.has(model.id)
     return {
       model,
+      toolUse: (freshOnly ? toolUseOf(each?.today ?? null) : each?.toolUse) ?? 'unknown',
       health: each?.health ?? NOT_PROBED,
       evaluation: (freshOnly ? each?.today : each?.evaluation) ?? null,
       gone: each?.gone ?? false,

@@ -141,10 +141,12 @@ export async function planQuestions(
     return { ...nothing, stop: { reason: verdict.class, resetAt: null, preview: verdict.preview } }
   }
   const key = answer.status === 200 ? parseKeyRequests(answer.body) : null
-  const ours = attempts.filter((attempt) => attempt.day === day).map(({ sentAt }) => sentAt)
-  const today = [...ours, ...chatRequests]
+  const ours = attempts.filter((attempt) => attempt.day === day)
+  const today = [...ours.map(({ sentAt }) => sentAt), ...chatRequests]
   const lately = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
-  const left = requestsLeft(key, today.length, lately.length)
+  // The service said so itself, and nothing newer tells otherwise: it counts what was sent from elsewhere too.
+  const spent = key === null && ours.some(({ end }) => end?.class === 'account_daily')
+  const left = spent ? 0 : requestsLeft(key, today.length, lately.length)
   const plan = planCalls(claimsOf(sifted.eligible, models, mode, startedAt), left)
   return { plan, stop: null, countedBeforeAtMost: today.length + left - 1 }
 }

@@ -97,7 +97,8 @@ describe('how sure a ranking is', () => {
     expect(run?.evalCoverage).toMatchObject({
       evaluated: 2,
       completedToday: 2,
-      maxUnevaluatedPossibleScore: (half?.score ?? 0) + 400,
+      // What the open question would bring, and the health that two answers bring.
+      maxUnevaluatedPossibleScore: (half?.score ?? 0) + 400 + 150,
     })
   })
 

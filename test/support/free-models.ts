@@ -1,4 +1,5 @@
 import type { CatalogueModel } from '../../src/domain/models/catalogue.ts'
+import { toolUseOf } from '../../src/domain/models/evaluation.ts'
 import type { LiteEvaluation } from '../../src/domain/models/evaluation.ts'
 import type { TaskResult } from '../../src/domain/models/lite/suite.ts'
 import type { Candidate } from '../../src/domain/models/ranking.ts'
@@ -42,7 +43,6 @@ export function catalogueModel(id: string, changes: Partial<CatalogueModel> = {}
     expirationDay: null,
     expirationUnreadable: false,
     description: '',
-    reasoningMandatory: false,
     standsForOthers: false,
     ...changes,
   }
@@ -74,10 +74,12 @@ export function evaluation(
 }
 
 export function candidate(id: string, changes: Partial<Candidate> = {}): Candidate {
+  const { evaluation: counted = evaluation(RUN_AT) } = changes
   return {
     model: catalogueModel(id),
     health: { status: 'passed', latencyMs: 900, rateLimitKind: 'none', checkedAt: RUN_AT },
-    evaluation: evaluation(RUN_AT),
+    evaluation: counted,
+    toolUse: toolUseOf(counted),
     gone: false,
     failuresIn72h: 0,
     ...changes,

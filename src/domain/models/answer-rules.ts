@@ -60,6 +60,9 @@ const OF_ERROR_TYPE: Readonly<Record<string, AnswerClass>> = {
   invalid_request: 'model_unsupported',
 }
 
+/** What a type of error says after the service had taken the question, too. */
+const STANDS_WITHIN_200: ReadonlySet<AnswerClass> = new Set(['provider_down', 'timeout', 'refused'])
+
 /** What a provider's own status says of its model. */
 const OF_PROVIDER_STATUS: Readonly<Record<number, AnswerClass>> = {
   400: 'model_unsupported',
@@ -90,8 +93,18 @@ export function decideEnding(
   }
   if (status !== null) return null
   if (ending !== 'whole') return { class: 'invalid_answer', because: `the answer was ${ending}` }
+  if (reply && saysNothing(reply)) {
+    return reply.finishReason === 'content_filter'
+      ? { class: 'refused', because: 'an empty message, filtered' }
+      : { class: 'invalid_answer', because: 'an empty message' }
+  }
   if (reply) return { class: 'answered', because: 'a message' }
   return { class: 'invalid_answer', because: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
+}
+
+/** A model that thought until its tokens were used up was cut short; any other says something, or was not served. */
+function saysNothing({ text, toolCalls, finishReason }: ModelReply): boolean {
+  return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
 /** Decides what an error means. */
@@ -107,12 +120,13 @@ function byNamedCause({ error }: Facts): Decision | null {
   return error.filtered ? { class: 'refused', because: 'reasons of a filter' } : null
 }
 
-function byMessage({ error: { message, fromProvider }, status }: Facts): Decision | null {
+function byMessage({ error: { message, fromProvider }, status, answer }: Facts): Decision | null {
   if (fromProvider) return null
   const free = /free-models-per-(day|min)/.exec(message)
   if (free) {
     return { class: free[1] === 'day' ? 'account_daily' : 'account_minute', because: `message ${free[0]}` }
   }
+  if (isWithin200(answer)) return null
   if (status === 404 && /data policy/i.test(message)) {
     return { class: 'account_policy', because: 'message data policy' }
   }
@@ -135,12 +149,14 @@ function byHeaders({ error, limit, status, resetInMs }: Facts): Decision | null 
   return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
 }
 
-function byProvider({ error, status }: Facts): Decision | null {
+function byProvider({ error, status, answer }: Facts): Decision | null {
   if (!error.fromProvider) return null
+  if (isWithin200(answer)) return { class: within200(status), because: `a provider's ${status} in a 200` }
   return { class: OF_PROVIDER_STATUS[status] ?? 'provider_down', because: `a provider's ${status}` }
 }
 
 function byStatus({ error, status, readable, answer }: Facts): Decision {
+  if (isWithin200(answer)) return byStatusWithin200(error, status)
   const because = `status ${status}`
   if (status === 408 || status === 504 || status === 524) return { class: 'timeout', because }
   if (status === 402 && answer.headers['retry-after'] !== undefined) {
@@ -162,6 +178,28 @@ function byStatus({ error, status, readable, answer }: Facts): Decision {
     return { class: 'ambiguous', because, suspicion: 'account_key' }
   }
   return { class: 'ambiguous', because, suspicion: 'service_down' }
+}
+
+/**
+ * The service had taken the question and found somebody to ask: what broke off after that is nobody's key, balance or
+ * request, whatever code it carries. Only an untold 429 may still be the account's.
+ */
+function byStatusWithin200({ errorType }: ErrorFacts, status: number): Decision {
+  const typed = lookUp(OF_ERROR_TYPE, errorType)
+  if (typed && STANDS_WITHIN_200.has(typed)) return { class: typed, because: `error_type ${errorType}` }
+  const because = `status ${status} in a 200`
+  return status === 429
+    ? { class: 'ambiguous', because, suspicion: 'account_minute' }
+    : { class: within200(status), because }
+}
+
+function within200(status: number): AnswerClass {
+  const told = OF_PROVIDER_STATUS[status] ?? 'provider_down'
+  return told === 'model_rate_limit' || told === 'timeout' ? told : 'provider_down'
+}
+
+function isWithin200({ status }: RouterAnswer): boolean {
+  return status !== null && status < 300
 }
 
 function lookUp(table: Readonly<Record<string, AnswerClass>>, key: string | null): AnswerClass | null {

@@ -20,7 +20,6 @@ export interface CatalogueModel {
   /** True when the service gives an expiry that is no day. */
   expirationUnreadable: boolean
   description: string
-  reasoningMandatory: boolean
   /** True of what the service itself calls a router or an alias, and of a second name of a listed free model. */
   standsForOthers: boolean
 }
@@ -125,7 +124,6 @@ function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
     expirationDay,
     expirationUnreadable: expiry !== null && expirationDay === null,
     description: text(item['description'], DESCRIPTION_MOST),
-    reasoningMandatory: record(item['reasoning'])['mandatory'] === true,
     standsForOthers:
       isSecondName || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
   }

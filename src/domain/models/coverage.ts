@@ -1,7 +1,7 @@
 import { DAY_MS, dayOf } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { isComplete } from './evaluation.ts'
-import { compareContenders, withPerfectEvaluation } from './ranking.ts'
+import { compareContenders, withPerfectAnswers } from './ranking.ts'
 import type { Ranked } from './ranking.ts'
 import type { EvalCoverage } from './schema.ts'
 
@@ -27,7 +27,7 @@ export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, no
   const evaluations = ranked.flatMap((each) => (isEvaluated(each) ? each.evaluation : []))
   const possible = ranked
     .filter((each) => !isEvaluated(each) && !each.gone)
-    .map(withPerfectEvaluation)
+    .map(withPerfectAnswers)
     .sort(compareContenders)
   const threats = possible.filter(
     (one) =>

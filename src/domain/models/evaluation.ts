@@ -72,7 +72,7 @@ export function liteScoreOf({
 /** Whether a model used a tool when it was asked to: measured, not claimed; nothing measured is unknown. */
 export type ToolUse = 'proven' | 'disproven' | 'unknown'
 
-export function toolUseOf(evaluation: CountedEvaluation | null): ToolUse {
+export function toolUseOf(evaluation: LiteEvaluation | null): ToolUse {
   const task = evaluation?.tasks.find(({ id }) => id === 'task_files_lite')
   const usedTool = task?.details['usedTool']
   if (typeof usedTool !== 'boolean') return 'unknown'

@@ -1,8 +1,8 @@
 import { DAY_MS, dayOf } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { ANSWER_CLASSES, healthOfFailure, rateLimitKind } from './answer-class.ts'
-import { hasAnswer, isComplete } from './evaluation.ts'
-import type { LiteEvaluation } from './evaluation.ts'
+import { hasAnswer, isComplete, toolUseOf } from './evaluation.ts'
+import type { LiteEvaluation, ToolUse } from './evaluation.ts'
 import type { DayScore, EndpointRecord, ModelAttempt } from './evaluation-ledger.ts'
 import type { LiteQuestion } from './lite/suite.ts'
 import { evaluationsByDay, isSettled } from './measured-days.ts'
@@ -27,11 +27,13 @@ export interface LedgerRows {
 
 /** What the ledger knows of one model. */
 export interface KnownModel {
-  /** Requests written down since midnight UTC, but for those the account's limits kept from it. */
+  /** Requests written down since midnight UTC, whatever came of them. */
   sentToday: number
   /** Today's answered questions, the last answer of each. */
   answers: Partial<Record<LiteQuestion['kind'], SettledAttempt>>
   health: Candidate['health']
+  /** By the last answer to the tool question, whichever evaluation counts. */
+  toolUse: ToolUse
   /** True when the last thing it was asked told that nobody serves it. */
   gone: boolean
   failuresIn72h: number
@@ -73,6 +75,7 @@ export function knownModel(
       endpoints.find((each) => each.model === model),
       now,
     ),
+    toolUse: gone ? 'unknown' : newestToolUse(settled, evaluations),
     gone,
     failuresIn72h: settled.filter(
       ({ sentAt, end }) => now - sentAt <= FAILURES_MS && ANSWER_CLASSES[end.class].ownFailure,
@@ -86,6 +89,15 @@ export function knownModel(
 function answersOf(settled: readonly SettledAttempt[], day: Day): KnownModel['answers'] {
   const answered = settled.filter((attempt) => attempt.day === day && attempt.end.tasks !== null)
   return Object.fromEntries(answered.map((attempt) => [attempt.kind, attempt]))
+}
+
+/** An answer of today counts before an evaluation that is complete, and a forced one before the one it did not replace. */
+function newestToolUse(settled: readonly SettledAttempt[], evaluations: readonly LiteEvaluation[]): ToolUse {
+  const answers = settled.flatMap(({ end: { settledAt, tasks } }) =>
+    tasks === null ? [] : [{ updatedAt: settledAt, tasks }],
+  )
+  const told = [...evaluations, ...answers].map(toolUseOf)
+  return told.findLast((use) => use !== 'unknown') ?? 'unknown'
 }
 
 /**

@@ -1,8 +1,9 @@
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { countedEvaluation, hasAnswer, LITE_POINTS_MOST, toolUseOf } from './evaluation.ts'
-import type { CountedEvaluation, LiteEvaluation } from './evaluation.ts'
+import { countedEvaluation, hasAnswer, LITE_POINTS_MOST } from './evaluation.ts'
+import type { CountedEvaluation, LiteEvaluation, ToolUse } from './evaluation.ts'
+import { healthScoreOf, latencyScoreOf } from './health.ts'
 import type { HealthStatus, RateLimitKind } from './health.ts'
 import { LITE_SUITE } from './lite/suite.ts'
 import { capabilitiesOf, reasonFor } from './capabilities.ts'
@@ -25,6 +26,7 @@ export interface Candidate {
   }
   /** The newest evaluation; one that is too old does not count. */
   evaluation: LiteEvaluation | null
+  toolUse: ToolUse
   /** True when the service said last that nobody serves it: it cannot be the primary. */
   gone: boolean
   /** Failed attempts of the model's own (its 429, timeout, 5xx, error inside a 200) in the last 72 hours. */
@@ -100,19 +102,24 @@ export function goneLeaders(candidates: readonly Candidate[], now: Instant): Rea
 }
 
 /**
- * What a model could reach with perfect answers to the questions it has not answered, and everything else as it is.
+ * What a model could reach today by perfect and quick answers: they bring health and latency too. What it answered today
+ * already stays as it is, and so does what counts against it.
+ *
+ * @param evaluation null for a model that would be asked both questions
  */
-export function withPerfectEvaluation({
-  model,
-  evaluation,
-}: Pick<Ranked, 'model' | 'evaluation'>): Contender {
-  const open = evaluation === null ? LITE_POINTS_MOST : evaluation.openPoints
-  const parts = { ...model, liteEvalScore: Math.min(LITE_POINTS_MOST, model.liteEvalScore + open) }
+export function withPerfectAnswers({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
+  const ofToday = evaluation?.ageDays === 0 ? evaluation : null
+  const parts = {
+    ...model,
+    healthScore: healthScoreOf('passed'),
+    latencyScore: latencyScoreOf(0),
+    liteEvalScore: ofToday ? ofToday.points + ofToday.openPoints : LITE_POINTS_MOST,
+  }
   return { ...parts, score: scoreOf(parts) }
 }
 
 function rankedModel(
-  { model, health }: Candidate,
+  { model, health, toolUse }: Candidate,
   evaluation: CountedEvaluation | null,
   score: ModelScore,
   { rank, previousRank }: { rank: number; previousRank: number | null },
@@ -139,7 +146,7 @@ function rankedModel(
     reason: reasonFor(model, evalSummary),
     instabilityPenalty: score.instabilityPenalty,
     previousRank,
-    toolUse: toolUseOf(evaluation),
+    toolUse,
     rateLimitKind: health.rateLimitKind,
     checkedAt: health.checkedAt === null ? null : formatInstant(health.checkedAt),
   }

@@ -122,13 +122,13 @@ function candidateOf([
     expirationDay: null,
     expirationUnreadable: false,
     description: billions === null ? '' : `${billions}B parameters`,
-    reasoningMandatory: false,
     standsForOthers: false,
   }
   return {
     model,
     health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
     evaluation: null,
+    toolUse: 'unknown',
     gone: false,
     failuresIn72h: 0,
   }

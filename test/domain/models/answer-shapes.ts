@@ -50,6 +50,11 @@ const realHeaders = (limit: number, reset: number): Record<string, string> =>
 const upstream = (status: number, metadata: object = {}): object =>
   error(status, 'Provider returned error', { provider_name: 'Example Cloud', raw: 'try later', ...metadata })
 
+/** An error inside the choice that it ended. */
+const brokenOff = (code: number, said: string): object => ({
+  choices: [{ message: { content: 'Hel' }, finish_reason: 'error', ...error(code, said) }],
+})
+
 const available = (code: string, status: number): RouterAnswer =>
   answered(status, error(status, 'Not available', undefined, { availability: { code, retryable: false } }))
 
@@ -57,6 +62,9 @@ const message = { role: 'assistant', content: 'hello' }
 const DAILY =
   'Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day'
 const HTML = '<!DOCTYPE html><html><head><title>error</title></head><body>cloud</body></html>'
+const emptied = (reason: string): object => ({
+  choices: [{ message: { role: 'assistant', content: null }, finish_reason: reason }],
+})
 const whole = { choices: [{ message, finish_reason: 'stop' }] }
 
 const row = (
@@ -195,11 +203,6 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   ),
   row('401, no such key', answered(401, error(401, 'User not found.')), 'account_key'),
   row(
-    '200, `error_type` `authentication` inside',
-    answered(200, error('unauthorized', 'No', { error_type: 'authentication' })),
-    'account_key',
-  ),
-  row(
     '404, data policy',
     answered(
       404,
@@ -299,6 +302,28 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
     'provider_down',
   ),
   row(
+    '200, `error_type` `authentication` inside',
+    answered(200, error('unauthorized', 'No', { error_type: 'authentication' })),
+    'provider_down',
+  ),
+  row("200, a 401 inside, of nobody's key", answered(200, brokenOff(401, 'Unauthorized')), 'provider_down'),
+  row('200, a 402 inside', answered(200, error(402, 'Insufficient balance')), 'provider_down'),
+  row('200, a key limit inside', answered(200, error(403, 'Key limit exceeded')), 'provider_down'),
+  row('200, a data policy inside', answered(200, error(404, 'Breaks a data policy')), 'provider_down'),
+  row('200, a 400 inside', answered(200, error(400, 'bad request')), 'provider_down'),
+  row('200, a 404 inside', answered(200, error(404, 'not found')), 'provider_down'),
+  row("200, a provider's 400 inside", answered(200, upstream(400)), 'provider_down'),
+  row(
+    '200, a 401 in a later event',
+    answered(
+      200,
+      `data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: ${JSON.stringify(error(401, 'No'))}\n\n`,
+    ),
+    'provider_down',
+  ),
+  row('200, a 504 inside', answered(200, error(504, 'Timed out')), 'timeout'),
+  row('200, a 429 inside that tells not whose', answered(200, error(429, 'Too many')), 'ambiguous'),
+  row(
     '200, an error in a later event',
     answered(
       200,
@@ -386,5 +411,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   row('200, too large', answered(200, '{"choices":[{"me', { ending: 'too-large' }), 'invalid_answer'),
   row('200, HTML', answered(200, HTML), 'invalid_answer'),
   row('200, empty', answered(200, ''), 'invalid_answer'),
+  row('200, an empty message', answered(200, emptied('stop')), 'invalid_answer'),
+  row('200, an empty message that a filter emptied', answered(200, emptied('content_filter')), 'refused'),
   row('200, no choices', answered(200, { id: 'gen-1', choices: [] }), 'invalid_answer'),
 ]

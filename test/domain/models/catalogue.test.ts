@@ -23,7 +23,6 @@ test('a row is read with its facts in our words', () => {
       expirationDay: '2026-09-30',
       expirationUnreadable: false,
       description: 'A model made for the tests.',
-      reasoningMandatory: true,
       standsForOthers: false,
     },
   ])
@@ -70,7 +69,6 @@ test.each([
   ['architecture', { modality: 'text+image->text' }, 'inputModalities', ['text', 'image']],
   ['architecture', null, 'outputModalities', []],
   ['description', null, 'description', ''],
-  ['reasoning', 'yes', 'reasoningMandatory', false],
   ['expiration_date', 'soon', 'expirationUnreadable', true],
   ['expiration_date', '2026-02-30', 'expirationUnreadable', true],
   ['expiration_date', '2026-09-30T00:00:00Z', 'expirationDay', '2026-09-30'],

@@ -49,6 +49,7 @@ describe('what is known of a model', () => {
       sentToday: 0,
       answers: {},
       health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
+      toolUse: 'unknown',
       gone: false,
       failuresIn72h: 0,
       today: null,

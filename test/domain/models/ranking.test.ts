@@ -34,6 +34,7 @@ const anyField = fc
         model: catalogueModel(id, { contextLength: one.contextLength, supportedParameters }),
         health: { status: one.status, latencyMs: one.latencyMs, rateLimitKind: 'none', checkedAt: RUN_AT },
         evaluation: one.ageHours === null ? null : evaluation(RUN_AT - one.ageHours * 3_600_000, one.points),
+        toolUse: 'unknown',
         gone: false,
         failuresIn72h: one.failuresIn72h,
       }
@@ -127,6 +128,12 @@ describe('a ranking', () => {
   })
 })
 
+/** As asked, at once, and without a fault. */
+const perfect: Partial<Candidate> = {
+  health: { status: 'passed', latencyMs: 1, rateLimitKind: 'none', checkedAt: RUN_AT },
+  evaluation: evaluation(RUN_AT),
+}
+
 describe('coverage', () => {
   test('names a threat exactly when a perfect evaluation would put a model in the first place', () => {
     fc.assert(
@@ -136,10 +143,8 @@ describe('coverage', () => {
         // The naive way: evaluate one model perfectly and rank everything again.
         const winners = ranked.slice(1).flatMap(({ model, evaluation: known }) => {
           if (known !== null) return []
-          const perfect = field.map((one) =>
-            one.model.id === model.id ? { ...one, evaluation: evaluation(RUN_AT) } : one,
-          )
-          return rank(perfect)[0]?.model.id === model.id ? [model.id] : []
+          const perfected = field.map((one) => (one.model.id === model.id ? { ...one, ...perfect } : one))
+          return rank(perfected)[0]?.model.id === model.id ? [model.id] : []
         })
         expect(coverage.unevaluatedThreatCount).toBe(winners.length)
         expect(coverage.unevaluatedCanStillWin).toBe(winners.length > 0)
@@ -147,7 +152,13 @@ describe('coverage', () => {
         else expect(coverage.topUnevaluatedThreat).toBeNull()
         const unevaluated = ranked.filter((one) => one.evaluation === null)
         expect(coverage.maxUnevaluatedPossibleScore).toBe(
-          unevaluated.length === 0 ? null : Math.max(...unevaluated.map(({ model }) => model.score + 750)),
+          unevaluated.length === 0
+            ? null
+            : Math.max(
+                ...unevaluated.map(
+                  ({ model }) => model.metadataScore + 400 + 75 + 750 - model.instabilityPenalty,
+                ),
+              ),
         )
         expect(coverage.evaluated).toBe(ranked.length - unevaluated.length)
         expect([coverage.totalRanked, coverage.candidatePool]).toEqual([field.length, field.length])
@@ -247,9 +258,28 @@ describe('coverage', () => {
       topUnevaluatedThreat: 'm/a:free',
       maxUnevaluatedPossibleScore: whole,
     })
+    const yesterday = {
+      ...rival,
+      evaluation: { ...rival.evaluation, updatedAt: RUN_AT - DAY_MS },
+    } as Candidate
+    expect(coverageOf(rank([yesterday]), 2, RUN_AT).maxUnevaluatedPossibleScore).toBe(whole)
     expect(level([strong('m/b:free'), rival])).toBe('low')
     expect(level([...eight, { ...rival, failuresIn72h: 1 }])).toBe('high')
     expect(ranked[1]?.model.evalSummary).toMatchObject({ status: 'not_evaluated', passed: 1, total: 3 })
+  })
+
+  test('reckons with the health and the latency that perfect answers would bring', () => {
+    const larger = catalogueModel('z/larger:free', { contextLength: 262_144 })
+    const unknown = strong('z/larger:free', { ...NEVER, health: NOT_PROBED, model: larger })
+    const ranked = rank([...eight, unknown])
+    const [winner] = rank([...eight, { ...unknown, ...perfect }])
+    expect(winner?.model.id).toBe('z/larger:free')
+    expect(coverageOf(ranked, 8, RUN_AT)).toMatchObject({
+      unevaluatedCanStillWin: true,
+      topUnevaluatedThreat: 'z/larger:free',
+      maxUnevaluatedPossibleScore: winner?.model.score,
+    })
+    expect(level([...eight, unknown])).toBe('low')
   })
 
   test('is at most medium while a question to the primary has no answer', () => {
