@@ -32,7 +32,7 @@ import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { HISTORY_DOCS, historyContract } from './year/contract.ts'
 import { history } from './year/history.ts'
-import { headContract, ledgerContract, legacyLedgerContract } from './year/ledger-contracts.ts'
+import { headContract, indexContract, ledgerContract, legacyLedgerContract } from './year/ledger-contracts.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 
@@ -81,7 +81,7 @@ export function createApp(ports: ServerPorts): H3 {
     auditFact(ports.audits),
     modelFact(recommendation),
   ]
-  const feed = feedPanel({ snapshots, publications })
+  const feed = feedPanel({ snapshots, publications, baseUrl: ports.baseUrl })
   const models = modelsPanel(recommendation)
   mountHome(app, { frame, panels: [statusPanel(facts, log), feed, models], lead: feed, clock, log })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
@@ -118,6 +118,7 @@ function historyDocument(version: string, demo: boolean) {
       ledgerContract,
       legacyLedgerContract,
       headContract,
+      indexContract,
     ]),
   }
 }

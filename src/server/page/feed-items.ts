@@ -41,7 +41,12 @@ export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): H
   </li>`
 }
 
-function titleOf({ title, url, discussionUrl }: ShownItem): Html {
+/** A title, linked to where it leads to and named with its host. */
+export function titleOf({
+  title,
+  url,
+  discussionUrl,
+}: Pick<ShownItem, 'title' | 'url' | 'discussionUrl'>): Html {
   const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
   if (link === null) return html`<p class="title" dir="auto">${title}</p>`
   const host = url !== null && link === url ? html` <span class="host">${hostOf(url)}</span>` : NOTHING

@@ -2,9 +2,9 @@ import type { H3 } from 'h3'
 import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
 import { respondCompressed } from '../compression.ts'
-import { requestId } from '../respond.ts'
+import { requestId, respond } from '../respond.ts'
 import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
-import { codeSpans, html } from './html.ts'
+import { codeSpans, html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame } from './layout.ts'
@@ -25,7 +25,7 @@ export interface HomePorts {
 interface Rendered {
   panel: Panel
   content: Html
-  refusal: PanelRefusal | null
+  status: number
 }
 
 /** Mounts `/`: every panel, each read on its own. Works without scripts. */
@@ -34,6 +34,8 @@ export function mountHome(app: H3, { frame, panels, lead, clock, log }: HomePort
   const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   app.get('/', async (event) => {
     const view = { now: clock(), query: pageQuery(event.url.searchParams, known) }
+    const forwarded = await addressInstead(panels, view)
+    if (forwarded !== null) return respond(event, 303, { ...PAGE_HEADERS, location: forwarded }, null)
     const rendered = await Promise.all(
       panels.map((panel) =>
         renderPanel(panel, view, (code, error) =>
@@ -67,25 +69,36 @@ async function renderPanel(
   onFault: (code: string, error: unknown) => void,
 ): Promise<Rendered> {
   try {
-    return { panel, content: await panel.render(view), refusal: null }
+    const answer = await panel.render(view)
+    return 'status' in answer ? { panel, ...answer } : { panel, content: answer, status: 200 }
   } catch (error) {
     const refusal = panel.refusalOf(error, view)
     if (refusal.status >= 500) onFault(refusal.code, error)
-    return { panel, content: refusalNotice(refusal), refusal }
+    return { panel, content: refusalNotice(refusal), status: refusal.status }
   }
 }
 
 /** A question that cannot be asked is refused as a whole; else the page answers as its leading panel does. */
 function statusOf(rendered: readonly Rendered[], lead: Panel): number {
-  const misasked = rendered.find(({ refusal }) => refusal !== null && refusal.status < 500)
+  const misasked = rendered.find(({ status }) => status >= 400 && status < 500)
   const leading = rendered.find(({ panel }) => panel === lead)
-  return misasked?.refusal?.status ?? leading?.refusal?.status ?? 200
+  return misasked?.status ?? leading?.status ?? 200
 }
 
-function refusalNotice({ code, when }: PanelRefusal): Html {
+/** Where the question is really asked; what goes wrong on the way there is told by the panel, which fails likewise. */
+async function addressInstead(panels: readonly Panel[], view: View): Promise<string | null> {
+  for (const { forward } of panels) {
+    const address = await forward?.(view).catch(() => null)
+    if (address !== null && address !== undefined) return address
+  }
+  return null
+}
+
+function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {
   return html`<p class="refusal" role="alert">
-    This cannot be shown: <code>${code}</code>, ${codeSpans(when)}. Nothing else is shown in its place.
-  </p>`
+      This cannot be shown: <code>${code}</code>, ${codeSpans(when)}. Nothing else is shown in its place.
+    </p>
+    ${help}`
 }
 
 function sectionOf({ panel: { id, title }, content }: Rendered): Html {

@@ -34,8 +34,8 @@ export interface ProvedPublications {
   latestAt(at: Instant): Promise<ProvedPublication | null>
   /** Both ledgers and the newest head, proved for this very question, as what is published of them. */
   ledger(): Promise<PublishedLedger>
-  /** Every entry and publication of both ledgers, proved for this very question. */
-  entries(): Promise<ProvedLedger>
+  /** Every entry and publication of both ledgers with the newest head, proved for this very question. */
+  entries(): Promise<ProvedLedger & { head: Head | null }>
 }
 
 /** Both ledgers, proved, and what is published of them. */
@@ -95,7 +95,7 @@ export function provedPublications(
     const before = await ledgerWitness(await archive.newestHead())
     const { proved, contents, head } = await year.read()
     const after = await ledgerWitness(head)
-    const value = { proved, head, published: publishedLedger(contents, head) }
+    const value = { proved, head, published: publishedLedger(proved, contents, head) }
     const settled = before !== null && before === after
     ledgerKept = settled ? { value, witness: before, provedAt: clock() } : null
     return value
@@ -133,7 +133,10 @@ export function provedPublications(
       return kept && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
     },
     ledger: async () => (await ledgerSeen(await look())).published,
-    entries: async () => (await ledgerSeen(await look())).proved,
+    async entries() {
+      const { proved, head } = await ledgerSeen(await look())
+      return { ...proved, head }
+    },
   }
 }
 
