@@ -25,6 +25,7 @@ import { openApiDocument } from './openapi.ts'
 import { mountAssets } from './page/assets.ts'
 import { feedPanel } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
+import { mountItemPage } from './page/item-page.ts'
 import { modelsPanel } from './page/models-panel.ts'
 import { auditFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
@@ -84,6 +85,7 @@ export function createApp(ports: ServerPorts): H3 {
   const feed = feedPanel({ snapshots, publications, baseUrl: ports.baseUrl })
   const models = modelsPanel(recommendation)
   mountHome(app, { frame, panels: [statusPanel(facts, log), feed, models], lead: feed, clock, log })
+  mountItemPage(app, { frame, search: ports.search, publications, clock, log })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(
     app,

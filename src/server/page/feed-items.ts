@@ -4,6 +4,7 @@ import type { Instant } from '../../domain/time.ts'
 import { counted } from './counts.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
+import { itemHref } from './item-address.ts'
 import { ageOf } from './times.ts'
 
 /** What the page shows of an item, of a live period and of the Year alike. */
@@ -36,6 +37,7 @@ export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): H
         >${counted(points, unitOf(source))}</span
       >
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
+      <a href="${itemHref(key)}">rank over time</a>
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
     </p>
   </li>`

@@ -15,10 +15,12 @@ export interface Travel {
   stops: readonly Stop[]
   query: PageQuery
   now: Instant
+  /** Day of the publication it is compared with; empty for none. */
+  comparedWith: string
 }
 
 /** Ways to other days: previous and next, a date, and with scripts a slider over all of them. */
-export function travelControls({ moment, stops, query, now }: Travel): Html {
+export function travelControls({ moment, stops, query, now, comparedWith }: Travel): Html {
   const [first, last] = [stops[0], stops.at(-1)]
   if (!first || !last) return NOTHING
   const current = stops[moment.place]
@@ -28,33 +30,43 @@ export function travelControls({ moment, stops, query, now }: Travel): Html {
     query.link({ ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }, 'feed')
   return html`<nav class="travel" aria-label="Time travel">
     <p class="steps">
-      ${step('previous', '←', stops[moment.place - 1], to, now)}
-      ${step('next', '→', stops[moment.place + 1], to, now)}
+      ${step('previous', stops[moment.place - 1], to, now)} ${step('next', stops[moment.place + 1], to, now)}
       <a id="newest" href="${to(null)}" data-room="feed">Newest</a>
     </p>
     ${slider(stops, firstDay, lastDay, day === '' ? firstDay : day)}
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
+    ${dayForm(query, {
+      name: 'withDay',
+      label: 'Compare with',
+      button: 'Compare',
+      value: comparedWith,
+      first: firstDay,
+      now,
+    })}
   </nav>`
 }
 
 function step(
   direction: 'previous' | 'next',
-  arrow: string,
   stop: Stop | undefined,
   to: (at: string) => string,
   now: Instant,
 ): Html {
-  const name = direction === 'previous' ? 'Previous' : 'Next'
-  const sign = html`<span aria-hidden="true">${arrow}</span>`
-  if (!stop) return html`<span class="empty">${sign} ${name}: none</span>`
+  const isBack = direction === 'previous'
+  const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
+  const name = isBack ? 'Previous' : 'Next'
+  if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
   return html`<a
     id="${direction}"
-    rel="${direction === 'previous' ? 'prev' : 'next'}"
+    rel="${isBack ? 'prev' : 'next'}"
     href="${to(atOfStop(stop, now))}"
     data-room="feed"
-    >${sign} ${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}</a
+    >${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}</a
   >`
 }
+
+const ARROW_BACK = html`<span aria-hidden="true">← </span>`
+const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
 /** A position a day from the first to the last, with the gaps below it; only scripts can make it move. */
 function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: Day): Html {

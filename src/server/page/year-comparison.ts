@@ -8,6 +8,7 @@ import type { ColumnName } from './feed-columns.ts'
 import { titleOf } from './feed-items.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
+import { itemHref } from './item-address.ts'
 import type { PageQuery } from './page-query.ts'
 
 const NAMES = Object.keys(COLUMNS) as ColumnName[]
@@ -34,10 +35,10 @@ export function yearComparison(
         <thead>
           <tr>
             <th scope="col">Column</th>
-            <th scope="col">Entered</th>
-            <th scope="col">Left</th>
-            <th scope="col">Moved</th>
-            <th scope="col">Stayed</th>
+            <th scope="col" class="number">Entered</th>
+            <th scope="col" class="number">Left</th>
+            <th scope="col" class="number">Moved</th>
+            <th scope="col" class="number">Stayed</th>
           </tr>
         </thead>
         <tbody>
@@ -99,10 +100,10 @@ function table(rows: readonly Html[], none: string): Html {
         <tr>
           <th scope="col">Change</th>
           <th scope="col">Item</th>
-          <th scope="col">Rank then</th>
-          <th scope="col">now</th>
-          <th scope="col">Points then</th>
-          <th scope="col">now</th>
+          <th scope="col" class="number">Rank then</th>
+          <th scope="col" class="number">Rank now</th>
+          <th scope="col" class="number">Points then</th>
+          <th scope="col" class="number">Points now</th>
         </tr>
       </thead>
       <tbody>
@@ -116,7 +117,10 @@ function row(change: string, item: YearItem, then: YearItem | null, now: YearIte
   const numbers = [then?.rank, now?.rank, then?.points, now?.points]
   return html`<tr data-key="${item.key}" data-change="${change.split(' ', 1)[0]?.toLowerCase() ?? ''}">
     <td class="change">${change}</td>
-    <th scope="row">${titleOf(item)}<span class="source">${nameOfSource(item.source)}</span></th>
+    <th scope="row">
+      ${titleOf(item)}<span class="source">${nameOfSource(item.source)}</span>
+      <a href="${itemHref(item.key)}">rank over time</a>
+    </th>
     ${numbers.map((number) => html`<td>${number === undefined ? '–' : formatCount(number)}</td>`)}
   </tr>`
 }

@@ -16,7 +16,7 @@ import { proofPanel } from './proof.ts'
 import { gapNotice, travelControls } from './time-travel.ts'
 import { ageOf, instantOf } from './times.ts'
 import { yearComparison } from './year-comparison.ts'
-import { addressOfDays, dayForm, parseMoments } from './year-question.ts'
+import { addressOfDays, parseMoments } from './year-question.ts'
 import type { Moments } from './year-question.ts'
 
 export interface YearViewPorts {
@@ -60,8 +60,8 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
       }
       const served = await serve(moments.at)
       const other = moments.with === null ? null : await serve(moments.with)
-      const controls = html`${travelControls({ moment: served.moment, stops, query, now })}
-      ${compareForm(served, stops, view)}`
+      const comparedWith = other?.moment.selected?.manifest.asOfDay ?? ''
+      const controls = travelControls({ moment: served.moment, stops, query, now, comparedWith })
       if (other) return compared(controls, [served, other], proved, column, view)
       return single(controls, served, proved, column, view)
     },
@@ -168,16 +168,6 @@ function olderLayout({ manifest }: ProvedPublication): Html {
     The layout of <code>${manifest.publicationId}</code> is that of <code>${manifest.algorithmVersion}</code>,
     an older version, which this page does not show; its JSON is as it was published.
   </p>`
-}
-
-function compareForm({ moment }: Served, stops: readonly Stop[], { query, now }: View): Html {
-  const [first] = stops
-  const day = moment.selected?.manifest.asOfDay
-  if (!first || day === undefined) return NOTHING
-  const firstDay = first.kind === 'gap' ? first.firstDay : first.item.manifest.asOfDay
-  return html`<div class="compare">
-    ${dayForm(query, { name: 'withDay', label: 'Compare with', button: 'Compare', value: '', first: firstDay, now })}
-  </div>`
 }
 
 const BEFORE_FIRST = html`<p class="refusal" role="alert">
