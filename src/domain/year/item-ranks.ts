@@ -1,4 +1,4 @@
-import type { YearFeed } from './schema.ts'
+import type { YearItem } from './schema.ts'
 
 /** Where an item stands in one Year. */
 export interface YearStanding {
@@ -13,7 +13,9 @@ const OWN_COLUMNS = ['hackerNews', 'lobsters', 'lessWrong', 'hypeReplicate', 'mi
 
 /** The standing of every item of a Year, by save key. */
 export function standingsOf(
-  feed: Pick<YearFeed, (typeof OWN_COLUMNS)[number] | 'popular'>,
+  feed: Readonly<
+    Record<(typeof OWN_COLUMNS)[number] | 'popular', readonly Pick<YearItem, 'key' | 'rank' | 'points'>[]>
+  >,
 ): Map<string, YearStanding> {
   const standings = new Map<string, YearStanding>()
   for (const name of OWN_COLUMNS) {

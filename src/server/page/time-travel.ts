@@ -109,7 +109,7 @@ export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
   const served = selected
     ? html`For this time the history serves the one before,
-        <strong>as of ${selected.manifest.asOfDay}</strong>, which is what stands below.`
+        <strong>as of ${selected.manifest.asOfDay}</strong>, and that is what is shown.`
     : html`For this time the history serves nothing.`
   return html`<p class="gap" role="note">${missing(due, dueDay)} ${served}</p>`
 }
