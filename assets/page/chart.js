@@ -79,6 +79,8 @@ function optionsOf({ names, values }, width, Plot) {
   return {
     width,
     height: HEIGHT,
+    // Half of the last day's name stands beyond the axis.
+    padding: [null, 40, null, null],
     tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     cursor: { drag: { x: false, y: false } },
     scales: {

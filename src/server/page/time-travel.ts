@@ -33,7 +33,7 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
       ${step('previous', stops[moment.place - 1], to, now)} ${step('next', stops[moment.place + 1], to, now)}
       <a id="newest" href="${to(null)}" data-room="feed">Newest</a>
     </p>
-    ${slider(stops, firstDay, lastDay, day === '' ? firstDay : day)}
+    ${slider(stops, firstDay, lastDay, day)}
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
     ${dayForm(query, {
       name: 'withDay',
@@ -69,7 +69,7 @@ const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
 /** A position a day from the first to the last, with the gaps below it; only scripts can make it move. */
-function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: Day): Html {
+function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: string): Html {
   const place = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
   const last = place(lastDay)
   const gaps = stops.filter((stop) => stop.kind === 'gap')
@@ -81,7 +81,7 @@ function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: Day): 
       min="0"
       max="${last}"
       step="1"
-      value="${place(day)}"
+      value="${day === '' ? 0 : place(day)}"
       data-first-day="${firstDay}"
       data-index="/api/feed/history/index"
       aria-describedby="slider-day"
@@ -97,7 +97,7 @@ function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: Day): 
           />`,
       )}
     </svg>
-    <output id="slider-day" for="slider">${day}</output>
+    <output id="slider-day" for="slider">${day === '' ? `before ${firstDay}` : day}</output>
     <p class="as-of">
       ${counted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
     </p>

@@ -1,7 +1,7 @@
 import { parseKey } from '../../domain/feed/search-request.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
-import { atOfStop, firstDayOf, lastDayOf, momentAt, stopsOf } from '../../domain/year/calendar.ts'
+import { atOfStop, firstDayOf, lastDayOf, momentAt } from '../../domain/year/calendar.ts'
 import type { Stop } from '../../domain/year/calendar.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { parsePastInstant } from '../../domain/year/history.ts'
@@ -15,6 +15,7 @@ import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
+import { keptStops } from './kept-stops.ts'
 import type { PageQuery } from './page-query.ts'
 import type { Panel } from './panel.ts'
 import { refusalOfYear } from './year-question.ts'
@@ -28,6 +29,7 @@ const KNOWN_ALGORITHM = 'top-year-v3'
 /** The rank of an item in the Year, publication by publication, each read from its proved bytes. */
 export function yearRanksPanel(publications: ProvedPublications): Panel {
   const standings = keptStandings()
+  const stopsOnce = keptStops()
   return {
     id: 'year-ranks',
     title: 'In the Top Year',
@@ -36,14 +38,15 @@ export function yearRanksPanel(publications: ProvedPublications): Panel {
       const key = parseKey(query.params)
       const at = parseAt(query, now)
       const proved = await publications.entries()
-      const stops = stopsOf(proved)
+      const stops = stopsOnce(proved)
       const { place } = momentAt(proved.timeline, stops, at)
       const shown = stops.slice(Math.max(0, place + 1 - STOPS_SHOWN), place + 1)
       const rows: ChartRow<YearStanding>[] = []
       // One after another: each is proved on the one thread that answers everybody.
       for (const stop of shown) {
         if (stop.kind === 'gap') rows.push(gapRow(stop))
-        else rows.push(rowOf(stop.item, standings(await proven(publications, stop.item))?.get(key)))
+        else
+          rows.push(rowOf(stop.item, standings(await publications.publication(stop.item.manifest))?.get(key)))
       }
       return html`<p>
           The place in the list of its source and in <em>Popular</em>, as it was published; nothing changes it
@@ -63,16 +66,6 @@ function parseAt({ params }: PageQuery, now: Instant): Instant {
   const at = parsePastInstant(params.getAll('at'), now)
   if (at === null) throw new Refusal('invalid_at')
   return at
-}
-
-async function proven(
-  publications: ProvedPublications,
-  { manifest }: TimelineItem,
-): Promise<ProvedPublication> {
-  const publication = await publications.latestAt(manifest.publishedAt)
-  if (publication?.manifest.sha256 !== manifest.sha256)
-    throw new Error(`the publication of ${manifest.asOfDay} is no longer the one its time selects`)
-  return publication
 }
 
 /** Standings by publication, as long as its proof is kept; null for an older layout. */

@@ -1,9 +1,9 @@
 import type { Instant } from '../../domain/time.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
-import { momentAt, atOfDay, stopsOf } from '../../domain/year/calendar.ts'
+import { momentAt, atOfDay } from '../../domain/year/calendar.ts'
 import type { Moment, Stop } from '../../domain/year/calendar.ts'
 import { formatInstant } from '../../domain/time.ts'
-import type { Head, LedgerEntry } from '../../domain/year/ledger.ts'
+import type { Head } from '../../domain/year/ledger.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { envelopeParser } from '../year/parse-envelope.ts'
 import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
@@ -12,6 +12,7 @@ import type { ColumnName } from './feed-columns.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import type { PanelAnswer, View } from './panel.ts'
+import { keptStops } from './kept-stops.ts'
 import { proofPanel } from './proof.ts'
 import { gapNotice, travelControls } from './time-travel.ts'
 import { ageOf, instantOf } from './times.ts'
@@ -55,8 +56,8 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
       if (stops.length === 0) return NO_YEAR
       const serve = async (asked: Moments['at']): Promise<Served> => {
         const moment = momentAt(proved.timeline, stops, instantAsked(asked, stops, now))
-        const time = moment.selected?.manifest.publishedAt
-        return { moment, publication: time === undefined ? null : await publications.latestAt(time) }
+        const { selected } = moment
+        return { moment, publication: selected && (await publications.publication(selected.manifest)) }
       }
       const served = await serve(moments.at)
       const other = moments.with === null ? null : await serve(moments.with)
@@ -136,16 +137,6 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
     if (!before) return olderLayout(then)
     if (!after) return olderLayout(later)
     return yearComparison(before, after, column, query)
-  }
-}
-
-/** Stops of a proved ledger, made once. */
-function keptStops(): (proved: ProvedLedger) => readonly Stop[] {
-  const kept = new WeakMap<readonly LedgerEntry[], readonly Stop[]>()
-  return (proved) => {
-    const stops = kept.get(proved.entries) ?? stopsOf(proved)
-    kept.set(proved.entries, stops)
-    return stops
   }
 }
 

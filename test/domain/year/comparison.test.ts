@@ -20,7 +20,7 @@ test('what entered, left, moved and stayed is told apart by save keys', () => {
 })
 
 test('every item of both lists is in exactly one part, and the other way round what entered left', () => {
-  const lists = fc.uniqueArray(fc.constantFrom(...'abcdefghij'))
+  const lists = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'))
   fc.assert(
     fc.property(lists, lists, (before, after) => {
       const there = compareLists(list(before), list(after))
