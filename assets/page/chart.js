@@ -143,6 +143,7 @@ function draw(place, Plot) {
   let plot = new Plot(optionsOf(ranks, place.clientWidth, Plot), data, place)
 
   const again = () => {
+    if (!place.isConnected) return
     plot.destroy()
     plot = new Plot(optionsOf(ranks, place.clientWidth, Plot), data, place)
   }

@@ -39,7 +39,7 @@ export function mountHome(app: H3, { frame, panels, lead, clock, log }: HomePort
 
 const INTRODUCTION = html`<p class="introduction">
   What trends on Hacker News, Lobsters, LessWrong and the hype providers, and the Top Year: published once a
-  day, never changed, and provable.
+  day, never changed, provable, and shown <a href="/?sort=year#feed">as it was on any day</a>.
 </p>`
 
 /** By which feed readers find what to subscribe to. */

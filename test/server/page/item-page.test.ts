@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
 import { openApp } from '../../support/api-client.ts'
+import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
@@ -58,6 +59,25 @@ describe('the page of an item', () => {
       `${addDays(AS_OF, 2)} gap: nothing was published`,
       expect.stringMatching(new RegExp(`^${LAST} 1 \\d+ 9,500$`)),
     ])
+  })
+
+  test('reads a month of publications at a time, and leads to the others', async () => {
+    const archive = sampleArchive(40)
+    const clock = () => (archive.contents.rows.at(-1)?.publishedAt ?? 0) + 1
+    const app = openSampleApp(archive, { clock })
+    const ask = async (path: string) => (await app.request(`http://dash.test${path}`)).text()
+    const newest = await ask('/item?key=hn-1')
+    const rows = rowsOf(newest, 'year-ranks-table')
+    expect(rows).toHaveLength(31)
+    expect(rows.at(-1)).toBe('2026-02-13 not read: top-year-v2 has another layout')
+    expect(newest).not.toContain('>Later<')
+    const [, earlier = ''] = /href="([^"]*)"\s+data-room="year-ranks"\s*>Earlier</.exec(newest) ?? []
+    const before = await ask(earlier.replaceAll('&amp;', '&'))
+    // The day before the first of them; two legacy days, one of them hidden, an imported one and a gap stand first.
+    expect(rowsOf(before, 'year-ranks-table').at(-1)).toMatch(/^2026-01-13 /)
+    expect(rowsOf(before, 'year-ranks-table')).toHaveLength(12)
+    expect(before).toContain('>Later<')
+    expect(before).not.toContain('>Earlier<')
   })
 
   test('is linked from every item of a list', async () => {
