@@ -39,6 +39,7 @@ describe('the documents', () => {
     'docs/feed-api.md',
     'docs/search.md',
     'docs/free-models.md',
+    'docs/page.md',
   ]
   const all = operating.map(read).join('\n')
 

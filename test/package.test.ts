@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -30,4 +31,30 @@ test('every dependency is pinned to one version', () => {
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
     expect(version, name).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/)
   }
+})
+
+test('the package holds what the built program reads beside itself, and no test', () => {
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  const [{ files }] = JSON.parse(packed) as [{ files: { path: string }[] }]
+  const paths = files.map(({ path }) => path)
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      'dist/cli/main.js',
+      'assets/page/page.css',
+      'assets/page/page.js',
+      'assets/demo/titles.json',
+      'docs/page.md',
+      'docs/decisions/README.md',
+      'bench/README.md',
+      'README.md',
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
+      'migrations/ledger/meta/_journal.json',
+    ]),
+  )
+  expect(paths.filter((path) => /^(?:test|src|\.ci)\//.test(path))).toEqual([])
 })

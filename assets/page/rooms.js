@@ -1,8 +1,9 @@
 import { announce } from './announce.js'
 
 /**
- * Links and forms with `data-room` change one room of the page in place: the same address is asked for, and the room of
- * that name is taken from the answer. Whatever goes wrong, the browser goes there itself.
+ * Links and forms with `data-room` change the page in place: the same address is asked for, and every room that has such
+ * is taken from the answer, since each keeps in its links what the others show. The named room gets the focus. Whatever
+ * goes wrong, the browser goes there itself.
  */
 export function followRooms() {
   document.addEventListener('click', (event) => {
@@ -19,7 +20,10 @@ export function followRooms() {
     address.search = String(new URLSearchParams(textsOf(new FormData(form))))
     void visit(address.href, form.dataset['room'])
   })
-  window.addEventListener('popstate', () => void show(location.href, changeableRooms()))
+  window.addEventListener('popstate', () => {
+    // Going to another place of the same page is told here too.
+    if (questionOf(location.href) !== shown) void show(location.href, changeableRooms())
+  })
 }
 
 /** @param {MouseEvent} event */
@@ -40,7 +44,7 @@ function textsOf(data) {
   )
 }
 
-/** Rooms that have been changed in place, or may be. */
+/** Rooms that are changed in place. */
 function changeableRooms() {
   const rooms = [...document.querySelectorAll('section.room')]
   return rooms.map(({ id }) => id).filter((id) => document.querySelector(`[data-room="${id}"]`) !== null)
@@ -52,7 +56,7 @@ function changeableRooms() {
  */
 async function visit(href, room) {
   const held = document.activeElement?.id ?? ''
-  const address = await show(href, [room])
+  const address = await show(href, changeableRooms())
   if (address === null) return
   history.pushState(null, '', address)
   const section = document.getElementById(room)
@@ -65,6 +69,15 @@ async function visit(href, room) {
   if (section && !again && section.getBoundingClientRect().top < 0) section.scrollIntoView()
   const said = section?.querySelector('[data-announce]')?.getAttribute('data-announce')
   announce(said ?? `${heading?.textContent ?? ''} ${current?.textContent ?? ''}`.trim() + ' is shown.')
+}
+
+/** What the page shows now: its address without the place in it. */
+let shown = questionOf(location.href)
+
+/** @param {string} href */
+function questionOf(href) {
+  const { pathname, search } = new URL(href)
+  return pathname + search
 }
 
 /** The last question asked; a newer one ends it. */
@@ -91,7 +104,9 @@ async function show(href, rooms) {
     if (fresh.length === 0 || fresh.includes(null)) throw new Error('the answer is another page')
     for (const [index, section] of sections.entries())
       section.replaceChildren(...(fresh[index]?.childNodes ?? []))
-    return answer.redirected ? answer.url : href
+    const address = answer.redirected ? answer.url : href
+    shown = questionOf(address)
+    return address
   } catch {
     if (!signal.aborted) location.assign(href)
     return null

@@ -43,6 +43,11 @@ async function verify(
   return { ...finished, report: JSON.parse(finished.stdout) as VerifyReport }
 }
 
+/** Everything in the folder but what is kept of audits. */
+function archiveOf({ folder }: Workspace): [name: string, state: string][] {
+  return Object.entries(stateOfFolder(folder)).filter(([name]) => !name.startsWith('state.db'))
+}
+
 /** Files of the store's objects, in the order of their digests. */
 function objectFiles({ objectsPath }: Workspace): string[] {
   return readdirSync(join(objectsPath, 'sha256'), { recursive: true, withFileTypes: true })
@@ -107,6 +112,36 @@ describe('verify-archive', () => {
     const damaged = stateOfFolder(workspace.folder)
     expect((await verify(workspace)).code).toBe(65)
     expect(stateOfFolder(workspace.folder)).toEqual(damaged)
+  })
+
+  test('leaves a record where a server keeps its state, of the whole archive, a part, and damage', async () => {
+    const workspace = await filledWorkspace()
+    expect(await workspace.audits.newest()).toBeNull()
+    const before = archiveOf(workspace)
+    const { report } = await verify(workspace)
+    const { publications, objects, bytes, gaps, head } = report
+    const counts = { publications, objects, bytes, gaps, head }
+    expect(await workspace.audits.newest()).toMatchObject({
+      ...counts,
+      ok: true,
+      complete: true,
+      whole: true,
+      damage: 0,
+    })
+    await verify(workspace, ['--sample', '1/7'])
+    expect(await workspace.audits.newest()).toMatchObject({ ok: true, whole: false })
+    expect(archiveOf(workspace)).toEqual(before)
+    rmSync(objectFiles(workspace)[0] ?? '')
+    expect((await verify(workspace)).code).toBe(65)
+    expect(await workspace.audits.newest()).toMatchObject({ ok: false, complete: true, damage: 1 })
+  })
+
+  test('stands by its verdict when no record of it can be left, and says so', async () => {
+    const workspace = await filledWorkspace()
+    writeFileSync(join(workspace.folder, 'state.db'), 'this is no database at all'.repeat(100))
+    const { code, stderr, report } = await verify(workspace)
+    expect([code, report.ok]).toEqual([0, true])
+    expect(stderr).toContain('no record of this audit could be left')
   })
 
   test('ends with 65 for damage, names all of it, and says it on standard error too', async () => {

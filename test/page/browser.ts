@@ -59,7 +59,10 @@ export async function visit(
   page.on('request', (request) => {
     if (!request.url().startsWith('data:')) hosts.add(new URL(request.url()).host)
   })
-  page.on('requestfailed', (request) => problems.push(`failed: ${request.url()}`))
+  page.on('requestfailed', (request) => {
+    // What a page leaves unfinished when it is left is no failure.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()}`)
+  })
   await page.goto(url, { waitUntil: 'networkidle' })
   return { page, problems, hosts }
 }

@@ -84,10 +84,9 @@ describe.each([
   })
 
   test('models are filtered as the interface filters them, chosen, and the feed stays where it is', async () => {
-    const { page, problems } = await visit(browser, `${demo.url}/?sort=week`, {
-      javaScriptEnabled,
-      viewport: WIDE,
-    })
+    const { page, problems } = await visit(browser, demo.url, { javaScriptEnabled, viewport: WIDE })
+    await page.getByRole('link', { name: 'Week', exact: true }).click()
+    await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
     await page.getByLabel('tools', { exact: true }).check()
     await page.getByLabel('answered as asked').check()
     await page.getByRole('button', { name: 'Filter' }).click()
@@ -102,6 +101,7 @@ describe.each([
     await page.getByRole('heading', { name: `Ask ${second?.name}` }).waitFor()
     expect(await page.locator('#snippet-curl').textContent()).toContain(`"model":"${second?.id}"`)
     expect(await page.locator('.tabs [aria-current]').textContent()).toBe('Week')
+    expect(page.url()).toContain('sort=week')
     expect(problems).toEqual([])
   })
 })
@@ -122,8 +122,29 @@ test('with scripts a period changes in place: the page stays, and back and forwa
   await period('Trending')
   await page.goForward()
   await period('Month')
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  await page.evaluate(
+    "new Promise((resolve) => { addEventListener('hashchange', resolve); location.hash = '#models' })",
+  )
+  expect(asked).toEqual([])
   expect(await page.evaluate('window.stays')).toBe(true)
   expect(problems).toEqual([])
+})
+
+test('the status strip tells what the interfaces tell, and how the archive was found', async () => {
+  const { page } = await visit(browser, demo.url, { viewport: WIDE })
+  const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')
+  const ask = async (path: string): Promise<unknown> => (await fetch(`${demo.url}${path}`)).json()
+  const { asOfDay } = (await ask('/api/feed/history?sort=year')) as { asOfDay: string }
+  const { primary, rankingConfidence } = (await ask('/api/status/free-llm')) as Record<string, string>
+  const { generatedAt } = (await ask('/api/feed')) as { generatedAt: string }
+  expect(strip).toContain(`Year as of ${asOfDay}`)
+  expect(strip).toContain(`${primary}`)
+  expect(strip).toContain(`${rankingConfidence} confidence`)
+  expect(strip).toContain(generatedAt.slice(0, 16).replace('T', ' '))
+  expect(strip).toContain('1 gap in all')
+  expect(strip).toMatch(/Sound, .* ago 29 objects of 29 publications/)
 })
 
 test('a line to copy is copied, and that is said', async () => {

@@ -29,13 +29,13 @@ const TAGS_SHOWN = 4
  * @param showsSource for lists that hold several sources
  */
 export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
-  const { key, source, points, comments, discussionUrl, publishedAt, tags = [] } = item
+  const { key, source, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
   return html`<li class="item" data-key="${key}">
     ${titleOf(item)}
     <p class="about">
-      ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}<span
-        >${counted(points, unitOf(source))}</span
-      >
+      ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
+        url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
+      }<span>${counted(points, unitOf(source))}</span>
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
       <a href="${itemHref(key)}">rank over time</a>
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
@@ -43,16 +43,15 @@ export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): H
   </li>`
 }
 
-/** A title, linked to where it leads to and named with its host. */
+/** A title, linked to where it leads: its own address, else its discussion. */
 export function titleOf({
   title,
   url,
   discussionUrl,
 }: Pick<ShownItem, 'title' | 'url' | 'discussionUrl'>): Html {
   const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
-  if (link === null) return html`<p class="title" dir="auto">${title}</p>`
-  const host = url !== null && link === url ? html` <span class="host">${hostOf(url)}</span>` : NOTHING
-  return html`<p class="title">${strangersLink(link, html`<bdi>${title}</bdi>`)}${host}</p>`
+  const text = html`<bdi>${title}</bdi>`
+  return html`<p class="title">${link === null ? text : strangersLink(link, text)}</p>`
 }
 
 function discussion(url: string | null, comments: number | null): Html {

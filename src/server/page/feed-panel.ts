@@ -6,7 +6,7 @@ import { parseFeed } from '../feed/parse-feed.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import { COLUMNS, feedColumns } from './feed-columns.ts'
 import type { ColumnName } from './feed-columns.ts'
-import { html } from './html.ts'
+import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './page-query.ts'
 import { refusalsOf } from './panel.ts'
@@ -46,22 +46,18 @@ export function feedPanel(ports: FeedPanelPorts): Panel {
     id: 'feed',
     title: 'Feed',
     params: ['sort', 'column', ...YEAR_PARAMS],
+    controls: ({ query }) => periods(query),
     forward: async (view) => (isYear(view.query) ? year.forward(view) : null),
     async render(view) {
       const { now, query } = view
       const column = parseColumn(query.params)
-      if (isYear(query)) {
-        const answer = await year.render(view, column)
-        const { status, content } = 'status' in answer ? answer : { status: 200, content: answer }
-        return { status, content: html`${periods('year', query)} ${content}` }
-      }
+      if (isYear(query)) return year.render(view, column)
       if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
       const sort = parseLiveSort(query.params)
       const proved = await ports.snapshots.newest(sort)
-      if (!proved) return html`${periods(sort, query)} ${NO_SNAPSHOT}`
+      if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
-      return html`${periods(sort, query)}
-        <p class="as-of">
+      return html`<p class="as-of">
           ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)} (${ageOf(generatedAt, now)}) · snapshot
           <code>${id}</code> · <a href="/api/feed?sort=${sort}">JSON</a>
         </p>
@@ -99,7 +95,9 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
   return column
 }
 
-function periods(current: Period, query: PageQuery): Html {
+function periods(query: PageQuery): Html {
+  const [given = 'trending', ...others] = query.params.getAll('sort')
+  const current = isYear(query) ? 'year' : given
   return html`<nav class="tabs" aria-label="Periods">
     <ul>
       ${PERIODS.map(
@@ -108,7 +106,7 @@ function periods(current: Period, query: PageQuery): Html {
             <a
               href="${query.link({ ...NO_MOMENTS, sort: period }, 'feed')}"
               data-room="feed"
-              ${period === current ? html`aria-current="page"` : html``}
+              ${period === current && others.length === 0 ? html`aria-current="page"` : NOTHING}
               >${PERIOD_TITLES[period]}</a
             >
           </li>`,

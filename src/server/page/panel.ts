@@ -37,7 +37,9 @@ export interface Panel {
   title: string
   /** Parameters of the address that are this panel's. Values that are empty are never handed over. */
   params: readonly string[]
-  /** The content under the heading. What it throws is shown as `refusalOf` says, and nothing in its place. */
+  /** What stands under the heading even where there is no content: how to ask for something else. */
+  controls?(view: View): Html
+  /** The content under the controls. What it throws is shown as `refusalOf` says, and nothing in its place. */
   render(view: View): Promise<Html | PanelAnswer>
   /**
    * The address by which this question is asked, where a form cannot make it itself; null when it is asked by it already.

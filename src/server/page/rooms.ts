@@ -8,6 +8,7 @@ import type { Panel, PanelRefusal, View } from './panel.ts'
 /** A panel's content, or why it has none. */
 interface Rendered {
   panel: Panel
+  controls: Html
   content: Html
   status: number
 }
@@ -41,13 +42,14 @@ async function renderPanel(
   view: View,
   onFault: (panel: Panel, code: string, error: unknown) => void,
 ): Promise<Rendered> {
+  const controls = panel.controls?.(view) ?? NOTHING
   try {
     const answer = await panel.render(view)
-    return 'status' in answer ? { panel, ...answer } : { panel, content: answer, status: 200 }
+    return { panel, controls, ...('status' in answer ? answer : { content: answer, status: 200 }) }
   } catch (error) {
     const refusal = panel.refusalOf(error, view)
     if (refusal.status >= 500) onFault(panel, refusal.code, error)
-    return { panel, content: refusalNotice(refusal), status: refusal.status }
+    return { panel, controls, content: refusalNotice(refusal), status: refusal.status }
   }
 }
 
@@ -64,9 +66,9 @@ function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {
     ${help}`
 }
 
-function sectionOf({ panel: { id, title }, content }: Rendered): Html {
+function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html {
   return html`<section id="${id}" class="room" aria-labelledby="${id}-title">
     <h2 id="${id}-title" tabindex="-1">${title}</h2>
-    ${content}
+    ${controls} ${content}
   </section>`
 }

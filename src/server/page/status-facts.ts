@@ -64,10 +64,11 @@ export function gapFact(publications: ProvedPublications): StatusFact {
     label: 'Last gap',
     refusalOf: refusalsOf(historyContract),
     async read() {
-      const gaps = (await publications.entries()).entries.filter((entry) => entry.kind === 'gap')
+      const { entries, timeline } = await publications.entries()
+      const gaps = entries.filter((entry) => entry.kind === 'gap')
       const last = gaps.at(-1)
-      if (!last)
-        return { standing: 'plain', value: html`None`, detail: html`every day since the first has its Year` }
+      const whole = timeline.length === 0 ? 'nothing was due yet' : 'every day since the first has its Year'
+      if (!last) return { standing: 'plain', value: html`None`, detail: html`${whole}` }
       const why =
         last.reason === 'missed'
           ? html`nobody published that day`

@@ -101,6 +101,7 @@ describe('the page', () => {
     expect(status).toBe(400)
     expect(page).toContain(`<code>${code}</code>`)
     expect(page).toMatch(code === 'invalid_filter' ? /data-key="/ : /class="models"/)
+    expect(page).toContain('aria-label="Periods"')
   })
 
   test('takes a form with a box for each need and an empty field', async () => {

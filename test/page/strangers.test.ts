@@ -1,0 +1,77 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+
+afterAll(() => browser.close())
+
+const TITLES = [
+  'W'.repeat(300),
+  `https://example.org/${'long/'.repeat(60)}`,
+  '<script>document.title = "taken"</script><img src=x onerror="document.title = \'taken\'">',
+  '\u202Eright to left for ever',
+  'עברית עם English באמצע',
+  'a\u0301'.repeat(80),
+  '"><style>body { display: none }</style>',
+  '🦀'.repeat(120),
+]
+
+/** One row of signals a title, in two sources, observed today. */
+function rows(): string {
+  const publishedAt = new Date(Date.now() - 3_600_000).toISOString()
+  const day = new Date().toISOString().slice(0, 10)
+  const signals = ['hn', 'lobsters', 'hype:github'].flatMap((source) =>
+    TITLES.map((title, index) => ({
+      source,
+      sourceId: source.startsWith('hype') ? `owner${index}/${'repo'.repeat(20)}` : `id${index}`,
+      day,
+      title,
+      url: index % 2 === 0 ? `https://${'sub.'.repeat(20)}example.org/?a="><script>x</script>` : null,
+      points: 2_000_000_000 - index,
+      comments: index === 0 ? null : 1_000_000 * index,
+      publishedAt,
+      titleProvenance: `${source}:test`,
+    })),
+  )
+  return signals.map((signal) => JSON.stringify(signal)).join('\n')
+}
+
+describe('what strangers wrote', () => {
+  test('stays in its place, fits a narrow and a wide screen, and runs nothing', async () => {
+    const folder = temporaryFolder()
+    const at = ['--data-dir', folder]
+    expect((await dash(['import', 'signals', '-', ...at], { stdin: rows() })).code).toBe(0)
+    expect((await dash(['snapshot', ...at])).code).toBe(0)
+    const { url } = await serve(at)
+    for (const viewport of [NARROW, WIDE]) {
+      const { page, problems, hosts } = await visit(browser, `${url}/?sort=month`, { viewport })
+      await picture(page, `strangers-${viewport.width}`)
+      expect(await page.title()).toBe('dash')
+      const shown = await page.locator('#column-hackerNews .item .title').allTextContents()
+      expect(shown.length).toBe(TITLES.length)
+      for (const [index, title] of TITLES.entries()) expect(shown[index]).toContain(title)
+      expect(await fitsScreen(page)).toBe(true)
+      expect(await seriousFindings(page)).toEqual([])
+      expect(problems).toEqual([])
+      expect([...hosts]).toEqual([new URL(url).host])
+    }
+  })
+})
+
+test('a server without data shows what to do, and fits', async () => {
+  const { url } = await serve(['--data-dir', temporaryFolder()])
+  const { page, problems } = await visit(browser, url)
+  await picture(page, 'page-empty')
+  expect(await page.locator('#feed').textContent()).toContain('dash collect')
+  expect(await page.locator('#models').textContent()).toContain('Built-in seed')
+  expect(await page.getByRole('note').count()).toBe(0)
+  expect(await fitsScreen(page)).toBe(true)
+  expect(await seriousFindings(page)).toEqual([])
+  expect(problems).toEqual([])
+})
