@@ -27,7 +27,7 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   jobs: { layers: ['domain'], packages: [], node: [] },
   server: {
     layers: ['domain'],
-    packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'marked', 'zod'],
+    packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'uplot', 'marked', 'zod'],
     node: 'any',
   },
   cli: {

@@ -1,5 +1,7 @@
 import { offerCopies } from './copy.js'
 import { followRooms } from './rooms.js'
+import { offerTravel } from './travel.js'
 
 followRooms()
 offerCopies()
+offerTravel()

@@ -55,15 +55,20 @@ function changeableRooms() {
  * @param {string} room
  */
 async function visit(href, room) {
-  if (!(await show(href, changeableRooms()))) return
-  history.pushState(null, '', href)
+  const held = document.activeElement?.id ?? ''
+  const address = await show(href, changeableRooms())
+  if (address === null) return
+  history.pushState(null, '', address)
   const section = document.getElementById(room)
   const heading = document.getElementById(`${room}-title`)
   const current = section?.querySelector('[aria-current]')
-  const target = current instanceof HTMLElement ? current : heading
-  target?.focus({ preventScroll: true })
-  if (section && section.getBoundingClientRect().top < 0) section.scrollIntoView()
-  announce(`${heading?.textContent ?? ''} ${current?.textContent ?? ''}`.trim() + ' is shown.')
+  // Whoever steps on with the same control keeps it.
+  const again = held === '' ? null : section?.querySelector(`#${CSS.escape(held)}`)
+  const target = [again, current, heading].find((element) => element instanceof HTMLElement)
+  if (target instanceof HTMLElement) target.focus({ preventScroll: true })
+  if (section && !again && section.getBoundingClientRect().top < 0) section.scrollIntoView()
+  const said = section?.querySelector('[data-announce]')?.getAttribute('data-announce')
+  announce(said ?? `${heading?.textContent ?? ''} ${current?.textContent ?? ''}`.trim() + ' is shown.')
 }
 
 /** What the page shows now: its address without the place in it. */
@@ -83,7 +88,8 @@ let asking = new AbortController()
  *
  * @param {string} href
  * @param {string[]} rooms
- * @returns {Promise<boolean>} false when a newer question has taken its place, or the browser goes there itself
+ * @returns {Promise<string | null>} the address that answered; null when a newer question has taken its place, or the
+ *   browser goes there itself
  */
 async function show(href, rooms) {
   asking.abort()
@@ -98,11 +104,12 @@ async function show(href, rooms) {
     if (fresh.length === 0 || fresh.includes(null)) throw new Error('the answer is another page')
     for (const [index, section] of sections.entries())
       section.replaceChildren(...(fresh[index]?.childNodes ?? []))
-    shown = questionOf(href)
-    return true
+    const address = answer.redirected ? answer.url : href
+    shown = questionOf(address)
+    return address
   } catch {
     if (!signal.aborted) location.assign(href)
-    return false
+    return null
   } finally {
     if (!signal.aborted) for (const section of sections) section.removeAttribute('aria-busy')
   }

@@ -27,6 +27,7 @@ import { openApiDocument } from './openapi.ts'
 import { mountAssets } from './page/assets.ts'
 import { feedPanel } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
+import { mountItemPage } from './page/item-page.ts'
 import { modelsPanel } from './page/models-panel.ts'
 import { auditFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
@@ -34,7 +35,7 @@ import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { HISTORY_DOCS, historyContract } from './year/contract.ts'
 import { history } from './year/history.ts'
-import { headContract, ledgerContract, legacyLedgerContract } from './year/ledger-contracts.ts'
+import { headContract, indexContract, ledgerContract, legacyLedgerContract } from './year/ledger-contracts.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 
@@ -84,9 +85,10 @@ export function createApp(ports: ServerPorts): H3 {
     auditFact(ports.audits),
     modelFact(recommendation),
   ]
-  const feed = feedPanel({ snapshots, publications })
+  const feed = feedPanel({ snapshots, publications, baseUrl: ports.baseUrl })
   const models = modelsPanel(recommendation)
   mountHome(app, { frame, panels: [statusPanel(facts, log), feed, models], lead: feed, clock, log })
+  mountItemPage(app, { frame, search: ports.search, publications, clock, log })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(
     app,
@@ -123,6 +125,7 @@ function historyDocument(version: string, demo: boolean) {
       ledgerContract,
       legacyLedgerContract,
       headContract,
+      indexContract,
     ]),
   }
 }

@@ -88,7 +88,8 @@ function parseLimit(params: URLSearchParams): number {
   return Number(text)
 }
 
-function parseKey(params: URLSearchParams): string {
+/** The save key of a question. @throws Refusal `invalid_key` */
+export function parseKey(params: URLSearchParams): string {
   const key = once(params, 'key', 'invalid_key') ?? ''
   if (itemsOfKey(key).length === 0) throw new Refusal<SearchRefusal>('invalid_key')
   return key

@@ -18,9 +18,16 @@ const AT_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/
 export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: Instant } {
   const sorts = params.getAll('sort')
   if (sorts.length !== 1 || sorts[0] !== 'year') throw new Refusal<HistoryRefusal>('invalid_sort')
-  const [at, ...others] = params.getAll('at')
-  if (at === undefined) return { at: now }
-  const instant = others.length === 0 && AT_PATTERN.test(at) ? parseInstant(at) : null
-  if (instant === null || instant > now + FUTURE_TOLERANCE_MS) throw new Refusal<HistoryRefusal>('invalid_at')
-  return { at: instant }
+  const given = params.getAll('at')
+  if (given.length === 0) return { at: now }
+  const at = parsePastInstant(given, now)
+  if (at === null) throw new Refusal<HistoryRefusal>('invalid_at')
+  return { at }
+}
+
+/** The one instant that values of a parameter name, at most five minutes ahead of `now`; null for anything else. */
+export function parsePastInstant(values: readonly string[], now: Instant): Instant | null {
+  const [text = '', ...others] = values
+  const instant = others.length === 0 && AT_PATTERN.test(text) ? parseInstant(text) : null
+  return instant !== null && instant <= now + FUTURE_TOLERANCE_MS ? instant : null
 }

@@ -16,6 +16,8 @@ const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
 const PACKAGE_FILES: Readonly<Record<string, readonly [packageName: string, path: string]>> = {
   'swagger-ui.css': ['swagger-ui-dist', 'swagger-ui.css'],
   'swagger-ui-bundle.js': ['swagger-ui-dist', 'swagger-ui-bundle.js'],
+  'uPlot.iife.min.js': ['uplot', 'dist/uPlot.iife.min.js'],
+  'uPlot.min.css': ['uplot', 'dist/uPlot.min.css'],
 }
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -4,6 +4,7 @@ import type { Instant } from '../../domain/time.ts'
 import { counted } from './counts.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
+import { itemHref } from './item-address.ts'
 import { ageOf } from './times.ts'
 
 /** What the page shows of an item, of a live period and of the Year alike. */
@@ -28,20 +29,29 @@ const TAGS_SHOWN = 4
  * @param showsSource for lists that hold several sources
  */
 export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
-  const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
-  const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
+  const { key, source, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
   return html`<li class="item" data-key="${key}">
-    <p class="title">
-      ${link === null ? html`<bdi>${title}</bdi>` : strangersLink(link, html`<bdi>${title}</bdi>`)}
-    </p>
+    ${titleOf(item)}
     <p class="about">
       ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
-        url !== null && link === url ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
+        url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
       }<span>${counted(points, unitOf(source))}</span>
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
+      <a href="${itemHref(key)}">rank over time</a>
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
     </p>
   </li>`
+}
+
+/** A title, linked to where it leads: its own address, else its discussion. */
+export function titleOf({
+  title,
+  url,
+  discussionUrl,
+}: Pick<ShownItem, 'title' | 'url' | 'discussionUrl'>): Html {
+  const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
+  const text = html`<bdi>${title}</bdi>`
+  return html`<p class="title">${link === null ? text : strangersLink(link, text)}</p>`
 }
 
 function discussion(url: string | null, comments: number | null): Html {

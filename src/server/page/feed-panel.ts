@@ -1,21 +1,20 @@
 import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/live-sort.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { Instant } from '../../domain/time.ts'
-import { formatInstant } from '../../domain/time.ts'
 import { liveContract } from '../feed/contract.ts'
 import { parseFeed } from '../feed/parse-feed.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
-import { historyContract } from '../year/contract.ts'
-import { envelopeParser } from '../year/parse-envelope.ts'
-import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
 import { COLUMNS, feedColumns } from './feed-columns.ts'
 import type { ColumnName } from './feed-columns.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './page-query.ts'
 import { refusalsOf } from './panel.ts'
-import type { Panel, View } from './panel.ts'
+import type { Panel } from './panel.ts'
 import { ageOf, instantOf } from './times.ts'
+import { isYear, NO_MOMENTS, refusalOfYear, YEAR_PARAMS } from './year-question.ts'
+import { yearView } from './year-view.ts'
+import type { YearViewPorts } from './year-view.ts'
 
 const PERIODS = [...LIVE_SORTS, 'year'] as const
 type Period = (typeof PERIODS)[number]
@@ -28,36 +27,34 @@ const PERIOD_TITLES: Readonly<Record<Period, string>> = {
   year: 'Year',
 }
 
-const PERIOD_ABOUT: Readonly<Record<Period, string>> = {
+const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
   trending: 'what rises now; interest halves every six hours',
   day: 'the last 24 hours',
   week: 'the last 7 days',
   month: 'the last 30 days',
-  year: 'the last 365 complete days',
 }
 
 /** Where the feed is read: what the live interface and the history read too. */
-export interface FeedPanelPorts {
+export interface FeedPanelPorts extends YearViewPorts {
   snapshots: ProvedSnapshots
-  publications: ProvedPublications
 }
 
-/** The feed by period: the live ones from the newest snapshot, the Year from its newest publication. */
-export function feedPanel({ snapshots, publications }: FeedPanelPorts): Panel {
-  const envelopeOf = envelopeParser()
+/** The feed by period: the live ones from the newest snapshot, the Year of any time from its publications. */
+export function feedPanel(ports: FeedPanelPorts): Panel {
+  const year = yearView(ports)
   return {
     id: 'feed',
     title: 'Feed',
-    params: ['sort', 'column'],
+    params: ['sort', 'column', ...YEAR_PARAMS],
     controls: ({ query }) => periods(query),
-    async render({ now, query }) {
+    forward: async (view) => (isYear(view.query) ? year.forward(view) : null),
+    async render(view) {
+      const { now, query } = view
       const column = parseColumn(query.params)
-      if (isYear(query)) {
-        const publication = await publications.latestAt(now)
-        return publication ? year(publication, column, now, query) : NO_YEAR
-      }
+      if (isYear(query)) return year.render(view, column)
+      if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
       const sort = parseLiveSort(query.params)
-      const proved = await snapshots.newest(sort)
+      const proved = await ports.snapshots.newest(sort)
       if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
       return html`<p class="as-of">
@@ -66,42 +63,21 @@ export function feedPanel({ snapshots, publications }: FeedPanelPorts): Panel {
         </p>
         ${feedColumns(parseFeed(proved), column, now, query)}`
     },
-    refusalOf: (error, view) =>
-      error instanceof Refusal && error.code === 'invalid_column' ? INVALID_COLUMN : refusalOf(error, view),
-  }
-
-  function year(
-    publication: ProvedPublication,
-    column: ColumnName | null,
-    now: Instant,
-    query: PageQuery,
-  ): Html {
-    const { manifest } = publication
-    const envelope = envelopeOf(publication)
-    const question = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
-    return html`<p class="as-of">
-        ${PERIOD_ABOUT.year} up to ${manifest.asOfDay}, published ${instantOf(manifest.publishedAt)}
-        (${ageOf(manifest.publishedAt, now)}) · <code>${manifest.publicationId}</code> ·
-        <a href="${question}">JSON</a>, SHA-256 <code>${manifest.sha256}</code>
-      </p>
-      ${
-        envelope
-          ? html`<p class="as-of">
-                Coverage: ${envelope.coverage.materializedDays} of ${envelope.coverage.targetDays} days.
-              </p>
-              ${feedColumns(envelope.feed, column, now, query)}`
-          : html`<p class="empty">
-              Its layout is that of <code>${manifest.algorithmVersion}</code>, an older version, which this
-              page does not show; the JSON is as it was published.
-            </p>`
-      }`
+    refusalOf(error, view) {
+      const own = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
+      if (own) return { status: 400, ...own }
+      return isYear(view.query) ? refusalOfYear(error, view) : refusalOfLive(error)
+    },
   }
 }
 
-const INVALID_COLUMN = {
-  status: 400,
-  code: 'invalid_column',
-  when: `\`column\` is none of ${Object.keys(COLUMNS).join(', ')}`,
+/** What the page itself refuses, by the code that is thrown. */
+const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
+  invalid_column: {
+    code: 'invalid_column',
+    when: `\`column\` is none of ${Object.keys(COLUMNS).join(', ')}`,
+  },
+  no_past: { code: 'invalid_sort', when: 'only the Year has a past: times go with `sort=year`' },
 }
 
 const NO_SNAPSHOT = html`<p class="empty">
@@ -109,21 +85,7 @@ const NO_SNAPSHOT = html`<p class="empty">
   <code>dash snapshot</code>.
 </p>`
 
-const NO_YEAR = html`<p class="empty">
-  Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
-</p>`
-
 const refusalOfLive = refusalsOf(liveContract)
-const refusalOfYear = refusalsOf(historyContract)
-
-function refusalOf(error: unknown, { query }: View): ReturnType<Panel['refusalOf']> {
-  return isYear(query) ? refusalOfYear(error) : refusalOfLive(error)
-}
-
-function isYear({ params }: PageQuery): boolean {
-  const given = params.getAll('sort')
-  return given.length === 1 && given[0] === 'year'
-}
 
 function parseColumn(params: URLSearchParams): ColumnName | null {
   const given = params.getAll('column')
@@ -134,14 +96,15 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
 }
 
 function periods(query: PageQuery): Html {
-  const [current = 'trending', ...others] = query.params.getAll('sort')
+  const [given = 'trending', ...others] = query.params.getAll('sort')
+  const current = isYear(query) ? 'year' : given
   return html`<nav class="tabs" aria-label="Periods">
     <ul>
       ${PERIODS.map(
         (period) =>
           html`<li>
             <a
-              href="${query.link({ sort: period }, 'feed')}"
+              href="${query.link({ ...NO_MOMENTS, sort: period }, 'feed')}"
               data-room="feed"
               ${period === current && others.length === 0 ? html`aria-current="page"` : NOTHING}
               >${PERIOD_TITLES[period]}</a

@@ -2,14 +2,14 @@ import type { H3 } from 'h3'
 import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
 import { respondCompressed } from '../compression.ts'
-import { requestId } from '../respond.ts'
+import { respond } from '../respond.ts'
 import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
-import { codeSpans, html, NOTHING } from './html.ts'
-import type { Html } from './html.ts'
+import { html } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame } from './layout.ts'
 import { pageQuery } from './page-query.ts'
-import type { Panel, PanelRefusal, View } from './panel.ts'
+import type { Panel, View } from './panel.ts'
+import { renderRooms } from './rooms.ts'
 
 export interface HomePorts {
   frame: Frame
@@ -21,40 +21,25 @@ export interface HomePorts {
   log: Log
 }
 
-/** A panel's content, or why it has none. */
-interface Rendered {
-  panel: Panel
-  controls: Html
-  content: Html
-  refusal: PanelRefusal | null
-}
-
 /** Mounts `/`: every panel, each read on its own. Works without scripts. */
 export function mountHome(app: H3, { frame, panels, lead, clock, log }: HomePorts): void {
   const known = panels.flatMap(({ params }) => params)
   const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   app.get('/', async (event) => {
     const view = { now: clock(), query: pageQuery(event.url.searchParams, known) }
-    const rendered = await Promise.all(
-      panels.map((panel) =>
-        renderPanel(panel, view, (code, error) =>
-          log.error(
-            { requestId: requestId(event.req.headers), code, panel: panel.id, err: error },
-            'panel refused',
-          ),
-        ),
-      ),
-    )
+    const forwarded = await addressInstead(panels, view)
+    if (forwarded !== null) return respond(event, 303, { ...PAGE_HEADERS, location: forwarded }, null)
+    const { sections, status } = await renderRooms(event, panels, lead, view, log)
     const main = html`<h1>dash</h1>
-      ${INTRODUCTION} ${rendered.map(sectionOf)}`
+      ${INTRODUCTION} ${sections}`
     const page = layout(frame, { title: 'dash', head: FEED_LINKS, rooms, main })
-    return respondCompressed(event, statusOf(rendered, lead), PAGE_HEADERS, HTML_TYPE, page)
+    return respondCompressed(event, status, PAGE_HEADERS, HTML_TYPE, page)
   })
 }
 
 const INTRODUCTION = html`<p class="introduction">
   What trends on Hacker News, Lobsters, LessWrong and the hype providers, and the Top Year: published once a
-  day, never changed, and provable.
+  day, never changed, provable, and shown <a href="/?sort=year#feed">as it was on any day</a>.
 </p>`
 
 /** By which feed readers find what to subscribe to. */
@@ -62,37 +47,11 @@ const FEED_LINKS = html`<link rel="alternate" type="application/rss+xml" title="
   <link rel="alternate" type="application/atom+xml" title="dash (Atom)" href="/api/atom" />
   <link rel="alternate" type="application/feed+json" title="dash (JSON Feed)" href="/api/feed.json" />`
 
-async function renderPanel(
-  panel: Panel,
-  view: View,
-  onFault: (code: string, error: unknown) => void,
-): Promise<Rendered> {
-  const controls = panel.controls?.(view) ?? NOTHING
-  try {
-    return { panel, controls, content: await panel.render(view), refusal: null }
-  } catch (error) {
-    const refusal = panel.refusalOf(error, view)
-    if (refusal.status >= 500) onFault(refusal.code, error)
-    return { panel, controls, content: refusalNotice(refusal), refusal }
+/** Where the question is really asked; what goes wrong on the way there is told by the panel, which fails likewise. */
+async function addressInstead(panels: readonly Panel[], view: View): Promise<string | null> {
+  for (const { forward } of panels) {
+    const address = await forward?.(view).catch(() => null)
+    if (address !== null && address !== undefined) return address
   }
-}
-
-/** A question that cannot be asked is refused as a whole; else the page answers as its leading panel does. */
-function statusOf(rendered: readonly Rendered[], lead: Panel): number {
-  const misasked = rendered.find(({ refusal }) => refusal !== null && refusal.status < 500)
-  const leading = rendered.find(({ panel }) => panel === lead)
-  return misasked?.refusal?.status ?? leading?.refusal?.status ?? 200
-}
-
-function refusalNotice({ code, when }: PanelRefusal): Html {
-  return html`<p class="refusal" role="alert">
-    This cannot be shown: <code>${code}</code>, ${codeSpans(when)}. Nothing else is shown in its place.
-  </p>`
-}
-
-function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html {
-  return html`<section id="${id}" class="room" aria-labelledby="${id}-title">
-    <h2 id="${id}-title" tabindex="-1">${title}</h2>
-    ${controls} ${content}
-  </section>`
+  return null
 }

@@ -19,8 +19,9 @@ export interface PageQuery {
 /**
  * @param given the query as parsed
  * @param known names of every panel's parameters; others are dropped
+ * @param path of the page
  */
-export function pageQuery(given: URLSearchParams, known: readonly string[]): PageQuery {
+export function pageQuery(given: URLSearchParams, known: readonly string[], path = '/'): PageQuery {
   const params = new URLSearchParams(
     [...given].filter(([name, value]) => known.includes(name) && value !== ''),
   )
@@ -32,7 +33,7 @@ export function pageQuery(given: URLSearchParams, known: readonly string[]): Pag
         if (value === null) changed.delete(name)
         else changed.set(name, value)
       }
-      return `/${changed.size > 0 ? `?${String(changed)}` : ''}#${anchor}`
+      return `${path}${changed.size > 0 ? `?${String(changed)}` : ''}#${anchor}`
     },
     carry(own) {
       const kept = [...params].filter(([name]) => !own.includes(name))

@@ -17,6 +17,14 @@ export interface PanelRefusal {
   code: string
   /** When this code is given. */
   when: string
+  /** What can be asked instead, where the panel knows. */
+  help?: Html
+}
+
+/** A content that answers with another status than 200: the question was sound, and there is nothing. */
+export interface PanelAnswer {
+  status: number
+  content: Html
 }
 
 /**
@@ -32,7 +40,12 @@ export interface Panel {
   /** What stands under the heading even where there is no content: how to ask for something else. */
   controls?(view: View): Html
   /** The content under the controls. What it throws is shown as `refusalOf` says, and nothing in its place. */
-  render(view: View): Promise<Html>
+  render(view: View): Promise<Html | PanelAnswer>
+  /**
+   * The address by which this question is asked, where a form cannot make it itself; null when it is asked by it already.
+   * Whatever it throws, `render` throws too.
+   */
+  forward?: (view: View) => Promise<string | null>
   refusalOf(error: unknown, view: View): PanelRefusal
 }
 

@@ -1,3 +1,4 @@
+import { copyable, shellText } from './copyable.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'
 
@@ -10,17 +11,8 @@ export function snippets(baseUrl: string, model: string): Html {
     ['python', 'Python', python(baseUrl, model)],
     ['javascript', 'JavaScript', javascript(baseUrl, model)],
   ]
-  return html`${each.map(
-    ([id, title, text]) =>
-      html`<figure class="snippet">
-        <figcaption>
-          ${title}
-          <button type="button" class="needs-script" data-copy="snippet-${id}">
-            Copy<span class="unseen"> the line for ${title}</span>
-          </button>
-        </figcaption>
-        <pre tabindex="0"><code id="snippet-${id}">${text}</code></pre>
-      </figure>`,
+  return html`${each.map(([id, title, text]) =>
+    copyable({ id: `snippet-${id}`, caption: title, what: `the line for ${title}`, text }),
   )}`
 }
 
@@ -44,11 +36,6 @@ function javascript(baseUrl: string, model: string): string {
   const body = `JSON.stringify({ model: ${codeText(model)}, messages: [{ role: "user", content: ${codeText(QUESTION)} }] })`
   const asked = `await fetch(${codeText(`${baseUrl}/chat/completions`)}, { method: "POST", headers: ${headers}, body: ${body} })`
   return `console.log((await (${asked}).json()).choices[0].message.content)`
-}
-
-/** A text between single quotes, which no shell looks into. */
-function shellText(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
 /** A text as a literal of Python and JavaScript alike: ASCII alone, so that no editor shows it as another. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { historyIndexSchema } from '../../domain/year/history-index.ts'
 import type { HistoryRefusal } from '../../domain/year/refusals.ts'
 import { publicAccess } from '../public-access.ts'
 import type { Contract } from '../route.ts'
@@ -25,7 +26,7 @@ const HEAD_STATUS = {
   year_history_not_found: { status: 404, when: 'the archive has no head yet' },
 } satisfies Record<HeadRefusal, { status: number; when: string }>
 
-/** What the three contracts share with each other and with the history. */
+/** What the four contracts share with each other and with the history. */
 const COMMON = {
   tag: 'Year',
   query: [],
@@ -94,4 +95,19 @@ export const headContract: Contract<HeadRefusal> = {
   }),
   successDescription: 'The head, as its file holds it',
   refusals: HEAD_STATUS,
+}
+
+/** `GET /api/feed/history/index` (docs/history-api.md). */
+export const indexContract: Contract<LedgerRefusal> = {
+  ...COMMON,
+  path: '/api/feed/history/index',
+  operationId: 'getYearHistoryIndex',
+  summary: 'Every publication and gap of the history',
+  description: [
+    'What both ledgers hold, without the publications themselves: ids, days, times, digests and sizes of every',
+    'publication, and every gap with its reason. Days that neither a publication nor a gap names have nothing.',
+  ].join(' '),
+  success: historyIndexSchema,
+  successDescription: 'The index; its lists are empty for an empty archive',
+  refusals: LEDGER_STATUS,
 }

@@ -3,7 +3,7 @@ import type { HistoryRefusal } from '../../domain/year/refusals.ts'
 import { respondPublished } from '../published.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
-import { headContract, ledgerContract, legacyLedgerContract } from './ledger-contracts.ts'
+import { headContract, indexContract, ledgerContract, legacyLedgerContract } from './ledger-contracts.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
 /** The ledgers and the newest head, proved and then published as the texts anyone can hash (docs/auditing.md). */
@@ -20,5 +20,8 @@ export function ledgerRoutes(publications: ProvedPublications): Route[] {
       if (!head) throw new Refusal<HistoryRefusal>('year_history_not_found')
       return respondPublished(event, headContract.headers, head)
     }),
+    route(indexContract, async (event) =>
+      respondPublished(event, indexContract.headers, (await publications.ledger()).index()),
+    ),
   ]
 }

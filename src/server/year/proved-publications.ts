@@ -32,10 +32,16 @@ export interface PublicationPorts {
 export interface ProvedPublications {
   /** The publication that was current at `at`, proved for this very question; null when there was none. */
   latestAt(at: Instant): Promise<ProvedPublication | null>
+  /**
+   * The publication a manifest names, its bytes proved for this very question.
+   *
+   * @param manifest of the ledger that {@link entries} proved for the same question
+   */
+  publication(manifest: Manifest): Promise<ProvedPublication>
   /** Both ledgers and the newest head, proved for this very question, as what is published of them. */
   ledger(): Promise<PublishedLedger>
-  /** Every entry and publication of both ledgers, proved for this very question. */
-  entries(): Promise<ProvedLedger>
+  /** Every entry and publication of both ledgers with the newest head, proved for this very question. */
+  entries(): Promise<ProvedLedger & { head: Head | null }>
 }
 
 /** Both ledgers, proved, and what is published of them. */
@@ -95,7 +101,7 @@ export function provedPublications(
     const before = await ledgerWitness(await archive.newestHead())
     const { proved, contents, head } = await year.read()
     const after = await ledgerWitness(head)
-    const value = { proved, head, published: publishedLedger(contents, head) }
+    const value = { proved, head, published: publishedLedger(proved, contents, head) }
     const settled = before !== null && before === after
     ledgerKept = settled ? { value, witness: before, provedAt: clock() } : null
     return value
@@ -122,18 +128,24 @@ export function provedPublications(
     return proof()
   }
 
+  const publicationSeen = async (manifest: Manifest, seen: Look): Promise<ProvedPublication> => {
+    const kept = objects.get(manifest)
+    return kept && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
+  }
+
   return {
     async latestAt(at) {
       const seen = await look()
       const { proved } = await ledgerSeen(seen)
       const selected = latestAt(proved.timeline, at)
-      if (!selected) return null
-      const { manifest } = selected
-      const kept = objects.get(manifest)
-      return kept && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
+      return selected && publicationSeen(selected.manifest, seen)
     },
+    publication: async (manifest) => publicationSeen(manifest, await look()),
     ledger: async () => (await ledgerSeen(await look())).published,
-    entries: async () => (await ledgerSeen(await look())).proved,
+    async entries() {
+      const { proved, head } = await ledgerSeen(await look())
+      return { ...proved, head }
+    },
   }
 }
 

@@ -7,9 +7,12 @@ import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
+import { historyIndexSchema } from '../../../src/domain/year/history-index.ts'
 import { listenOn } from '../../../src/server/listen.ts'
+import { historyContract } from '../../../src/server/year/contract.ts'
 import {
   headContract,
+  indexContract,
   ledgerContract,
   legacyLedgerContract,
 } from '../../../src/server/year/ledger-contracts.ts'
@@ -22,9 +25,9 @@ import { join } from 'node:path'
 
 const EMPTY: LedgerContents = { rows: [], legacy: [], founding: null }
 
-const CONTRACTS = [ledgerContract, legacyLedgerContract, headContract]
+const CONTRACTS = [ledgerContract, legacyLedgerContract, headContract, indexContract]
 const PATHS = CONTRACTS.map(({ path }) => path)
-const [LEDGER = '', LEGACY = '', HEAD = ''] = PATHS
+const [LEDGER = '', LEGACY = '', HEAD = '', INDEX = ''] = PATHS
 
 interface Answer {
   status: number
@@ -90,6 +93,41 @@ describe('the published ledger', () => {
     expect(headContract.success.safeParse(JSON.parse(text)).success).toBe(true)
     const lines = (await ask(app, LEDGER)).text.split('\n')
     expect(sha256Hex(lines[1] ?? '')).toBe((JSON.parse(text) as { leaf: string }).leaf)
+  })
+
+  test('has an index of both ledgers, every publication under the digest the history answers with', async () => {
+    const archive = sampleArchive()
+    const app = openSampleApp(archive)
+    const { text, headers } = await ask(app, INDEX)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    const index = historyIndexSchema.parse(JSON.parse(text))
+    expect(index.head?.leaf).toBe(archive.contents.rows.at(-1)?.leaf)
+    expect(index.publications.map(({ ledger, own, seq }) => [ledger, own, seq])).toEqual([
+      ['v1', false, 1],
+      ['v1', false, 2],
+      ['versioned', false, 1],
+      ['versioned', true, 4],
+      ['versioned', true, 5],
+      ['versioned', true, 6],
+    ])
+    for (const { leaf, ledger, seq } of index.publications)
+      expect(leaf).toBe(ledger === 'v1' ? null : archive.contents.rows[seq - 1]?.leaf)
+    const [gap] = index.gaps
+    expect(index.gaps).toHaveLength(1)
+    expect(gap).toMatchObject({ asOfDay: '2026-01-04', reason: 'missed', attempts: 0, seq: 3 })
+    expect(gap?.leaf).toBe(archive.contents.rows[2]?.leaf)
+    // Of two at one time the later one in the index is the one that is served.
+    const served = new Map(index.publications.map((one) => [one.publishedAt, one]))
+    for (const { publishedAt, sha256, byteSize } of served.values()) {
+      const answer = await app.request(`http://dash.test${historyContract.path}?sort=year&at=${publishedAt}`)
+      expect(answer.headers.get('etag')).toBe(`"${sha256}"`)
+      expect((await answer.arrayBuffer()).byteLength).toBe(byteSize)
+    }
+  })
+
+  test('of an empty archive has an index with empty lists', async () => {
+    const app = openSampleApp({ contents: EMPTY, head: null, objects: new Map() })
+    expect(JSON.parse((await ask(app, INDEX)).text)).toEqual({ head: null, publications: [], gaps: [] })
   })
 
   test('of an empty archive is empty, and has no head', async () => {

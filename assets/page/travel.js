@@ -1,0 +1,73 @@
+/**
+ * @typedef {{ publications: { asOfDay: string, publishedAt: string }[], gaps: { asOfDay: string }[] }} HistoryIndex
+ */
+
+const DAY_MS = 86_400_000
+
+/** The index of the history, asked for once somebody moves the slider. @type {Promise<Map<string, string>> | null} */
+let publishedDays = null
+
+/** The slider over the days of the history: it says where it stands, and goes there when it is let go. */
+export function offerTravel() {
+  document.addEventListener('input', (event) => {
+    const slider = sliderOf(event)
+    if (slider) void say(slider)
+  })
+  document.addEventListener('change', (event) => {
+    const slider = sliderOf(event)
+    const field = document.getElementById('day-field')
+    if (!slider || !(field instanceof HTMLInputElement)) return
+    field.value = dayAt(slider)
+    field.form?.requestSubmit()
+  })
+}
+
+/** @param {Event} event */
+function sliderOf({ target }) {
+  return target instanceof HTMLInputElement && target.id === 'slider' ? target : null
+}
+
+/** @param {HTMLInputElement} slider */
+function dayAt(slider) {
+  const first = Date.parse(slider.dataset['firstDay'] ?? '')
+  return new Date(first + Number(slider.value) * DAY_MS).toISOString().slice(0, 10)
+}
+
+/**
+ * What the index has of the day, beside the slider and as its value for who hears it.
+ *
+ * @param {HTMLInputElement} slider
+ */
+async function say(slider) {
+  const day = dayAt(slider)
+  tell(slider, day)
+  publishedDays ??= readIndex(slider.dataset['index'] ?? '')
+  try {
+    const publishedAt = (await publishedDays).get(day)
+    if (dayAt(slider) !== day) return
+    const what =
+      publishedAt === undefined ? 'a gap' : `published ${publishedAt.slice(0, 16).replace('T', ' ')} UTC`
+    tell(slider, `${day}, ${what}`)
+  } catch {
+    // The day alone is said; what became of it is told by the page it leads to, and the index is asked for again.
+    publishedDays = null
+  }
+}
+
+/**
+ * @param {HTMLInputElement} slider
+ * @param {string} text
+ */
+function tell(slider, text) {
+  slider.setAttribute('aria-valuetext', text)
+  const output = document.getElementById('slider-day')
+  if (output) output.textContent = text
+}
+
+/** @param {string} href */
+async function readIndex(href) {
+  const answer = await fetch(href)
+  /** @type {HistoryIndex} */
+  const { publications } = await answer.json()
+  return new Map(publications.map(({ asOfDay, publishedAt }) => [asOfDay, publishedAt]))
+}

@@ -1,0 +1,118 @@
+import { addDays, formatInstant, startOfDay } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
+import { latestAt } from './chain.ts'
+import type { ProvedLedger, TimelineItem } from './chain.ts'
+import type { GapReason } from './ledger.ts'
+import { lastCompleteDay } from './window.ts'
+
+/** The history by as-of days: where it can be stopped at, and what a time falls on (docs/page.md). */
+
+/** Days without a publication. */
+export interface GapStop {
+  kind: 'gap'
+  firstDay: Day
+  lastDay: Day
+  /** What the ledger recorded; null where it says nothing of these days, as in an imported archive. */
+  recorded: { reason: GapReason; attempts: number; seq: number } | null
+}
+
+/** A place to stop at on the way through the history. */
+export type Stop = { kind: 'publication'; item: TimelineItem } | GapStop
+
+/** What a time falls on. */
+export interface Moment {
+  at: Instant
+  /** The last day that was complete at this time. */
+  dueDay: Day
+  /** What the history answers with; null before the first publication. */
+  selected: TimelineItem | null
+  /** What became of the due day: it was published by then, only later, never, or the ledger says nothing yet. */
+  due:
+    { is: 'published' } | { is: 'later'; item: TimelineItem } | { is: 'gap'; gap: GapStop } | { is: 'open' }
+  /** Place among the stops; -1 before the first. */
+  place: number
+}
+
+/**
+ * Every publication that can be selected and every gap, by as-of day. Days between two publications that no entry names
+ * are a gap as well, one stop together.
+ */
+export function stopsOf({ entries, timeline }: ProvedLedger): Stop[] {
+  const published = new Map<Day, TimelineItem[]>()
+  for (const item of timeline) {
+    const { asOfDay } = item.manifest
+    published.set(asOfDay, [...(published.get(asOfDay) ?? []), item])
+  }
+  const gaps = new Map<Day, GapStop>()
+  for (const entry of entries) {
+    if (entry.kind !== 'gap' || published.has(entry.asOfDay)) continue
+    const { asOfDay, reason, attempts, seq } = entry
+    const recorded = { reason, attempts, seq }
+    gaps.set(asOfDay, { kind: 'gap', firstDay: asOfDay, lastDay: asOfDay, recorded })
+  }
+  const selectable = new Set(timeline.filter((item, index) => !isHidden(item, timeline[index + 1])))
+  const days = [...new Set([...published.keys(), ...gaps.keys()])].sort()
+  return days.flatMap((day, index): Stop[] => {
+    const previous = days[index - 1]
+    const firstDay = previous === undefined ? day : addDays(previous, 1)
+    const hole: Stop[] =
+      firstDay < day ? [{ kind: 'gap', firstDay, lastDay: addDays(day, -1), recorded: null }] : []
+    const gap = gaps.get(day)
+    if (gap) return [...hole, gap]
+    const items = (published.get(day) ?? []).filter((item) => selectable.has(item))
+    return [...hole, ...items.map((item) => ({ kind: 'publication' as const, item }))]
+  })
+}
+
+/** What a time falls on. A publication's own time always stops at that publication. */
+export function momentAt(timeline: readonly TimelineItem[], stops: readonly Stop[], at: Instant): Moment {
+  const dueDay = lastCompleteDay(at)
+  const selected = latestAt(timeline, at)
+  const due = dueAt(stops, selected, dueDay)
+  const isExact = selected?.manifest.publishedAt === at
+  const place = stops.findLastIndex((stop) =>
+    due.is === 'gap' && !isExact ? stop === due.gap : stop.kind === 'publication' && stop.item === selected,
+  )
+  return { at, dueDay, selected, due, place }
+}
+
+function dueAt(stops: readonly Stop[], selected: TimelineItem | null, dueDay: Day): Moment['due'] {
+  if (selected && selected.manifest.asOfDay >= dueDay) return { is: 'published' }
+  const stop = stops.find((one) => firstDayOf(one) <= dueDay && dueDay <= lastDayOf(one))
+  if (!stop) return { is: 'open' }
+  return stop.kind === 'gap' ? { is: 'gap', gap: stop } : { is: 'later', item: stop.item }
+}
+
+/**
+ * The `at` that leads to a stop: a publication's own time, or the end of the day on which a gap's publication was due,
+ * as text of the form that the history takes.
+ */
+export function atOfStop(stop: Stop, now: Instant): string {
+  return stop.kind === 'publication'
+    ? formatInstant(stop.item.manifest.publishedAt)
+    : atOfDueDay(stop.lastDay, now)
+}
+
+/** The `at` that leads to a day: to its last publication where it has one, else to the end of the day after it. */
+export function atOfDay(stops: readonly Stop[], day: Day, now: Instant): string {
+  const stop = stops.findLast((one) => one.kind === 'publication' && firstDayOf(one) === day)
+  return stop ? atOfStop(stop, now) : atOfDueDay(day, now)
+}
+
+export function firstDayOf(stop: Stop): Day {
+  return stop.kind === 'gap' ? stop.firstDay : stop.item.manifest.asOfDay
+}
+
+export function lastDayOf(stop: Stop): Day {
+  return stop.kind === 'gap' ? stop.lastDay : stop.item.manifest.asOfDay
+}
+
+function atOfDueDay(day: Day, now: Instant): string {
+  const end = startOfDay(addDays(day, 2)) - 1
+  return formatInstant(Math.min(end, now))
+}
+
+/** Of several publications of one time only the last is ever selected. */
+function isHidden(item: TimelineItem, next: TimelineItem | undefined): boolean {
+  return next !== undefined && next.manifest.publishedAt === item.manifest.publishedAt
+}

@@ -1,0 +1,175 @@
+import type { Instant } from '../../domain/time.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
+import { momentAt, atOfDay } from '../../domain/year/calendar.ts'
+import type { Moment, Stop } from '../../domain/year/calendar.ts'
+import { formatInstant } from '../../domain/time.ts'
+import type { Head } from '../../domain/year/ledger.ts'
+import type { YearEnvelope } from '../../domain/year/schema.ts'
+import { envelopeParser } from '../year/parse-envelope.ts'
+import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
+import { feedColumns } from './feed-columns.ts'
+import type { ColumnName } from './feed-columns.ts'
+import { html, NOTHING } from './html.ts'
+import type { Html } from './html.ts'
+import type { PanelAnswer, View } from './panel.ts'
+import { keptStops } from './kept-stops.ts'
+import { proofPanel } from './proof.ts'
+import { gapNotice, travelControls } from './time-travel.ts'
+import { ageOf, instantOf } from './times.ts'
+import { yearComparison } from './year-comparison.ts'
+import { addressOfDays, parseMoments } from './year-question.ts'
+import type { Moments } from './year-question.ts'
+
+export interface YearViewPorts {
+  publications: ProvedPublications
+  /** Address of the server from outside, for the commands that check it. */
+  baseUrl: () => string
+}
+
+/** The Year of any time: where it stands in the history, what it says, and its proof. */
+export interface YearView {
+  render(view: View, column: ColumnName | null): Promise<Html | PanelAnswer>
+  forward(view: View): Promise<string | null>
+}
+
+/** A moment with the publication the history serves for it, proved for this very question. */
+interface Served {
+  moment: Moment
+  publication: ProvedPublication | null
+}
+
+export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
+  const envelopeOf = envelopeParser()
+  const stopsOnce = keptStops()
+
+  return {
+    async forward({ now, query }) {
+      const moments = parseMoments(query, now)
+      const isDay = Object.values(moments).some((moment) => typeof moment === 'string')
+      return isDay ? addressOfDays(moments, query, stopsOnce(await publications.entries()), now) : null
+    },
+    async render(view, column) {
+      const { now, query } = view
+      const moments = parseMoments(query, now)
+      const proved = await publications.entries()
+      const stops = stopsOnce(proved)
+      if (stops.length === 0) return NO_YEAR
+      const serve = async (asked: Moments['at']): Promise<Served> => {
+        const moment = momentAt(proved.timeline, stops, instantAsked(asked, stops, now))
+        const { selected } = moment
+        return { moment, publication: selected && (await publications.publication(selected.manifest)) }
+      }
+      const served = await serve(moments.at)
+      const other = moments.with === null ? null : await serve(moments.with)
+      const comparedWith = other?.moment.selected?.manifest.asOfDay ?? ''
+      const controls = travelControls({ moment: served.moment, stops, query, now, comparedWith })
+      if (other) return compared(controls, [served, other], proved, column, view)
+      return single(controls, served, proved, column, view)
+    },
+  }
+
+  function single(
+    controls: Html,
+    { moment, publication }: Served,
+    proved: ProvedLedger & { head: Head | null },
+    column: ColumnName | null,
+    { now, query }: View,
+  ): Html | PanelAnswer {
+    // Nobody asked for a past time: that the newest day is still to come is no gap of the history.
+    const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
+    if (!publication || !moment.selected) return { status: 404, content: html`${controls} ${BEFORE_FIRST}` }
+    const envelope = envelopeOf(publication)
+    return html`${controls} ${notice}
+      <div class="historical">
+        <div>
+          ${aboutOf(publication, now)}
+          ${
+            envelope
+              ? html`<p class="as-of">
+                    Coverage: ${envelope.coverage.materializedDays} of ${envelope.coverage.targetDays} days.
+                  </p>
+                  ${feedColumns(envelope.feed, column, now, query)}`
+              : olderLayout(publication)
+          }
+        </div>
+        ${proofPanel(moment.selected, proved, baseUrl())}
+      </div>`
+  }
+
+  function compared(
+    controls: Html,
+    served: readonly [Served, Served],
+    proved: ProvedLedger & { head: Head | null },
+    column: ColumnName | null,
+    { now, query }: View,
+  ): Html | PanelAnswer {
+    const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [Served, Served]
+    const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
+    const end = html`<p>
+      <a href="${query.link({ with: null }, 'feed')}" data-room="feed">End the comparison</a>
+    </p>`
+    if (!then.publication || !later.publication)
+      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${end}` }
+    const isOne = then.publication.manifest.sha256 === later.publication.manifest.sha256
+    const publicationsShown = isOne ? [later] : [then, later]
+    return html`${controls} ${notices} ${end}
+      <div class="historical">
+        <div>${isOne ? ONE_PUBLICATION : difference(then.publication, later.publication, column, query)}</div>
+        <div>
+          ${publicationsShown.map(({ moment, publication }, index) =>
+            moment.selected && publication
+              ? html`${aboutOf(publication, now)}
+                ${proofPanel(moment.selected, proved, baseUrl(), index === 0 ? 'proof' : 'proof-later')}`
+              : NOTHING,
+          )}
+        </div>
+      </div>`
+  }
+
+  function difference(
+    then: ProvedPublication,
+    later: ProvedPublication,
+    column: ColumnName | null,
+    query: View['query'],
+  ): Html {
+    const envelopes: (YearEnvelope | null)[] = [envelopeOf(then), envelopeOf(later)]
+    const [before, after] = envelopes
+    if (!before) return olderLayout(then)
+    if (!after) return olderLayout(later)
+    return yearComparison(before, after, column, query)
+  }
+}
+
+function instantAsked(asked: Moments['at'], stops: readonly Stop[], now: Instant): Instant {
+  if (asked === null) return now
+  return typeof asked === 'number' ? asked : Date.parse(atOfDay(stops, asked, now))
+}
+
+function aboutOf({ manifest }: ProvedPublication, now: Instant): Html {
+  const question = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
+  return html`<p class="as-of" data-announce="The Year up to ${manifest.asOfDay} is shown.">
+    the last 365 days up to ${manifest.asOfDay}, published ${instantOf(manifest.publishedAt)}
+    (${ageOf(manifest.publishedAt, now)}) · <code>${manifest.publicationId}</code> ·
+    <a href="${question}">JSON</a>
+  </p>`
+}
+
+function olderLayout({ manifest }: ProvedPublication): Html {
+  return html`<p class="empty">
+    The layout of <code>${manifest.publicationId}</code> is that of <code>${manifest.algorithmVersion}</code>,
+    an older version, which this page does not show; its JSON is as it was published.
+  </p>`
+}
+
+const BEFORE_FIRST = html`<p class="refusal" role="alert">
+  Nothing had been published by this time: <code>year_history_not_found</code>. Nothing is shown in its place;
+  <em>Next</em> leads to where the history begins.
+</p>`
+
+const ONE_PUBLICATION = html`<p class="notice" role="note">
+  Both times are answered with the same publication, byte for byte: nothing differs.
+</p>`
+
+const NO_YEAR = html`<p class="empty">
+  Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
+</p>`

@@ -1,0 +1,229 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { z } from 'zod'
+import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
+import { historyIndexSchema } from '../../src/domain/year/history-index.ts'
+import { serveDemo } from '../support/dash.ts'
+import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+let browser: Browser
+let demo: Awaited<ReturnType<typeof serveDemo>>
+let index: z.infer<typeof historyIndexSchema>
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  demo = await serveDemo()
+  const answer = await fetch(`${demo.url}/api/feed/history/index`)
+  index = historyIndexSchema.parse(await answer.json())
+})
+
+afterAll(async () => {
+  await browser.close()
+  await demo.close()
+})
+
+/** The demo's one gap, and the days beside it. */
+function gapDays(): { before: string; gap: string; after: string } {
+  const gap = index.gaps[0]?.asOfDay ?? ''
+  return { before: addDays(gap, -1), gap, after: addDays(gap, 1) }
+}
+
+const noonAfter = (day: string): string => formatInstant(startOfDay(addDays(day, 1)) + 12 * 3_600_000)
+const addressOfGap = (): string => `/?sort=year&at=${noonAfter(gapDays().gap)}`
+const digestShown = (page: Page) => page.locator('#proof dd code').nth(1).textContent()
+
+/** What the history itself answers for the time in the address of a page. */
+async function answered(page: Page): Promise<{ etag: string; asOfDay: string }> {
+  const at = new URL(page.url()).searchParams.get('at')
+  const answer = await fetch(`${demo.url}/api/feed/history?sort=year${at === null ? '' : `&at=${at}`}`)
+  const { asOfDay } = (await answer.json()) as { asOfDay: string }
+  return { etag: (answer.headers.get('etag') ?? '').replaceAll('"', ''), asOfDay }
+}
+
+const SCREENS = [
+  { name: 'narrow-light', viewport: NARROW, colorScheme: 'light' },
+  { name: 'narrow-dark', viewport: NARROW, colorScheme: 'dark' },
+  { name: 'wide-light', viewport: WIDE, colorScheme: 'light' },
+  { name: 'wide-dark', viewport: WIDE, colorScheme: 'dark' },
+] as const
+
+const PAGES: readonly [what: string, path: () => string | Promise<string>][] = [
+  ['gap', addressOfGap],
+  ['compared', () => `${addressOfGap()}&with=${noonAfter(index.publications[0]?.asOfDay ?? '')}`],
+  ['before', () => '/?at=2020-01-01T00:00:00Z'],
+  ['garbage', () => '/?at=yesterday'],
+  ['item', itemAddress],
+]
+
+/** The page of the last item of Popular in the first publication, whose rank changes. */
+async function itemAddress(): Promise<string> {
+  const at = index.publications[0]?.publishedAt ?? ''
+  const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
+  const { feed } = (await answer.json()) as { feed: { popular: { key: string }[] } }
+  return `/item?key=${feed.popular.at(-1)?.key}`
+}
+
+describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) => {
+  test.each(PAGES)('it is accessible, fits, has no error and asks no other host: %s', async (what, path) => {
+    const { page, problems, hosts } = await visit(browser, `${demo.url}${await path()}`, {
+      viewport,
+      colorScheme,
+    })
+    await picture(page, `time-${what}-${name}`)
+    expect(await seriousFindings(page)).toEqual([])
+    expect(await fitsScreen(page)).toBe(true)
+    // A browser tells of the status of the page itself as an error.
+    expect(problems.filter((problem) => !/status of 40[04]/.test(problem))).toEqual([])
+    expect([...hosts]).toEqual([new URL(demo.url).host])
+  })
+})
+
+describe.each([
+  ['without scripts', false],
+  ['with scripts', true],
+])('%s', (_name, javaScriptEnabled) => {
+  const open = (path: string) => visit(browser, `${demo.url}${path}`, { javaScriptEnabled, viewport: WIDE })
+
+  test('previous and next walk through the gap, and never past it in silence', async () => {
+    const { before, gap, after } = gapDays()
+    const { page, problems } = await open(`/?sort=year&at=${noonAfter(before)}`)
+    expect(await page.locator('#next').textContent()).toContain(`Next: ${gap}, a gap`)
+    expect(await page.locator('.gap').count()).toBe(0)
+    await page.locator('#next').click()
+    await page.locator('.gap', { hasText: `Gap: ${gap} has no publication` }).waitFor()
+    expect(await page.locator('.gap').textContent()).toContain(`as of ${before}`)
+    const served = await answered(page)
+    expect([served.asOfDay, await digestShown(page)]).toEqual([before, served.etag])
+    await page.locator('#next').click()
+    await page.locator('.as-of', { hasText: `up to ${after}` }).waitFor()
+    expect(await page.locator('.gap').count()).toBe(0)
+    expect(await digestShown(page)).toBe((await answered(page)).etag)
+    await page.locator('#previous', { hasText: `${gap}, a gap` }).click()
+    await page.locator('.gap').waitFor()
+    await page.goBack()
+    await page.locator('.as-of', { hasText: `up to ${after}` }).waitFor()
+    expect(problems).toEqual([])
+  })
+
+  test('a date leads to the Year up to that day, whose address is its time', async () => {
+    const { page, problems } = await open('/?sort=year&column=lobsters')
+    const first = index.publications[0]
+    await page.locator('#day-field').fill(first?.asOfDay ?? '')
+    await page.getByRole('button', { name: 'Go' }).click()
+    await page.locator('.as-of', { hasText: `up to ${first?.asOfDay}` }).waitFor()
+    const asked = Object.fromEntries(new URL(page.url()).searchParams)
+    expect(asked).toEqual({ sort: 'year', column: 'lobsters', at: first?.publishedAt })
+    expect(await digestShown(page)).toBe(first?.sha256)
+    await page.locator('#newest').click()
+    await page.locator('.as-of', { hasText: `up to ${index.publications.at(-1)?.asOfDay}` }).waitFor()
+    expect(problems).toEqual([])
+  })
+
+  test('two days are compared, a column at a time', async () => {
+    const [first, last] = [index.publications[0], index.publications.at(-1)]
+    const { page, problems } = await open('/?sort=year')
+    await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
+    await page.getByRole('button', { name: 'Compare' }).click()
+    const caption = page.locator('#compared-columns caption')
+    await caption.filter({ hasText: `Between ${first?.asOfDay} and ${last?.asOfDay}` }).waitFor()
+    expect(new URL(page.url()).searchParams.get('with')).toBe(first?.publishedAt)
+    await page.locator('#compared-columns').getByRole('link', { name: 'Lobsters' }).click()
+    await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()
+    type Feed = { feed: { lobsters: { key: string }[] } }
+    const listed = async (at = ''): Promise<Set<string>> => {
+      const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
+      return new Set(((await answer.json()) as Feed).feed.lobsters.map(({ key }) => key))
+    }
+    const [then, now] = [await listed(first?.publishedAt), await listed(last?.publishedAt)]
+    const shown = (change: string) => page.locator(`tr[data-change="${change}"]`).count()
+    expect(await shown('entered')).toBe([...now].filter((key) => !then.has(key)).length)
+    expect(await shown('left')).toBe([...then].filter((key) => !now.has(key)).length)
+    await page.getByRole('link', { name: 'End the comparison' }).click()
+    await page.locator('#column-lobsters').waitFor()
+    expect(problems).toEqual([])
+  })
+
+  test('an item leads to its ranks, a row a day, and back in time', async () => {
+    const { page, problems } = await open('/?sort=year')
+    await page.locator('#column-lobsters').getByRole('link', { name: 'rank over time' }).first().click()
+    await page.getByRole('heading', { name: 'Rank over time' }).waitFor()
+    const rows = page.locator('#year-ranks-table tbody tr')
+    expect(await rows.count()).toBe(index.publications.length + index.gaps.length)
+    expect(await rows.filter({ hasText: 'gap: nothing was published' }).count()).toBe(1)
+    expect(problems).toEqual([])
+  })
+})
+
+test('the slider tells each day and the gap, goes there when it is let go, and keeps the keyboard', async () => {
+  const { before, gap } = gapDays()
+  const { page, problems } = await visit(browser, `${demo.url}/?sort=year&at=${noonAfter(before)}`, {
+    viewport: WIDE,
+  })
+  await page.evaluate('window.stays = true')
+  const slider = page.getByRole('slider', { name: 'Day of the history' })
+  await slider.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
+  expect(await page.evaluate('document.activeElement.id')).toBe('slider')
+  await page
+    .locator('#announcements', { hasText: `The Year up to ${before} is shown.` })
+    .waitFor({ state: 'attached' })
+  await page.evaluate(DRAGGED)
+  const day = addDays(gap, -2)
+  const published = index.publications.find(({ asOfDay }) => asOfDay === day)?.publishedAt ?? ''
+  await page.locator('#slider-day', { hasText: `${day}, published ${published.slice(0, 10)}` }).waitFor()
+  expect(await slider.getAttribute('aria-valuetext')).toContain(day)
+  await page.goBack()
+  await page.locator('#next', { hasText: 'a gap' }).waitFor()
+  expect(await page.evaluate('window.stays')).toBe(true)
+  expect(problems).toEqual([])
+})
+
+test('the chart holds what its table holds, with a gap where there is none, and can be read with the keyboard', async () => {
+  const { page, problems } = await visit(browser, `${demo.url}${await itemAddress()}`, { viewport: WIDE })
+  const chart = page.getByRole('slider', { name: /Rank in the Year/ })
+  expect(await chart.locator('canvas').count()).toBe(1)
+  await chart.focus()
+  await page.keyboard.press('Home')
+  const first = page.locator('#year-ranks-table tbody tr').first()
+  const [rank, popular] = await first.locator('td').allTextContents()
+  const day = index.publications[0]?.asOfDay
+  expect(await chart.getAttribute('aria-valuetext')).toBe(
+    `${day}, In its list: ${rank}, In Popular: ${popular}`,
+  )
+  const steps = index.publications.findIndex(({ asOfDay }) => asOfDay === gapDays().after)
+  for (let step = 0; step < steps; step += 1) await page.keyboard.press('ArrowRight')
+  expect(await chart.getAttribute('aria-valuetext')).toBe(
+    `${gapDays().gap}, In its list: none, In Popular: none`,
+  )
+  expect(problems).toEqual([])
+})
+
+test('both commands of the proof, copied as they stand, succeed against this server', async () => {
+  const { page } = await visit(browser, `${demo.url}${addressOfGap()}`, {
+    viewport: WIDE,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  const copied = async (name: string): Promise<string> => {
+    await page.getByRole('button', { name }).click()
+    await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
+    return page.evaluate<string>('navigator.clipboard.readText()')
+  }
+  const run = (command: string) => promisify(execFile)('sh', ['-c', command], { cwd: ROOT })
+  const digest = await run(await copied('Copy the command that prints the SHA-256'))
+  expect(digest.stdout.slice(0, 64)).toBe(await digestShown(page))
+  const audit = await run(await copied('Copy the command that audits this server'))
+  expect(audit.stdout).toContain(`${index.publications.length} publications`)
+})
+
+/** Moves the slider two days back without letting it go. */
+const DRAGGED = `(() => {
+  const slider = document.getElementById('slider')
+  slider.value = String(Number(slider.value) - 2)
+  slider.dispatchEvent(new Event('input', { bubbles: true }))
+})()`

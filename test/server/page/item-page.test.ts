@@ -1,0 +1,124 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { addDays, startOfDay } from '../../../src/domain/time.ts'
+import { openApp } from '../../support/api-client.ts'
+import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const LAST = addDays(AS_OF, 3)
+const NOW = startOfDay(addDays(LAST, 1)) + 12 * 3_600_000
+
+async function get(workspace: Workspace, path: string) {
+  const response = await openApp(workspace, { clock: () => NOW }).request(`http://dash.test${path}`)
+  const page = await response.text()
+  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  return { status: response.status, page, text }
+}
+
+/** An item observed on two days with a day between them, in two publications with a gap between them. */
+async function observed(title = 'An item'): Promise<{ workspace: Workspace; key: string }> {
+  const workspace = await openWorkspace()
+  const [first, ...others] = sampleSignals().filter(({ source }) => source === 'hn')
+  if (!first) throw new Error('the sample has no item of hn')
+  await workspace.feed.importSignals([{ ...first, title, day: AS_OF, points: 9_000 }, ...others])
+  await publishDays(workspace, [AS_OF])
+  await workspace.feed.importSignals([{ ...first, title, day: addDays(AS_OF, 2), points: 9_500 }])
+  await publishDays(workspace, [LAST])
+  return { workspace, key: `hn-${first.sourceId}` }
+}
+
+/** Every row of a table, as the texts of its cells. */
+function rowsOf(page: string, id: string): string[] {
+  const table = new RegExp(`<table class="compared" id="${id}">(.*?)</table>`, 's').exec(page)?.[1] ?? ''
+  const body = /<tbody>(.*?)<\/tbody>/s.exec(table)?.[1] ?? ''
+  return body.split('</tr>').flatMap((row) => {
+    const text = row
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim()
+    return text === '' ? [] : [text]
+  })
+}
+
+describe('the page of an item', () => {
+  test('has its ranks by day and by publication as tables, days without either named', async () => {
+    const { workspace, key } = await observed()
+    const { status, page, text } = await get(workspace, `/item?key=${key}`)
+    expect(status).toBe(200)
+    expect(text).toContain('An item')
+    const daily = rowsOf(page, 'daily-ranks')
+    expect(daily).toHaveLength(3)
+    expect(daily[0]).toMatch(new RegExp(`^${AS_OF} 1 \\d+ 9,000 `))
+    expect(daily[1]).toBe(`${addDays(AS_OF, 1)} not observed`)
+    expect(daily[2]).toMatch(new RegExp(`^${addDays(AS_OF, 2)} 1 1 9,500 `))
+    expect(rowsOf(page, 'year-ranks-table')).toEqual([
+      expect.stringMatching(new RegExp(`^${AS_OF} 1 \\d+ 9,000$`)),
+      `${addDays(AS_OF, 1)} gap: nothing was published`,
+      `${addDays(AS_OF, 2)} gap: nothing was published`,
+      expect.stringMatching(new RegExp(`^${LAST} 1 \\d+ 9,500$`)),
+    ])
+  })
+
+  test('reads a month of publications at a time, and leads to the others', async () => {
+    const archive = sampleArchive(40)
+    const clock = () => (archive.contents.rows.at(-1)?.publishedAt ?? 0) + 1
+    const app = openSampleApp(archive, { clock })
+    const ask = async (path: string) => (await app.request(`http://dash.test${path}`)).text()
+    const newest = await ask('/item?key=hn-1')
+    const rows = rowsOf(newest, 'year-ranks-table')
+    expect(rows).toHaveLength(31)
+    expect(rows.at(-1)).toBe('2026-02-13 not read: top-year-v2 has another layout')
+    expect(newest).not.toContain('>Later<')
+    const [, earlier = ''] = /href="([^"]*)"\s+data-room="year-ranks"\s*>Earlier</.exec(newest) ?? []
+    const before = await ask(earlier.replaceAll('&amp;', '&'))
+    // The day before the first of them; two legacy days, one of them hidden, an imported one and a gap stand first.
+    expect(rowsOf(before, 'year-ranks-table').at(-1)).toMatch(/^2026-01-13 /)
+    expect(rowsOf(before, 'year-ranks-table')).toHaveLength(12)
+    expect(before).toContain('>Later<')
+    expect(before).not.toContain('>Earlier<')
+  })
+
+  test('is linked from every item of a list', async () => {
+    const { workspace, key } = await observed()
+    const { page } = await get(workspace, '/?sort=year')
+    expect(page).toContain(`href="/item?key=${key}"`)
+    expect(page.match(/href="\/item\?key=/g)?.length).toBe(page.match(/data-key="/g)?.length)
+  })
+
+  test.each([
+    ['/item', 400, 'invalid_key'],
+    ['/item?key=', 400, 'invalid_key'],
+    ['/item?key=%3Cscript%3E', 400, 'invalid_key'],
+    ['/item?key=hn-1&key=hn-2', 400, 'invalid_key'],
+    ['/item?key=hn-999999999', 404, 'item_not_found'],
+  ])('answers %s with %i and %s', async (path, status, code) => {
+    const { workspace } = await observed()
+    const answer = await get(workspace, path)
+    expect(answer.status).toBe(status)
+    expect(answer.page).toContain(`<code>${code}</code>`)
+    expect(answer.page).not.toContain('<script>')
+  })
+
+  test('refuses a time that cannot be asked for', async () => {
+    const { workspace, key } = await observed()
+    const { status, page } = await get(workspace, `/item?key=${key}&at=yesterday`)
+    expect(status).toBe(400)
+    expect(page).toContain('<code>invalid_at</code>')
+  })
+
+  test('escapes a title, and keeps the ranks by day when the archive is damaged', async () => {
+    const { workspace, key } = await observed('</h2><script>alert(1)</script>')
+    const { proved } = await workspace.year.read()
+    const sha256 = proved.timeline[0]?.manifest.sha256 ?? ''
+    writeFileSync(join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256), 'damaged')
+    const { status, page } = await get(workspace, `/item?key=${key}`)
+    expect(status).toBe(200)
+    expect(page).toContain('&lt;/h2&gt;&lt;script&gt;alert(1)')
+    expect(page).not.toContain('<script>')
+    expect(page).toContain('<code>year_history_archive_corrupt</code>')
+    expect(page).not.toContain('id="year-ranks-table"')
+    expect(rowsOf(page, 'daily-ranks')).toHaveLength(3)
+  })
+})
