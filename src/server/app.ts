@@ -25,10 +25,12 @@ import { freeModelRoutes } from './models/routes.ts'
 import { servedRecommendation } from './models/served-recommendation.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountAssets } from './page/assets.ts'
+import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
+import { pageHeaders } from './page/headers.ts'
 import { mountHome } from './page/home.ts'
 import { modelsPanel } from './page/models-panel.ts'
-import { auditFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
+import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
@@ -45,7 +47,9 @@ export interface ServerPorts {
   live: SnapshotReader
   search: FeedSearch
   recommendations: Pick<RecommendationStore, 'current'>
-  agent: Pick<Agent, 'routes'>
+  agent: Pick<Agent, 'routes' | 'config' | 'status'>
+  /** Address of the script of the human challenge; null while nobody has to prove to be human. */
+  widgetUrl: string | null
   audits: Pick<AuditLog, 'newest'>
   clock: Clock
   log: Log
@@ -83,10 +87,20 @@ export function createApp(ports: ServerPorts): H3 {
     gapFact(publications),
     auditFact(ports.audits),
     modelFact(recommendation),
+    chatFact(ports.agent),
   ]
   const feed = feedPanel({ snapshots, publications })
   const models = modelsPanel(recommendation)
-  mountHome(app, { frame, panels: [statusPanel(facts, log), feed, models], lead: feed, clock, log })
+  const chat = chatPanel({ agent: ports.agent, assets: frame.assets, widgetUrl: ports.widgetUrl })
+  const headers = pageHeaders(challengeSources(ports.widgetUrl))
+  mountHome(app, {
+    frame,
+    panels: [statusPanel(facts, log), feed, models, chat],
+    lead: feed,
+    headers,
+    clock,
+    log,
+  })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(
     app,

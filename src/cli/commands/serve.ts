@@ -61,6 +61,7 @@ async function serveConfig(
     search,
     recommendations,
     agent: wired.agent,
+    widgetUrl: config.chat.verification?.widgetUrl ?? null,
     audits,
     clock: Date.now,
     log,

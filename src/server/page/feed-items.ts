@@ -40,6 +40,9 @@ export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): H
       }<span>${counted(points, unitOf(source))}</span>
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
+      <button type="button" class="discuss" data-discuss="${key}">
+        discuss<span class="unseen"> ${title}</span>
+      </button>
     </p>
   </li>`
 }

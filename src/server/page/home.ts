@@ -3,7 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
 import { respondCompressed } from '../compression.ts'
 import { requestId } from '../respond.ts'
-import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
+import { HTML_TYPE } from './headers.ts'
 import { codeSpans, html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { layout } from './layout.ts'
@@ -17,6 +17,8 @@ export interface HomePorts {
   panels: readonly Panel[]
   /** The panel a visitor came for, one of them: the page answers with its status. */
   lead: Panel
+  /** With the policy of what the panels need. */
+  headers: Readonly<Record<string, string>>
   clock: Clock
   log: Log
 }
@@ -30,7 +32,7 @@ interface Rendered {
 }
 
 /** Mounts `/`: every panel, each read on its own. Works without scripts. */
-export function mountHome(app: H3, { frame, panels, lead, clock, log }: HomePorts): void {
+export function mountHome(app: H3, { frame, panels, lead, headers, clock, log }: HomePorts): void {
   const known = panels.flatMap(({ params }) => params)
   const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   app.get('/', async (event) => {
@@ -48,7 +50,7 @@ export function mountHome(app: H3, { frame, panels, lead, clock, log }: HomePort
     const main = html`<h1>dash</h1>
       ${INTRODUCTION} ${rendered.map(sectionOf)}`
     const page = layout(frame, { title: 'dash', head: FEED_LINKS, rooms, main })
-    return respondCompressed(event, statusOf(rendered, lead), PAGE_HEADERS, HTML_TYPE, page)
+    return respondCompressed(event, statusOf(rendered, lead), headers, HTML_TYPE, page)
   })
 }
 
