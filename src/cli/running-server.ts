@@ -58,6 +58,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
       search,
       recommendations,
       agent: wired.agent,
+      widgetUrl: config.chat.verification?.widgetUrl ?? null,
       audits,
       clock: Date.now,
       log,

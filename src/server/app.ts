@@ -25,11 +25,13 @@ import { freeModelRoutes } from './models/routes.ts'
 import { servedRecommendation } from './models/served-recommendation.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountAssets } from './page/assets.ts'
+import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
+import { pageHeaders } from './page/headers.ts'
 import { mountHome } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
 import { modelsPanel } from './page/models-panel.ts'
-import { auditFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
+import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
@@ -46,7 +48,9 @@ export interface ServerPorts {
   live: SnapshotReader
   search: FeedSearch
   recommendations: Pick<RecommendationStore, 'current'>
-  agent: Pick<Agent, 'routes'>
+  agent: Pick<Agent, 'routes' | 'config' | 'status'>
+  /** Address of the script of the human challenge; null while nobody has to prove to be human. */
+  widgetUrl: string | null
   audits: Pick<AuditLog, 'newest'>
   clock: Clock
   log: Log
@@ -84,10 +88,19 @@ export function createApp(ports: ServerPorts): H3 {
     gapFact(publications),
     auditFact(ports.audits),
     modelFact(recommendation),
+    chatFact(ports.agent),
   ]
   const feed = feedPanel({ snapshots, publications, baseUrl: ports.baseUrl })
   const models = modelsPanel(recommendation)
-  mountHome(app, { frame, panels: [statusPanel(facts, log), feed, models], lead: feed, clock, log })
+  const chat = chatPanel({ agent: ports.agent, assets: frame.assets, widgetUrl: ports.widgetUrl })
+  mountHome(app, {
+    frame,
+    panels: [statusPanel(facts, log), feed, models, chat],
+    lead: feed,
+    headers: pageHeaders(challengeSources(ports.widgetUrl)),
+    clock,
+    log,
+  })
   mountItemPage(app, { frame, search: ports.search, publications, clock, log })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(

@@ -6,6 +6,7 @@ import { createApp } from '../../src/server/app.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
 import type { Log } from '../../src/server/log.ts'
 import { historyContract } from '../../src/server/year/contract.ts'
+import { NO_CHAT } from './no-chat.ts'
 import type { Workspace } from './workspace.ts'
 
 export const silentLog: Log = { info: () => undefined, warn: () => undefined, error: () => undefined }
@@ -14,7 +15,8 @@ export const silentLog: Log = { info: () => undefined, warn: () => undefined, er
 export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}): H3 {
   return createApp({
     ...workspace,
-    agent: { routes: [] },
+    agent: NO_CHAT,
+    widgetUrl: null,
     clock: Date.now,
     log: silentLog,
     checks: { ledger: () => workspace.ledger.ping(), archive: () => workspace.archive.ping() },

@@ -9,6 +9,7 @@ import { createApp } from '../../src/server/app.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest } from '../domain/year/ledger-rows.ts'
 import { silentLog } from './api-client.ts'
+import { NO_CHAT } from './no-chat.ts'
 
 /** An archive in memory: ledgers, heads and objects that belong together. */
 export interface SampleArchive {
@@ -108,7 +109,8 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     live: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse },
     recommendations: { current: async () => null },
-    agent: { routes: [] },
+    agent: NO_CHAT,
+    widgetUrl: null,
     audits: { newest: async () => null },
     clock: Date.now,
     log: silentLog,

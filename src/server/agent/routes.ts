@@ -20,6 +20,10 @@ import { runTurn } from './turn.ts'
 /** The chat as an application mounts it. */
 export interface Agent {
   routes: readonly Route[]
+  /** What `GET /api/agent/config` answers. */
+  config(): Promise<AgentConfig>
+  /** What `GET /api/agent/status` answers. */
+  status(): Promise<AgentStatus>
   /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
   settled(): Promise<void>
 }
@@ -74,6 +78,8 @@ export function openAgent(ports: AgentPorts): Agent {
           respondJson(event, 404, { ...headersFor(event), ...NO_STORE }, { error: 'not_found' }),
       },
     ],
+    config: () => config(ports),
+    status: () => status(ports),
     async settled() {
       await Promise.all(turns)
     },

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, extname, join } from 'node:path'
+import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { H3, H3Event } from 'h3'
@@ -12,12 +12,17 @@ import { NO_STORE, respond, respondJson } from '../respond.ts'
 /** The pages' own scripts and styles. */
 const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
 
-/** Built files of packages that pages load, by the name they are served under; nothing else of a package is. */
-const PACKAGE_FILES: Readonly<Record<string, readonly [packageName: string, path: string]>> = {
-  'swagger-ui.css': ['swagger-ui-dist', 'swagger-ui.css'],
-  'swagger-ui-bundle.js': ['swagger-ui-dist', 'swagger-ui-bundle.js'],
-  'uPlot.iife.min.js': ['uplot', 'dist/uPlot.iife.min.js'],
-  'uPlot.min.css': ['uplot', 'dist/uPlot.min.css'],
+/**
+ * Built files of packages that pages load, by the name they are served under, as the package exports them; nothing else of
+ * a package is.
+ */
+const PACKAGE_FILES: Readonly<Record<string, string>> = {
+  'marked.js': 'marked',
+  'purify.js': 'dompurify/dist/purify.min.js',
+  'swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
+  'swagger-ui-bundle.js': 'swagger-ui-dist/swagger-ui-bundle.js',
+  'uPlot.iife.min.js': 'uplot/dist/uPlot.iife.min.js',
+  'uPlot.min.css': 'uplot/dist/uPlot.min.css',
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -101,10 +106,7 @@ function serve(event: H3Event, asset: Asset | undefined, cacheControl: string): 
 function readRelease(): Release {
   const own = readdirSync(FOLDER).map((name) => [name, join(FOLDER, name)] as const)
   const require = createRequire(import.meta.url)
-  const others = Object.entries(PACKAGE_FILES).map(([name, [packageName, path]]) => {
-    const folder = dirname(require.resolve(`${packageName}/package.json`))
-    return [name, join(folder, path)] as const
-  })
+  const others = Object.entries(PACKAGE_FILES).map(([name, path]) => [name, require.resolve(path)] as const)
   const files = new Map<string, Asset>()
   for (const [name, path] of [...own, ...others].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const type = TYPES[extname(name)]

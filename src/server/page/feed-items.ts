@@ -29,7 +29,7 @@ const TAGS_SHOWN = 4
  * @param showsSource for lists that hold several sources
  */
 export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
-  const { key, source, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
+  const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
   return html`<li class="item" data-key="${key}">
     ${titleOf(item)}
     <p class="about">
@@ -39,6 +39,9 @@ export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): H
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
       <a href="${itemHref(key)}">rank over time</a>
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
+      <button type="button" class="discuss" data-discuss="${key}">
+        discuss<span class="unseen"> ${title}</span>
+      </button>
     </p>
   </li>`
 }

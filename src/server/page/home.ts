@@ -3,7 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
 import { respondCompressed } from '../compression.ts'
 import { respond } from '../respond.ts'
-import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
+import { HTML_TYPE } from './headers.ts'
 import { html } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame } from './layout.ts'
@@ -17,23 +17,25 @@ export interface HomePorts {
   panels: readonly Panel[]
   /** The panel a visitor came for, one of them: the page answers with its status. */
   lead: Panel
+  /** With the policy of what the panels need. */
+  headers: Readonly<Record<string, string>>
   clock: Clock
   log: Log
 }
 
 /** Mounts `/`: every panel, each read on its own. Works without scripts. */
-export function mountHome(app: H3, { frame, panels, lead, clock, log }: HomePorts): void {
+export function mountHome(app: H3, { frame, panels, lead, headers, clock, log }: HomePorts): void {
   const known = panels.flatMap(({ params }) => params)
   const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   app.get('/', async (event) => {
     const view = { now: clock(), query: pageQuery(event.url.searchParams, known) }
     const forwarded = await addressInstead(panels, view)
-    if (forwarded !== null) return respond(event, 303, { ...PAGE_HEADERS, location: forwarded }, null)
+    if (forwarded !== null) return respond(event, 303, { ...headers, location: forwarded }, null)
     const { sections, status } = await renderRooms(event, panels, lead, view, log)
     const main = html`<h1>dash</h1>
       ${INTRODUCTION} ${sections}`
     const page = layout(frame, { title: 'dash', head: FEED_LINKS, rooms, main })
-    return respondCompressed(event, status, PAGE_HEADERS, HTML_TYPE, page)
+    return respondCompressed(event, status, headers, HTML_TYPE, page)
   })
 }
 

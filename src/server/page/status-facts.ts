@@ -1,9 +1,12 @@
+import type { AgentStatus } from '../../domain/agent/schema.ts'
 import { statusPayload } from '../../domain/models/payloads.ts'
 import type { AuditLog } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, DAY_MS } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/audit-record.ts'
 import { lastCompleteDay } from '../../domain/year/window.ts'
+import { statusContract } from '../agent/contracts.ts'
+import type { Agent } from '../agent/routes.ts'
 import { liveContract } from '../feed/contract.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import { freeModelsStatusContract } from '../models/contracts.ts'
@@ -132,6 +135,36 @@ export function modelFact(served: ServedRecommendation): StatusFact {
       }
     },
   }
+}
+
+/** Whether the chat answers, and how the day's money stands. */
+export function chatFact(agent: Pick<Agent, 'config' | 'status'>): StatusFact {
+  return {
+    label: 'Chat',
+    refusalOf: refusalsOf(statusContract),
+    async read() {
+      const [{ enabled, quotas }, { budget }] = await Promise.all([agent.config(), agent.status()])
+      if (!enabled) return { standing: 'plain', value: html`Off`, detail: html`switched off, or not set up` }
+      const { messagesPerSession, messagesPerDay } = quotas
+      const bounds = html`${messagesPerSession} messages a session, ${messagesPerDay} a day`
+      return { ...BUDGETS[budget], detail: html`${BUDGETS[budget].detail}; ${bounds}` }
+    },
+  }
+}
+
+const BUDGETS: Readonly<Record<AgentStatus['budget'], Fact>> = {
+  ok: { standing: 'good', value: html`Open`, detail: html`within the day's budget` },
+  soft: {
+    standing: 'attention',
+    value: html`Open, without tools`,
+    detail: html`the day's budget is nearly spent`,
+  },
+  exhausted: {
+    standing: 'attention',
+    value: html`Closed until 00:00 UTC`,
+    detail: html`the day's budget is spent`,
+  },
+  unknown: { standing: 'bad', value: html`Closed`, detail: html`the budget cannot be read` },
 }
 
 function nothing(value: string, command: string): Fact {

@@ -1,0 +1,51 @@
+/** @type {typeof import('marked')} */
+const { Marked } = await import(new URL('./marked.js', import.meta.url).href)
+await import(new URL('./purify.js', import.meta.url).href)
+
+/** @type {{ DOMPurify: import('dompurify').DOMPurify }} */
+const { DOMPurify } = Object(globalThis)
+
+const TAGS =
+  'a b blockquote br code del em hr i li ol p pre s strong sub sup table tbody td th thead tr ul'.split(' ')
+
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: {
+    // Of a model's HTML and images the words are left, where they can be seen.
+    html: ({ text }) => escape(text),
+    image: ({ text }) => escape(text),
+    heading({ tokens }) {
+      return `<p><strong>${this.parser.parseInline(tokens)}</strong></p>`
+    },
+  },
+})
+
+/**
+ * What a model wrote, as elements that can do nothing but be read: no image, no script, no style, and links that lead to
+ * web pages, in a window of their own, with nothing of ours.
+ *
+ * @param {string} text Markdown
+ * @returns {DocumentFragment}
+ */
+export function readable(text) {
+  const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ['href', 'start'],
+    ALLOW_ARIA_ATTR: false,
+    ALLOW_DATA_ATTR: false,
+    ALLOWED_URI_REGEXP: /^https?:\/\//i,
+    RETURN_DOM_FRAGMENT: true,
+  })
+  for (const link of fragment.querySelectorAll('a')) {
+    if (!link.hasAttribute('href')) link.replaceWith(...link.childNodes)
+    link.target = '_blank'
+    link.rel = 'noopener noreferrer nofollow ugc'
+  }
+  return fragment
+}
+
+/** @param {string} text */
+function escape(text) {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

@@ -1,0 +1,68 @@
+const KEY = 'dash-chat-settings'
+const INTERESTS_MAX = 10
+const INTEREST_MAX_LENGTH = 40
+
+/**
+ * Settings of the chat, kept in this browser alone. Where storage is forbidden they last as long as the page.
+ *
+ * @param {HTMLFormElement} form
+ * @returns {() => object} the settings as a request has them
+ */
+export function chatSettings(form) {
+  fill(form, remembered())
+  form.addEventListener('change', () => remember(textsOf(form)))
+  form.addEventListener('reset', () => remember(null))
+  form.addEventListener('submit', (event) => event.preventDefault())
+  return () => {
+    const { interests = '', ...texts } = textsOf(form)
+    const words = interests
+      .split(',')
+      .map((word) => Array.from(word.trim()).slice(0, INTEREST_MAX_LENGTH).join(''))
+    return { ...texts, interests: words.filter((word) => word !== '').slice(0, INTERESTS_MAX) }
+  }
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @returns {Record<string, string>}
+ */
+function textsOf(form) {
+  const fields = [...new FormData(form)]
+  return Object.fromEntries(fields.filter((field) => typeof field[1] === 'string'))
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {Record<string, unknown>} texts
+ */
+function fill(form, texts) {
+  for (const field of form.elements) {
+    const isField =
+      field instanceof HTMLInputElement ||
+      field instanceof HTMLTextAreaElement ||
+      field instanceof HTMLSelectElement
+    const value = isField ? texts[field.name] : undefined
+    if (!isField || typeof value !== 'string') continue
+    const isChoice = field instanceof HTMLSelectElement
+    if (!isChoice || [...field.options].some((option) => option.value === value)) field.value = value
+  }
+}
+
+/** @returns {Record<string, unknown>} */
+function remembered() {
+  try {
+    return Object(JSON.parse(localStorage.getItem(KEY) ?? '{}'))
+  } catch {
+    return {}
+  }
+}
+
+/** @param {object | null} texts */
+function remember(texts) {
+  try {
+    if (texts === null) localStorage.removeItem(KEY)
+    else localStorage.setItem(KEY, JSON.stringify(texts))
+  } catch {
+    // Not remembered: see above.
+  }
+}

@@ -1,0 +1,135 @@
+import { readable } from './chat-markdown.js'
+
+/** @typedef {ReturnType<typeof turnView>} TurnView */
+
+/**
+ * An element with a class and a text.
+ *
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
+ * @param {string} className
+ * @param {string} [text]
+ * @returns {HTMLElementTagNameMap[Name]}
+ */
+function element(name, className, text = '') {
+  const made = document.createElement(name)
+  made.className = className
+  made.textContent = text
+  return made
+}
+
+/**
+ * One turn at the end of the log: the question, and the answer as it arrives.
+ *
+ * @param {HTMLElement} log
+ * @param {string} question
+ */
+export function turnView(log, question) {
+  const turn = element('div', 'turn')
+  const asked = element('div', 'question', question)
+  asked.dir = 'auto'
+  asked.prepend(element('span', 'unseen', 'You: '))
+  const answer = element('div', 'reply')
+  const tools = element('ul', 'tools')
+  const text = element('div', 'answer')
+  text.dir = 'auto'
+  const labels = element('p', 'labels')
+  const trouble = element('p', 'trouble')
+  const actions = element('p', 'actions')
+  answer.append(element('span', 'unseen', 'Answer: '), tools, text, labels, trouble, actions)
+  turn.append(asked, answer)
+  log.append(turn)
+  setBusy(true)
+  log.scrollTop = log.scrollHeight
+
+  /** @type {Map<string, { line: HTMLElement, since: number }[]>} */
+  const running = new Map()
+  let frame = 0
+  let pending = ''
+
+  /** @param {boolean} isBusy */
+  function setBusy(isBusy) {
+    for (const part of [answer, log]) part.setAttribute('aria-busy', String(isBusy))
+  }
+
+  function paint() {
+    cancelAnimationFrame(frame)
+    frame = 0
+    const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 80
+    text.replaceChildren(readable(pending))
+    if (follows) log.scrollTop = log.scrollHeight
+  }
+
+  return {
+    /** @param {string} markdown all that has arrived */
+    show(markdown) {
+      pending = markdown
+      frame ||= requestAnimationFrame(paint)
+    },
+    /**
+     * @param {string} name
+     * @param {boolean} isDone
+     * @param {number} now milliseconds of any steady clock
+     */
+    tool(name, isDone, now) {
+      const open = running.get(name) ?? []
+      running.set(name, open)
+      const begun = isDone ? open.shift() : undefined
+      if (begun) {
+        begun.line.textContent = `${((now - begun.since) / 1000).toFixed(1)} s`
+        return
+      }
+      const line = element('span', 'took', 'reading …')
+      const entry = element('li', '')
+      entry.append(element('code', '', name), ' ', line)
+      tools.append(entry)
+      open.push({ line, since: now })
+      log.scrollTop = log.scrollHeight
+    },
+    /** @param {string} label */
+    label: (label) => labels.append(element('span', 'label', label)),
+    /**
+     * The turn is over.
+     *
+     * @param {string} problem in words; empty for none
+     * @param {readonly { title: string, act: () => void }[]} offers
+     */
+    end(problem, offers) {
+      paint()
+      for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
+      trouble.textContent = problem
+      actions.replaceChildren(...offers.map(({ title, act }) => button(title, act)))
+      setBusy(false)
+      log.scrollTop = log.scrollHeight
+    },
+    /** Takes away what can be done with this turn but copying. */
+    settle() {
+      for (const offer of actions.querySelectorAll('button')) if (offer.textContent !== 'Copy') offer.remove()
+    },
+    remove: () => turn.remove(),
+  }
+}
+
+/**
+ * @param {string} title
+ * @param {() => void} act
+ */
+function button(title, act) {
+  const made = element('button', '', title)
+  made.type = 'button'
+  made.addEventListener('click', act)
+  return made
+}
+
+/**
+ * A line in the log that says what the chat is about from here.
+ *
+ * @param {HTMLElement} log
+ * @param {string} text
+ */
+export function divide(log, text) {
+  const line = element('p', 'divider')
+  line.append(element('bdi', '', text))
+  log.append(line)
+  log.scrollTop = log.scrollHeight
+}

@@ -1,0 +1,138 @@
+import { INTERESTS_MAX, PRE_PROMPT_MAX_LENGTH } from '../../domain/agent/bounds.ts'
+import type { LANGUAGES, TONES } from '../../domain/agent/chat-request.ts'
+import { AGENT_DOCS, configContract } from '../agent/contracts.ts'
+import type { Agent } from '../agent/routes.ts'
+import type { Assets } from './assets.ts'
+import type { PolicyAdditions } from './headers.ts'
+import { html, NOTHING } from './html.ts'
+import type { Html } from './html.ts'
+import { refusalsOf } from './panel.ts'
+import type { Panel } from './panel.ts'
+
+export interface ChatPanelPorts {
+  agent: Pick<Agent, 'config'>
+  assets: Assets
+  /** Script of the human challenge; null while there is none. */
+  widgetUrl: string | null
+}
+
+/** What the page's policy allows for the script of the human challenge: its own host, and nothing without it. */
+export function challengeSources(widgetUrl: string | null): PolicyAdditions {
+  if (widgetUrl === null) return {}
+  const { origin } = new URL(widgetUrl)
+  return { 'script-src': [origin], 'frame-src': [origin] }
+}
+
+/**
+ * The chat: a sheet that a script opens, and how to ask without one (docs/page.md). Whether there is a chat now is asked
+ * again when the sheet opens.
+ */
+export function chatPanel({ agent, assets, widgetUrl }: ChatPanelPorts): Panel {
+  return {
+    id: 'chat',
+    title: 'Chat',
+    params: [],
+    refusalOf: refusalsOf(configContract),
+    async render() {
+      const { enabled, itemChat, model } = await agent.config()
+      return html`<link rel="stylesheet" href="${assets.href('chat.css')}" />
+        <p>
+          Ask about what is stored here, in your own words. Answers are written by
+          ${model === '' ? html`a language model` : html`the model <code>${model}</code>`} and may be wrong.
+        </p>
+        ${enabled ? NOTHING : OFF}
+        <noscript>
+          <p class="notice">
+            The chat on this page needs JavaScript. Without it, <code>dash chat --url</code> with the address
+            of this server asks from a terminal, and <a href="${AGENT_DOCS}">the API</a> from anywhere.
+          </p>
+        </noscript>
+        <p class="needs-script">
+          <button type="button" data-chat="open">Open the chat</button>
+        </p>
+        ${sheet(enabled && itemChat, widgetUrl)}`
+    },
+  }
+}
+
+const OFF = html`<p class="notice">The chat is switched off on this server, or not set up.</p>`
+
+function sheet(offersItems: boolean, widgetUrl: string | null): Html {
+  return html`<dialog
+    id="chat-sheet"
+    class="chat"
+    aria-labelledby="chat-sheet-title"
+    ${offersItems ? html`data-items` : NOTHING}
+    ${widgetUrl === null ? NOTHING : html`data-widget="${widgetUrl}"`}
+  >
+    <header>
+      <h3 id="chat-sheet-title">Chat</h3>
+      <button type="button" data-chat="new">New conversation</button>
+      <button type="button" data-chat="close">Close</button>
+    </header>
+    <p class="chat-scope" id="chat-scope">
+      <span>About <bdi>this site</bdi></span>
+      <button type="button" data-chat="site" hidden>Whole site</button>
+    </p>
+    <div class="chat-log" id="chat-log" role="log" aria-label="Conversation" tabindex="0"></div>
+    <div class="chat-human" id="chat-human" role="group" aria-label="Human verification" hidden></div>
+    <p class="chat-status" id="chat-status" role="status"></p>
+    <p class="chat-note" id="chat-note" hidden></p>
+    <form class="chat-form" id="chat-form">
+      <label class="unseen" for="chat-text">Message</label>
+      <textarea
+        id="chat-text"
+        rows="2"
+        placeholder="Ask something"
+        aria-describedby="chat-keys"
+        enterkeyhint="send"
+      ></textarea>
+      <button type="submit" data-chat="send">Send</button>
+      <button type="button" data-chat="stop" hidden>Stop</button>
+    </form>
+    <p class="chat-keys" id="chat-keys">Enter sends, Shift+Enter breaks the line, Escape stops</p>
+    <p class="chat-quota" id="chat-quota"></p>
+    ${SETTINGS}
+  </dialog>`
+}
+
+const LANGUAGE_TITLES: Readonly<Record<(typeof LANGUAGES)[number], string>> = {
+  auto: 'that of the question',
+  en: 'English',
+  ru: 'Russian',
+}
+
+const TONE_TITLES: Readonly<Record<(typeof TONES)[number], string>> = {
+  neutral: 'neutral',
+  casual: 'casual',
+  terse: 'terse',
+}
+
+const SETTINGS = html`<details class="chat-settings">
+  <summary>Settings</summary>
+  <form id="chat-settings">
+    ${choice('Language of answers', 'preferredLanguage', LANGUAGE_TITLES)}
+    ${choice('Tone', 'tone', TONE_TITLES)}
+    <label
+      >About you, sent along
+      <textarea name="prePrompt" rows="2" maxlength="${PRE_PROMPT_MAX_LENGTH}"></textarea>
+    </label>
+    <label
+      >Interests, at most ${INTERESTS_MAX}, with commas between
+      <input name="interests" type="text" autocomplete="off"
+    /></label>
+    <p>
+      Kept in this browser alone, and sent with each question.
+      <button type="reset">Forget them</button>
+    </p>
+  </form>
+</details>`
+
+function choice(title: string, name: string, values: Readonly<Record<string, string>>): Html {
+  return html`<label
+    >${title}
+    <select name="${name}">
+      ${Object.entries(values).map(([value, shown]) => html`<option value="${value}">${shown}</option>`)}
+    </select></label
+  >`
+}
