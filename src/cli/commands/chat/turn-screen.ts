@@ -4,9 +4,9 @@ import { Painter } from './painter.ts'
 import type { Screen } from './painter.ts'
 import type { Row } from './wrap.ts'
 
-/** Frames are at least so far apart, and so many times as far as one takes to make. */
+/** Frames are at least so far apart, and so many times as far as the quicker of the last two took to make. */
 const FRAME_MS = 50
-const FRAME_SHARE = 8
+const FRAME_SHARE = 3
 
 /** What has come of an answer, in order. */
 type Part = { kind: 'text'; text: string } | ToolPart
@@ -39,6 +39,7 @@ export function openTurnScreen(
   const parts: Part[] = []
   let timer: NodeJS.Timeout | null = null
   let nextFrameAt = 0
+  let lastFrameMs = 0
 
   const rows = (isRunning: boolean): Row[] => {
     // The last column stays free: some terminals wrap once it is written.
@@ -52,7 +53,9 @@ export function openTurnScreen(
     const began = now()
     painter.paint(rows(true))
     const ended = now()
-    nextFrameAt = ended + Math.max(FRAME_MS, (ended - began) * FRAME_SHARE)
+    // The first frame of all is slow for reasons of its own.
+    nextFrameAt = ended + Math.max(FRAME_MS, Math.min(ended - began, lastFrameMs) * FRAME_SHARE)
+    lastFrameMs = ended - began
   }
   const changed = (): void => {
     timer ??= setTimeout(frame, Math.max(0, nextFrameAt - now()))
