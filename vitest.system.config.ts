@@ -8,6 +8,6 @@ export default defineConfig({
     include: ['test/faults/**/*.test.ts', 'test/page/**/*.test.ts', 'test/remote/**/*.test.ts'],
     fileParallelism: false,
     testTimeout: 600_000,
-    hookTimeout: 60_000,
+    hookTimeout: 300_000,
   },
 })
