@@ -13,6 +13,6 @@ export default defineConfig({
     ],
     fileParallelism: false,
     testTimeout: 600_000,
-    hookTimeout: 60_000,
+    hookTimeout: 300_000,
   },
 })

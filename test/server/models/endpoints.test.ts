@@ -296,8 +296,11 @@ describe('the OpenAPI document', () => {
       return Object.keys(document.components.schemas).sort()
     }
     expect(await names('/docs/api/top-year-history')).toEqual([
+      'IndexedGap',
+      'IndexedPublication',
       'YearCoverage',
       'YearFeed',
+      'YearHistoryIndex',
       'YearItem',
       'YearPublication',
     ])
