@@ -1,11 +1,11 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import type { Serving } from '../support/dash.ts'
 import { visit } from './browser.ts'
 import type { Visit } from './browser.ts'
 
 /** Title of the first item, as a stranger may write one. */
-export const TITLE = 'Chips & "robots" <b>that</b> learn'
+const TITLE = 'Chips & "robots" <b>that</b> learn'
 
 /** A server with a feed of two items and a chat on the model of a provider, with no pause between turns. */
 export async function serveChat(providerUrl: string, env: Record<string, string> = {}): Promise<Serving> {
@@ -59,6 +59,6 @@ export async function ask(page: Page, text: string, whole = true): Promise<void>
   if (whole) await page.locator('.chat-log[aria-busy="false"] .turn').nth(turns).waitFor()
 }
 
-export const status = (page: Page) => page.locator('#chat-status')
-export const answers = (page: Page) => page.locator('.turn .answer')
-export const troubles = (page: Page) => page.locator('.turn .trouble')
+export const status = (page: Page): Locator => page.locator('#chat-status')
+export const answers = (page: Page): Locator => page.locator('.turn .answer')
+export const troubles = (page: Page): Locator => page.locator('.turn .trouble')
