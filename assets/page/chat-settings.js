@@ -28,7 +28,9 @@ export function chatSettings(form) {
  */
 function textsOf(form) {
   const fields = [...new FormData(form)]
-  return Object.fromEntries(fields.filter((field) => typeof field[1] === 'string'))
+  return Object.fromEntries(
+    fields.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  )
 }
 
 /**

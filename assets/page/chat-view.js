@@ -76,7 +76,7 @@ export function turnView(log, question) {
       running.set(name, open)
       const begun = isDone ? open.shift() : undefined
       if (begun) {
-        begun.line.textContent = `${((now - begun.since) / 1000).toFixed(1)} s`
+        begun.line.textContent = secondsOf(now - begun.since)
         return
       }
       const line = element('span', 'took', 'reading …')
@@ -108,6 +108,11 @@ export function turnView(log, question) {
     },
     remove: () => turn.remove(),
   }
+}
+
+/** @param {number} ms */
+function secondsOf(ms) {
+  return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`
 }
 
 /**

@@ -81,8 +81,8 @@ export function fitsScreen(page: Page): Promise<boolean> {
   return page.locator('html').evaluate((html) => html.scrollWidth <= html.clientWidth)
 }
 
-/** Keeps a picture of the whole page. */
-export async function picture(page: Page, name: string): Promise<void> {
+/** Keeps a picture of the whole page, or of what the screen shows of it. */
+export async function picture(page: Page, name: string, fullPage = true): Promise<void> {
   mkdirSync(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage })
 }

@@ -1,0 +1,64 @@
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import type { Serving } from '../support/dash.ts'
+import { visit } from './browser.ts'
+import type { Visit } from './browser.ts'
+
+/** Title of the first item, as a stranger may write one. */
+const TITLE = 'Chips & "robots" <b>that</b> learn'
+
+/** A server with a feed of two items and a chat on the model of a provider, with no pause between turns. */
+export async function serveChat(providerUrl: string, env: Record<string, string> = {}): Promise<Serving> {
+  const at = ['--data-dir', temporaryFolder()]
+  const publishedAt = new Date(Date.now() - 3_600_000).toISOString()
+  const rows = [TITLE, 'Another'].map((title, index) =>
+    JSON.stringify({
+      source: 'hn',
+      sourceId: `${100 + index}`,
+      day: new Date().toISOString().slice(0, 10),
+      title,
+      url: null,
+      points: 200 - index,
+      comments: 1,
+      publishedAt,
+      titleProvenance: 'hn:test',
+    }),
+  )
+  const imported = await dash(['import', 'signals', '-', ...at], { stdin: rows.join('\n') })
+  const ranked = await dash(['snapshot', ...at])
+  if (imported.code !== 0 || ranked.code !== 0) throw new Error(imported.stderr + ranked.stderr)
+  return serve(at, {
+    env: {
+      DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more',
+      OPENAI_BASE_URL: providerUrl,
+      DASH_CHAT_MODEL: 'test-model',
+      DASH_CHAT_MIN_GAP_MS: '0',
+      ...env,
+    },
+  })
+}
+
+/** Opens a page, and the chat on it. */
+export async function openChat(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Visit> {
+  const opened = await visit(browser, url, options)
+  await opened.page.getByRole('button', { name: 'Open the chat' }).click()
+  await opened.page.getByRole('dialog', { name: 'Chat' }).waitFor()
+  return opened
+}
+
+/** Sends a message and, unless told otherwise, waits until its turn is over. */
+export async function ask(page: Page, text: string, whole = true): Promise<void> {
+  const turns = await page.locator('.turn').count()
+  await page.getByLabel('Message').fill(text)
+  await page.getByLabel('Message').press('Enter')
+  if (whole) await page.locator('.turn .actions', { hasText: 'Retry' }).nth(0).waitFor()
+  if (whole) await page.locator('.chat-log[aria-busy="false"] .turn').nth(turns).waitFor()
+}
+
+export const status = (page: Page): Locator => page.locator('#chat-status')
+export const answers = (page: Page): Locator => page.locator('.turn .answer')
+export const troubles = (page: Page): Locator => page.locator('.turn .trouble')

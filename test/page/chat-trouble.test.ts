@@ -1,0 +1,268 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Said } from '../support/provider-wire.ts'
+import { startGatedProvider } from '../support/gated-provider.ts'
+import { startProvider } from '../support/synthetic-provider.ts'
+import { openBrowser, picture, visit, WIDE } from './browser.ts'
+import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+
+afterAll(() => browser.close())
+
+/** Nothing listens there. */
+const NOBODY = 'http://127.0.0.1:9/v1'
+
+describe('a refusal is told in words, with its scope and the time on the clock', () => {
+  test.each([
+    ['session', { DASH_CHAT_MESSAGES_PER_SESSION: '1' }],
+    ['ip', { DASH_CHAT_BURST_PER_MINUTE: '1' }],
+    [
+      'global-budget',
+      { DASH_CHAT_PRICE_INPUT: '1000', DASH_CHAT_PRICE_OUTPUT: '1000', DASH_CHAT_BUDGET_USD_PER_DAY: '0.5' },
+    ],
+  ])('429 %s', async (scope, env) => {
+    const provider = await startProvider()
+    const { url } = await serveChat(provider.url, env)
+    const { page } = await openChat(browser, url)
+    for (const question of ['one', 'two']) await ask(page, question)
+    const last = troubles(page).last()
+    expect(await last.textContent()).toContain(`(scope ${scope})`)
+    expect(await last.textContent()).toMatch(/It opens again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
+    expect(await page.locator('.question').last().textContent()).toBe('You: two')
+    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
+    if (scope === 'session') {
+      await picture(page, 'chat-429', false)
+      await page.getByRole('button', { name: 'New conversation' }).click()
+      await ask(page, 'three')
+      expect(await answers(page).textContent()).toContain('Hello')
+    }
+  })
+
+  test.each([
+    ['disabled', { DASH_CHAT_DISABLED: 'true' }, 'switched off'],
+    ['misconfigured', { DASH_CHAT_MODEL: '' }, 'not set up'],
+  ])('%s: at the opening, and for a question, which is kept', async (_name, env, words) => {
+    const { url } = await serveChat(NOBODY, env)
+    const { page } = await openChat(browser, url)
+    await expect
+      .poll(() => status(page).textContent())
+      .toContain('switched off on this server, or not set up')
+    expect(await page.locator('#status .fact', { hasText: 'Chat' }).textContent()).toContain('Off')
+    await ask(page, 'Anybody?')
+    expect(await troubles(page).textContent()).toContain(words)
+    expect(await page.locator('.question').textContent()).toBe('You: Anybody?')
+    expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
+  })
+
+  test('a foreign origin', async () => {
+    const { url } = await serveChat(NOBODY)
+    const { page } = await openChat(
+      browser,
+      url.replace('127.0.0.1', 'elsewhere.localhost').replace('//localhost', '//elsewhere.localhost'),
+    )
+    await ask(page, 'Anybody?')
+    expect(await troubles(page).textContent()).toContain('does not take questions from the address')
+  })
+
+  test('a model that fails, with what came', async () => {
+    const provider = await startProvider('failed')
+    const { url } = await serveChat(provider.url)
+    const { page } = await openChat(browser, url)
+    await ask(page, 'one')
+    expect(await troubles(page).textContent()).toBe(
+      'The model failed (upstream_error, failed). This turn counted. What came is kept.',
+    )
+    expect(await answers(page).textContent()).toContain('Hello')
+  })
+})
+
+test('an answer without tools says so', async () => {
+  const usage = { in: 0, out: 1_000, cached: 0 }
+  const search = (id: string): Said[] => [
+    { call: { id, name: 'search_items', arguments: '{"query":"chips","limit":5}' } },
+    { end: 'completed', usage },
+  ]
+  const rounds = [
+    ...['a', 'b', 'c', 'd'].map(search),
+    [{ text: 'Found.' }, { end: 'completed', usage }] as Said[],
+  ]
+  const provider = await startProvider({ rounds })
+  // Two turns of five thousand tokens spend 87 % of it; another without tools fits into the rest.
+  const { url } = await serveChat(provider.url, {
+    DASH_CHAT_PRICE_INPUT: '0',
+    DASH_CHAT_PRICE_OUTPUT: '100',
+    DASH_CHAT_BUDGET_USD_PER_DAY: '1.15',
+  })
+  const { page } = await openChat(browser, url)
+  for (const question of ['one', 'two']) await ask(page, question)
+  expect(await page.locator('.label').count()).toBe(0)
+  provider.behave('answer')
+  await ask(page, 'three')
+  expect(await page.locator('.label').textContent()).toContain('degraded')
+  await picture(page, 'chat-degraded', false)
+})
+
+test('a server that dies in mid answer leaves what came, and says so', async () => {
+  const provider = await startGatedProvider()
+  const { url, child } = await serveChat(provider.url)
+  const { page } = await openChat(browser, url)
+  await ask(page, 'Tell me', false)
+  await provider.arrived(1)
+  provider.say('The first half')
+  await page.locator('.answer', { hasText: 'The first half' }).waitFor()
+  child.kill('SIGKILL')
+  await page.locator('.trouble', { hasText: 'What came is kept.' }).waitFor()
+  expect(await answers(page).textContent()).toContain('The first half')
+  await ask(page, 'And now?')
+  expect(await troubles(page).last().textContent()).toBe(
+    'The server could not be reached, or the connection broke.',
+  )
+})
+
+test('a stream that ends without its last event is an error, with what came', async () => {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await openChat(browser, url)
+  // Between the server and the page, something ends the answer early.
+  await page.route('**/api/agent/chat', async (route) => {
+    const response = await route.fetch()
+    const text = await response.text()
+    await route.fulfill({ response, body: text.slice(0, text.indexOf('event: done')) })
+  })
+  await ask(page, 'one')
+  expect(await troubles(page).textContent()).toBe('The answer was cut off on the way. What came is kept.')
+  expect(await answers(page).textContent()).toContain('Hello')
+})
+
+test('a session that is over is renewed once, and the question is answered', async () => {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url, { DASH_CHAT_SESSION_SECONDS: '1' })
+  const { page } = await openChat(browser, url)
+  const first = page.waitForRequest(/agent\/chat$/)
+  await ask(page, 'one')
+  const token = (await first).headers()['x-agent-session'] ?? ''
+  // The server itself tells when the session is over; a body that is no JSON counts for nothing.
+  const isOver = async (): Promise<boolean> => {
+    const headers = { origin: url, 'x-agent-session': token }
+    return (await fetch(`${url}/api/agent/chat`, { method: 'POST', headers, body: '?' })).status === 401
+  }
+  await expect.poll(isOver, { timeout: 10_000 }).toBe(true)
+  const statuses: number[] = []
+  page.on('response', (response) => {
+    if (response.url().endsWith('/api/agent/chat')) statuses.push(response.status())
+  })
+  await ask(page, 'two')
+  expect(statuses).toEqual([401, 200])
+  expect(await answers(page).last().textContent()).toContain('Hello')
+  expect(await page.locator('#chat-quota').textContent()).toMatch(/^19\/20 session, 58\/60 today$/)
+})
+
+/** Bodies of the chat requests of a page. */
+function bodiesOf(page: Page): string[] {
+  const bodies: string[] = []
+  page.on('request', (request) => {
+    if (request.url().endsWith('/api/agent/chat')) bodies.push(request.postData() ?? '')
+  })
+  return bodies
+}
+
+const MANY = { DASH_CHAT_BURST_PER_MINUTE: '100' }
+
+test('of a long conversation the last twelve messages are sent, which is said', async () => {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url, MANY)
+  const { page } = await openChat(browser, url)
+  const bodies = bodiesOf(page)
+  for (let turn = 1; turn <= 6; turn += 1) await ask(page, `question ${turn}`)
+  expect(await page.locator('#chat-note').isVisible()).toBe(false)
+  await ask(page, 'question 7')
+  const { messages } = JSON.parse(bodies.at(-1) ?? '') as { messages: { content: string }[] }
+  expect(messages.length).toBe(12)
+  expect(messages.at(-1)?.content).toBe('question 7')
+  expect(await page.locator('#chat-note').textContent()).toContain('1 older message was not sent')
+})
+
+test('long texts are cut by bytes and by characters, which is said, and stay in the page', async () => {
+  const provider = await startProvider({
+    rounds: [[{ text: 'Ж'.repeat(1_900) }, { end: 'completed' }]],
+  })
+  const { url } = await serveChat(provider.url, MANY)
+  const { page } = await openChat(browser, url)
+  const bodies = bodiesOf(page)
+  for (let turn = 0; turn < 6; turn += 1) await ask(page, 'Щ'.repeat(2_100))
+  for (const body of bodies) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(32_768)
+  const { messages } = JSON.parse(bodies.at(-1) ?? '') as { messages: { content: string }[] }
+  expect(messages.length).toBeLessThan(11)
+  expect(messages.at(-1)?.content).toBe('Щ'.repeat(2_000))
+  const note = await page.locator('#chat-note').textContent()
+  expect(note).toContain('older messages were not sent')
+  expect(note).toContain('only the first 2,000 characters are read')
+  expect(await page.locator('.question').last().textContent()).toBe(`You: ${'Щ'.repeat(2_100)}`)
+  expect(await troubles(page).allTextContents()).toEqual(Array.from({ length: 6 }, () => ''))
+})
+
+const HOSTILE = [
+  '<script>document.title = "taken"</script>',
+  '<img src="/beacon-1" onerror="document.title = \'taken\'">',
+  '![beacon](http://beacon.test/2)',
+  '![beacon][ref]\n\n[ref]: http://beacon.test/3',
+  '[run](javascript:document.title="taken")',
+  '[run](JaVa&#10;Script:alert(1)) [data](data:text/html,<script>1</script>)',
+  '<a href="javascript:alert(1)">x</a> <svg onload="document.title=\'taken\'"><use href="/beacon-4"/></svg>',
+  '<iframe src="/beacon-5"></iframe><style>body{display:none}</style><link rel=stylesheet href=/beacon-6>',
+  '<form action="/beacon-7"><input name=q autofocus onfocus="document.title=\'taken\'"></form>',
+  '[fine](https://example.org/page "title") and [relative](/api/health)',
+  '```html\n<img src=/beacon-8>\n```',
+].join('\n\n')
+
+/** What must not be in an answer, whatever a model wrote. */
+const FORBIDDEN =
+  'img, script, style, link, iframe, svg, form, input, [onerror], [onload], [style], [id], [class]'
+
+describe('hostile text of a model does nothing', () => {
+  test('through the server', async () => {
+    const provider = await startProvider({ rounds: [[{ text: HOSTILE }, { end: 'completed' }]] })
+    const { url } = await serveChat(provider.url)
+    const { page, problems, hosts } = await openChat(browser, url, { viewport: WIDE })
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    await ask(page, 'Go')
+    await picture(page, 'chat-hostile', false)
+    await page.waitForLoadState('networkidle')
+    expect(asked.filter((path) => !path.startsWith('/api/agent/'))).toEqual([])
+    expect([...hosts]).toEqual([new URL(url).host])
+    expect(await page.title()).toBe('dash')
+    expect(await page.locator('.answer').locator(FORBIDDEN).count()).toBe(0)
+    expect(problems).toEqual([])
+  })
+
+  test('without what the server takes out of it', async () => {
+    const { url } = await serveChat(NOBODY)
+    const { page, problems, hosts } = await visit(browser, url)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    await page.evaluate(`import('/assets/chat-markdown.js').then(({ readable }) => {
+      const place = document.createElement('div')
+      place.id = 'hostile'
+      document.body.append(place)
+      place.append(readable(${JSON.stringify(HOSTILE)}))
+    })`)
+    await page.waitForLoadState('networkidle')
+    expect(asked.filter((path) => !path.startsWith('/assets/'))).toEqual([])
+    expect([...hosts]).toEqual([new URL(url).host])
+    expect(await page.title()).toBe('dash')
+    const place = page.locator('#hostile')
+    expect(await place.locator(FORBIDDEN).count()).toBe(0)
+    const links = await place.locator('a').evaluateAll((found) => found.map((link) => link.outerHTML))
+    expect(links).toEqual([
+      '<a href="https://example.org/page" target="_blank" rel="noopener noreferrer nofollow ugc">fine</a>',
+    ])
+    expect(await place.textContent()).toContain('<img src="/beacon-1"')
+    expect(problems).toEqual([])
+  })
+})

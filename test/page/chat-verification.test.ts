@@ -1,0 +1,122 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startProvider } from '../support/synthetic-provider.ts'
+import { NARROW, openBrowser, picture, seriousFindings, visit } from './browser.ts'
+import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
+import { startChallenge } from './stand-in-challenge.ts'
+import type { StandInChallenge } from './stand-in-challenge.ts'
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+
+afterAll(() => browser.close())
+
+async function serveVerified(challenge: StandInChallenge, env: Record<string, string> = {}): Promise<string> {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url, {
+    DASH_VERIFICATION_SITE_KEY: 'site',
+    DASH_VERIFICATION_SECRET: 'hidden',
+    DASH_VERIFICATION_URL: challenge.verifyUrl,
+    DASH_VERIFICATION_WIDGET_URL: challenge.widgetUrl,
+    ...env,
+  })
+  return url
+}
+
+test('the challenge is shown before the first turn, and its answer begins the session', async () => {
+  const challenge = await startChallenge()
+  const url = await serveVerified(challenge)
+  const origin = new URL(challenge.widgetUrl).origin
+  const before = await visit(browser, url)
+  expect([...before.hosts]).toEqual([new URL(url).host])
+  const { page, problems, hosts } = await openChat(browser, url, { viewport: NARROW })
+  await page.getByRole('button', { name: 'I am human' }).waitFor()
+  expect(await status(page).textContent()).toContain('a sign that you are human')
+  await picture(page, 'chat-verification', false)
+  expect(await seriousFindings(page)).toEqual([])
+  await ask(page, 'Hello?', false)
+  expect(challenge.checked).toEqual([])
+  await page.getByRole('button', { name: 'I am human' }).click()
+  await page.locator('.answer', { hasText: 'Hello' }).waitFor()
+  expect(challenge.checked).toEqual(['site-widget-1'])
+  await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+  expect(await page.locator('#chat-human').isVisible()).toBe(false)
+  await ask(page, 'Again')
+  expect(challenge.checked.length).toBe(1)
+  // axe-core tries to look into frames of other hosts, which the browser tells of.
+  expect(problems.filter((problem) => !problem.includes('postMessage'))).toEqual([])
+  expect([...hosts].sort()).toEqual([new URL(url).host, new URL(origin).host].sort())
+})
+
+test('the policy names the host of the challenge while it is on, and only then', async () => {
+  const policyOf = async (url: string): Promise<string> =>
+    (await fetch(url)).headers.get('content-security-policy') ?? ''
+  const challenge = await startChallenge()
+  const { origin } = new URL(challenge.widgetUrl)
+  const policy = await policyOf(await serveVerified(challenge))
+  expect(policy).toContain(`script-src 'self' ${origin};`)
+  expect(policy).toContain(`frame-src ${origin}`)
+  expect(policy).toContain("connect-src 'self';")
+  const { url } = await serveChat(challenge.verifyUrl, { DASH_VERIFICATION_WIDGET_URL: challenge.widgetUrl })
+  expect(await policyOf(url)).not.toContain('127.0.0.1')
+  expect(await policyOf(url)).not.toContain('frame-src')
+})
+
+test('an answer that expired, failed or was refused is asked for again, and the question is kept', async () => {
+  const challenge = await startChallenge()
+  const url = await serveVerified(challenge)
+  const { page } = await openChat(browser, url)
+  await page.getByRole('button', { name: 'I am human' }).click()
+  await expect.poll(() => status(page).textContent()).toBe('Verified.')
+  await page.getByRole('button', { name: 'expire' }).click()
+  await expect.poll(() => status(page).textContent()).toContain('has expired')
+  await page.getByRole('button', { name: 'fail' }).click()
+  await expect.poll(() => status(page).textContent()).toContain('failed')
+  await page.getByRole('button', { name: 'Try the verification again' }).click()
+  challenge.passes = false
+  await ask(page, 'Hello?', false)
+  await page.getByRole('button', { name: 'I am human' }).click()
+  await page.locator('.trouble', { hasText: 'The verification failed.' }).waitFor()
+  expect(challenge.checked).toEqual(['site-widget-2'])
+  challenge.passes = true
+  await page.getByRole('button', { name: 'I am human' }).click()
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await page.locator('.answer', { hasText: 'Hello' }).waitFor()
+  expect(challenge.checked).toEqual(['site-widget-2', 'site-widget-3'])
+  expect(await page.locator('.question').textContent()).toBe('You: Hello?')
+})
+
+test('a turn that waits for the challenge can be stopped', async () => {
+  const challenge = await startChallenge()
+  const { page } = await openChat(browser, await serveVerified(challenge))
+  await page.getByRole('button', { name: 'I am human' }).waitFor()
+  await ask(page, 'Hello?', false)
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await page.locator('.trouble', { hasText: 'Stopped.' }).waitFor()
+  await page.getByRole('button', { name: 'I am human' }).click()
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await expect.poll(() => answers(page).textContent()).toContain('Hello')
+})
+
+test('a new conversation asks anew', async () => {
+  const challenge = await startChallenge()
+  const { page } = await openChat(browser, await serveVerified(challenge))
+  await page.getByRole('button', { name: 'I am human' }).click()
+  await ask(page, 'Hello?')
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await page.getByRole('button', { name: 'I am human' }).click()
+  await ask(page, 'Hello again?')
+  expect(challenge.checked).toEqual(['site-widget-1', 'site-widget-2'])
+})
+
+test('a challenge that cannot be loaded is told, and can be tried again', async () => {
+  const challenge = await startChallenge()
+  const url = await serveVerified(challenge, { DASH_VERIFICATION_WIDGET_URL: 'http://127.0.0.1:9/api.js' })
+  const { page } = await openChat(browser, url)
+  await expect.poll(() => status(page).textContent()).toContain('could not be loaded from 127.0.0.1:9')
+  expect(await page.getByRole('button', { name: 'Try the verification again' }).isVisible()).toBe(true)
+  expect(await troubles(page).count()).toBe(0)
+})

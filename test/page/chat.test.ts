@@ -1,0 +1,227 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveDemo } from '../support/dash.ts'
+import { startGatedProvider } from '../support/gated-provider.ts'
+import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
+import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
+
+let browser: Browser
+let demo: Awaited<ReturnType<typeof serveDemo>>
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  demo = await serveDemo()
+})
+
+afterAll(async () => {
+  await browser.close()
+  await demo.close()
+})
+
+describe.each([
+  { name: 'narrow-light', sort: 'trending', viewport: NARROW, colorScheme: 'light' },
+  { name: 'narrow-dark', sort: 'day', viewport: NARROW, colorScheme: 'dark' },
+  { name: 'wide-light', sort: 'week', viewport: WIDE, colorScheme: 'light' },
+  { name: 'wide-dark', sort: 'month', viewport: WIDE, colorScheme: 'dark' },
+] as const)('on a $name screen', ({ name, sort, viewport, colorScheme }) => {
+  test('a question is answered with tools, times and quota, accessible, asking no other host', async () => {
+    const { page, problems, hosts } = await openChat(browser, `${demo.url}/?sort=${sort}`, {
+      viewport,
+      colorScheme,
+    })
+    expect(await seriousFindings(page)).toEqual([])
+    await ask(page, 'What is trending?')
+    await picture(page, `chat-answer-${name}`, false)
+    await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+    expect((await answers(page).textContent())?.length).toBeGreaterThan(100)
+    expect(await page.locator('.tools li').allTextContents()).toEqual([
+      expect.stringMatching(/^get_feed_snapshot \d+\.\d+ s$/),
+    ])
+    expect(await page.locator('#chat-quota').textContent()).toMatch(/^19\/20 session, \d+\/60 today$/)
+    await page.getByText('Settings', { exact: true }).click()
+    await picture(page, `chat-settings-${name}`, false)
+    expect(await seriousFindings(page)).toEqual([])
+    expect(await fitsScreen(page)).toBe(true)
+    expect(problems).toEqual([])
+    expect([...hosts]).toEqual([new URL(demo.url).host])
+  })
+
+  test('an answer is seen to arrive, told politely, and can be stopped', async () => {
+    const provider = await startGatedProvider()
+    const { url } = await serveChat(provider.url)
+    const { page, problems } = await openChat(browser, url, { viewport, colorScheme })
+    await ask(page, 'Tell me', false)
+    await provider.arrived(1)
+    provider.say('Three things **rise** now:\n\n1. [Chips](https://example.org/chips)\n2. Robots, and ')
+    await page.locator('.answer strong', { hasText: 'rise' }).waitFor()
+    expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('true')
+    expect(await page.locator('.reply').getAttribute('aria-busy')).toBe('true')
+    expect(await status(page).textContent()).toBe('Answering …')
+    expect(await status(page).getAttribute('role')).toBe('status')
+    await picture(page, `chat-middle-${name}`, false)
+    expect(await seriousFindings(page)).toEqual([])
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await provider.idle()
+    expect(await page.locator('.trouble').textContent()).toBe('Stopped. What came is kept.')
+    expect(await answers(page).textContent()).toContain('Robots, and')
+    expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('false')
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await provider.arrived(2)
+    provider.say('Everything.')
+    provider.finish()
+    await page.locator('.answer', { hasText: 'Everything.' }).waitFor()
+    await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+    expect(await page.locator('.turn').count()).toBe(1)
+    expect(problems).toEqual([])
+  })
+})
+
+test('a chat about an item has its title, sends its key, and leads back to the site', async () => {
+  const { page, problems } = await visit(browser, `${demo.url}/?sort=week`, { viewport: WIDE })
+  const card = page.locator('#column-popular .item').first()
+  const title = (await card.locator('.title bdi').textContent()) ?? ''
+  const key = await card.getAttribute('data-key')
+  await card.getByRole('button', { name: 'discuss' }).click()
+  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
+  expect(await page.locator('#chat-scope bdi').textContent()).toBe(title)
+  const sent = async (question: string): Promise<unknown> => {
+    const request = page.waitForRequest(/agent\/chat$/)
+    await ask(page, question)
+    return (await request).postDataJSON()
+  }
+  expect(await sent('What is this about?')).toMatchObject({
+    scope: { type: 'item', key },
+    sort: 'week',
+    messages: [{ role: 'user', content: 'What is this about?' }],
+  })
+  expect(await answers(page).textContent()).toContain(title.split(' ')[0])
+  await picture(page, 'chat-item-wide', false)
+  await page.getByRole('button', { name: 'Whole site' }).click()
+  expect(await page.locator('#chat-scope bdi').textContent()).toBe('this site')
+  // A session has to rest between two turns.
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  const site = await sent('hello')
+  expect(site).not.toHaveProperty('scope')
+  expect(site).toMatchObject({ messages: [{ role: 'user', content: 'hello' }] })
+  expect(problems).toEqual([])
+})
+
+test('the same question of a new conversation is answered from before, and says so', async () => {
+  const { page } = await openChat(browser, demo.url)
+  await ask(page, 'What was at the top of the last month?')
+  const first = await answers(page).textContent()
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  expect(await page.locator('.turn').count()).toBe(0)
+  await ask(page, 'What was at the top of the last month?')
+  expect(await answers(page).textContent()).toBe(first)
+  expect(await page.locator('.label').textContent()).toContain('cached')
+})
+
+test('the keyboard alone opens, breaks a line, sends, stops, and closes', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await visit(browser, url, { viewport: WIDE })
+  await page.getByRole('button', { name: 'Open the chat' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
+  await page.keyboard.type('one')
+  await page.keyboard.press('Shift+Enter')
+  await page.keyboard.type('two')
+  await page.keyboard.press('Enter')
+  await provider.arrived(1)
+  expect(await page.locator('.question').textContent()).toBe('You: one\ntwo')
+  provider.say('Half')
+  await page.locator('.answer', { hasText: 'Half' }).waitFor()
+  await page.keyboard.press('Escape')
+  await provider.idle()
+  expect(await page.locator('.trouble').textContent()).toBe('Stopped. What came is kept.')
+  expect(await page.getByRole('dialog').isVisible()).toBe(true)
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('dialog').count()).toBe(0)
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('Open the chat')
+  await page.keyboard.press('Enter')
+  expect(await answers(page).textContent()).toContain('Half')
+})
+
+test('on a narrow screen the sheet holds the focus, and Escape stops before it closes', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await openChat(browser, url)
+  await ask(page, 'Tell me', false)
+  await provider.arrived(1)
+  await page.keyboard.press('Escape')
+  await provider.idle()
+  expect(await page.getByRole('dialog').isVisible()).toBe(true)
+  for (let tabs = 0; tabs < 20; tabs += 1) {
+    await page.keyboard.press('Tab')
+    expect(
+      await page.evaluate(
+        'document.activeElement === document.body || !!document.activeElement.closest("dialog")',
+      ),
+    ).toBe(true)
+  }
+  await page.setViewportSize(WIDE)
+  expect(await page.locator('.trouble').textContent()).toBe('Stopped.')
+})
+
+test('settings are sent, kept in this browser alone, and forgotten on demand', async () => {
+  const { page } = await openChat(browser, demo.url)
+  await page.getByText('Settings', { exact: true }).click()
+  await page.getByLabel('Language of answers').selectOption('ru')
+  await page.getByLabel('Tone').selectOption('terse')
+  await page.getByLabel('About you').fill('I build chips')
+  await page.getByLabel('Interests').fill(`chips, , ${'x'.repeat(50)},${'a,'.repeat(12)}`)
+  await page.getByLabel('Interests').blur()
+  const request = page.waitForRequest(/agent\/chat$/)
+  await ask(page, 'hello')
+  const wanted = {
+    preferredLanguage: 'ru',
+    tone: 'terse',
+    prePrompt: 'I build chips',
+    interests: ['chips', 'x'.repeat(40), ...Array.from({ length: 8 }, () => 'a')],
+  }
+  expect((await request).postDataJSON()).toMatchObject({ settings: wanted })
+  expect(await answers(page).textContent()).toMatch(/[а-я]{3}/)
+  await page.reload({ waitUntil: 'networkidle' })
+  expect(await page.context().cookies()).toEqual([])
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  expect(await page.locator('.turn').count()).toBe(0)
+  await page.getByText('Settings', { exact: true }).click()
+  expect(await page.getByLabel('Language of answers').inputValue()).toBe('ru')
+  await page.getByRole('button', { name: 'Forget them' }).click()
+  expect(await page.getByLabel('Language of answers').inputValue()).toBe('auto')
+  expect(await page.evaluate('localStorage.getItem("dash-chat-settings")')).toBe(null)
+})
+
+test('an answer is copied as it was written', async () => {
+  const { page } = await openChat(browser, demo.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await ask(page, 'hello')
+  await page.getByRole('button', { name: 'Copy', exact: true }).click()
+  await expect.poll(() => status(page).textContent()).toBe('Copied.')
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+  expect(copied.length).toBeGreaterThan(20)
+})
+
+test('without scripts the panel says what it needs and where else to ask', async () => {
+  const { page } = await visit(browser, demo.url, { javaScriptEnabled: false })
+  const room = page.locator('#chat')
+  expect(await room.textContent()).toContain('dash chat --url')
+  expect(await room.getByRole('link', { name: 'the API' }).getAttribute('href')).toBe('/docs/api/agent-chat')
+  expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
+  expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
+  expect(await page.locator('#status').textContent()).toContain('20 messages a session, 60 a day')
+})
+
+test('nothing blinks for those who asked for no motion', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url)
+  const caret = `getComputedStyle(document.querySelector('.answer'), '::after').animationName`
+  for (const [reducedMotion, name] of [
+    ['reduce', 'none'],
+    ['no-preference', 'chat-caret'],
+  ] as const) {
+    const { page } = await openChat(browser, url, { reducedMotion })
+    await ask(page, 'Tell me', false)
+    expect(await page.evaluate(caret)).toBe(name)
+  }
+})

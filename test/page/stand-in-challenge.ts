@@ -1,0 +1,79 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** A service of human challenges on loopback: the widget's script and frame, and where its answers are checked. */
+export interface StandInChallenge {
+  widgetUrl: string
+  verifyUrl: string
+  /** Tokens that were checked, in order. */
+  checked: string[]
+  /** Whether the next checks say yes. */
+  passes: boolean
+}
+
+/** Offers what the vendor documents of explicit rendering; its widget is a button for each thing that can happen. */
+const SCRIPT = `{
+  if (new URL(document.currentScript.src).searchParams.get('render') !== 'explicit') throw new Error('not explicit')
+  const frameUrl = new URL('frame', document.currentScript.src).href
+  let made = 0
+  const shown = new Map()
+  globalThis.turnstile = {
+    render(place, options) {
+      made += 1
+      const id = 'widget-' + made
+      const frame = document.createElement('iframe')
+      frame.src = frameUrl
+      frame.title = 'Challenge'
+      frame.height = 20
+      const button = (name, act) => {
+        const made = document.createElement('button')
+        made.type = 'button'
+        made.textContent = name
+        made.addEventListener('click', act)
+        return made
+      }
+      const token = options.sitekey + '-' + id
+      place.append(
+        frame,
+        button('I am human', () => options.callback(token)),
+        button('expire', () => options['expired-callback']()),
+        button('fail', () => options['error-callback']('300030')),
+      )
+      shown.set(id, place)
+      return id
+    },
+    reset() {},
+    remove(id) { shown.get(id).replaceChildren() },
+  }
+}`
+
+export async function startChallenge(): Promise<StandInChallenge> {
+  const checked: string[] = []
+  const server = createServer((request, response) => {
+    if (request.method === 'POST') {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        const form = new URLSearchParams(Buffer.concat(chunks).toString())
+        checked.push(form.get('response') ?? '')
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ success: challenge.passes, hostname: '127.0.0.1' }))
+      })
+      return
+    }
+    const isScript = request.url?.startsWith('/api.js') === true
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
+    response.end(
+      isScript ? SCRIPT : '<!doctype html><html lang="en"><title>Challenge</title><p>Challenge</p></html>',
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const challenge = { widgetUrl: `${url}/api.js`, verifyUrl: `${url}/siteverify`, checked, passes: true }
+  return challenge
+}
