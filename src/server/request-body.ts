@@ -25,7 +25,7 @@ export async function readBody(
   if (bytes.byteLength > maxBytes) throw tooLarge()
   markBodyRead(event)
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw malformed()
   }

@@ -157,11 +157,11 @@ function count(tally: Tally, ended: Ended | null, call: ModelCall): void {
     const before = tally.usage
     tally.usage = { in: before.in + read, out: before.out + out, cached: before.cached + cached }
   } else if (ended?.kind !== 'failed' || ended.dispatched) {
-    const { count, sentBytes, maxOutputTokens } = tally.untold
+    const before = tally.untold
     tally.untold = {
-      count: count + 1,
-      sentBytes: sentBytes + Buffer.byteLength(JSON.stringify(call)),
-      maxOutputTokens: maxOutputTokens + call.maxOutputTokens,
+      count: before.count + 1,
+      sentBytes: before.sentBytes + Buffer.byteLength(JSON.stringify(call)),
+      maxOutputTokens: before.maxOutputTokens + call.maxOutputTokens,
     }
   }
 }
