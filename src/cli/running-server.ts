@@ -20,7 +20,6 @@ export interface StartedServer {
 
 export interface ServerSurroundings {
   log: Log
-  version: string
   /** True on sample data. */
   demo: boolean
   /** True once nothing new is to be begun. */
@@ -33,7 +32,7 @@ export interface ServerSurroundings {
  * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
  */
 export async function startServer(config: Config, surroundings: ServerSurroundings): Promise<StartedServer> {
-  const { log, version, demo, isDraining } = surroundings
+  const { log, demo, isDraining } = surroundings
   const stores = openStores(config, 'server')
   const { ledger, archive, year, feed, live, search, recommendations, audits } = stores
   let baseUrl = config.baseUrl ?? ''
@@ -64,7 +63,6 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
       log,
       checks,
       isDraining,
-      version,
       demo,
       baseUrl: () => baseUrl,
     })

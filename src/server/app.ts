@@ -8,19 +8,32 @@ import type {
   RecommendationStore,
   YearReader,
 } from '../domain/ports.ts'
-import { AGENT_CONTRACTS, AGENT_DOCS } from './agent/contracts.ts'
+import { AGENT_CONTRACTS, AGENT_API_VERSION, AGENT_DOCS } from './agent/contracts.ts'
 import type { Agent } from './agent/routes.ts'
 import { mountDocs } from './docs/docs.ts'
-import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from './feed/contract.ts'
+import {
+  FEED_API_VERSION,
+  FEED_DOCS,
+  atomContract,
+  jsonFeedContract,
+  liveContract,
+  rssContract,
+} from './feed/contract.ts'
 import { liveRoutes } from './feed/live-routes.ts'
 import { provedSnapshots } from './feed/proved-snapshots.ts'
 import type { SnapshotReader } from './feed/proved-snapshots.ts'
-import { SEARCH_DOCS, searchContract, similarContract, trendContract } from './feed/search-contracts.ts'
+import {
+  SEARCH_API_VERSION,
+  SEARCH_DOCS,
+  searchContract,
+  similarContract,
+  trendContract,
+} from './feed/search-contracts.ts'
 import { searchRoutes } from './feed/search-routes.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
-import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from './models/contracts.ts'
+import { FREE_MODELS_CONTRACTS, FREE_MODELS_API_VERSION, FREE_MODELS_DOCS } from './models/contracts.ts'
 import { freeModelRoutes } from './models/routes.ts'
 import { servedRecommendation } from './models/served-recommendation.ts'
 import { openApiDocument } from './openapi.ts'
@@ -35,7 +48,7 @@ import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } fr
 import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
-import { HISTORY_DOCS, historyContract } from './year/contract.ts'
+import { HISTORY_API_VERSION, HISTORY_DOCS, historyContract } from './year/contract.ts'
 import { history } from './year/history.ts'
 import { headContract, indexContract, ledgerContract, legacyLedgerContract } from './year/ledger-contracts.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
@@ -56,8 +69,6 @@ export interface ServerPorts {
   log: Log
   checks: ReadinessChecks
   isDraining: () => boolean
-  /** Release of the product, for the published documents. */
-  version: string
   demo: boolean
   /** Address the server is reached at from outside, without a slash at its end; asked once it listens. */
   baseUrl: () => string
@@ -106,11 +117,11 @@ export function createApp(ports: ServerPorts): H3 {
   mountDocs(
     app,
     [
-      historyDocument(ports.version, demo),
-      feedDocument(ports.version, demo),
-      searchDocument(ports.version, demo),
-      freeModelsDocument(ports.version, demo),
-      agentDocument(ports.version, demo),
+      historyDocument(demo),
+      feedDocument(demo),
+      searchDocument(demo),
+      freeModelsDocument(demo),
+      agentDocument(demo),
     ],
     frame,
   )
@@ -126,24 +137,21 @@ function mountRoutes(app: H3, routes: readonly Route[], log: Log): void {
   for (const route of routes) app.all(route.path, (event) => route.handle(event, log))
 }
 
-function historyDocument(version: string, demo: boolean) {
+function historyDocument(demo: boolean) {
   const title = 'Top Year feed history'
   const description = 'Replays archived Top Year publications as they were, byte for byte.'
   return {
     path: HISTORY_DOCS,
     title,
     summary: description,
-    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
-      historyContract,
-      ledgerContract,
-      legacyLedgerContract,
-      headContract,
-      indexContract,
-    ]),
+    document: openApiDocument(
+      { title: demo ? `DEMO: ${title}` : title, version: HISTORY_API_VERSION, description },
+      [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
+    ),
   }
 }
 
-function feedDocument(version: string, demo: boolean) {
+function feedDocument(demo: boolean) {
   const title = 'Live feed'
   const description =
     'Serves what trends now and in the last day, week and month, also as RSS, Atom and JSON Feed.'
@@ -151,31 +159,28 @@ function feedDocument(version: string, demo: boolean) {
     path: FEED_DOCS,
     title,
     summary: description,
-    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
-      liveContract,
-      rssContract,
-      atomContract,
-      jsonFeedContract,
-    ]),
+    document: openApiDocument(
+      { title: demo ? `DEMO: ${title}` : title, version: FEED_API_VERSION, description },
+      [liveContract, rssContract, atomContract, jsonFeedContract],
+    ),
   }
 }
 
-function searchDocument(version: string, demo: boolean) {
+function searchDocument(demo: boolean) {
   const title = 'Search'
   const description = 'Finds stored items, items like another, and the trends of items and terms.'
   return {
     path: SEARCH_DOCS,
     title,
     summary: description,
-    document: openApiDocument({ title: demo ? `DEMO: ${title}` : title, version, description }, [
-      searchContract,
-      similarContract,
-      trendContract,
-    ]),
+    document: openApiDocument(
+      { title: demo ? `DEMO: ${title}` : title, version: SEARCH_API_VERSION, description },
+      [searchContract, similarContract, trendContract],
+    ),
   }
 }
 
-function freeModelsDocument(version: string, demo: boolean) {
+function freeModelsDocument(demo: boolean) {
   const title = 'Free model recommendation'
   const description =
     'Which free text model of a model-routing service to use now, and the shortlist behind it.'
@@ -184,13 +189,13 @@ function freeModelsDocument(version: string, demo: boolean) {
     title,
     summary: description,
     document: openApiDocument(
-      { title: demo ? `DEMO: ${title}` : title, version, description },
+      { title: demo ? `DEMO: ${title}` : title, version: FREE_MODELS_API_VERSION, description },
       FREE_MODELS_CONTRACTS,
     ),
   }
 }
 
-function agentDocument(version: string, demo: boolean) {
+function agentDocument(demo: boolean) {
   const title = 'Agent chat'
   const description =
     'Answers questions about the stored feed, as a stream of events, with read-only access to it.'
@@ -199,7 +204,7 @@ function agentDocument(version: string, demo: boolean) {
     title,
     summary: description,
     document: openApiDocument(
-      { title: demo ? `DEMO: ${title}` : title, version, description },
+      { title: demo ? `DEMO: ${title}` : title, version: AGENT_API_VERSION, description },
       AGENT_CONTRACTS,
     ),
   }

@@ -7,24 +7,28 @@ import { markBodyRead } from './respond.ts'
  *
  * @param maxBytes longest body that is read
  * @param tooLarge what a longer one is refused with
- * @param brokenOff what one is refused with that ends before it is whole
+ * @param malformed what one is refused with that ends before it is whole, or is no UTF-8
  */
 export async function readBody(
   event: H3Event,
   maxBytes: number,
-  { tooLarge, brokenOff }: { tooLarge: () => Refusal; brokenOff: () => Refusal },
+  { tooLarge, malformed }: { tooLarge: () => Refusal; malformed: () => Refusal },
 ): Promise<string> {
   if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
-  let text
+  let bytes
   try {
-    text = await event.req.text()
+    bytes = await event.req.arrayBuffer()
   } catch (error) {
     // What is longer than any body this server reads stops the reading there (listen.ts).
-    throw isTooLarge(error) ? tooLarge() : brokenOff()
+    throw isTooLarge(error) ? tooLarge() : malformed()
   }
-  if (Buffer.byteLength(text) > maxBytes) throw tooLarge()
+  if (bytes.byteLength > maxBytes) throw tooLarge()
   markBodyRead(event)
-  return text
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw malformed()
+  }
 }
 
 function isTooLarge(error: unknown): boolean {

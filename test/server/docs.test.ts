@@ -8,6 +8,7 @@ import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/wor
 
 interface OpenApi {
   openapi: string
+  info: { version: string }
   paths: Record<string, { get: { parameters: { name: string }[]; responses: Record<string, unknown> } }>
   components: { schemas: Record<string, { required?: string[]; properties?: Record<string, unknown> }> }
 }
@@ -31,6 +32,14 @@ test.each(DOCUMENTS)(
     const result = await validator.validate({ ...document })
     expect(result.errors ?? []).toEqual([])
     expect([result.valid, document.openapi, validator.version]).toEqual([true, '3.1.0', '3.1'])
+  },
+)
+
+test.each(['top-year-history', 'feed', 'search', 'free-llm', 'agent-chat'])(
+  'the OpenAPI document of %s has the version of the interface, whatever the release',
+  async (name) => {
+    const { info } = await documentAt(`/docs/api/${name}`)
+    expect(info.version).toBe('1.0.0')
   },
 )
 

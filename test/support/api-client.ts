@@ -21,7 +21,6 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     log: silentLog,
     checks: { ledger: () => workspace.ledger.ping(), archive: () => workspace.archive.ping() },
     isDraining: () => false,
-    version: '0.0.0-test',
     demo: false,
     baseUrl: () => 'http://dash.test',
     ...changes,

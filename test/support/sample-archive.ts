@@ -116,7 +116,6 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     log: silentLog,
     checks: {},
     isDraining: () => false,
-    version: '0.0.0-test',
     demo: false,
     baseUrl: () => 'http://dash.test',
     ...changes,

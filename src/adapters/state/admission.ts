@@ -51,6 +51,7 @@ function standingOf(row: Row): Standing {
     inDay: Number(row['in_day']),
     burstSince: numberOrNull('burst_since'),
     lastAt: numberOrNull('last_at'),
+    degraded: row['degraded'] === 1,
     settled: Number(row['settled']),
   }
 }
@@ -80,14 +81,16 @@ const STANDING = `
       coalesce((SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day), 0) AS taken
     FROM asked
   ), banded AS MATERIALIZED (
-    SELECT counted.*, taken * 5 >= budget * 4 OR taken + with_tools > budget AS degraded FROM counted
+    SELECT counted.*, taken * 5 >= budget * 4 AS degraded,
+      CASE WHEN taken * 5 >= budget * 4 THEN without_tools ELSE with_tools END AS needed
+    FROM counted
   ), checked AS MATERIALIZED (
     SELECT banded.*, settled >= budget AS exhausted,
       per_minute = 0 OR burst_since IS NOT NULL AS burst_full,
       in_day >= per_day AS day_full, in_session >= per_session AS session_full,
       last_at IS NOT NULL AND last_at > now - min_gap_ms AS too_soon,
       open_turns >= open_most AS streams_full,
-      CASE WHEN NOT degraded THEN with_tools WHEN taken + without_tools <= budget THEN without_tools END AS claimed
+      CASE WHEN taken + needed <= budget THEN needed END AS claimed
     FROM banded
   )`
 

@@ -74,27 +74,37 @@ export function worstCase({
   }
 }
 
+/** Calls that were sent and did not tell their usage, together. */
+export interface UntoldCalls {
+  count: number
+  /** UTF-8 bytes of them. */
+  sentBytes: number
+  /** What they were allowed to write. */
+  maxOutputTokens: number
+}
+
 /**
- * What a turn is charged whose last call ended without telling its usage: what earlier calls told, and for the last one
- * a token for each byte that was sent and that was received. Never below the real input.
+ * What the calls of a turn are charged. What a provider told counts as told. A call that told nothing is taken for a token
+ * of each byte that was sent and for everything it was allowed to write: how much of that it did write, thoughts and broken
+ * calls of tools included, nobody knows. With such an estimate the sum is no more than was reserved, which is above all
+ * input there can have been.
  *
  * @param told usage of the calls that told it, together
- * @param sentBytes UTF-8 bytes of the last call; 0 when it was never sent
- * @param receivedBytes UTF-8 bytes of text that came back
  */
-export function abortCost({
+export function turnCost({
   told,
-  sentBytes,
-  receivedBytes,
+  untold,
+  reserved,
   prices,
 }: {
   told: Usage
-  sentBytes: number
-  receivedBytes: number
+  untold: UntoldCalls
+  reserved: MicroUsd
   prices: Prices
 }): MicroUsd {
-  const sent = sentBytes === 0 ? 0 : sentBytes + CALL_OVERHEAD_TOKENS
-  return costOf({ in: told.in + sent, out: told.out + receivedBytes, cached: told.cached }, prices)
+  const read = told.in + untold.sentBytes + untold.count * CALL_OVERHEAD_TOKENS
+  const estimate = costOf({ in: read, out: told.out + untold.maxOutputTokens, cached: told.cached }, prices)
+  return Math.max(costOf(told, prices), Math.min(estimate, reserved))
 }
 
 const FREE: Prices = { input: 0, cached: 0, output: 0 }

@@ -9,7 +9,7 @@ import {
   SCOPE_KEY_MAX_LENGTH,
 } from './bounds.ts'
 import type { InputMessage } from './ports.ts'
-import { firstCodePoints, strictText, visibleText } from './untrusted-text.ts'
+import { firstCodePoints, strictLine, visibleText } from './untrusted-text.ts'
 
 export const LANGUAGES = ['auto', 'en', 'ru'] as const
 export const TONES = ['neutral', 'casual', 'terse'] as const
@@ -103,12 +103,10 @@ function settingsOf(given: unknown): ChatSettings {
     preferredLanguage: LANGUAGES.find((language) => language === settings['preferredLanguage']) ?? 'auto',
     tone: TONES.find((tone) => tone === settings['tone']) ?? 'neutral',
     prePrompt:
-      typeof prePrompt === 'string'
-        ? firstCodePoints(strictText(prePrompt).trim(), PRE_PROMPT_MAX_LENGTH)
-        : '',
+      typeof prePrompt === 'string' ? firstCodePoints(strictLine(prePrompt), PRE_PROMPT_MAX_LENGTH) : '',
     interests: words
       .slice(0, INTERESTS_MAX)
-      .map((word) => firstCodePoints(strictText(word).replace(/\s+/g, ' ').trim(), INTEREST_MAX_LENGTH))
+      .map((word) => firstCodePoints(strictLine(word), INTEREST_MAX_LENGTH))
       .filter((word) => word !== ''),
   }
 }

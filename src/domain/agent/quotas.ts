@@ -29,7 +29,7 @@ export interface Standing {
     session: boolean
     gap: boolean
     streams: boolean
-    /** Not even the turn without tools fits beside what is settled and reserved. */
+    /** What the turn needs in the band of the day does not fit beside what is settled and reserved. */
     money: boolean
   }
   inSession: number
@@ -38,6 +38,8 @@ export interface Standing {
   burstSince: Instant | null
   /** The session's last admission. */
   lastAt: Instant | null
+  /** The day is soft: a turn has no tools. */
+  degraded: boolean
   settled: MicroUsd
 }
 
@@ -79,11 +81,12 @@ function refusalOf(standing: Standing, claim: TurnClaim): Admission {
 
 /** In the order of the checks; milliseconds. */
 function waitsOf(
-  { refuses, burstSince, lastAt, settled }: Standing,
+  { refuses, burstSince, lastAt, degraded, settled }: Standing,
   { now, day, sessionEndsAt, worstCase, limits }: TurnClaim,
 ): { scope: Scope; refuses: boolean; waitMs: number }[] {
   const untilMidnight = startOfDay(addDays(day, 1)) - now
-  const fitsLater = settled + worstCase.withoutTools <= limits.budgetPerDay
+  // While the day is not soft, other turns may still make it so, and one without tools needs less.
+  const fitsLater = !degraded || settled + worstCase.withoutTools <= limits.budgetPerDay
   return [
     { scope: 'global-budget', refuses: refuses.exhausted, waitMs: untilMidnight },
     { scope: 'ip', refuses: refuses.burst, waitMs: (burstSince ?? now) + BURST_WINDOW_MS - now },

@@ -79,9 +79,9 @@ export function visibleText(text: string): string {
     .replace(/[\uE000-\uE003]/g, (mark) => RESTORED.get(mark) ?? '')
 }
 
-/** {@link visibleText} without any joiner or selector, as the settings of a request are read. */
-export function strictText(text: string): string {
-  return visibleText(text).replace(JOINERS, '')
+/** {@link visibleLine} without any joiner or selector, as the settings of a request are read. */
+export function strictLine(text: string): string {
+  return visibleLine(visibleText(text).replace(JOINERS, ''))
 }
 
 /** {@link visibleText} on one line, for titles, names and links. */

@@ -1,6 +1,7 @@
 import { answerText } from '../../domain/agent/answer-text.ts'
 import { MAX_CALLS, MAX_ROUNDS } from '../../domain/agent/bounds.ts'
-import { abortCost } from '../../domain/agent/budget.ts'
+import { turnCost } from '../../domain/agent/budget.ts'
+import type { UntoldCalls } from '../../domain/agent/budget.ts'
 import type { MicroUsd } from '../../domain/agent/money.ts'
 import { TOOL_NAMES } from '../../domain/agent/ports.ts'
 import type {
@@ -45,8 +46,8 @@ export interface Tally {
   calls: number
   /** What the provider told. */
   usage: Usage
-  /** UTF-8 bytes of calls whose usage it did not tell. */
-  untold: { sentBytes: number; receivedBytes: number }
+  /** Calls whose usage it did not tell. */
+  untold: UntoldCalls
   text: string
   /** True once the model has said all of it. */
   whole: boolean
@@ -56,13 +57,17 @@ export interface Tally {
 
 export function emptyTally(): Tally {
   const usage = { in: 0, out: 0, cached: 0 }
-  const untold = { sentBytes: 0, receivedBytes: 0 }
+  const untold = { count: 0, sentBytes: 0, maxOutputTokens: 0 }
   return { model: '', rounds: 0, calls: 0, usage, untold, text: '', whole: false, keepable: true }
 }
 
-/** What an answer costs as it stands; what was sent is paid for, whether or not its usage was told. */
-export function costOfAnswer({ usage, untold }: Tally, prices: Prices): MicroUsd {
-  return abortCost({ told: usage, ...untold, prices })
+/**
+ * What an answer costs as it stands; what was sent is paid for, whether or not its usage was told.
+ *
+ * @param reserved of the turn that pays
+ */
+export function costOfAnswer({ usage, untold }: Tally, reserved: MicroUsd, prices: Prices): MicroUsd {
+  return turnCost({ told: usage, untold, reserved, prices })
 }
 
 type Ended = Exclude<ModelEvent, { kind: 'text' }>
@@ -113,7 +118,6 @@ async function* listen(
   tally.rounds += 1
   const filter = answerText()
   let ended: Ended | null = null
-  let receivedBytes = 0
   let begun = false
   const say = (text: string): AnswerPart => {
     // What a model says after its calls is a paragraph of its own.
@@ -128,7 +132,6 @@ async function* listen(
         ended = event
         break
       }
-      receivedBytes += Buffer.byteLength(event.text)
       const text = filter.push(event.text)
       if (text !== '') yield say(text)
     }
@@ -136,14 +139,14 @@ async function* listen(
     const rest = filter.end()
     if (rest !== '') yield say(rest)
   } finally {
-    count(tally, ended, call, receivedBytes)
+    count(tally, ended, call)
   }
   return (
     ended ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
   )
 }
 
-function count(tally: Tally, ended: Ended | null, call: ModelCall, receivedBytes: number): void {
+function count(tally: Tally, ended: Ended | null, call: ModelCall): void {
   if (ended?.kind === 'end') {
     // An answer of several models is none of theirs.
     tally.keepable &&= tally.model === '' || tally.model === ended.model
@@ -154,8 +157,12 @@ function count(tally: Tally, ended: Ended | null, call: ModelCall, receivedBytes
     const before = tally.usage
     tally.usage = { in: before.in + read, out: before.out + out, cached: before.cached + cached }
   } else if (ended?.kind !== 'failed' || ended.dispatched) {
-    tally.untold.sentBytes += Buffer.byteLength(JSON.stringify(call))
-    tally.untold.receivedBytes += receivedBytes
+    const before = tally.untold
+    tally.untold = {
+      count: before.count + 1,
+      sentBytes: before.sentBytes + Buffer.byteLength(JSON.stringify(call)),
+      maxOutputTokens: before.maxOutputTokens + call.maxOutputTokens,
+    }
   }
 }
 

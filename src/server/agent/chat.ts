@@ -62,7 +62,7 @@ function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {
 async function readRequest({ settings }: AgentPorts, event: H3Event): Promise<ChatRequest> {
   const body = await readBody(event, BODY_MAX_BYTES, {
     tooLarge: () => new Refusal<AgentRefusal>('payload_too_large'),
-    brokenOff: () => new Refusal<AgentRefusal>('invalid_json'),
+    malformed: () => new Refusal<AgentRefusal>('invalid_json'),
   })
   const parsed = parseChatRequest(body)
   if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)

@@ -14,6 +14,9 @@ import type { Contract } from '../route.ts'
 /** Where the interface is described, as a document and as a page. */
 export const AGENT_DOCS = '/docs/api/agent-chat'
 
+/** Version of the interface; the release of the product has its own. */
+export const AGENT_API_VERSION = '1.0.0'
+
 /** Longest body of a session request, in bytes. */
 export const SESSION_BODY_MAX_BYTES = 4_096
 

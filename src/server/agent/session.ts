@@ -57,7 +57,7 @@ export function quotasOf({ settings }: AgentPorts): AgentSession['quotas'] {
 
 function readSessionBody(event: H3Event): Promise<string> {
   const refuse = (): Refusal<AgentRefusal> => new Refusal('invalid_json')
-  return readBody(event, SESSION_BODY_MAX_BYTES, { tooLarge: refuse, brokenOff: refuse })
+  return readBody(event, SESSION_BODY_MAX_BYTES, { tooLarge: refuse, malformed: refuse })
 }
 
 /** The token of a session request; null where there is none, or no body at all. */

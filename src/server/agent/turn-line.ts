@@ -34,7 +34,7 @@ export function lineOf(
     calls,
     characters: text.length,
     usage,
-    costMicroUsd: costOfAnswer(tally, provider.prices),
+    costMicroUsd: costOfAnswer(tally, admission.reserved, provider.prices),
     reservedMicroUsd: admission.reserved,
     firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
     durationMs: Math.round(performance.now() - startedAt),

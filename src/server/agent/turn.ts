@@ -117,7 +117,8 @@ async function begin(
     tools: createAgentTools(sources, { onFault: (_tool, error) => onFault(error) }),
     maxOutputTokens: settings.maxOutputTokens,
   }
-  const answer = { turn: admission.turn, key, model, tally: facts.tally, prices: provider.prices }
+  const { turn, reserved } = admission
+  const answer = { turn, reserved, key, model, tally: facts.tally, prices: provider.prices }
   const reader = shared.join(
     key,
     (signal) =>

@@ -9,6 +9,9 @@ import { jsonFeedSchema } from './json-feed.ts'
 /** Where the interface is described, as a document and as a page. */
 export const FEED_DOCS = '/docs/api/feed'
 
+/** Version of the interface; the release of the product has its own. */
+export const FEED_API_VERSION = '1.0.0'
+
 const STATUS = {
   invalid_sort: {
     status: 400,

@@ -7,6 +7,9 @@ import type { Contract } from '../route.ts'
 /** Where the interface is described, as a document and as a page. */
 export const SEARCH_DOCS = '/docs/api/search'
 
+/** Version of the interface; the release of the product has its own. */
+export const SEARCH_API_VERSION = '1.0.0'
+
 type Status = { status: number; when: string }
 
 const STATUS = {

@@ -13,6 +13,9 @@ import type { Contract } from '../route.ts'
 /** Where the interface is described, as a document and as a page. */
 export const FREE_MODELS_DOCS = '/docs/api/free-llm'
 
+/** Version of the interface; the release of the product has its own. */
+export const FREE_MODELS_API_VERSION = '1.0.0'
+
 export const SEED_HEADER = 'x-free-llm-seed'
 export const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 

@@ -168,14 +168,29 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       expect(await ledger.admit(claimOf({ limits }))).toMatchObject({ degraded: true, reserved: 300 })
     })
 
-    test('answers without tools where only that still fits', async () => {
+    test('never answers without tools before that: what does not fit with them is refused shortly', async () => {
       const { ledger } = await open()
       const limits = { budgetPerDay: 10_000 }
-      const worstCase = { withTools: 10_001, withoutTools: 9_000 }
+      const worstCase = { withTools: 2_500, withoutTools: 100 }
+      await spend(ledger, 7_000)
+      const open7 = await admitted(ledger, { limits, worstCase: { withTools: 900, withoutTools: 100 } })
+      expect(await ledger.admit(claimOf({ worstCase, limits }))).toEqual(refusal('global-budget', 5))
+      await ledger.settle(open7, 0, NOW)
       expect(await ledger.admit(claimOf({ worstCase, limits }))).toMatchObject({
-        admitted: true,
+        degraded: false,
+        reserved: 2_500,
+      })
+    })
+
+    test('refuses shortly what is dearer than the whole day while the day is not soft', async () => {
+      const { ledger } = await open()
+      const limits = { budgetPerDay: 10_000 }
+      const worstCase = { withTools: 10_001, withoutTools: 1_500 }
+      expect(await ledger.admit(claimOf({ worstCase, limits }))).toEqual(refusal('global-budget', 5))
+      await spend(ledger, 8_000)
+      expect(await ledger.admit(claimOf({ worstCase, limits }))).toMatchObject({
         degraded: true,
-        reserved: 9_000,
+        reserved: 1_500,
       })
     })
 

@@ -28,10 +28,7 @@ export function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): N
   const open = count((turn, cost) => turn.server === claim.server && cost === null)
   if (open >= limits.maxOpenTurns) return { scope: 'global-budget' }
   const fits = (worst: number): boolean => taken + worst <= limits.budgetPerDay
-  if (taken < 0.8 * limits.budgetPerDay && fits(worstCase.withTools)) {
-    return { reserved: worstCase.withTools, degraded: false }
-  }
-  return fits(worstCase.withoutTools)
-    ? { reserved: worstCase.withoutTools, degraded: true }
-    : { scope: 'global-budget' }
+  const degraded = taken >= 0.8 * limits.budgetPerDay
+  const reserved = degraded ? worstCase.withoutTools : worstCase.withTools
+  return fits(reserved) ? { reserved, degraded } : { scope: 'global-budget' }
 }

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MAX_ROUNDS, TURN_RESULTS_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import {
-  abortCost,
   budgetState,
   costOf,
   isLoopbackUrl,
   priceOf,
+  turnCost,
   worstCase,
 } from '../../../src/domain/agent/budget.ts'
 
@@ -96,16 +96,28 @@ describe('the worst case of a turn', () => {
 
 describe('the cost of a turn that was cut', () => {
   const told = { in: 1_000, out: 100, cached: 0 }
+  const none = { count: 0, sentBytes: 0, maxOutputTokens: 0 }
+  const one = { count: 1, sentBytes: 8_000, maxOutputTokens: 1_000 }
+  const cost = (given: Partial<Parameters<typeof turnCost>[0]>) =>
+    turnCost({ told: NONE, untold: none, reserved: 100_000, prices: PRICES, ...given })
 
-  test('is what earlier calls told and at least the input of the last', () => {
-    const earlier = costOf(told, PRICES)
-    expect(abortCost({ told, sentBytes: 0, receivedBytes: 0, prices: PRICES })).toBe(earlier)
-    const cut = abortCost({ told, sentBytes: 8_000, receivedBytes: 40, prices: PRICES })
-    expect(cut).toBeGreaterThanOrEqual(earlier + costOf({ in: 8_000, out: 40, cached: 0 }, PRICES) - 1)
-    const whole = worstCase({ inputBytes: 8_000, maxOutputTokens: 1_000, prices: PRICES })
-    expect(
-      abortCost({ told: NONE, sentBytes: 8_000, receivedBytes: 900, prices: PRICES }),
-    ).toBeLessThanOrEqual(whole.withoutTools)
+  test('is what was told where everything was, below the reservation or above it', () => {
+    expect(cost({})).toBe(0)
+    expect(cost({ told })).toBe(costOf(told, PRICES))
+    expect(cost({ told, reserved: 10 })).toBe(costOf(told, PRICES))
+    expect(cost({ told, untold: one, reserved: 10 })).toBe(costOf(told, PRICES))
+  })
+
+  test('counts the input of an untold call and all it was allowed to write', () => {
+    expect(cost({ untold: one })).toBe(costOf({ in: 8_500, out: 1_000, cached: 0 }, PRICES))
+    expect(cost({ told, untold: one })).toBe(costOf({ in: 9_500, out: 1_100, cached: 0 }, PRICES))
+    const three = { count: 3, sentBytes: 24_000, maxOutputTokens: 3_000 }
+    expect(cost({ untold: three })).toBe(costOf({ in: 25_500, out: 3_000, cached: 0 }, PRICES))
+  })
+
+  test('is by estimate never more than was reserved', () => {
+    expect(cost({ untold: one, reserved: 4_000 })).toBe(4_000)
+    expect(cost({ told, untold: one, reserved: 3_000 })).toBe(3_000)
   })
 })
 

@@ -4,7 +4,7 @@ import { byteLengthOf } from '../../../src/domain/byte-length.ts'
 import {
   firstBytes,
   firstCodePoints,
-  strictText,
+  strictLine,
   visibleLine,
   visibleText,
 } from '../../../src/domain/agent/untrusted-text.ts'
@@ -90,7 +90,7 @@ describe('stored text', () => {
 })
 
 test('settings lose every joiner', () => {
-  expect(strictText('👩‍💻 می‌خواهم ❤️')).toBe('👩💻 میخواهم ❤')
+  expect(strictLine('👩‍💻 می‌خواهم ❤️')).toBe('👩💻 میخواهم ❤')
 })
 
 test('texts are cut between characters', () => {

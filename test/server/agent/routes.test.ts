@@ -206,6 +206,28 @@ describe('the checks of a turn come in their order:', () => {
     expect(server.provider.requests).toEqual([])
   })
 
+  test('a body is measured as it was sent, and one that is no UTF-8 is refused, not mended', async () => {
+    const server = await startAgent()
+    const headers = { 'x-agent-session': await sessionOf(server) }
+    const [before, after] = question('|').split('|')
+    const broken = (count: number): Buffer =>
+      Buffer.concat([Buffer.from(before ?? ''), Buffer.alloc(count, 0xff), Buffer.from(after ?? '')])
+    for (const [count, told] of [
+      [1, '400 invalid_json'],
+      [12_000, '400 invalid_json'],
+      [32_768, '413 payload_too_large'],
+    ] as const) {
+      const response = await fetch(`${server.url}/api/agent/chat`, {
+        method: 'POST',
+        body: broken(count),
+        headers: { origin: server.url, ...headers },
+      })
+      const { status, body } = await refused(response)
+      expect(`${status} ${body.error}`).toBe(told)
+    }
+    expect(server.provider.requests).toEqual([])
+  })
+
   const LIMITS = {
     messagesPerSession: 20,
     messagesPerDay: 60,

@@ -295,16 +295,23 @@ test('a server that stops lets an open answer finish', async () => {
   await settledWell(server)
 })
 
+describe('a budget that does not hold a turn with tools', () => {
+  test('refuses it shortly while the status says ok', async () => {
+    const server = await startAgent({ settings: { limits: { ...MANY, budgetPerDay: 150_000 } } })
+    const response = await chat(server, question('What is new?'))
+    expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([
+      429,
+      '5',
+      { error: 'rate_limited', scope: 'global-budget', retryAfterSeconds: 5 },
+    ])
+    expect(await (await fetch(`${server.url}/api/agent/status`)).json()).toMatchObject({ budget: 'ok' })
+    expect(server.provider.requests).toEqual([])
+  })
+})
+
 describe('a budget in its soft band', () => {
   test('is answered without tools, says so, and the answer is not kept', async () => {
-    const limits = {
-      messagesPerSession: 20,
-      messagesPerDay: 60,
-      burstPerMinute: 20,
-      minGapMs: 0,
-      maxOpenTurns: 10,
-    }
-    const server = await startAgent({ settings: { limits: { ...limits, budgetPerDay: 1_000_000 } } })
+    const server = await startAgent({ settings: { limits: { ...MANY, budgetPerDay: 1_000_000 } } })
     await withSpent(server, 850_000)
     for (let turn = 0; turn < 2; turn += 1) {
       const events = await ask(server, question('What is new?'))
@@ -315,32 +322,41 @@ describe('a budget in its soft band', () => {
     expect(server.turns()).toMatchObject([{ degraded: true }, { degraded: true }])
     expect(await (await fetch(`${server.url}/api/agent/status`)).json()).toMatchObject({ budget: 'soft' })
   })
-
-  async function withSpent(server: AgentServer, cost: number): Promise<void> {
-    const now = Date.now()
-    const admission = await server.ledger.admit({
-      session: 'before',
-      sessionEndsAt: now + 1_000,
-      address: 'before',
-      formerAddress: null,
-      server: 'before',
-      now,
-      day: new Date(now).toISOString().slice(0, 10),
-      worstCase: { withTools: cost, withoutTools: cost },
-      leaseMs: 60_000,
-      limits: {
-        messagesPerSession: 1,
-        messagesPerDay: 1,
-        burstPerMinute: 1,
-        minGapMs: 0,
-        maxOpenTurns: 1,
-        budgetPerDay: 10_000_000,
-      },
-    })
-    if (!admission.admitted) throw new Error('not admitted')
-    await server.ledger.settle(admission.turn, cost, now)
-  }
 })
+
+const MANY = {
+  messagesPerSession: 20,
+  messagesPerDay: 60,
+  burstPerMinute: 20,
+  minGapMs: 0,
+  maxOpenTurns: 10,
+}
+
+/** Has another turn spend so much. */
+async function withSpent(server: AgentServer, cost: number): Promise<void> {
+  const now = Date.now()
+  const admission = await server.ledger.admit({
+    session: 'before',
+    sessionEndsAt: now + 1_000,
+    address: 'before',
+    formerAddress: null,
+    server: 'before',
+    now,
+    day: new Date(now).toISOString().slice(0, 10),
+    worstCase: { withTools: cost, withoutTools: cost },
+    leaseMs: 60_000,
+    limits: {
+      messagesPerSession: 1,
+      messagesPerDay: 1,
+      burstPerMinute: 1,
+      minGapMs: 0,
+      maxOpenTurns: 1,
+      budgetPerDay: 10_000_000,
+    },
+  })
+  if (!admission.admitted) throw new Error('not admitted')
+  await server.ledger.settle(admission.turn, cost, now)
+}
 
 /** Waits for a line of the log. */
 async function lineOf(server: AgentServer, message: string, fields: Record<string, unknown>): Promise<void> {
@@ -436,6 +452,79 @@ describe('an answer that was given', () => {
     })
     await settledWell(read)
   })
+})
+
+describe('a round whose usage is not told', () => {
+  test('is charged the same whatever came of it before the provider broke off', async () => {
+    const arguments_ = JSON.stringify({ query: 'x'.repeat(60_000) })
+    const said: Said[][] = [
+      [],
+      [{ call: { id: 'c1', name: 'search_items', arguments: arguments_ } }],
+      [{ text: 'y'.repeat(10_000) }],
+    ]
+    const costs = []
+    for (const round of said) {
+      const server = await startAgent({ provider: { rounds: [round], ending: 'reset' } })
+      await ask(server, question('Hello'))
+      const [turn] = await settledWell(server)
+      expect(turn).toMatchObject({ code: 'truncated' })
+      costs.push(Number(turn?.['costMicroUsd']))
+    }
+    expect(new Set(costs).size).toBe(1)
+    // Its bytes, and all that it was allowed to write.
+    expect(costs[0]).toBeGreaterThan(5_000 + 2 * 1_000)
+  })
+
+  test('is charged once a round, beside what other rounds told', async () => {
+    const quiet: Said = { end: 'completed', usage: null }
+    const rounds = [
+      [search('a'), quiet],
+      [search('b'), quiet],
+      [{ text: 'Hello' }, quiet],
+    ]
+    const silent = await startAgent({ provider: { rounds } })
+    expect((await ask(silent, question('Hello'))).at(-1)?.data).toEqual({
+      usage: { in: 0, out: 0, cached: 0 },
+    })
+    const [all] = await settledWell(silent)
+    const first = await startAgent({ provider: 'usage null' })
+    await ask(first, question('Hello'))
+    const [one] = await settledWell(first)
+    const oneCost = Number(one?.['costMicroUsd'])
+    expect(Number(all?.['costMicroUsd'])).toBeGreaterThan(3 * oneCost)
+    expect(Number(all?.['costMicroUsd'])).toBeLessThan(Number(all?.['reservedMicroUsd']))
+    const mixed = await startAgent({ provider: { rounds: [[search('a'), { end: 'completed' }], [quiet]] } })
+    await ask(mixed, question('Hello'))
+    const [both] = await settledWell(mixed)
+    expect(Number(both?.['costMicroUsd'])).toBeGreaterThan(oneCost + 104)
+  })
+
+  test('never takes a day beyond its budget, whatever script the words are in', async () => {
+    const budgetPerDay = 100_000
+    const server = await startAgent({
+      settings: { limits: { ...MANY, budgetPerDay } },
+      provider: { rounds: [[{ text: '汉'.repeat(5_000) }]], ending: 'reset' },
+    })
+    await withSpent(server, 81_000)
+    let admitted = 0
+    while ((await chatStatus(server, `Hello ${admitted}`)) === 200) admitted += 1
+    expect(admitted).toBeGreaterThan(0)
+    await server.settled()
+    for (const turn of server.turns()) {
+      expect(turn).toMatchObject({ degraded: true, code: 'truncated' })
+      expect(Number(turn['costMicroUsd'])).toBeLessThanOrEqual(Number(turn['reservedMicroUsd']))
+    }
+    const { settled, reserved } = await server.spending()
+    expect(reserved).toBe(0)
+    expect(settled).toBeLessThanOrEqual(budgetPerDay)
+  })
+
+  async function chatStatus(server: AgentServer, asked: string): Promise<number> {
+    const response = await chat(server, question(asked))
+    await response.text()
+    await server.settled()
+    return response.status
+  }
 })
 
 describe('questions alike at the same time', () => {
