@@ -1,5 +1,6 @@
 import { ANSWER_CLASSES } from '../domain/models/answer-class.ts'
 import type { AnswerClass, Verdict } from '../domain/models/answer-class.ts'
+import { isComplete } from '../domain/models/evaluation.ts'
 import { failureDetails } from '../domain/models/failure-details.ts'
 import type { LiteQuestion, TaskResult } from '../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../domain/models/pacing.ts'
@@ -17,7 +18,7 @@ import { openSuspicions } from './suspicions.ts'
 import type { Suspect, Suspicions } from './suspicions.ts'
 
 /** A question that was answered today already, or could not be. */
-type Outcome = { tasks: readonly TaskResult[]; answered: boolean }
+type Outcome = readonly TaskResult[]
 
 /**
  * Asks the planned questions: each request written down before it is sent and settled after, paced, retried once where
@@ -50,12 +51,7 @@ class Asking {
     const sentToday = new Map([...before].map(([model, known]) => [model, known.sentToday]))
     const { monotonic } = ports
     this.#queue = new CallQueue({ plan, sentToday, recentAges, startsAMinute, monotonic })
-    this.#outcomes = new Map(
-      [...before].map(([model, { answers }]) => [
-        model,
-        new Map([...answers].map(([kind, tasks]) => [kind, { tasks, answered: true }])),
-      ]),
-    )
+    this.#outcomes = new Map([...before].map(([model, { answers }]) => [model, new Map(answers)]))
     this.#suspicions = openSuspicions(ports.evaluations)
   }
 
@@ -175,7 +171,7 @@ class Asking {
     const { scope } = ANSWER_CLASSES[verdict.class]
     if (verdict.class === 'answered') this.#suspicions.answered(startedAt)
     if (scope === 'none' || scope === 'model') this.#queue.passed(startedAt)
-    if (tasks) await this.#note(call, { tasks, answered: true }, end.settledAt)
+    if (tasks) await this.#note(call, tasks, end.settledAt)
     else await this.#failed(call, verdict, { attempt, end, startedAt })
   }
 
@@ -233,11 +229,11 @@ class Asking {
   async #giveUp(call: QueuedCall, verdict: Verdict, at: Instant): Promise<void> {
     const { suite } = this.#options
     const why = failureDetails(verdict)
-    await this.#note(call, { tasks: suite.unanswered(call.kind, why), answered: false }, at)
+    await this.#note(call, suite.unanswered(call.kind, why), at)
     // Nobody serves it: the other question would get the same answer.
     if (verdict.class !== 'model_gone') return
     for (const other of this.#queue.drop(call.model)) {
-      await this.#note(other, { tasks: suite.unanswered(other.kind, why), answered: false }, at)
+      await this.#note(other, suite.unanswered(other.kind, why), at)
     }
   }
 
@@ -249,8 +245,8 @@ class Asking {
     this.#outcomes.set(model, known.set(kind, outcome))
     const both = [known.get('tool'), known.get('text')].filter((each) => each !== undefined)
     if (both.length < 2) return
-    const complete = both.every(({ answered }) => answered)
-    const tasks = both.flatMap((each) => each.tasks)
+    const tasks = both.flat()
+    const complete = isComplete({ tasks })
     await this.#ports.evaluations.saveScore({ model, day, evaluatedAt, complete, tasks })
     if (complete) this.#evaluated.add(model)
   }

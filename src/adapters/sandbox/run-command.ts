@@ -2,7 +2,8 @@ import { Bash, defineCommand, getCommandNames } from 'just-bash'
 import type { BashExecResult, CommandName } from 'just-bash'
 import type { ShellLimits, ShellRun } from '../../domain/models/lite/shell.ts'
 import { MISSING_TOOLS, WITHHELD, gapOf } from './gaps.ts'
-import { oneOptionAWord } from './spellings.ts'
+import { loopsOverArguments } from './spellings.ts'
+import { respelledTools } from './tools.ts'
 
 /** The folder in which a command begins; what lies elsewhere is not looked at. */
 const FOLDER = '/work'
@@ -31,7 +32,7 @@ export async function runCommand(
   if (first.found.outcome !== 'ran') return { ...first.found, missingTools: first.missingTools }
   const audible = command.replaceAll(/(?:2|&)>{1,2}\s*\/dev\/null/g, '')
   const { stderr } = audible === command ? first.found : (await execute(audible, files, limits)).found
-  const why = first.missingTools[0] ?? gapOf(command, stderr)
+  const why = first.missingTools[0] ?? first.gap ?? gapOf(command, stderr)
   const found = why === null ? first.found : ended('unsupported', why)
   return { ...found, missingTools: first.missingTools }
 }
@@ -40,20 +41,24 @@ async function execute(
   command: string,
   files: ReadonlyMap<string, string>,
   limits: ShellLimits,
-): Promise<{ found: Found; missingTools: string[] }> {
+): Promise<{ found: Found; missingTools: string[]; gap: string | null }> {
   const missing = new Set<string>()
+  const gaps: string[] = []
   let slept = 0
   const bash = new Bash({
     files: Object.fromEntries([...files].map(([path, content]) => [`${FOLDER}/${path}`, content])),
     cwd: FOLDER,
     env: { HOME: FOLDER, LC_ALL: 'C' },
     commands: COMMANDS,
-    customCommands: MISSING_TOOLS.map((name) =>
-      defineCommand(name, () => {
-        missing.add(name)
-        return Promise.resolve({ stdout: '', stderr: '', exitCode: 127 })
-      }),
-    ),
+    customCommands: [
+      ...respelledTools((why) => gaps.push(why)),
+      ...MISSING_TOOLS.map((name) =>
+        defineCommand(name, () => {
+          missing.add(name)
+          return Promise.resolve({ stdout: '', stderr: '', exitCode: 127 })
+        }),
+      ),
+    ],
     // Nobody waits: what a command would sleep is counted.
     sleep(ms) {
       slept += ms
@@ -68,11 +73,11 @@ async function execute(
       maxFileSystemBytes: 8 * MEBIBYTE,
     },
   })
-  bash.registerTransformPlugin(oneOptionAWord)
+  bash.registerTransformPlugin(loopsOverArguments)
   const result = await bash.exec(command, { rawScript: true })
   const found =
     slept > limits.timeMs ? ended('timeout', 'slept too long') : await outcomeOf(bash, result, limits)
-  return { found, missingTools: [...missing] }
+  return { found, missingTools: [...missing], gap: gaps[0] ?? null }
 }
 
 async function outcomeOf(bash: Bash, result: BashExecResult, limits: ShellLimits): Promise<Found> {

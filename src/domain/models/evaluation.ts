@@ -18,7 +18,7 @@ export interface CountedEvaluation extends LiteEvaluation {
   multiplier: number
   /** Sum over the tasks, before the multiplier. */
   points: number
-  /** What the tasks of unanswered questions could still bring; 0 for a complete evaluation. */
+  /** What tasks without an answer that could be judged could still bring; 0 for a complete evaluation. */
   openPoints: number
 }
 
@@ -47,7 +47,7 @@ export function countedEvaluation(evaluation: LiteEvaluation | null, now: Instan
   return { ...evaluation, status, ageDays, multiplier, points, openPoints }
 }
 
-/** True when both questions were answered. */
+/** True when both questions were answered, and the answers could be judged. */
 export function isComplete({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
   return !tasks.some(isOpen)
 }

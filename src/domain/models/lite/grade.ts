@@ -6,6 +6,8 @@ import type { LiteKind, LiteTaskId, TaskResult, TaskStatus } from './suite.ts'
 export interface Graded {
   points: number
   details: Readonly<Record<string, unknown>>
+  /** True when nothing could be judged, by no fault of the answer. */
+  isVoid?: boolean
 }
 
 /** The maxima that readers of the payload rely on; 750 together. */
@@ -27,11 +29,12 @@ const PASSED_TENTHS = 9
 /** The most of a model's own text that is kept, in code points. */
 const KEPT_CODE_POINTS = 200
 
-/** The result of a task that was answered. */
-export function taskResult(id: LiteTaskId, day: Day, { points, details }: Graded): TaskResult {
+/** The result of a task that was answered; one that could not be judged stays as open as one without an answer. */
+export function taskResult(id: LiteTaskId, day: Day, { points, details, isVoid }: Graded): TaskResult {
   const maxPoints = MAX_POINTS[id]
   const score = Math.round((points / maxPoints) * 1000) / 1000
-  return { id, source: sourceOf(day), points, maxPoints, score, status: statusOf(points, maxPoints), details }
+  const status = isVoid ? 'http_timeout_or_error' : statusOf(points, maxPoints)
+  return { id, source: sourceOf(day), points, maxPoints, score, status, details }
 }
 
 /** Those of a list of results that belong to a question. */

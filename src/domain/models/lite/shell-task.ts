@@ -70,7 +70,8 @@ ${ANSWER_FORM}`
 /**
  * Grades a command by its runs. What the sandbox could not run voids the property: it is left out of the details, and
  * its points go to the other properties in proportion. Nothing is earned until the command was right on a tree that the
- * model did not see: a written-out result shows nothing, and neither does a command that could be judged nowhere.
+ * model did not see: a written-out result shows nothing, and neither does a command that could be judged nowhere. Such a
+ * task is void, unless the command was wrong where it could be judged, or calls what was not offered.
  *
  * @param runs null when there was no command
  */
@@ -83,7 +84,9 @@ export function gradeShell(job: ShellJob, command: string | null, runs: ShellRun
   const unsupported = SHELL_CASES.flatMap((name) =>
     runs[name].outcome === 'unsupported' ? [runs[name].why] : [],
   )[0]
+  const isUnjudged = properties.rightOnOtherFiles === null && properties.rightOnAwkwardFiles === null
   return {
+    isVoid: isUnjudged && properties.rightOnShownFiles !== false && properties.usesGivenTools === true,
     points: proved ? rounded(ALL_POINTS * earned, sumOf(decided)) : 0,
     details: {
       command: cutText(command),

@@ -42,6 +42,7 @@ const runs = (changed: Partial<ShellRuns> = {}, of = job): ShellRuns => ({
   ...changed,
 })
 const everywhere = (run: ShellRun): ShellRuns => ({ shown: run, other: run, awkward: run })
+const gap = ended('unsupported')
 const wrong = (name: Case): ShellRun => ({ ...ran(name), stdout: 'x\n' })
 const points = (changed: Partial<ShellRuns>, command = 'c'): number =>
   gradeShell(job, command, runs(changed)).points
@@ -49,6 +50,7 @@ const points = (changed: Partial<ShellRuns>, command = 'c'): number =>
 describe('a command', () => {
   test('that is right everywhere earns every point', () => {
     expect(gradeShell(job, 'sort', runs())).toEqual({
+      isVoid: false,
       points: 300,
       details: {
         command: 'sort',
@@ -112,12 +114,33 @@ describe('what the sandbox cannot run', () => {
   })
 
   test('proves nothing: points need a tree that was not shown and came out right', () => {
-    const gap = ended('unsupported')
     expect(points({ other: gap })).toBe(300)
     expect(points({ other: gap, awkward: gap })).toBe(0)
     expect(points({ awkward: gap, other: wrong('other') })).toBe(0)
     expect(points({ other: gap, awkward: wrong('awkward') })).toBe(0)
     expect(gradeShell(job, 'c', everywhere(gap)).points).toBe(0)
+  })
+
+  test.each([
+    { on: 'both unseen trees', changed: { other: gap, awkward: gap }, isVoid: true },
+    { on: 'every tree', changed: everywhere(gap), isVoid: true },
+    { on: 'one unseen tree', changed: { other: gap }, isVoid: false },
+    { on: 'one, wrong on the other', changed: { other: gap, awkward: wrong('awkward') }, isVoid: false },
+    {
+      on: 'both, wrong on the shown one',
+      changed: { ...everywhere(gap), shown: wrong('shown') },
+      isVoid: false,
+    },
+    {
+      on: 'every tree, for a tool that was not offered',
+      changed: everywhere(ended('unsupported', ['perl'])),
+      isVoid: false,
+    },
+  ])('on $on makes the task void: $isVoid', ({ changed, isVoid }) => {
+    const graded = gradeShell(job, 'c', runs(changed))
+    expect(graded.isVoid).toBe(isVoid)
+    const { status, points: earned } = taskResult('task_shell_command_lite', '2026-01-01', graded)
+    expect([status === 'http_timeout_or_error', earned > 0]).toEqual([isVoid, graded.points > 0])
   })
 
   test('everywhere leaves the form alone in the details, with a tool that was not offered', () => {
