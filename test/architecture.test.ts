@@ -28,7 +28,7 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   server: { layers: ['domain'], packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'zod'], node: 'any' },
   cli: {
     layers: ['domain', 'adapters', 'jobs', 'server'],
-    packages: ['commander', '@clack/prompts', 'pino', 'zod'],
+    packages: ['commander', '@clack/prompts', 'marked', 'fast-string-width', 'pino', 'zod'],
     node: 'any',
   },
 }
@@ -97,6 +97,7 @@ describe('the import rule', () => {
     expect(files).toEqual([
       'src/cli/wire-agent-reads.ts',
       'src/cli/wire-agent.ts',
+      'src/cli/wire-chat.ts',
       'src/cli/wire-models.ts',
       'src/cli/wire-sources.ts',
       'src/cli/wire.ts',
