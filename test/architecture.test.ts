@@ -32,7 +32,7 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   },
   cli: {
     layers: ['domain', 'adapters', 'jobs', 'server'],
-    packages: ['commander', '@clack/prompts', 'pino', 'zod'],
+    packages: ['commander', '@clack/prompts', 'marked', 'fast-string-width', 'pino', 'zod'],
     node: 'any',
   },
 }
@@ -102,6 +102,7 @@ describe('the import rule', () => {
       'src/cli/wire-agent-reads.ts',
       'src/cli/wire-agent.ts',
       'src/cli/wire-audit.ts',
+      'src/cli/wire-chat.ts',
       'src/cli/wire-models.ts',
       'src/cli/wire-sources.ts',
       'src/cli/wire.ts',

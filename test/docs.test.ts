@@ -69,6 +69,7 @@ describe('the documents', () => {
       ['reindex'],
       ['evaluate-models'],
       ['model'],
+      ['chat'],
     ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)

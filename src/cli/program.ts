@@ -75,7 +75,7 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .addHelpText(
       'before',
-      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash collect\n  dash publish-year --json\n',
+      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash collect\n  dash publish-year --json\n  dash chat\n',
     )
   describeServe(program, within)
   describeChat(program, within)

@@ -11,6 +11,8 @@ export interface ScriptedServer {
   url: string
   /** Requests so far, `METHOD path`, with their bodies. */
   requests: { what: string; headers: IncomingMessage['headers']; body: string }[]
+  /** Is gone from then on. */
+  close(): Promise<void>
 }
 
 /** The part of a path below `/api/agent/`. */
@@ -75,7 +77,7 @@ export async function startScripted(
   replies: Partial<Record<Path, Reply | readonly Reply[]>> = {},
 ): Promise<ScriptedServer> {
   const asked: Partial<Record<Path, number>> = {}
-  const scripted: ScriptedServer = { url: '', requests: [] }
+  const scripted: ScriptedServer = { url: '', requests: [], close: () => Promise.resolve() }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
@@ -92,10 +94,12 @@ export async function startScripted(
     (request, response) => void serve(request, response).catch(() => response.destroy()),
   )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  scripted.close = () =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  onTestFinished(() => scripted.close())
   scripted.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return scripted
 }

@@ -7,6 +7,7 @@ import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
 import { refresh } from '../support/indexing.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
 import type { GatedProvider } from '../support/gated-provider.ts'
+import { delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
 
@@ -25,7 +26,7 @@ async function startGated(
 }
 
 async function openChat(
-  { url }: AgentServer,
+  { url }: { url: string },
   options: TerminalOptions & { args?: readonly string[] } = {},
 ): Promise<TestTerminal> {
   const terminal = await openTerminal(['chat', '--url', url, ...(options.args ?? [])], options)
@@ -270,6 +271,14 @@ describe('a signal', () => {
   })
 })
 
+test('a signal ends it at the prompt too', async () => {
+  const { server } = await startGated()
+  const terminal = await openChat(server)
+  const shell = await terminal.tmux('display-message', '-p', '#{pane_pid}')
+  process.kill(await childOf(Number(shell)), 'SIGTERM')
+  expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 143\nicanon\\S* echo`))
+})
+
 async function childOf(pid: number): Promise<number> {
   return Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')[0])
 }
@@ -446,4 +455,84 @@ test('the answer can be copied, saved, and asked for again', async () => {
   await terminal.type('/quota')
   await terminal.press('Enter')
   await terminal.until('today left; budget ok')
+})
+
+describe('against a server that does what it should not', () => {
+  const say = async (terminal: TestTerminal, text: string): Promise<void> => {
+    await terminal.type(text)
+    await terminal.press('Enter')
+  }
+
+  test('goes on after an answer that broke off, one that failed, and a server that left', async () => {
+    const server = await startScripted({
+      chat: [
+        stream([META, delta('Half')], 'reset'),
+        stream([META, record('error', { error: 'upstream_error', code: 'http_500' })]),
+        html(502),
+        json({ error: 'internal_error' }, 503),
+      ],
+    })
+    const terminal = await openChat(server)
+    await say(terminal, 'one')
+    await terminal.until('the answer broke off')
+    await say(terminal, 'two')
+    await terminal.until('the model failed (upstream_error, http_500); /retry asks again')
+    await say(terminal, 'three')
+    await terminal.until('does not answer as the chat of dash does')
+    await say(terminal, 'four')
+    await terminal.until('failed (internal_error)')
+    await server.close()
+    await say(terminal, '/retry')
+    await terminal.until('cannot be reached')
+    await terminal.press('C-d')
+    expect(await terminal.until(ENDED)).toContain(`${ENDED} 0`)
+    const { messages } = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: { content: string }[] }
+    expect(messages.map(({ content }) => content)).toEqual(['one', 'Half', 'four'])
+  })
+
+  test('sends what was wished for, and says when turns are left out', async () => {
+    const server = await startScripted()
+    const terminal = await openChat(server, { rows: 60 })
+    for (const [command, told] of [
+      ['/lang RU', 'language: ru'],
+      ['/tone terse', 'tone: terse'],
+      ['/item hn-1', 'about the item hn-1'],
+      ['/item nonsense', 'no save key'],
+      ['/sort year', 'year is none of'],
+      ['/nothing', 'there is no /nothing'],
+    ] as const) {
+      await say(terminal, command)
+      await terminal.until(told)
+    }
+    for (let count = 1; count <= 7; count += 1) {
+      await say(terminal, `question ${count}`)
+      await terminal.until((screen) => screen.split('59/60 today left').length === count + 1)
+    }
+    const screen = await terminal.screen()
+    expect(screen.match(/^the .* left out from now on/gm)).toEqual([
+      'the oldest turn is left out from now on',
+    ])
+    const sent = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: unknown[] }
+    expect(sent.messages).toHaveLength(11)
+    expect(sent).toMatchObject({
+      scope: { type: 'item', key: 'hn-1' },
+      settings: { preferredLanguage: 'ru', tone: 'terse' },
+    })
+  })
+})
+
+test('answers are plain text where standard output is a file', async () => {
+  const { server, model } = await startGated()
+  const terminal = await openChat(server, { outputFile: 'answers' })
+  await terminal.type('Question')
+  await terminal.press('Enter')
+  await model.arrived(1)
+  model.say('An **ans')
+  model.say('wer**')
+  model.finish()
+  const screen = await terminal.until('today left')
+  expect(screen).not.toContain('An ')
+  await terminal.press('C-d')
+  await terminal.until(`${ENDED} 0`)
+  expect(await readFile(join(terminal.home, 'answers'), 'utf8')).toBe('An **answer**\n')
 })
