@@ -71,6 +71,15 @@ describe('an answer of the routing service', () => {
     })
   })
 
+  test.each([
+    [429, 'Rate limit exceeded: free-models-per-day', 'model_rate_limit'],
+    [404, 'Breaks our data policy', 'model_gone'],
+    [403, 'Key limit exceeded', 'refused'],
+  ])('of a provider, %i with the words "%s", is not the account\'s', (status, message, means) => {
+    const error = { code: status, message, metadata: { provider_name: 'Example Cloud' } }
+    expect(classifyAnswer(answered(status, JSON.stringify({ error }))).class).toBe(means)
+  })
+
   test('never waits for a time that no limit can have', () => {
     const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
     const { retryAt, resetAt } = classifyAnswer(answered(429, '{}', { headers }))
