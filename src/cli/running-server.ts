@@ -3,6 +3,7 @@ import { createApp } from '../server/app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { Log } from '../server/log.ts'
 import type { Config } from './config.ts'
+import { tellChatStart } from './chat-start.ts'
 import { openWiredAgent } from './wire-agent.ts'
 import { openStores } from './wire.ts'
 
@@ -69,6 +70,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
     const { host, port } = config
     const timeouts = { headersTimeoutMs: HEADERS_TIMEOUT_MS, requestTimeoutMs: REQUEST_TIMEOUT_MS }
     const server = await listenOn(app, { host, port, log, isDraining, ...timeouts })
+    tellChatStart(config, log)
     origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
     if (config.baseUrl === null) baseUrl = server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')

@@ -22,7 +22,7 @@ const REST_MS = 500
 const END_MARK = '[DONE]'
 
 /** How connections break that stood: the request may have arrived. */
-const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+)$/
+const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|ETIMEDOUT|EPIPE|HPE_\w+)$/
 
 /**
  * One request and the events of its answer, bounded in bytes and silence. Everything ends at once with the signal,
@@ -155,12 +155,17 @@ export class Reply {
   }
 }
 
+/** Whether a request may have reached the provider whose connection failed with this. */
+export function mayHaveArrived(cause: unknown): boolean {
+  const { code, syscall } = (cause ?? {}) as { code?: unknown; syscall?: unknown }
+  // The time of a connection can be over before it stands, and long after.
+  return typeof code === 'string' && BROKEN_CONNECTION.test(code) && syscall !== 'connect'
+}
+
 /** What an error of the client means; anything that is none of its errors is given back. */
 function failureOfRequest(error: unknown): unknown {
   if (error instanceof APIConnectionError) {
-    const { code } = (error.cause ?? {}) as { code?: unknown }
-    const dispatched = typeof code === 'string' && BROKEN_CONNECTION.test(code)
-    return upstreamError('connect', { dispatched }, error)
+    return upstreamError('connect', { dispatched: mayHaveArrived(error.cause) }, error)
   }
   if (!(error instanceof APIError) || error.status === undefined) return error
   const status = error.status as number

@@ -1,3 +1,6 @@
+import { LOOK_BACK_LENGTH, mailSign, mailSignEntity, schemeEnd } from './bare-links.ts'
+import type { Change } from './bare-links.ts'
+
 /**
  * What a model says, before anybody reads it (docs/security.md): Markdown of which no reader makes an image, and links
  * to nothing but web pages. Whatever is changed stays readable; nothing is left out but what cannot be seen.
@@ -32,27 +35,28 @@ const HIDDEN =
 export function answerText(): AnswerText {
   const clean = cleanText()
   let held = ''
-  let lastGiven = ''
+  // An answer begins like a line.
+  let before = '\n'
 
   const take = (text: string, isEnd: boolean): string => {
     held += text
     let given = ''
     let at = 0
     for (;;) {
-      const next = held.slice(at).search(/[!<\]]/)
+      const next = held.slice(at).search(/[!<\]@&:]/)
       const plainEnd = next === -1 ? held.length : at + next
       given += held.slice(at, plainEnd)
       at = plainEnd
       if (at === held.length) break
-      const change = changeAt(held, at, isEnd)
+      const change = changeAt(before + given, held, at, isEnd)
       if (change === 'undecided') break
       // What is left out must not let what stood before it take its place.
-      const joins = held[at] === '!' && change.text !== '!' && (given.at(-1) ?? lastGiven) === '!'
+      const joins = held[at] === '!' && change.text !== '!' && (before + given).endsWith('!')
       given += joins ? ` ${change.text}` : change.text
       at += change.length
     }
     held = held.slice(at)
-    lastGiven = given.at(-1) ?? lastGiven
+    before = (before + given).slice(-LOOK_BACK_LENGTH)
     return given
   }
 
@@ -62,15 +66,24 @@ export function answerText(): AnswerText {
   }
 }
 
-/** What is given out for the next `length` code units; `undecided`: more must be known. */
-type Change = { text: string; length: number } | 'undecided'
-
 const SAME = (text: string): Change => ({ text, length: text.length })
 
-function changeAt(text: string, at: number, isEnd: boolean): Change {
-  const character = text[at]
-  if (character === '!') return exclamation(text, at, isEnd)
-  return character === ']' ? closingBracket(text, at, isEnd) : openingAngle(text, at, isEnd)
+/** @param given what was given out before */
+function changeAt(given: string, text: string, at: number, isEnd: boolean): Change {
+  switch (text[at]) {
+    case '!':
+      return exclamation(text, at, isEnd)
+    case ']':
+      return closingBracket(text, at, isEnd)
+    case '@':
+      return mailSign(given, text, at, isEnd)
+    case '&':
+      return mailSignEntity(text, at, isEnd)
+    case ':':
+      return schemeEnd(given, text, at, isEnd)
+    default:
+      return openingAngle(text, at, isEnd)
+  }
 }
 
 /** The mark before an image goes, so that it is a link; one without a text gets one. */

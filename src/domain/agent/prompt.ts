@@ -65,7 +65,8 @@ function dataBlock({ data, day }: Grounding, token: string): string {
   ].join('\n')
 }
 
-function withoutMarkers(text: string): string {
+/** A text in which nothing looks like the end of the data block. */
+export function withoutMarkers(text: string): string {
   return text.replace(FORGED_MARKER, 'dash untrusted')
 }
 

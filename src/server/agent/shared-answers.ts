@@ -23,12 +23,12 @@ export interface SharedAnswers<P extends Part> {
    * @param key of everything that shapes the answer; null: never shared
    * @param begin makes the answer; its signal is aborted when nobody reads it any more. It goes on only while a reader
    *   waits for more, and once its last part is there to its end, whoever leaves
-   * @param options offered: whether others may read the answer that is begun
+   * @param options offered: whether others may read the answer that is begun; joinableMs: how long they may still join it
    */
   join(
     key: string | null,
     begin: (signal: AbortSignal) => AsyncIterable<P>,
-    options: { offered: boolean },
+    options: { offered: boolean; joinableMs: number },
   ): AnswerReader<P>
 }
 
@@ -54,7 +54,7 @@ interface Making<P extends Part> {
 export function sharedAnswers<P extends Part>(): SharedAnswers<P> {
   const shared = new Map<string, Making<P>>()
   return {
-    join(key, begin, { offered }) {
+    join(key, begin, { offered, joinableMs }) {
       const running = key === null ? undefined : shared.get(key)
       const making = running ?? start(begin)
       if (key !== null && offered && !running) {
@@ -62,8 +62,10 @@ export function sharedAnswers<P extends Part>(): SharedAnswers<P> {
         const forget = (): void => {
           if (shared.get(key) === making) shared.delete(key)
         }
+        const timer = setTimeout(forget, joinableMs)
+        timer.unref()
         making.stop.signal.addEventListener('abort', forget, { once: true })
-        making.made.then(forget, forget)
+        void making.made.then(forget, forget).finally(() => clearTimeout(timer))
       }
       return readerOf(making, !running)
     },

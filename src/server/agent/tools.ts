@@ -5,6 +5,7 @@ import {
   TURN_RESULTS_MAX_BYTES,
 } from '../../domain/agent/bounds.ts'
 import { byteLengthOf } from '../../domain/byte-length.ts'
+import { withoutMarkers } from '../../domain/agent/prompt.ts'
 import { readCall } from '../../domain/agent/tools.ts'
 import type { ToolCall, ToolName } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -63,7 +64,7 @@ export function createAgentTools(sources: AgentSources, options: ToolOptions): A
       return failure('the results for this question are as long as they may be: answer now')
     try {
       const answer = answerCall(read.call, sources, Math.min(RESULT_MAX_BYTES, bytesLeft))
-      const output = await withinTime(answer, timeoutMs, signal)
+      const output = withoutMarkers(await withinTime(answer, timeoutMs, signal))
       const isYear = read.call.name === 'get_period_top' && read.call.arguments.period === 'year'
       return { output, failed: false, cacheable: !isYear }
     } catch (error) {

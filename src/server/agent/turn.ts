@@ -124,7 +124,7 @@ async function begin(
     (signal) =>
       settledAnswer(ports, answer, (within) => makeAnswer(making, question, facts.tally, within), signal),
     // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
-    { offered: question.withTools },
+    { offered: question.withTools, joinableMs: settings.turnMs / 2 },
   )
   facts.source = reader.leads ? 'own' : 'shared'
   return reader

@@ -17,9 +17,7 @@ function targetsOf(text: string): { images: string[]; links: string[]; markup: s
   const found = { images: [] as string[], links: [] as string[], markup: [] as string[] }
   void marked.walkTokens(marked.lexer(text), (token) => {
     if (token.type === 'image') found.images.push(String(token['href']))
-    // A bare address of mail is made a link of by the reader, not by the text.
-    if (token.type === 'link' && !String(token['href']).startsWith('mailto:'))
-      found.links.push(String(token['href']))
+    if (token.type === 'link') found.links.push(String(token['href']))
     if (token.type === 'html') found.markup.push(token.raw)
   })
   return found
@@ -60,6 +58,16 @@ const PIECES = [
   'data:x',
   '//e.org',
   'mailto:',
+  'xmpp:',
+  'ftp://e.org',
+  'FTP:',
+  'b@c.de',
+  '@',
+  '@c.de',
+  '&commat;',
+  '&#64;',
+  '.d',
+  'www.e.org',
   '![',
   '](',
   ']:',
@@ -118,6 +126,8 @@ describe('plain answers', () => {
     '```rust\nlet v = vec![1]; let x = a < b;\n```\n\tindented',
     'See <https://example.org/x> or https://example.org/y.',
     'a!b ! [c] !',
+    '@user, https://example.org/@user/a@1.2.3, [a](https://example.org/b@2.0/c) and user@host.',
+    'Note: a & b &amp; c; `x@latest`; sftp: no',
   ])('stay as they are: %j', (text) => {
     expect(filtered(text)).toBe(text)
     expect(filtered(...unitsOf(text))).toBe(text)
@@ -153,6 +163,28 @@ describe('images', () => {
   })
 })
 
+describe('what readers make a link of by themselves', () => {
+  test.each([
+    ['write to a.b+c@example.org!', 'write to a.b+c @example.org!'],
+    ['mailto:a@example.org, xmpp:a@example.org/x', 'mailto:a @example.org, xmpp:a @example.org/x'],
+    ['<a@example.org>', '< a @example.org>'],
+    ['[a@example.org] (a_@e-f.org)', '[a @example.org] (a_ @e-f.org)'],
+    ['a&#64;example.org a&commat;e.org a&#x0040;e.org', 'a& #64;example.org a& commat;e.org a& #x0040;e.org'],
+    [
+      'a\\@example.org &#97;@e.org a@e&#46;org a@e\\.org',
+      'a\\ @example.org &#97; @e.org a @e&#46;org a @e\\.org',
+    ],
+    ['a@\u200bexample.org', 'a @example.org'],
+    ['[a](https://e.org)b@example.org', '[a](https://e.org)b @example.org'],
+    ['xhttps://e.org/b@example.org', 'xhttps://e.org/b @example.org'],
+    ['ftp://e.org FTP://e.org (ftp://e.org)', 'ftp ://e.org FTP ://e.org (ftp ://e.org)'],
+  ])('is text: %s', (text, expected) => {
+    expect(filtered(text)).toBe(expected)
+    expect(filtered(...unitsOf(text))).toBe(expected)
+    expectHarmless(filtered(text))
+  })
+})
+
 describe('links', () => {
   test.each([
     ['[a](javascript:alert(1))', '[a] (javascript:alert(1))'],
@@ -162,7 +194,7 @@ describe('links', () => {
     ['[a](&#106;avascript:alert(1))', '[a] (&#106;avascript:alert(1))'],
     ['[a](data:text/html;base64,AA==)', '[a] (data:text/html;base64,AA==)'],
     ['[a](/etc) [b](#c) [d](//e.org) [f]()', '[a] (/etc) [b] (#c) [d] (//e.org) [f] ()'],
-    ['[a](mailto:x@example.org)', '[a] (mailto:x@example.org)'],
+    ['[a](mailto:x@example.org)', '[a] (mailto:x @example.org)'],
     ['[a](httpsx://e.org)', '[a] (httpsx://e.org)'],
     ['[a](HTTPS://E.org)', '[a](HTTPS://E.org)'],
     ['[a][1]\n\n[1]: javascript:alert(1)', '[a][1]\n\n[1] : javascript:alert(1)'],
@@ -185,7 +217,21 @@ test('controls and hidden characters go, line ends become one', () => {
 })
 
 test('what is never finished is given out at the end', () => {
-  for (const text of ['![abc', 'a!', 'a]', 'a<', '![a]', '[a](', '[a](http', '<htt', '<https://x']) {
+  for (const text of [
+    '![abc',
+    'a!',
+    'a]',
+    'a<',
+    '![a]',
+    '[a](',
+    '[a](http',
+    '<htt',
+    '<https://x',
+    'a@b',
+    'a@b.',
+    'ftp:/',
+    '&#6',
+  ]) {
     expect(filtered(text).replace(/[ ]/g, '')).toBe(text)
   }
 })
@@ -200,6 +246,8 @@ test('holds back no more than a little, whatever comes', () => {
     ['', '!'],
     ['', '<'],
     ['', ']'],
+    ['a@', 'b'],
+    ['&#', '0'],
   ] as const) {
     const filter = answerText()
     let given = filter.push(opening).length

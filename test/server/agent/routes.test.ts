@@ -228,6 +228,22 @@ describe('the checks of a turn come in their order:', () => {
     expect(server.provider.requests).toEqual([])
   })
 
+  test('a token made before midnight is good after it until it ends, and bursts count across it', async () => {
+    let now = Date.parse('2026-11-20T23:59:30Z')
+    const limits = { ...LIMITS, burstPerMinute: 1 }
+    const server = await startAgent({ ports: { clock: () => now }, settings: { limits } })
+    const token = await sessionOf(server)
+    const told = []
+    for (const at of ['20T23:59:40Z', '21T00:00:20Z', '21T00:00:40Z', '21T00:29:29Z', '21T00:29:30Z']) {
+      now = Date.parse(`2026-11-${at}`)
+      const response = await chat(server, question(at), { token })
+      told.push(response.status)
+      await response.text()
+      await server.settled()
+    }
+    expect(told).toEqual([200, 429, 200, 200, 401])
+  })
+
   const LIMITS = {
     messagesPerSession: 20,
     messagesPerDay: 60,

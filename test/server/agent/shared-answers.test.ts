@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { sharedAnswers } from '../../../src/server/agent/shared-answers.ts'
 import type { AnswerReader } from '../../../src/server/agent/shared-answers.ts'
 
@@ -35,7 +35,22 @@ async function readAll(reader: AnswerReader<Word>): Promise<string[]> {
   return texts
 }
 
-const OFFERED = { offered: true }
+const OFFERED = { offered: true, joinableMs: 60_000 }
+
+test('an answer of which too little time is left is joined by nobody, and goes on for its readers', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const shared = sharedAnswers<Word>()
+  const { seen, begin } = answerOf(3)
+  const [leader, early] = [shared.join('same', begin, OFFERED), shared.join('same', begin, OFFERED)]
+  vi.advanceTimersByTime(OFFERED.joinableMs)
+  const late = shared.join('same', begin, OFFERED)
+  const later = shared.join('same', begin, OFFERED)
+  expect([leader, early, late, later].map(({ leads }) => leads)).toEqual([true, false, true, false])
+  const texts = await Promise.all([leader, early, late, later].map(readAll))
+  expect(texts).toEqual(Array.from({ length: 4 }, () => ['word1', 'word2', 'word3']))
+  expect(seen.begun).toBe(2)
+})
 
 describe('an answer', () => {
   test('that is asked for a hundred times at once is made once and read whole by each', async () => {
@@ -117,7 +132,7 @@ describe('an answer', () => {
     const shared = sharedAnswers<Word>()
     for (const [key, options] of [
       [null, OFFERED],
-      ['same', { offered: false }],
+      ['same', { offered: false, joinableMs: 60_000 }],
     ] as const) {
       const { seen, begin } = answerOf(2)
       const readers = [shared.join(key, begin, options), shared.join(key, begin, options)]

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { ChatModel } from '../../../src/domain/agent/ports.ts'
 import type { AgentSources } from '../../../src/server/agent/sources.ts'
 import {
   ask,
@@ -427,6 +428,30 @@ describe('an answer that was given', () => {
       expect(server.provider.requests.length).toBeGreaterThan(before)
     },
   )
+
+  test('of another model than the one that was named is not kept under its name', async () => {
+    const behind = await startAgent()
+    const real = openChatModel({
+      base: behind.provider.url,
+      key: 'k',
+      model: 'second',
+      api: 'responses',
+      firstEventMs: 5_000,
+      idleMs: 5_000,
+    })
+    onTestFinished(() => real.close())
+    const model: ChatModel = {
+      name: () => Promise.resolve('first'),
+      ask: (call, signal) => real.ask(call, signal),
+      close: () => Promise.resolve(),
+    }
+    const server = await withItems(await startAgent({ ports: { provider: { model, prices: PRICES } } }))
+    for (let times = 0; times < 2; times += 1) {
+      expect((await ask(server, question('What is new?'))).at(-1)?.event).toBe('done')
+      await server.settled()
+    }
+    expect(behind.provider.requests).toHaveLength(2)
+  })
 
   test('after tools that read stored data is kept', async () => {
     const server = await withItems(await startAgent({ provider: SEARCHING }))
