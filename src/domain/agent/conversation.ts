@@ -1,6 +1,6 @@
 import { byteLengthOf } from '../byte-length.ts'
 import type { LiveSort } from '../feed/live-sort.ts'
-import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ } from './bounds.ts'
+import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ, SCOPE_KEY_MAX_LENGTH } from './bounds.ts'
 import type { ChatSettings } from './chat-request.ts'
 import { firstCodePoints } from './untrusted-text.ts'
 
@@ -69,4 +69,9 @@ function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: Wishe
 function cut(text: string): { text: string; isCut: boolean } {
   const begun = firstCodePoints(text.toWellFormed(), MESSAGE_MAX_LENGTH)
   return { text: begun, isCut: begun.length < text.length }
+}
+
+/** Whether a text could be the save key of an item, `<source-prefix>-<source-id>`. */
+export function isItemKey(text: string): boolean {
+  return /^[a-z]+-\S+$/.test(text) && Array.from(text).length <= SCOPE_KEY_MAX_LENGTH
 }

@@ -1,5 +1,5 @@
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
-import { SCOPE_KEY_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
+import { isItemKey } from '../../../domain/agent/conversation.ts'
 import { isHttpUrl } from '../../../domain/http-url.ts'
 import type { ChatApi, ServedConfig } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
@@ -93,11 +93,6 @@ function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
     )
   if (item !== undefined && !isItemKey(item))
     throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key, like hn-29387264`)
-}
-
-/** Whether a text could be the save key of an item, `<source-prefix>-<source-id>`. */
-export function isItemKey(key: string): boolean {
-  return /^[a-z]+-\S+$/.test(key) && Array.from(key).length <= SCOPE_KEY_MAX_LENGTH
 }
 
 /** The server that is meant: the one named, else the one these settings are of, on this machine. */

@@ -32,36 +32,49 @@ export async function showTurn(
   again: boolean,
   last: Replay | null,
 ): Promise<Replay> {
-  const { context, keyboard, talk, base, say } = place
+  const { context, talk, base, say } = place
   const { signal, terminal } = context
   const replay = talk.replay(question, again)
   for (const note of replayNotes(replay, last)) say(note)
-  const stopping = new AbortController()
-  const stop = (): void => stopping.abort(new DOMException('the answer was stopped', 'AbortError'))
-  keyboard.interruptWith(stop)
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
+  const ending = interruptible(place)
   const screen = openScreen(context)
   const after: string[] = []
   try {
-    for await (const each of talk.ask(question, stopping.signal, again)) {
+    for await (const each of talk.ask(question, ending.signal, again)) {
       if (each.kind === 'text') screen.text(each.text)
       else if (each.kind === 'renewed') after.push('the session had ended; another was begun')
       else after.push(...show(each.served, screen))
     }
   } catch (error) {
-    if (!stopping.signal.aborted && !isChatRefusal(error)) throw error
-    if (stopping.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
-    else after.push(`${declinedWords(error as never, base, Date.now()).text}; /retry asks again`)
+    if (ending.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
+    else if (isChatRefusal(error))
+      after.push(`${declinedWords(error, base, Date.now()).text}; /retry asks again`)
+    else throw error
   } finally {
     screen.close()
-    keyboard.interruptWith(null)
-    signal.removeEventListener('abort', stop)
+    ending.release()
   }
   signal.throwIfAborted()
   for (const line of after) say(line)
   if (talk.quota && !terminal.quiet) say(`${quotaWords(talk.quota)} left`)
   return replay
+}
+
+/** A signal that Ctrl-C aborts, and the end of the program, until it is released. */
+export function interruptible({ context, keyboard }: Place): { signal: AbortSignal; release(): void } {
+  const { signal } = context
+  const stopping = new AbortController()
+  const stop = (): void => stopping.abort(new DOMException('stopped at the keyboard', 'AbortError'))
+  keyboard.interruptWith(stop)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  return {
+    signal: stopping.signal,
+    release() {
+      keyboard.interruptWith(null)
+      signal.removeEventListener('abort', stop)
+    },
+  }
 }
 
 /** Shows one event; returns what is to be said of it once the answer has ended. */

@@ -1,11 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { LANGUAGES, TONES } from '../../../domain/agent/chat-request.ts'
+import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { Turn } from '../../../domain/agent/conversation.ts'
 import { LIVE_SORTS } from '../../../domain/feed/live-sort.ts'
-import { isItemKey } from './chat.ts'
 import type { Conversing } from './converse.ts'
 import { KeyStream } from './keyboard.ts'
+import { interruptible } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
 import { helpText } from './slash-commands.ts'
 import type { Said } from './slash-commands.ts'
@@ -130,17 +131,21 @@ function setItem({ talk, say }: Place, { config }: Conversing, key: string): voi
   say(`about the item ${key}; a key that the server does not know is answered about the whole site`)
 }
 
-async function quota({ context, talk, base, say }: Place, { api }: Conversing): Promise<void> {
-  const { signal } = context
+async function quota(place: Place, { api }: Conversing): Promise<void> {
+  const { context, talk, base, say } = place
+  const ending = interruptible(place)
   try {
-    const [{ quotas }, { budget }] = await Promise.all([api.config(signal), api.status(signal)])
+    const [{ quotas }, { budget }] = await Promise.all([api.config(ending.signal), api.status(ending.signal)])
     const left = talk.quota
       ? `${quotaWords({ ...talk.quota, quotas })} left`
       : `${quotas.messagesPerSession} a session, ${quotas.messagesPerDay} a day`
     say(`${left}; budget ${budget}, as of ${clockTime(Date.now(), Date.now())}`)
   } catch (error) {
-    signal.throwIfAborted()
-    if (!isChatRefusal(error)) throw error
-    say(declinedWords(error, base, Date.now()).text)
+    context.signal.throwIfAborted()
+    if (ending.signal.aborted) say('stopped')
+    else if (isChatRefusal(error)) say(declinedWords(error, base, Date.now()).text)
+    else throw error
+  } finally {
+    ending.release()
   }
 }
