@@ -165,6 +165,8 @@ test('the keyboard alone reaches everything, sees where it is, and can skip to t
   await page.keyboard.press('Enter')
   expect(await page.evaluate('document.activeElement.id')).toBe('main')
   await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('as it was on any day')
+  await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Trending')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
