@@ -70,7 +70,7 @@ const SAME = (text: string): Change => ({ text, length: text.length })
 
 /** @param given what was given out before */
 function changeAt(given: string, text: string, at: number, isEnd: boolean): Change {
-  switch (text[at]) {
+  switch (text.charAt(at)) {
     case '!':
       return exclamation(text, at, isEnd)
     case ']':

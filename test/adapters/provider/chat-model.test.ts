@@ -1,9 +1,21 @@
 import { describe, expect, test } from 'vitest'
+import { mayHaveArrived } from '../../../src/adapters/provider/reply.ts'
 import type { ModelEvent } from '../../../src/domain/agent/ports.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { APIS, CALL, heard, LIVING, modelAt, outcome, turn } from '../../support/model-turns.ts'
 import type { ModeName } from '../../support/provider-modes.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
+
+test.each([
+  [{ code: 'ETIMEDOUT', syscall: 'read' }, true],
+  [{ code: 'ETIMEDOUT', syscall: 'connect' }, false],
+  [{ code: 'ECONNRESET', syscall: 'read' }, true],
+  [{ code: 'ECONNREFUSED', syscall: 'connect' }, false],
+  [{ code: 'UND_ERR_CONNECT_TIMEOUT' }, false],
+  [undefined, false],
+])('a request that failed with %o may have arrived: %s', (cause, arrived) => {
+  expect(mayHaveArrived(cause)).toBe(arrived)
+})
 
 const WHOLE = 'Hello Да 👩‍🚀 é'
 const USAGE = { in: 100, out: 20, cached: 40 }
