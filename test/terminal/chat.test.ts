@@ -57,7 +57,7 @@ describe('an answer on a terminal', () => {
     expect(repainted).not.toContain('Today')
     expect(repainted).not.toContain('one')
     model.finish()
-    const screen = await terminal.until(/today left/)
+    const screen = await terminal.until(/today left\n>$/)
     expect(rowsFrom(screen, '> What is new?')).toEqual([
       '> What is new?',
       'Today',
@@ -136,20 +136,17 @@ describe('an answer on a terminal', () => {
     await model.arrived(1)
     model.say('Some words that take more than one row: 漢字漢字 and 👩‍💻 and so on, until it ends here')
     await terminal.until('ends here')
-    const resize = async (columns: number): Promise<void> => {
-      const before = terminal.written.length
-      await terminal.resize(columns, 24)
-      // The terminal itself wraps what is there before the program hears of it.
-      await terminal.until(() => terminal.written.length > before)
-    }
-    await resize(30)
-    expect(rowsFrom(await terminal.screen(), '> Wrap')).toEqual([
+    await terminal.resize(30, 24)
+    // The terminal itself wraps what is there, in the middle of words, before the program hears of it.
+    const narrow = await terminal.until(/^and so on, until it ends here$/m)
+    expect(rowsFrom(narrow, '> Wrap')).toEqual([
       '> Wrap',
       'Some words that take more',
       'than one row: 漢字漢字 and 👩‍💻',
       'and so on, until it ends here',
     ])
-    await resize(100)
+    await terminal.resize(100, 24)
+    await terminal.until(/^Some words .* until it ends here$/m)
     model.say(', at last')
     model.finish()
     const wide = await terminal.until('today left')
