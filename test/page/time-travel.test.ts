@@ -114,7 +114,7 @@ describe.each([
     const { page, problems } = await open('/?sort=year&column=lobsters')
     const first = index.publications[0]
     await page.locator('#day-field').fill(first?.asOfDay ?? '')
-    await page.getByRole('button', { name: 'Go' }).click()
+    await page.getByRole('button', { name: 'Go', exact: true }).click()
     await page.locator('.as-of', { hasText: `up to ${first?.asOfDay}` }).waitFor()
     const asked = Object.fromEntries(new URL(page.url()).searchParams)
     expect(asked).toEqual({ sort: 'year', column: 'lobsters', at: first?.publishedAt })
