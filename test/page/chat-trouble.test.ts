@@ -87,10 +87,7 @@ test('an answer without tools says so', async () => {
     { call: { id, name: 'search_items', arguments: '{"query":"chips","limit":5}' } },
     { end: 'completed', usage },
   ]
-  const rounds = [
-    ...['a', 'b', 'c'].map(search),
-    [{ text: 'Found.' }, { end: 'completed', usage }] as Said[],
-  ]
+  const rounds = [...['a', 'b', 'c'].map(search), [{ text: 'Found.' }, { end: 'completed', usage }] as Said[]]
   const provider = await startProvider({ rounds })
   // Two turns of four thousand tokens spend 84 % of it; another without tools fits into the rest.
   const { url } = await serveChat(provider.url, {
