@@ -68,8 +68,8 @@ async function verify(
 }
 
 /** Everything in the folder but what is kept of audits. */
-function archiveOf({ folder }: Workspace): [name: string, state: string][] {
-  return Object.entries(stateOfFolder(folder)).filter(([name]) => !name.startsWith('state.db'))
+function archiveOf({ folder }: Workspace): Record<string, string> {
+  return stateOfFolder(folder, (name) => name.startsWith('state.db'))
 }
 
 /** Files of the store's objects, in the order of their digests. */
