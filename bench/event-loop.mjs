@@ -88,11 +88,12 @@ async function measure(stores, folder) {
   const app = createApp({
     ...stores,
     search: {},
+    agent: { routes: [] },
+    widgetUrl: null,
     clock: Date.now,
     log,
     checks: {},
     isDraining: () => false,
-    version: '0',
     demo: false,
   })
   const delays = monitorEventLoopDelay({ resolution: 1 })

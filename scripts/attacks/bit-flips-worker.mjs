@@ -23,7 +23,7 @@ import { libsqlLedger } from '../../dist/adapters/ledger/ledger.js'
 import { database } from '../../dist/adapters/libsql/database.js'
 import { migrationsOf } from '../../dist/adapters/libsql/migrations.js'
 import { readConfig } from '../../dist/cli/config.js'
-import { openAuditors } from '../../dist/cli/wire.js'
+import { openAuditors } from '../../dist/cli/wire-audit.js'
 import { formatInstant } from '../../dist/domain/time.js'
 import { verifyArchive } from '../../dist/jobs/verify-archive.js'
 import { createApp } from '../../dist/server/app.js'
@@ -130,11 +130,12 @@ function openServer(fileClock) {
     ledger,
     archive,
     year: yearReader(ledger, archive),
+    agent: { routes: [] },
+    widgetUrl: null,
     clock: Date.now,
     log: silent,
     checks: {},
     isDraining: () => false,
-    version: '0.0.0',
     demo: false,
   })
   return {
