@@ -12,11 +12,15 @@ export const LOOK_BACK_LENGTH = 2_000
 /** Longest name of a host that is waited for. */
 const HOST_MAX_LENGTH = 255
 
-/** The end of a text lies in a web address that a reader makes a link of, or in the target of a link. */
-const IN_WEB_ADDRESS = /[\s(<]https?:\/\/[a-z0-9][\w\-.~:/?#@!$&+,;=%]*$/i
+/** The end of a text lies behind the host of a web address that every reader makes a link of, or of the target of a link. */
+const IN_WEB_ADDRESS =
+  /[\s(<]https?:\/\/(?:[a-z0-9-]+\.)+[a-z0-9-]*[a-z0-9](?::\d+)?[/?#][\w\-.~:/?#@!$&+,;=%]*$/i
 
-/** Before the sign of an address of mail; an entity or an escape may stand for one of its characters. */
-const LOCAL_PART_END = /[\w.+\-;\\]$/
+/**
+ * Before the sign of an address of mail, between angle brackets (CommonMark) or bare (GFM); an entity or an escape may stand
+ * for one of its characters.
+ */
+const LOCAL_PART_END = /[\w.!#$%&'*+\-/=?^`{|}~;\\]$/
 
 /**
  * @param given what was given out before, at least its last {@link LOOK_BACK_LENGTH} code units

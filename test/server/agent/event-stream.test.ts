@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { getDefaultHighWaterMark } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import { H3 } from 'h3'
@@ -65,7 +66,8 @@ describe('a reader', () => {
     await gone
     expect(stream.cut).toBe(true)
     expect(sent).toBeLessThan(64 * 1024 * 1024)
-    expect(most).toBeLessThan(64 * 1024)
+    // Here and in the runtime's own buffer, which grew from 16 to 64 KiB with Node 22.
+    expect(most).toBeLessThan(48 * 1024 + getDefaultHighWaterMark(false))
     client.destroy()
   })
 
