@@ -50,6 +50,7 @@ describe('wrapping', () => {
         const shown = wrapped.map((row) => stripVTControlCharacters(row.text)).join('')
         expect(shown.replaceAll(/\s/g, '')).toBe(given.replaceAll(/\s/g, ''))
       }),
+      { numRuns: 1_000, examples: [[' a漢', 2]] },
     )
   })
 })

@@ -168,7 +168,7 @@ describe('what readers make a link of by themselves', () => {
     ['write to a.b+c@example.org!', 'write to a.b+c @example.org!'],
     ['mailto:a@example.org, xmpp:a@example.org/x', 'mailto:a @example.org, xmpp:a @example.org/x'],
     ['<|@example.org> <a/@example.org>', '<| @example.org> < a/ @example.org>'],
-    ['_<https://e.org_!b@example.org', '_<https://e.org_!b @example.org'],
+    ['_<https://e.org_!b@example.org', '_< https://e.org_!b @example.org'],
     ['<a@example.org>', '< a @example.org>'],
     ['[a@example.org] (a_@e-f.org)', '[a @example.org] (a_ @e-f.org)'],
     ['a&#64;example.org a&commat;e.org a&#x0040;e.org', 'a& #64;example.org a& commat;e.org a& #x0040;e.org'],

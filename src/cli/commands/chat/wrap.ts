@@ -61,14 +61,15 @@ export function wrap(
       used = widthOf(prefix)
       continue
     }
-    if (used + cell.width > columns && row.length > 0) {
-      if (breakWords && cell.text === ' ') {
-        end(trimmed(row))
-        row = []
-        used = widthOf(prefix)
-        isWrapped = true
-        continue
-      }
+    if (used + cell.width > columns && row.length > 0 && breakWords && cell.text === ' ') {
+      end(trimmed(row))
+      row = []
+      used = widthOf(prefix)
+      isWrapped = true
+      continue
+    }
+    // What is left of a row behind its break may still be too long for a wide character.
+    while (used + cell.width > columns && row.length > 0) {
       const at = breakWords ? breakAt(row) : row.length
       end(trimmed(row.slice(0, at)))
       row = row.slice(at)
