@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { ConfigFlags } from '../config.ts'
-import type { Run } from '../program.ts'
+import type { Run } from '../context.ts'
 
 export interface SharedFlags {
   dataDir?: string
