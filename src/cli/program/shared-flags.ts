@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { ConfigFlags } from '../config.ts'
+import type { ConfigFlags } from '../read-config.ts'
 import type { Run } from '../program.ts'
 
 export interface SharedFlags {
