@@ -1,7 +1,8 @@
-import type { InStatement, ResultSet, Row } from '@libsql/client'
+import type { InStatement, ResultSet, Value } from '@libsql/client'
 import { admissionOf, BURST_WINDOW_MS } from '../../domain/agent/quotas.ts'
 import type { Granted, Standing } from '../../domain/agent/quotas.ts'
 import type { Admission, TurnClaim } from '../../domain/ports.ts'
+import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
 import { sweepStatements } from './sweep.ts'
 
 /** The statements that admit a turn, or refuse it, as one write transaction. */
@@ -26,33 +27,52 @@ export function admissionStatements(claim: TurnClaim, turn: string): InStatement
 /** @param results those of {@link admissionStatements} */
 export function admissionFrom(results: readonly ResultSet[], claim: TurnClaim, turn: string): Admission {
   const [found, inserted] = results.slice(-3)
-  const standing = found?.rows[0]
-  if (!standing) throw new Error('an admission gave no standing')
+  const standing = standingOf(found?.rows[0]?.[0])
   const row = inserted?.rows[0]
   const granted: Granted | null = row
-    ? { turn, reserved: Number(row['reserved']), degraded: standing['degraded'] === 1 }
+    ? { turn, reserved: Number(row['reserved']), degraded: standing.degraded }
     : null
-  return admissionOf(standingOf(standing), claim, granted)
+  return admissionOf(standing, claim, granted)
 }
 
-function standingOf(row: Row): Standing {
-  const numberOrNull = (name: string): number | null => (row[name] === null ? null : Number(row[name]))
+/** In one cell: a dozen columns take the driver longer than the engine takes to count what is in them. */
+type StandingRow = [
+  exhausted: number,
+  burstFull: number,
+  dayFull: number,
+  sessionFull: number,
+  tooSoon: number,
+  streamsFull: number,
+  claimed: number | null,
+  degraded: number,
+  inSession: number,
+  inDay: number,
+  burstSince: number | null,
+  lastAt: number | null,
+  settled: number,
+]
+
+function standingOf(cell: Value | undefined): Standing {
+  const [row] = decodeJsonRows(cell, 'the state database') as StandingRow[]
+  if (!row) throw new Error('an admission gave no standing')
+  const [exhausted, burst, day, session, gap, streams, claimed, degraded, ...counted] = row
+  const [inSession, inDay, burstSince, lastAt, settled] = counted
   return {
     refuses: {
-      exhausted: row['exhausted'] === 1,
-      burst: row['burst_full'] === 1,
-      day: row['day_full'] === 1,
-      session: row['session_full'] === 1,
-      gap: row['too_soon'] === 1,
-      streams: row['streams_full'] === 1,
-      money: row['claimed'] === null,
+      exhausted: exhausted === 1,
+      burst: burst === 1,
+      day: day === 1,
+      session: session === 1,
+      gap: gap === 1,
+      streams: streams === 1,
+      money: claimed === null,
     },
-    inSession: Number(row['in_session']),
-    inDay: Number(row['in_day']),
-    burstSince: numberOrNull('burst_since'),
-    lastAt: numberOrNull('last_at'),
-    degraded: row['degraded'] === 1,
-    settled: Number(row['settled']),
+    inSession,
+    inDay,
+    burstSince,
+    lastAt,
+    degraded: degraded === 1,
+    settled,
   }
 }
 
@@ -94,10 +114,10 @@ const STANDING = `
     FROM banded
   )`
 
-const SELECT_STANDING = `${STANDING}
-  SELECT exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded, claimed, in_session, in_day,
-    burst_since, last_at, settled
-  FROM checked`
+const STANDING_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, claimed, degraded,
+  in_session, in_day, burst_since, last_at, settled`
+
+const SELECT_STANDING = `${STANDING} ${asJsonRows(STANDING_CELLS, 'SELECT * FROM checked')}`
 
 const INSERT_TURN = `${STANDING}
   INSERT INTO chat_turns (id, session, address, server, day, admitted_at, reserved, lease_until)

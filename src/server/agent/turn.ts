@@ -75,7 +75,10 @@ export async function runTurn(
   reader?.leave()
   close(stream, ending, openTools)
   if (reader?.leads) await reader.made.catch(() => undefined)
-  else await settle(ports, admission.turn, 0)
+  else {
+    await nextTurn()
+    await settle(ports, admission.turn, 0)
+  }
   ports.log.info(lineOf(turn, ending, facts), 'chat turn')
 }
 
