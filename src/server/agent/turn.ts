@@ -112,7 +112,7 @@ async function begin(
   const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
   const question = {
     instructions: INSTRUCTIONS,
-    input: turnInput(request, grounding, token),
+    input: () => turnInput(request, grounding, token),
     withTools: !admission.degraded,
   }
   const making = {
