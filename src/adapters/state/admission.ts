@@ -16,10 +16,11 @@ export function admissionStatements(claim: TurnClaim, turn: string): InStatement
     leaseUntil: claim.now + claim.leaseMs,
     minuteAgo: claim.now - BURST_WINDOW_MS,
   })
+  const { select, insert } = claim.formerAddress === null ? OF_ONE_ADDRESS : OF_TWO_ADDRESSES
   return [
     ...sweepStatements(claim.now),
-    { sql: SELECT_STANDING, args: [asked] },
-    { sql: INSERT_TURN, args: [asked] },
+    { sql: select, args: [asked] },
+    { sql: insert, args: [asked] },
     { sql: RESERVE, args: [turn] },
   ]
 }
@@ -79,8 +80,10 @@ function standingOf(cell: Value | undefined): Standing {
 /**
  * Every count and every check, once for the two statements that go by them. `asked` is the claim; nothing here knows the
  * time but from it. LIMIT cannot name a column, hence the place of the burst's oldest turn from the argument itself.
+ *
+ * @param caller what the address of a turn in the burst is
  */
-const STANDING = `
+const standing = (caller: string): string => `
   WITH asked AS MATERIALIZED (
     SELECT ?1 ->> 'turn' AS turn, ?1 ->> 'session' AS session, ?1 ->> 'address' AS address,
       ?1 ->> 'formerAddress' AS former_address, ?1 ->> 'server' AS server, ?1 ->> 'day' AS day, ?1 ->> 'now' AS now,
@@ -94,7 +97,7 @@ const STANDING = `
       (SELECT max(t.admitted_at) FROM chat_turns AS t WHERE t.session = asked.session) AS last_at,
       (SELECT count(*) FROM chat_turns AS t WHERE t.address = asked.address AND t.day = asked.day) AS in_day,
       (SELECT t.admitted_at FROM chat_turns AS t
-        WHERE t.address IN (asked.address, asked.former_address) AND t.admitted_at > asked.minute_ago
+        WHERE t.address ${caller} AND t.admitted_at > asked.minute_ago
         ORDER BY t.admitted_at DESC LIMIT 1 OFFSET max(0, (?1 ->> 'burstPerMinute') - 1)) AS burst_since,
       (SELECT count(*) FROM chat_turns AS t WHERE t.server = asked.server AND t.settled_at IS NULL) AS open_turns,
       coalesce((SELECT d.settled FROM chat_days AS d WHERE d.day = asked.day), 0) AS settled,
@@ -117,13 +120,20 @@ const STANDING = `
 const STANDING_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, claimed, degraded,
   in_session, in_day, burst_since, last_at, settled`
 
-const SELECT_STANDING = `${STANDING} ${asJsonRows(STANDING_CELLS, 'SELECT * FROM checked')}`
-
-const INSERT_TURN = `${STANDING}
+const INSERT_TURN = `
   INSERT INTO chat_turns (id, session, address, server, day, admitted_at, reserved, lease_until)
   SELECT turn, session, address, server, day, now, claimed, lease_until FROM checked
   WHERE NOT (exhausted OR burst_full OR day_full OR session_full OR too_soon OR streams_full) AND claimed IS NOT NULL
   RETURNING reserved`
+
+const statementsOf = (caller: string): { select: string; insert: string } => ({
+  select: `${standing(caller)} ${asJsonRows(STANDING_CELLS, 'SELECT * FROM checked')}`,
+  insert: `${standing(caller)} ${INSERT_TURN}`,
+})
+
+// The index has the turns of one address in the order of their times; those of two have to be sorted.
+const OF_ONE_ADDRESS = statementsOf('= asked.address')
+const OF_TWO_ADDRESSES = statementsOf('IN (asked.address, asked.former_address)')
 
 const RESERVE = `
   INSERT INTO chat_days (day, settled, reserved) SELECT day, 0, reserved FROM chat_turns WHERE id = ?1
