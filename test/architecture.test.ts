@@ -27,7 +27,16 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   jobs: { layers: ['domain'], packages: [], node: [] },
   server: {
     layers: ['domain'],
-    packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'uplot', 'marked', 'zod'],
+    packages: [
+      'h3',
+      'listhen',
+      'srvx',
+      'swagger-ui-dist',
+      'uplot',
+      'marked',
+      '@modelcontextprotocol/sdk',
+      'zod',
+    ],
     node: 'any',
   },
   cli: {

@@ -132,6 +132,7 @@ const environment = z.object({
   DASH_VERIFICATION_SECRET: token.optional(),
   DASH_VERIFICATION_URL: httpUrl.default('https://challenges.cloudflare.com/turnstile/v0/siteverify'),
   DASH_VERIFICATION_WIDGET_URL: httpUrl.default('https://challenges.cloudflare.com/turnstile/v0/api.js'),
+  DASH_MCP_REQUESTS_PER_MINUTE: wholeNumber('a whole number from 0 to 1000000', 0, 1_000_000).default(120),
   XDG_STATE_HOME: z.string().optional(),
   DASH_LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DASH_DRAIN_SECONDS: wholeNumber('whole seconds from 0 to 3600', 0, 3600).default(10),

@@ -46,7 +46,7 @@ describe('the guides', () => {
     const page = await (await app.request('http://dash.test/docs/operations')).text()
     expect(page).toContain('<title>Operations</title>')
     expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
-    for (const path of ['/docs/nothing', '/docs/operations.md', '/docs/..%2fpackage'])
+    for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
   })
 })
