@@ -6,9 +6,6 @@ import type { ToolServerPorts } from './tool-server.ts'
 /** Longer than any call may take: only a fault reaches it. */
 const ANSWER_TIMEOUT_MS = 10_000
 
-/** A client that went away is not looked for: what it asked costs the same, and is over soon. */
-const NEVER = new AbortController().signal
-
 /**
  * Answers one message of the protocol that came by HTTP, without remembering anything of it.
  *
@@ -26,7 +23,9 @@ export async function answerMessage(
   await server.connect(transport)
   try {
     const handled = transport.handleRequest(request, { parsedBody: message })
-    const response = await withinTime(handled, ANSWER_TIMEOUT_MS, NEVER)
+    // A client that went away is not looked for: what it asked costs the same, and is over soon.
+    const never = new AbortController().signal
+    const response = await withinTime(handled, ANSWER_TIMEOUT_MS, never)
     return { status: response.status, body: await response.text() }
   } finally {
     await server.close()

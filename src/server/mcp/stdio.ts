@@ -46,8 +46,9 @@ export async function serveStdio(
     throw new Refusal('input_unreadable', detail)
   }
   if (how === 'input') {
+    // What was read is begun in this turn of the event loop, and what has its result is written in another.
+    await nextTurn()
     await settled()
-    // What has its result by now is written in this turn.
     await nextTurn()
   }
   await server.close()
