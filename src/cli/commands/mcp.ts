@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import type { Config } from '../config.ts'
 import { requireFeed } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { openStores } from '../wire.ts'
 
 /**

@@ -35,10 +35,17 @@ export async function serveStdio(
     for (const event of ['error', 'close']) output.once(event, () => resolve('at once'))
     signal.addEventListener('abort', () => resolve('at once'), { once: true })
     if (signal.aborted) resolve('at once')
-    // The library ends a connection by itself for one reason only.
-    server.onclose = () => resolve('too long')
+    // The library ends a connection by itself for one reason only, of which it tells as of any other problem before.
+    let isTooLong = false
+    server.onclose = () => {
+      isTooLong = true
+      resolve('too long')
+    }
+    server.onerror = () =>
+      queueMicrotask(() => {
+        if (!isTooLong) onProblem('a line on standard input was no message that could be answered')
+      })
   })
-  server.onerror = () => onProblem('a line on standard input was no message that could be answered')
   await server.connect(transport)
   const how = await over
   if (how === 'too long') {
