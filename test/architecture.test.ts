@@ -129,6 +129,32 @@ describe('the import rule', () => {
   })
 })
 
+describe('what is loaded at once', () => {
+  /** Files that importing one brings along: types are gone by then, and `import()` waits until it is run. */
+  function broughtAlong(file: string, found = new Set<string>()): Set<string> {
+    if (found.has(file)) return found
+    found.add(file)
+    const statics = /^(?:import|export)\s+(?!type\b)(?:[\w*\s{},$]+?\sfrom\s+)?'([^']+)'/gm
+    for (const [, target = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(statics)) {
+      if (target.startsWith('.')) broughtAlong(relative(ROOT, resolve(ROOT, dirname(file), target)), found)
+      else found.add(target)
+    }
+    return found
+  }
+
+  test('help brings no library but that of command lines', () => {
+    const packages = [...broughtAlong('src/cli/main.ts')].filter((name) => !/^(?:src\/|node:)/.test(name))
+    expect(packages.sort()).toEqual(['commander', 'zod'])
+  })
+
+  test('a server starts without the library of a protocol that nobody may ask it for', () => {
+    const brought = broughtAlong('src/cli/commands/serve.ts')
+    expect(brought.size).toBeGreaterThan(100)
+    expect([...brought].filter((name) => name.includes('modelcontextprotocol'))).toEqual([])
+    expect(broughtAlong('src/cli/commands/mcp.ts')).toContain('@modelcontextprotocol/sdk/server/stdio.js')
+  })
+})
+
 describe('the domain', () => {
   const files = readdirSync(join(ROOT, 'src/domain'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),

@@ -15,9 +15,9 @@ interface Lock {
   packages: Record<string, { version: string }>
 }
 
-const read = <Content>(path: string): Content => JSON.parse(readFileSync(path, 'utf8')) as Content
+const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
 
-const { version } = read<{ version: string }>(join(ROOT, 'package.json'))
+const { version } = read(join(ROOT, 'package.json')) as { version: string }
 
 /** Runs a program in a folder with nothing of this process's environment that leads back to the repository. */
 function run(cwd: string, command: string, args: readonly string[]): string {
@@ -33,8 +33,11 @@ beforeAll(() => run(ROOT, 'npm', ['pack', '--pack-destination', folder]))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Starts the demo of an installed program, from another folder, and waits until it listens. */
-async function startDemo(program: string): Promise<{ url: string; stop: () => Promise<number | null> }> {
-  const child = spawn(program, ['serve', '--demo', '--port', '0'], {
+async function startDemo(
+  command: string,
+  ...args: string[]
+): Promise<{ url: string; stop: () => Promise<number | null> }> {
+  const child = spawn(command, [...args, 'serve', '--demo', '--port', '0'], {
     cwd: tmpdir(),
     env: { PATH: process.env['PATH'] ?? '' },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -103,8 +106,11 @@ describe('the package, installed into an empty folder', () => {
   test('gives its tools to an MCP client that starts it', async () => {
     const client = new Client({ name: 'test', version: '1' })
     const args = ['mcp', '--demo', '--quiet']
-    await client.connect(new StdioClientTransport({ command: join(bin, 'dashctl'), args, stderr: 'ignore' }))
     onTestFinished(() => client.close())
+    // The sample is filled in first, which takes a busy machine a while.
+    const timeout = 300_000
+    const transport = new StdioClientTransport({ command: join(bin, 'dashctl'), args, stderr: 'ignore' })
+    await client.connect(transport, { timeout })
     expect(client.getServerVersion()).toMatchObject({ name: 'dash', version })
     expect((await client.listTools()).tools).toHaveLength(6)
   })
@@ -120,8 +126,8 @@ describe('the package, unpacked', () => {
   })
 
   test('gets the very versions of the lock file, and none that only the development needs', () => {
-    const { packages: locked } = read<Lock>(join(ROOT, 'package-lock.json'))
-    const { packages } = read<Lock>(join(home, 'node_modules/.package-lock.json'))
+    const { packages: locked } = read(join(ROOT, 'package-lock.json')) as Lock
+    const { packages } = read(join(home, 'node_modules/.package-lock.json')) as Lock
     const versions = Object.entries(packages).map(([path, { version: installed }]) => [path, installed])
     expect(versions.length).toBeGreaterThan(100)
     expect(versions).toEqual(Object.keys(packages).map((path) => [path, locked[path]?.version]))
@@ -129,7 +135,7 @@ describe('the package, unpacked', () => {
   })
 
   test('serves the demo, and stops', async () => {
-    const { url, stop } = await startDemo(join(home, 'dist/cli/main.js'))
+    const { url, stop } = await startDemo(process.execPath, join(home, 'dist/cli/main.js'))
     await checkDemo(url)
     expect(await stop()).toBe(0)
   })

@@ -37,14 +37,17 @@ export async function serveStdio(
     if (signal.aborted) resolve('at once')
     // The library ends a connection by itself for one reason only, of which it tells as of any other problem before.
     let isTooLong = false
-    server.onclose = () => {
-      isTooLong = true
-      resolve('too long')
-    }
-    server.onerror = () =>
-      queueMicrotask(() => {
-        if (!isTooLong) onProblem('a line on standard input was no message that could be answered')
-      })
+    Object.assign(server, {
+      onclose() {
+        isTooLong = true
+        resolve('too long')
+      },
+      onerror() {
+        queueMicrotask(() => {
+          if (!isTooLong) onProblem('a line on standard input was no message that could be answered')
+        })
+      },
+    })
   })
   await server.connect(transport)
   const how = await over
