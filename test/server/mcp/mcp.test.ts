@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -282,6 +283,44 @@ describe('POST /mcp', () => {
     expect((await new Validator().validate({ ...document })).errors ?? []).toEqual([])
     for (const code of MCP_REFUSALS) expect(JSON.stringify(document)).toContain(`"${code}"`)
     expect((await app.request('http://dash.test/mcp', { method: 'POST', body: PING })).status).toBe(404)
+  })
+})
+
+describe('the page about it', () => {
+  const page = readFileSync(new URL('../../../docs/mcp.md', import.meta.url), 'utf8')
+  const blocks = (language: string): string[] =>
+    [...page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => block)
+
+  test('shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
+    const configurations = blocks('json').map((block) => JSON.parse(block) as Record<string, unknown>)
+    expect(configurations).toHaveLength(3)
+    for (const { mcpServers, servers = mcpServers } of configurations) {
+      const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
+      if (dash.url === undefined)
+        expect([dash.command, dash.args?.[0], dash.args?.[3]]).toEqual([
+          '/usr/bin/node',
+          '/opt/dash/dist/cli/main.js',
+          '/var/lib/dash',
+        ])
+      else expect(new URL(dash.url).pathname).toBe('/mcp')
+    }
+  })
+
+  test('asks with curl what is answered', async () => {
+    const { url } = await startMcp()
+    const command = blocks('sh').find((block) => block.startsWith('curl')) ?? ''
+    const [, body = ''] = /-d '([^']+)'/.exec(command) ?? []
+    const headers = [...command.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ])
+    expect(command).toContain('http://127.0.0.1:3000/mcp')
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      body,
+      headers: Object.fromEntries(headers) as Record<string, string>,
+    })
+    expect(await response.json()).toMatchObject({ id: 1, result: { structuredContent: { sort: 'week' } } })
   })
 })
 
