@@ -19,8 +19,8 @@ export interface SeenBytes {
   byteSize: number
   /** Their digest, 64 lower-case hex digits. */
   sha256: string
-  /** The identity from the two ends of the text; null when only the whole text can tell. */
-  frame: EnvelopeMembers | null
+  /** The identity by the two ends of the text, as {@link identityOf} writes it; null when only the whole text can tell. */
+  identity: string | null
 }
 
 /** Size and digest of stored bytes against their manifest; none when they are the bytes that were sealed. */
@@ -96,7 +96,7 @@ export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProbl
 
 /** The part of {@link examineBytes} that needs no manifest. */
 export function seeBytes(bytes: Uint8Array): SeenBytes {
-  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), frame: readFrame(bytes) }
+  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(bytes) }
 }
 
 /**
@@ -108,7 +108,7 @@ export function examineSeen(manifest: Manifest, seen: SeenBytes): ObjectProblem[
   const problems = compareDigest(manifest, seen.byteSize, seen.sha256)
   if (problems.length > 0) return problems
   // Between the two ends a member may stand a second time, and then the last one counts.
-  return seen.frame !== null && examineIdentity(manifest, seen.frame).length === 0 ? [] : null
+  return seen.identity === identityOf(manifest) ? [] : null
 }
 
 /**
@@ -131,48 +131,67 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
   return { members: value as EnvelopeMembers }
 }
 
-/** Bytes of each end of an envelope that {@link readFrame} looks at. */
-const FRAME_HEAD_BYTES = 1024
-const FRAME_TAIL_BYTES = 128
+/** The fields of {@link examineIdentity} in one text: two are equal when none of them differs. */
+function identityOf(manifest: Manifest): string {
+  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = manifest
+  const { generatedAt, windowStart, windowEnd, publishedAt } = manifest
+  return JSON.stringify([
+    schemaVersion,
+    kind,
+    publicationId,
+    algorithmVersion,
+    asOfDay,
+    generatedAt,
+    windowStart,
+    windowEnd,
+    publishedAt,
+  ])
+}
+
+/** Bytes of each end of an envelope that {@link readIdentity} looks at. */
+const HEAD_BYTES = 1024
+const TAIL_BYTES = 128
 
 const ascii = new TextDecoder('latin1')
 
-/** One leading member whose value is a plain text or a number, with the comma that follows it. */
-const SCALAR_MEMBER =
-  /\s*"([A-Za-z]+)"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)\s*,/y
+/** The leading members whose values are plain texts or numbers, each with the comma that follows it. */
+const LEADING_MEMBERS =
+  /^[\t\n\r ]*\{((?:[\t\n\r ]*"[A-Za-z]+"[\t\n\r ]*:[\t\n\r ]*(?:"[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)[\t\n\r ]*,)+)/
+
+/** The name of each of them: no value is followed by a colon. */
+const MEMBER_NAME = /"[A-Za-z]+"[\t\n\r ]*:/g
 
 /** The last member of an object, after one whose value is an object. */
-const LAST_MEMBER = /\}\s*,\s*"archivedAt"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*")\s*\}\s*$/
-
-const LEADING_MEMBERS = [
-  'schemaVersion',
-  'kind',
-  'publicationId',
-  'algorithmVersion',
-  'asOfDay',
-  'generatedAt',
-  'windowStart',
-  'windowEnd',
-]
+const LAST_MEMBER =
+  /\}[\t\n\r ]*,[\t\n\r ]*"archivedAt"[\t\n\r ]*:[\t\n\r ]*("[\x20\x21\x23-\x5b\x5d-\x7e]*")[\t\n\r ]*\}[\t\n\r ]*$/
 
 /**
  * The identity of an envelope from its two ends, when it is laid out as the contract lists its members: the scalar ones
  * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed.
  */
-function readFrame(bytes: Uint8Array): EnvelopeMembers | null {
-  const head = ascii.decode(bytes.subarray(0, FRAME_HEAD_BYTES))
-  const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-FRAME_TAIL_BYTES)))
-  const open = /^\s*\{/.exec(head)
-  if (!last?.[1] || !open) return null
-  const members = new Map<string, unknown>([['archivedAt', JSON.parse(last[1])]])
-  SCALAR_MEMBER.lastIndex = open[0].length
-  for (let member = SCALAR_MEMBER.exec(head); member; member = SCALAR_MEMBER.exec(head)) {
-    const [, name = '', value = ''] = member
-    if (members.has(name)) return null
-    members.set(name, JSON.parse(value))
-  }
-  if (LEADING_MEMBERS.some((name) => !members.has(name))) return null
-  return Object.fromEntries(members)
+function readIdentity(bytes: Uint8Array): string | null {
+  const [, leading] = LEADING_MEMBERS.exec(ascii.decode(bytes.subarray(0, HEAD_BYTES))) ?? []
+  const [, last] = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-TAIL_BYTES))) ?? []
+  if (leading === undefined || last === undefined) return null
+  const ends = `{${leading}"archivedAt":${last}}`
+  const members = JSON.parse(ends) as EnvelopeMembers
+  // Of a name that stands twice only the last one is left.
+  if (Object.keys(members).length !== ends.match(MEMBER_NAME)?.length) return null
+  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = members
+  const instants = [
+    members['generatedAt'],
+    members['windowStart'],
+    members['windowEnd'],
+    members['archivedAt'],
+  ]
+  return JSON.stringify([
+    schemaVersion,
+    kind,
+    publicationId,
+    algorithmVersion,
+    asOfDay,
+    ...instants.map((text) => (typeof text === 'string' ? parseInstant(text) : null)),
+  ])
 }
 
 function describeMember(value: unknown): string {

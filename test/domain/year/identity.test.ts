@@ -72,6 +72,13 @@ describe('the identity of stored bytes', () => {
     expect(codes('{}')).toHaveLength(9)
   })
 
+  test.each(['\f', '\v', '\xa0'])('takes %j for no space between members', (character) => {
+    expect(codes(envelope().replace(',"kind"', `,${character}"kind"`))).toEqual(['envelope_invalid'])
+    expect(codes(envelope().replace(',"archivedAt"', `,${character}"archivedAt"`))).toEqual([
+      'envelope_invalid',
+    ])
+  })
+
   test.each(['', 'null', '[]', '"text"', '{', '\uFEFF{}', '{"a":1}}'])('%j is no envelope', (text) => {
     expect(codes(text)).toEqual(['envelope_invalid'])
   })
