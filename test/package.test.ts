@@ -44,6 +44,8 @@ test('the package holds what the built program reads beside itself, and no test'
   expect(paths).toEqual(
     expect.arrayContaining([
       'dist/cli/main.js',
+      'dist/chunks/program.js',
+      'dist/chunks/LICENSES.txt',
       'assets/page/page.css',
       'assets/page/page.js',
       'assets/demo/titles.json',

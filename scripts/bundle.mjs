@@ -1,0 +1,69 @@
+/**
+ * The second half of `npm run build`: bundles the program (docs/decisions/0036-a-bundled-program.md).
+ *
+ * `dist/cli/main.js`, which the compiler has written, is replaced by one that loads a few files of `dist/chunks` instead
+ * of some hundred modules. The other modules stay where they are: worker threads and children are started from them.
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const MAIN = join(ROOT, 'src', 'cli', 'main.ts')
+const CHUNKS = join(ROOT, 'dist', 'chunks')
+
+/** What every command waits for. All other packages are loaded from where they are installed. */
+const BUNDLED = ['commander', 'zod']
+
+const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+const installed = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name))
+
+/** A module goes by the address it has outside the bundle: its workers, assets and migrations stand beside that one. */
+const ownAddress = {
+  name: 'own-address',
+  transform: {
+    filter: { id: /\/src\/.*\.ts$/, code: 'import.meta.url' },
+    handler(code, id) {
+      const compiled = relative(join(ROOT, 'src'), id).replace(/\.ts$/, '.js')
+      const address = `new URL('../${compiled}', import.meta.url).href`
+      // The lines stay as they are, and the source map with them.
+      return { code: code.replaceAll('import.meta.url', address), map: null }
+    },
+  },
+}
+
+/**
+ * What the program loads before it knows its command goes into one file; without its first module, which waits for the
+ * command, and for which no other file may wait in turn.
+ */
+function neededByAll(id, graph) {
+  const needed = new Set([MAIN])
+  for (const module of needed)
+    for (const imported of graph.getModuleInfo(module)?.importedIds ?? []) needed.add(imported)
+  return id !== MAIN && needed.has(id) ? 'program' : null
+}
+
+rmSync(CHUNKS, { recursive: true, force: true })
+const bundle = await rolldown({
+  input: MAIN,
+  platform: 'node',
+  external: installed.map((name) => new RegExp(`^${name}(?:/|$)`)),
+  plugins: [ownAddress],
+})
+await bundle.write({
+  dir: join(ROOT, 'dist'),
+  entryFileNames: 'cli/[name].js',
+  chunkFileNames: 'chunks/[name].js',
+  codeSplitting: { groups: [{ debugName: 'program', name: neededByAll }] },
+  sourcemap: true,
+  sourcemapExcludeSources: true,
+})
+await bundle.close()
+
+const licences = BUNDLED.map((name) => {
+  const folder = join(ROOT, 'node_modules', name)
+  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return `${name} ${version}\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`
+})
+writeFileSync(join(CHUNKS, 'LICENSES.txt'), licences.join('\n---\n\n'))
