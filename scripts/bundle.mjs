@@ -13,8 +13,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MAIN = join(ROOT, 'src', 'cli', 'main.ts')
 const CHUNKS = join(ROOT, 'dist', 'chunks')
 
-/** What every command waits for. All other packages are loaded from where they are installed. */
-const BUNDLED = ['commander', 'zod']
+/** What every command waits for, or whatever opens a store. All other packages are loaded from where they are installed. */
+const BUNDLED = ['aws4fetch', 'commander', 'unstorage', 'zod']
 
 const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const installed = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name))
@@ -51,7 +51,7 @@ const bundle = await rolldown({
   external: installed.map((name) => new RegExp(`^${name}(?:/|$)`)),
   plugins: [ownAddress],
 })
-await bundle.write({
+const { output } = await bundle.write({
   dir: join(ROOT, 'dist'),
   entryFileNames: 'cli/[name].js',
   chunkFileNames: 'chunks/[name].js',
@@ -61,7 +61,9 @@ await bundle.write({
 })
 await bundle.close()
 
-const licences = BUNDLED.map((name) => {
+const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+const packages = modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? [])
+const licences = [...new Set(packages)].sort().map((name) => {
   const folder = join(ROOT, 'node_modules', name)
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   return `${name} ${version}\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`

@@ -1,5 +1,6 @@
 import { sha256Hex } from '../digest.ts'
 import { parseInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
 import type { Manifest } from './ledger.ts'
 
 /** One way in which stored bytes are not the publication that a manifest names. */
@@ -133,18 +134,16 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
 
 /** The fields of {@link examineIdentity} in one text: two are equal when none of them differs. */
 function identityOf(manifest: Manifest): string {
-  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = manifest
-  const { generatedAt, windowStart, windowEnd, publishedAt } = manifest
   return JSON.stringify([
-    schemaVersion,
-    kind,
-    publicationId,
-    algorithmVersion,
-    asOfDay,
-    generatedAt,
-    windowStart,
-    windowEnd,
-    publishedAt,
+    manifest.schemaVersion,
+    manifest.kind,
+    manifest.publicationId,
+    manifest.algorithmVersion,
+    manifest.asOfDay,
+    manifest.generatedAt,
+    manifest.windowStart,
+    manifest.windowEnd,
+    manifest.publishedAt,
   ])
 }
 
@@ -158,40 +157,35 @@ const ascii = new TextDecoder('latin1')
 const LEADING_MEMBERS =
   /^[\t\n\r ]*\{((?:[\t\n\r ]*"[A-Za-z]+"[\t\n\r ]*:[\t\n\r ]*(?:"[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)[\t\n\r ]*,)+)/
 
-/** The name of each of them: no value is followed by a colon. */
-const MEMBER_NAME = /"[A-Za-z]+"[\t\n\r ]*:/g
-
 /** The last member of an object, after one whose value is an object. */
 const LAST_MEMBER =
   /\}[\t\n\r ]*,[\t\n\r ]*"archivedAt"[\t\n\r ]*:[\t\n\r ]*("[\x20\x21\x23-\x5b\x5d-\x7e]*")[\t\n\r ]*\}[\t\n\r ]*$/
 
 /**
  * The identity of an envelope from its two ends, when it is laid out as the contract lists its members: the scalar ones
- * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed.
+ * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed. Of a name
+ * that stands twice at an end the last one counts, as in the whole text.
  */
 function readIdentity(bytes: Uint8Array): string | null {
-  const [, leading] = LEADING_MEMBERS.exec(ascii.decode(bytes.subarray(0, HEAD_BYTES))) ?? []
-  const [, last] = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-TAIL_BYTES))) ?? []
+  const leading = LEADING_MEMBERS.exec(ascii.decode(bytes.subarray(0, HEAD_BYTES)))?.[1]
+  const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-TAIL_BYTES)))?.[1]
   if (leading === undefined || last === undefined) return null
-  const ends = `{${leading}"archivedAt":${last}}`
-  const members = JSON.parse(ends) as EnvelopeMembers
-  // Of a name that stands twice only the last one is left.
-  if (Object.keys(members).length !== ends.match(MEMBER_NAME)?.length) return null
-  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = members
-  const instants = [
-    members['generatedAt'],
-    members['windowStart'],
-    members['windowEnd'],
-    members['archivedAt'],
-  ]
+  const members = JSON.parse(`{${leading}"archivedAt":${last}}`) as EnvelopeMembers
   return JSON.stringify([
-    schemaVersion,
-    kind,
-    publicationId,
-    algorithmVersion,
-    asOfDay,
-    ...instants.map((text) => (typeof text === 'string' ? parseInstant(text) : null)),
+    members['schemaVersion'],
+    members['kind'],
+    members['publicationId'],
+    members['algorithmVersion'],
+    members['asOfDay'],
+    instantOf(members['generatedAt']),
+    instantOf(members['windowStart']),
+    instantOf(members['windowEnd']),
+    instantOf(members['archivedAt']),
   ])
+}
+
+function instantOf(member: unknown): Instant | null {
+  return typeof member === 'string' ? parseInstant(member) : null
 }
 
 function describeMember(value: unknown): string {

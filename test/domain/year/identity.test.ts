@@ -28,6 +28,10 @@ function stored(text: string, base: Manifest = V2): [Manifest, Uint8Array] {
   return [{ ...base, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes]
 }
 
+const seenOf = (text: string): Parameters<typeof examineSeen> => {
+  const [named, bytes] = stored(text)
+  return [named, seeBytes(bytes)]
+}
 const codes = (text: string): string[] => examineBytes(...stored(text)).map(({ code }) => code)
 const envelope = (changes: object = {}, archivedAt = ARCHIVED_AT): string =>
   JSON.stringify({ ...SCALARS, ...changes, coverage: { days: 1 }, feed: { hackerNews: [] }, archivedAt })
@@ -64,6 +68,12 @@ describe('the identity of stored bytes', () => {
     const [problem, more] = examineBytes(...stored(envelope({ [name]: other })))
     expect(problem).toMatchObject({ code: 'identity_mismatch', actual: `${name} ${JSON.stringify(other)}` })
     expect(more).toBeUndefined()
+  })
+
+  test('is that of the last of two members of one name', () => {
+    const twice = envelope().replace('"asOfDay"', '"kind":"other","asOfDay"')
+    expect(codes(twice)).toEqual(['identity_mismatch'])
+    expect(examineSeen(...seenOf(twice))).toBeNull()
   })
 
   test('names archivedAt when it differs, and what is absent', () => {
