@@ -14,10 +14,10 @@ const MAIN = join(ROOT, 'src', 'cli', 'main.ts')
 const CHUNKS = join(ROOT, 'dist', 'chunks')
 
 /** What every command waits for, or whatever opens a store. All other packages are loaded from where they are installed. */
-const BUNDLED = ['aws4fetch', 'commander', 'unstorage', 'zod']
+const BUNDLED = new Set(['aws4fetch', 'commander', 'unstorage', 'zod'])
 
 const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-const installed = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name))
+const installed = Object.keys(dependencies).filter((name) => !BUNDLED.has(name))
 
 /** A module goes by the address it has outside the bundle: its workers, assets and migrations stand beside that one. */
 const ownAddress = {
