@@ -70,6 +70,10 @@ describe('the documents', () => {
       ['evaluate-models'],
       ['model'],
       ['chat'],
+      ['init'],
+      ['config'],
+      ['healthcheck'],
+      ['completion'],
     ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)

@@ -7,37 +7,44 @@ import { describeChat } from './program/chat.ts'
 import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
 import { describeImports } from './program/imports.ts'
 import { describeEvaluateModels, describeModel } from './program/models.ts'
+import {
+  describeCompletion,
+  describeConfig,
+  describeHealthcheck,
+  describeInit,
+} from './program/operations.ts'
 import { describeServe } from './program/serve.ts'
 import { shared } from './program/shared-flags.ts'
-import type { SharedFlags, Within } from './program/shared-flags.ts'
+import type { Barely, Runners, SharedFlags, Within } from './program/shared-flags.ts'
 import { describeCopyArchive, describePublishYear, describeVerifyArchive } from './program/year.ts'
 import { readConfig } from './read-config.ts'
 import type { ConfigFlags } from './read-config.ts'
 import { openTerminal } from './terminal.ts'
 import type { Streams, Terminal } from './terminal.ts'
 
-/** Everything a command gets: its surroundings, resolved once. */
-export interface CommandContext {
-  config: Config
-  terminal: Terminal
-  /** Aborted by SIGINT or SIGTERM. */
-  signal: AbortSignal
+export interface Surroundings extends Streams {
   stdin: NodeJS.ReadStream
-  stdout: NodeJS.WriteStream
-  stderr: NodeJS.WriteStream
   /** Folder that relative paths start from. */
   cwd: string
+  /** Aborted by SIGINT or SIGTERM. */
+  signal: AbortSignal
+}
+
+/** What a command gets that runs whatever the configuration is worth: it reads that itself. */
+export interface BareContext extends Surroundings {
+  /** Those that say where the configuration is, and what wins over it. */
+  flags: ConfigFlags
+  terminal: Terminal
   version: string
 }
 
-export interface Surroundings extends Streams {
-  stdin: NodeJS.ReadStream
-  cwd: string
-  signal: AbortSignal
+/** Everything a command gets: its surroundings, resolved once. */
+export interface CommandContext extends BareContext {
+  config: Config
 }
 
 /** A command's outcome: its exit code. */
-export type Run = (context: CommandContext) => Promise<number>
+export type Run<Context = CommandContext> = (context: Context) => Promise<number>
 
 /** The release, from the package itself. */
 function releaseVersion(): string {
@@ -53,11 +60,12 @@ function releaseVersion(): string {
  */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   let exitCode: number = EXIT.done
-  const within = (flags: SharedFlags & ConfigFlags, run: Run): Promise<void> =>
-    runCommand(flags, surroundings, run).then((code) => {
-      exitCode = code
-    })
-  const program = describeProgram(within, surroundings)
+  const barely: Barely = async (flags, run) => {
+    exitCode = await runCommand(flags, surroundings, run)
+  }
+  const within: Within = (flags, run) =>
+    barely(flags, (bare) => run({ ...bare, config: readConfig(flags, bare.env, bare.cwd) }))
+  const program = describeProgram({ within, barely }, surroundings)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
@@ -67,7 +75,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   }
 }
 
-function describeProgram(within: Within, surroundings: Surroundings): Command {
+function describeProgram({ within, barely }: Runners, surroundings: Surroundings): Command {
   const { stdout, stderr } = surroundings
   const program = shared(new Command('dash'))
     .description('Publishes a Top Year of news that anyone can replay and prove.')
@@ -90,20 +98,22 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
   describeEvaluateModels(program, within)
   describeModel(program, within)
   describeCopyArchive(program, within, surroundings.env)
+  describeInit(program, barely)
+  describeConfig(program, barely)
+  describeHealthcheck(program, within)
+  describeCompletion(program, barely)
   return program
 }
 
 async function runCommand(
   flags: SharedFlags & ConfigFlags,
   surroundings: Surroundings,
-  run: Run,
+  run: Run<BareContext>,
 ): Promise<number> {
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
   try {
-    const config = readConfig(flags, surroundings.env, surroundings.cwd)
-    const { signal, stdin, stdout, stderr, cwd } = surroundings
-    return await run({ config, terminal, signal, stdin, stdout, stderr, cwd, version: releaseVersion() })
+    return await run({ ...surroundings, flags, terminal, version: releaseVersion() })
   } catch (error) {
     if (wasStopped(error, surroundings.signal)) {
       terminal.error('stopped by a signal')
