@@ -72,6 +72,7 @@ describe('the documents', () => {
       ['chat'],
       ['init'],
       ['config'],
+      ['doctor'],
       ['healthcheck'],
       ['completion'],
     ]) {

@@ -10,6 +10,7 @@ import { describeEvaluateModels, describeModel } from './program/models.ts'
 import {
   describeCompletion,
   describeConfig,
+  describeDoctor,
   describeHealthcheck,
   describeInit,
 } from './program/operations.ts'
@@ -100,6 +101,7 @@ function describeProgram({ within, barely }: Runners, surroundings: Surroundings
   describeCopyArchive(program, within, surroundings.env)
   describeInit(program, barely)
   describeConfig(program, barely)
+  describeDoctor(program, barely)
   describeHealthcheck(program, within)
   describeCompletion(program, barely)
   return program

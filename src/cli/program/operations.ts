@@ -43,6 +43,21 @@ export function describeConfig(program: Command, barely: Barely): void {
   )
 }
 
+/** `dash doctor`. */
+export function describeDoctor(program: Command, barely: Barely): void {
+  shared(
+    program
+      .command('doctor')
+      .description('check configuration, stores, clock, permissions and services, and say how to mend each')
+      .option('--offline', 'ask no service', false),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & { offline: boolean }>()
+    return barely(flags, async (context) =>
+      (await import('../commands/doctor/doctor.ts')).doctorCommand(context, flags.offline),
+    )
+  })
+}
+
 /** `dash healthcheck`. */
 export function describeHealthcheck(program: Command, within: Within): void {
   shared(
