@@ -73,6 +73,11 @@ describe('the documents', () => {
       ['model'],
       ['chat'],
       ['mcp'],
+      ['init'],
+      ['config'],
+      ['doctor'],
+      ['healthcheck'],
+      ['completion'],
     ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
