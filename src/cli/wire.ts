@@ -13,7 +13,9 @@ import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
+import { openJobPings } from '../adapters/pings/job-pings.ts'
 import { libsqlAudits } from '../adapters/state/audits.ts'
+import { libsqlJobLog } from '../adapters/state/job-log.ts'
 import type {
   Archive,
   ArticleStore,
@@ -21,6 +23,8 @@ import type {
   Clock,
   FeedSearch,
   FeedStore,
+  JobLog,
+  JobWatch,
   Ledger,
   LineSource,
   SourceMemory,
@@ -53,6 +57,7 @@ export interface Stores {
   /** What the chat agent reads, through handles that cannot write. */
   reads: Omit<AgentReads, 'clock'>
   audits: AuditLog
+  jobs: JobLog
   close(): Promise<void>
 }
 
@@ -95,6 +100,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     recommendations,
     reads,
     audits: libsqlAudits(state),
+    jobs: libsqlJobLog(state),
     async close() {
       await reads.close()
       await search.close()
@@ -116,10 +122,19 @@ function stateDatabase(config: Config, busy: typeof BATCH_BUSY): ReturnType<type
   })
 }
 
-/** Where an audit leaves its record: beside what servers and evaluations remember. */
-export function openAuditLog(config: Config): Pick<AuditLog, 'record'> & { close: () => void } {
+/** Where commands leave a record of how they went: beside what servers and evaluations remember. */
+export function openRecords(config: Config): {
+  audits: Pick<AuditLog, 'record'>
+  jobs: Pick<JobLog, 'record'>
+  close: () => void
+} {
   const state = stateDatabase(config, BATCH_BUSY)
-  return { ...libsqlAudits(state), close: () => state.close() }
+  return { audits: libsqlAudits(state), jobs: libsqlJobLog(state), close: () => state.close() }
+}
+
+/** The service that watches jobs, which the configuration names. */
+export function openJobWatch(url: string): JobWatch {
+  return openJobPings({ url })
 }
 
 /** An archive as a copy reads or writes it. */

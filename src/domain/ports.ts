@@ -1,4 +1,5 @@
 import type { Day, Instant } from './time.ts'
+import type { Job, JobRun, JobState } from './job-run.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
 import type { AuditRecord } from './year/audit-record.ts'
 import type { FindingCode, ObjectOutcome, SeenObject } from './year/finding.ts'
@@ -198,6 +199,28 @@ export interface AuditLog {
   record(audit: AuditRecord): Promise<void>
   /** The audit recorded last; null when there is none. */
   newest(): Promise<AuditRecord | null>
+}
+
+/** How jobs went, for whoever asks when one last succeeded; kept apart from what they work on. */
+export interface JobLog {
+  /** Durable on return. A run that ended before the one recorded last changes nothing. */
+  record(run: JobRun): Promise<void>
+  /** The last run of each job that ever ran, by the job's name. */
+  states(): Promise<JobState[]>
+}
+
+/** A service that watches jobs, and tells somebody when one fails or does not come. */
+export interface JobWatch {
+  /** @throws Error when the service has not taken it in the time there is */
+  started(job: Job): Promise<void>
+  /**
+   * @param message what the run said, for a person
+   * @throws Error likewise
+   */
+  ended(job: Job, exitCode: number, message: string): Promise<void>
+  /** Says something of a job that is neither an end nor a success. */
+  told(job: Job, message: string): Promise<void>
+  close(): Promise<void>
 }
 
 /** What a host answered to one question. Its header values are plain ASCII, or null. */

@@ -14,6 +14,7 @@ import type { AgentEvents } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../src/domain/agent/token.ts'
 import { openAgent } from '../../src/server/agent/routes.ts'
+import { agentMeter } from '../../src/server/metrics/agent-meter.ts'
 import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/sources.ts'
 import { listenOn } from '../../src/server/listen.ts'
@@ -123,6 +124,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     modelName: () => model.name(),
     provider: { model, prices: PRICES },
     verification: null,
+    meter: agentMeter(),
     ledger,
     cache,
     sources: agentSources({

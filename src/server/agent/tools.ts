@@ -12,7 +12,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
 import type { AgentSources } from './sources.ts'
 import { answerCall, ToolProblem } from './tool-answers.ts'
-import { withinTime } from './within-time.ts'
+import { withinTime } from '../within-time.ts'
 
 /** What a call came to, as the model is told. */
 export interface ToolRun {
