@@ -19,10 +19,11 @@ import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
-import { leaveRecord } from './audit-record.ts'
-import type { ChatConfig, Config } from './config.ts'
+import { leaveAuditRecord } from './audit-record.ts'
+import type { ChatConfig } from './chat-config.ts'
+import type { Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
-import type { CommandContext } from './program.ts'
+import type { CommandContext } from './context.ts'
 import { openEvaluation } from './wire-models.ts'
 import { publishPorts } from './wire-sources.ts'
 import { openAuditors } from './wire-audit.ts'
@@ -197,7 +198,7 @@ async function auditDemo(
   const silent = { onProgress: () => undefined, onNote: () => undefined }
   try {
     const ports = { ...auditors, clock: Date.now, random: Math.random, ...silent }
-    await leaveRecord(config, await verifyArchive(ports, options), options, { note })
+    await leaveAuditRecord(config, await verifyArchive(ports, options), options, { note })
   } finally {
     await auditors.close()
   }

@@ -7,7 +7,7 @@ import { scraper } from '../server/metrics/scrape.ts'
 import type { ScrapePorts } from '../server/metrics/scrape.ts'
 import { storedMetrics } from '../server/metrics/stored-metrics.ts'
 import type { StoredMetricsPorts } from '../server/metrics/stored-metrics.ts'
-import type { ListenAddress } from './monitoring-settings.ts'
+import type { ListenAddress } from './settings/monitoring-settings.ts'
 
 /** Prometheus waits ten seconds unless it is told otherwise. */
 const SOURCE_MS = 5_000

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
-import { readConfig } from './config.ts'
-import type { Config, ConfigFlags } from './config.ts'
+import type { Job } from '../domain/job-run.ts'
+import type { CommandContext, Run, Surroundings } from './context.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { describeChat } from './program/chat.ts'
 import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
@@ -12,31 +12,10 @@ import { describeServe } from './program/serve.ts'
 import { shared } from './program/shared-flags.ts'
 import type { SharedFlags, Within } from './program/shared-flags.ts'
 import { describeCopyArchive, describePublishYear, describeVerifyArchive } from './program/year.ts'
+import { readConfig } from './read-config.ts'
+import type { ConfigFlags } from './read-config.ts'
 import { openTerminal } from './terminal.ts'
-import type { Streams, Terminal } from './terminal.ts'
-
-/** Everything a command gets: its surroundings, resolved once. */
-export interface CommandContext {
-  config: Config
-  terminal: Terminal
-  /** Aborted by SIGINT or SIGTERM. */
-  signal: AbortSignal
-  stdin: NodeJS.ReadStream
-  stdout: NodeJS.WriteStream
-  stderr: NodeJS.WriteStream
-  /** Folder that relative paths start from. */
-  cwd: string
-  version: string
-}
-
-export interface Surroundings extends Streams {
-  stdin: NodeJS.ReadStream
-  cwd: string
-  signal: AbortSignal
-}
-
-/** A command's outcome: its exit code. */
-export type Run = (context: CommandContext) => Promise<number>
+import type { Terminal } from './terminal.ts'
 
 /** The release, from the package itself. */
 function releaseVersion(): string {
@@ -52,10 +31,9 @@ function releaseVersion(): string {
  */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   let exitCode: number = EXIT.done
-  const within = (flags: SharedFlags & ConfigFlags, run: Run): Promise<void> =>
-    runCommand(flags, surroundings, run).then((code) => {
-      exitCode = code
-    })
+  const within: Within = async (flags, run, job = null) => {
+    exitCode = await runCommand(flags, surroundings, run, job)
+  }
   const program = describeProgram(within, surroundings)
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -96,21 +74,34 @@ async function runCommand(
   flags: SharedFlags & ConfigFlags,
   surroundings: Surroundings,
   run: Run,
+  job: Job | null,
 ): Promise<number> {
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
+  let config
   try {
-    const config = readConfig(flags, surroundings.env, surroundings.cwd)
-    const { signal, stdin, stdout, stderr, cwd } = surroundings
-    return await run({ config, terminal, signal, stdin, stdout, stderr, cwd, version: releaseVersion() })
+    config = readConfig(flags, surroundings.env, surroundings.cwd)
   } catch (error) {
-    if (wasStopped(error, surroundings.signal)) {
-      terminal.error('stopped by a signal')
-      const exitCode = exitCodeOfStop(surroundings.signal)
-      terminal.failure('stopped by a signal', exitCode)
-      return exitCode
-    }
     return reportFailure(error, terminal)
+  }
+  const { signal, stdin, stdout, stderr, cwd } = surroundings
+  const context = { config, terminal, signal, stdin, stdout, stderr, cwd, version: releaseVersion() }
+  if (job === null) return runToEnd(context, run)
+  const { runWatched } = await import('./watched-job.ts')
+  return runWatched(job, context, (watched) => runToEnd(watched, run))
+}
+
+/** Runs a command; what it throws is told and becomes its exit code. */
+async function runToEnd(context: CommandContext, run: Run): Promise<number> {
+  const { terminal, signal } = context
+  try {
+    return await run(context)
+  } catch (error) {
+    if (!wasStopped(error, signal)) return reportFailure(error, terminal)
+    terminal.error('stopped by a signal')
+    const exitCode = exitCodeOfStop(signal)
+    terminal.failure('stopped by a signal', exitCode)
+    return exitCode
   }
 }
 

@@ -13,7 +13,7 @@ import { openWiredAgent } from './wire-agent.ts'
 import { openStores } from './wire.ts'
 
 /** Times a request may take to arrive (docs/operations.md). */
-export const ARRIVAL = { headersTimeoutMs: 10_000, requestTimeoutMs: 15_000 }
+const ARRIVAL = { headersTimeoutMs: 10_000, requestTimeoutMs: 15_000 }
 
 /** A server that answers. */
 export interface StartedServer {
@@ -80,7 +80,11 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
     )
     const budget = { ledger: wired.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
     const stored = { readers, audits, jobs: stores.jobs, budget, checks, clock: Date.now }
-    scrapes = await listenForScrapes(config.metrics, { ...surroundings, meters: Object.values(meters), stored })
+    scrapes = await listenForScrapes(config.monitoring.metrics, {
+      ...surroundings,
+      meters: Object.values(meters),
+      stored,
+    })
     const { host, port } = config
     const server = await listenOn(app, { host, port, log, isDraining, requests, ...ARRIVAL })
     tellChatStart(config, log)

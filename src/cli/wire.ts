@@ -13,7 +13,6 @@ import { lineFile, spoolInput } from '../adapters/input/line-files.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
-import { openJobPings } from '../adapters/pings/job-pings.ts'
 import { libsqlAudits } from '../adapters/state/audits.ts'
 import { libsqlJobLog } from '../adapters/state/job-log.ts'
 import type {
@@ -24,7 +23,6 @@ import type {
   FeedSearch,
   FeedStore,
   JobLog,
-  JobWatch,
   Ledger,
   LineSource,
   SourceMemory,
@@ -130,11 +128,6 @@ export function openRecords(config: Config): {
 } {
   const state = stateDatabase(config, BATCH_BUSY)
   return { audits: libsqlAudits(state), jobs: libsqlJobLog(state), close: () => state.close() }
-}
-
-/** The service that watches jobs, which the configuration names. */
-export function openJobWatch(url: string): JobWatch {
-  return openJobPings({ url })
 }
 
 /** An archive as a copy reads or writes it. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
-import type { ConfigFlags } from '../config.ts'
-import type { Run } from '../program.ts'
+import type { Job } from '../../domain/job-run.ts'
+import type { Run } from '../context.ts'
+import type { ConfigFlags } from '../read-config.ts'
 
 export interface SharedFlags {
   dataDir?: string
@@ -11,8 +12,12 @@ export interface SharedFlags {
   color?: boolean
 }
 
-/** Runs a command with what its flags and the surroundings come to, and keeps its exit code. */
-export type Within = (flags: SharedFlags & ConfigFlags, run: Run) => Promise<void>
+/**
+ * Runs a command with what its flags and the surroundings come to, and keeps its exit code.
+ *
+ * @param job the job the command is, when it is one whose runs are watched
+ */
+export type Within = (flags: SharedFlags & ConfigFlags, run: Run, job?: Job | null) => Promise<void>
 
 /** Flags every command has; they may stand before its name as well as after. */
 export function shared(command: Command): Command {

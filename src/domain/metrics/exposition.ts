@@ -22,14 +22,18 @@ export function exposition(families: readonly MetricFamily[]): string {
   return families
     .filter(({ samples }) => samples.length > 0)
     .map(({ name, type, help, samples }) => {
-      const lines = samples.map((sample) => `${name}${sample.suffix ?? ''}${labelsOf(sample)} ${valueOf(sample)}\n`)
+      const lines = samples.map(
+        (sample) => `${name}${sample.suffix ?? ''}${labelsOf(sample)} ${valueOf(sample)}\n`,
+      )
       return `# HELP ${name} ${escaped(help)}\n# TYPE ${name} ${type}\n${lines.join('')}`
     })
     .join('')
 }
 
 function labelsOf({ labels = {} }: Sample): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value).replaceAll('"', '\\"')}"`)
+  const pairs = Object.entries(labels).map(
+    ([name, value]) => `${name}="${escaped(value).replaceAll('"', '\\"')}"`,
+  )
   return pairs.length > 0 ? `{${pairs.join(',')}}` : ''
 }
 

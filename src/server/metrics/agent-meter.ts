@@ -30,16 +30,27 @@ const OUTCOMES = ['normal', 'degraded', 'ip', 'session', 'global-budget']
 const SOURCES = ['cache', 'shared', 'own']
 
 export function agentMeter(): AgentMeter {
-  const admissions = counter('dash_chat_admissions_total', OUTCOMES.map((outcome) => ({ outcome })))
-  const answers = counter('dash_chat_answers_total', SOURCES.map((source) => ({ source })))
-  const turns = counter('dash_chat_turns_total', ['done', 'gone'].map((terminal) => ({ terminal, code: '' })))
+  const admissions = counter(
+    'dash_chat_admissions_total',
+    OUTCOMES.map((outcome) => ({ outcome })),
+  )
+  const answers = counter(
+    'dash_chat_answers_total',
+    SOURCES.map((source) => ({ source })),
+  )
+  const turns = counter(
+    'dash_chat_turns_total',
+    ['done', 'gone'].map((terminal) => ({ terminal, code: '' })),
+  )
   const durations = histogram('dash_chat_turn_duration_seconds', BOUNDS)
   const firstTexts = histogram('dash_chat_first_text_seconds', BOUNDS)
   const cost = counter('dash_chat_cost_usd_total', [{}])
   let open = 0
   return {
     asked(admission) {
-      admissions.add({ outcome: admission.admitted ? (admission.degraded ? 'degraded' : 'normal') : admission.scope })
+      admissions.add({
+        outcome: admission.admitted ? (admission.degraded ? 'degraded' : 'normal') : admission.scope,
+      })
     },
     streaming() {
       open += 1

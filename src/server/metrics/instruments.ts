@@ -49,7 +49,11 @@ export function histogram(name: MetricName, bounds: readonly number[]): Histogra
       found.count += 1
       found.sum += seconds
     },
-    family: () => family(name, [...values.values()].flatMap((value) => samplesOf(value, bounds))),
+    family: () =>
+      family(
+        name,
+        [...values.values()].flatMap((value) => samplesOf(value, bounds)),
+      ),
   }
 }
 

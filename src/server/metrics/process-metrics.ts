@@ -21,8 +21,14 @@ export function processMeter(version: string): ProcessMeter {
       const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
       const lags = [
         // Without a delay since the last scrape the histogram tells nonsense.
-        single('nodejs_eventloop_lag_p50_seconds', delay.count > 0 ? delay.percentile(50) / NANOSECONDS : null),
-        single('nodejs_eventloop_lag_p99_seconds', delay.count > 0 ? delay.percentile(99) / NANOSECONDS : null),
+        single(
+          'nodejs_eventloop_lag_p50_seconds',
+          delay.count > 0 ? delay.percentile(50) / NANOSECONDS : null,
+        ),
+        single(
+          'nodejs_eventloop_lag_p99_seconds',
+          delay.count > 0 ? delay.percentile(99) / NANOSECONDS : null,
+        ),
         single('nodejs_eventloop_lag_max_seconds', delay.count > 0 ? delay.max / NANOSECONDS : null),
       ]
       delay.reset()

@@ -43,6 +43,10 @@ export function scraper({ meters, sources, sourceMs, log }: ScrapePorts): () => 
       'dash_scrape_source_up',
       read.map(([, sample]) => sample),
     )
-    return exposition([...meters.flatMap((meter) => meter.families()), ...read.flatMap(([families]) => families), up])
+    return exposition([
+      ...meters.flatMap((meter) => meter.families()),
+      ...read.flatMap(([families]) => families),
+      up,
+    ])
   })
 }

@@ -1,5 +1,5 @@
 import { openDemo } from '../../demo.ts'
-import type { CommandContext } from '../../program.ts'
+import type { CommandContext } from '../../context.ts'
 import { startServer } from '../../running-server.ts'
 
 /** A server on this machine that nobody else is told of. */
@@ -13,9 +13,15 @@ export async function startPrivate(context: CommandContext): Promise<PrivateServ
   const demo = await openDemo(context)
   const { signal } = context
   try {
-    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null }
+    const monitoring = { ...demo.config.monitoring, metrics: null }
+    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null, monitoring }
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const server = await startServer(config, { log, demo: true, isDraining: () => signal.aborted })
+    const server = await startServer(config, {
+      log,
+      version: context.version,
+      demo: true,
+      isDraining: () => signal.aborted,
+    })
     return {
       url: server.url,
       async close() {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { isHttpUrl } from '../domain/http-url.ts'
+import { isHttpUrl } from '../../domain/http-url.ts'
 
 /** Where a listener listens. */
 export interface ListenAddress {
@@ -16,7 +16,8 @@ export const listenAddressSetting = z.string().transform((value, context): Liste
   const [, bracketed, plain = '', digits] = ADDRESS.exec(value) ?? []
   const host = bracketed ?? plain
   const port = Number(digits)
-  if (host !== '' && port <= 65_535 && (bracketed === undefined || isIP(bracketed) === 6)) return { host, port }
+  if (host !== '' && port <= 65_535 && (bracketed === undefined || isIP(bracketed) === 6))
+    return { host, port }
   context.addIssue({
     code: 'custom',
     message: 'must be HOST:PORT, as in 127.0.0.1:9464 or [::1]:9464',
