@@ -60,7 +60,7 @@ export const METRICS = {
     'What open turns of the current UTC day hold reserved, all servers together.',
   ),
   dash_publications: gauge('Publications of the Year, of both ledgers.'),
-  dash_gap_days: gauge('Days that are gaps for ever.'),
+  dash_gaps: gauge('Days that are gaps for ever.'),
   dash_publication_newest_day_timestamp_seconds: gauge(
     'Start of the UTC day the newest publication is as of.',
   ),

@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { family, single } from '../../domain/metrics/catalogue.ts'
 import type { MetricFamily } from '../../domain/metrics/exposition.ts'
 
-const NANOSECONDS = 1e9
+const RESOLUTION_MS = 10
 
 /** What Node itself tells of the process; `close` ends the watching of its event loop. */
 export interface ProcessMeter {
@@ -13,23 +13,19 @@ export interface ProcessMeter {
 
 /** @param version release of dash */
 export function processMeter(version: string): ProcessMeter {
-  const delay = monitorEventLoopDelay({ resolution: 10 })
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
   return {
     families() {
       const { user, system } = process.cpuUsage()
       const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
+      const lag = (nanoseconds: number): number | null =>
+        // Without a timer since the last scrape the histogram tells nonsense.
+        delay.count > 0 ? Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1000) : null
       const lags = [
-        // Without a delay since the last scrape the histogram tells nonsense.
-        single(
-          'nodejs_eventloop_lag_p50_seconds',
-          delay.count > 0 ? delay.percentile(50) / NANOSECONDS : null,
-        ),
-        single(
-          'nodejs_eventloop_lag_p99_seconds',
-          delay.count > 0 ? delay.percentile(99) / NANOSECONDS : null,
-        ),
-        single('nodejs_eventloop_lag_max_seconds', delay.count > 0 ? delay.max / NANOSECONDS : null),
+        single('nodejs_eventloop_lag_p50_seconds', lag(delay.percentile(50))),
+        single('nodejs_eventloop_lag_p99_seconds', lag(delay.percentile(99))),
+        single('nodejs_eventloop_lag_max_seconds', lag(delay.max)),
       ]
       delay.reset()
       return [

@@ -53,7 +53,7 @@ async function archiveMetrics({ publications }: Readers): Promise<MetricFamily[]
   const newest = timeline.at(-1)?.manifest ?? null
   return [
     single('dash_publications', timeline.length),
-    single('dash_gap_days', entries.filter(({ kind }) => kind === 'gap').length),
+    single('dash_gaps', entries.filter(({ kind }) => kind === 'gap').length),
     single('dash_publication_newest_day_timestamp_seconds', newest && startOfDay(newest.asOfDay) / 1000),
     single('dash_publication_newest_timestamp_seconds', newest && newest.publishedAt / 1000),
   ]
