@@ -59,7 +59,9 @@ describe.each([
 })
 
 test('a metric or label that there is not would be noticed', () => {
-  expect(metricsIn('rate(dash_https_total[5m])').filter((name) => !(name in METRICS))).toEqual(['dash_https_total'])
+  expect(metricsIn('rate(dash_https_total[5m])').filter((name) => !(name in METRICS))).toEqual([
+    'dash_https_total',
+  ])
   expect(labelsIn('sum by (route, le) (x{path="/"})')).toEqual(['path', 'route', 'le'])
 })
 
@@ -70,6 +72,8 @@ test('the page of metrics names each with its labels, and each alert', () => {
     expect(row, name).not.toBe('')
     for (const label of labels) expect(row, name).toContain(`\`${label}\``)
   }
-  const alerts = [...read('ops/prometheus/dash.rules.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
+  const alerts = [...read('ops/prometheus/dash.rules.yml').matchAll(/- alert: (\w+)/g)].map(
+    ([, name = '']) => name,
+  )
   for (const alert of alerts) expect(page).toMatch(new RegExp(`^\\| \`${alert}\` `, 'm'))
 })
