@@ -44,6 +44,7 @@ describe('the documents', () => {
     'docs/free-models.md',
     'docs/agent-chat.md',
     'docs/page.md',
+    'docs/monitoring.md',
   ]
   const all = operating.map(read).join('\n')
 

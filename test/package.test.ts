@@ -48,6 +48,8 @@ test('the package holds what the built program reads beside itself, and no test'
       'assets/page/page.js',
       'assets/demo/titles.json',
       'docs/page.md',
+      'ops/grafana/dash.json',
+      'ops/container/timer.sh',
       'docs/decisions/README.md',
       'bench/README.md',
       'README.md',

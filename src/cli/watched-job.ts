@@ -59,8 +59,9 @@ function telling(
     try {
       await ping()
     } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
       const host = pingUrl === null ? '' : new URL(pingUrl).host
-      note(`the check at ${host} (DASH_HEALTHCHECK_PING_URL) could not be told: ${describeError(error)}`)
+      note(`the check at ${host} (DASH_HEALTHCHECK_PING_URL) could not be told: ${why}`)
     }
   }
 }
