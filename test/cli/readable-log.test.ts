@@ -31,5 +31,5 @@ test('what a caller sent does not steer the terminal or make a line of its own',
     log.info({ path: '/\x1b[31m\u202ex\n12:00:00.000 info  forged' }, 'request'),
   )
   expect(text.split('\n')).toHaveLength(2)
-  expect(text).not.toMatch(/[\x1b\u202e]/)
+  for (const character of ['\x1b', '\u202e']) expect(text).not.toContain(character)
 })

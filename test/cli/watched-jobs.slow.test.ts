@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
-import { dash, exitOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
+import { dash, exitOf, metricsUrlOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
 import { storiesOf } from '../support/ndjson.ts'
 import { startPingService } from '../support/ping-service.ts'
@@ -166,38 +166,17 @@ describe('metrics of jobs in files', () => {
 })
 
 describe('metrics of a server', () => {
-  async function scrape(data: string, child?: { url: string }): Promise<{ text: string; url: string }> {
-    const server = child ?? (await serveWithMetrics(data))
-    return { text: await (await fetch(server.url)).text(), url: server.url }
-  }
-
-  async function serveWithMetrics(
-    data: string,
-  ): Promise<{ url: string; page: string; stop: () => Promise<number | null> }> {
-    const env = { DASH_METRICS_ADDRESS: '127.0.0.1:0' }
-    const { url: page, child, output } = await serve(['--data-dir', data], { env })
-    while (!output.stderr.includes('metrics: ')) await once(child.stderr ?? child, 'data')
-    const url = /metrics: (\S+)/.exec(output.stderr)?.[1] ?? ''
-    return {
-      url,
-      page,
-      stop: () => {
-        child.kill('SIGTERM')
-        return exitOf(child)
-      },
-    }
-  }
-
   test('tell of publications, jobs and audits that other processes left', async () => {
     const data = await filledFolder()
-    const server = await serveWithMetrics(data)
+    const server = await serve(['--data-dir', data], { env: { DASH_METRICS_ADDRESS: '127.0.0.1:0' } })
+    const metrics = await metricsUrlOf(server)
     await dash(['publish-year', '--data-dir', data])
     await dash(['collect', '--source', 'lobsters', '--data-dir', data], {
       env: { DASH_LOBSTERS_URL: 'http://127.0.0.1:1' },
     })
     await dash(['verify-archive', '--data-dir', data])
-    await (await fetch(`${server.page}/api/feed/history?sort=year`)).text()
-    const { text } = await scrape(data, server)
+    await (await fetch(`${server.url}/api/feed/history?sort=year`)).text()
+    const text = await (await fetch(metrics)).text()
     expect(text).toContain('dash_publications 1\n')
     expect(text).toContain('dash_audit_ok 1\n')
     expect(text).toContain('dash_job_last_exit_code{command="publish-year"} 0\n')
@@ -207,9 +186,10 @@ describe('metrics of a server', () => {
       'dash_http_requests_total{route="/api/feed/history",method="GET",status="2xx"} 1\n',
     )
     expect(text).not.toMatch(/dash_scrape_source_up\{[^}]*\} 0/)
-    expect((await fetch(`${server.page}/metrics`)).status).toBe(404)
-    expect(await server.stop()).toBe(0)
-    await expect(fetch(server.url)).rejects.toThrow('fetch failed')
+    expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
+    server.child.kill('SIGTERM')
+    expect(await exitOf(server.child)).toBe(0)
+    await expect(fetch(metrics)).rejects.toThrow('fetch failed')
   })
 
   test('are nowhere unless an address is named', async () => {

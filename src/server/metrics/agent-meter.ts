@@ -7,7 +7,7 @@ import { counter, histogram } from './instruments.ts'
 const BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
 
 /** How a turn of the chat went. */
-export interface EndedTurn {
+interface EndedTurn {
   ending: Ending
   /** null: it ended before that was known. */
   source: 'cache' | 'shared' | 'own' | null
