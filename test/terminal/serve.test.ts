@@ -1,13 +1,11 @@
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 
 test('a server on a terminal logs lines for reading, and ends with 0 on Ctrl-C', async () => {
-  const data = join(temporaryFolder(), 'dash-data')
   const terminal = await openTerminal(['serve', '--port', '0'], {
     columns: 200,
-    env: { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: data, DASH_CHAT_DISABLED: '1' },
+    env: { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: temporaryFolder(), DASH_CHAT_DISABLED: '1' },
   })
   const started = await terminal.until(/metrics: http/)
   const url = /listening on (\S+)/.exec(started)?.[1] ?? ''
