@@ -8,6 +8,7 @@ export default defineConfig({
     exclude: [
       'test/**/*.slow.test.ts',
       'test/faults/**',
+      'test/installed/**',
       'test/ops/**',
       'test/page/**',
       'test/remote/**',

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { EXIT } from '../src/cli/exit-codes.ts'
 import { namedVariables } from '../src/cli/settings/variables.ts'
+import { MCP_REFUSALS } from '../src/domain/agent/mcp.ts'
 import { AGENT_ERRORS } from '../src/domain/agent/refusals.ts'
 import { LIVE_REFUSALS } from '../src/domain/feed/live-refusals.ts'
 import { SEARCH_REFUSALS } from '../src/domain/feed/search-refusals.ts'
@@ -43,6 +44,7 @@ describe('the documents', () => {
     'docs/search.md',
     'docs/free-models.md',
     'docs/agent-chat.md',
+    'docs/mcp.md',
     'docs/page.md',
     'docs/monitoring.md',
   ]
@@ -71,6 +73,7 @@ describe('the documents', () => {
       ['evaluate-models'],
       ['model'],
       ['chat'],
+      ['mcp'],
     ]) {
       const { stdout } = await dash([...command, '--help'])
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = '']) => flag)
@@ -86,6 +89,7 @@ describe('the documents', () => {
       ...SEARCH_REFUSALS,
       ...FREE_MODELS_REFUSALS,
       ...AGENT_ERRORS,
+      ...MCP_REFUSALS,
     ]) {
       expect(all, code).toContain(`\`${code}\``)
     }

@@ -1,4 +1,5 @@
 import { ownOrigins } from '../domain/agent/origin.ts'
+import { agentSources } from '../server/agent/sources.ts'
 import { createApp } from '../server/app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
@@ -41,14 +42,19 @@ export interface ServerSurroundings {
  * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
  */
 export async function startServer(config: Config, surroundings: ServerSurroundings): Promise<StartedServer> {
-  const { log, demo, isDraining } = surroundings
+  const { log, demo, isDraining, version } = surroundings
   const stores = openStores(config, 'server')
   const { ledger, feed, audits } = stores
   let baseUrl = config.baseUrl ?? ''
   let origins: readonly string[] = config.allowedOrigins
   const meters = { requests: requestMeter(), agent: agentMeter() }
   const own = { clock: Date.now, log }
-  const wired = openWiredAgent(config, stores, { ...own, origins: () => origins, meter: meters.agent })
+  const sources = agentSources({ ...stores.reads, clock: Date.now })
+  const wired = openWiredAgent(
+    config,
+    { sources, recommendations: stores.recommendations },
+    { ...own, origins: () => origins, meter: meters.agent },
+  )
   const checks = {
     ledger: () => ledger.ping(),
     archive: () => stores.archive.ping(),
@@ -64,11 +70,22 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   }
   try {
     const { requests } = meters
+    const mcp = {
+      sources,
+      version,
+      demo,
+      origins: () => origins,
+      trustedProxies: config.trustedProxies,
+      requestsPerMinute: config.mcpRequestsPerMinute,
+      clock: Date.now,
+      onFault: (tool: string, err: unknown) => log.error({ tool, err }, 'a tool could not read its data'),
+    }
     const app = createApp(
       {
         ...stores,
         ...own,
         agent: wired.agent,
+        mcp: config.mcpRequestsPerMinute === 0 ? null : mcp,
         widgetUrl: config.chat.verification?.widgetUrl ?? null,
         checks,
         isDraining,

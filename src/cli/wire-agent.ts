@@ -13,7 +13,7 @@ import type { ChatLedger, ChatModel, Clock, RouterAllowance } from '../domain/po
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import type { AgentPorts } from '../server/agent/service.ts'
-import { agentSources } from '../server/agent/sources.ts'
+import type { AgentSources } from '../server/agent/sources.ts'
 import { startSweeper } from '../server/agent/sweeper.ts'
 import type { Log } from '../server/log.ts'
 import type { AgentMeter } from '../server/metrics/agent-meter.ts'
@@ -39,7 +39,7 @@ export interface WiredAgent {
 /** @param origins the server's own and those that were named; asked once it listens */
 export function openWiredAgent(
   config: Config,
-  stores: Pick<Stores, 'reads' | 'recommendations'>,
+  stores: Pick<Stores, 'recommendations'> & { sources: AgentSources },
   surroundings: { clock: Clock; log: Log; origins: () => readonly string[]; meter: AgentMeter },
 ): WiredAgent {
   const { clock, log, origins, meter } = surroundings
@@ -73,7 +73,7 @@ export function openWiredAgent(
     verification: verifier && chat.verification && { siteKey: chat.verification.siteKey, verifier },
     ledger,
     cache: libsqlAnswerCache(state, (key) => log.warn({ key }, 'a kept chat answer is damaged')),
-    sources: agentSources({ ...stores.reads, clock }),
+    sources: stores.sources,
     meter,
     clock,
     randomBytes,
