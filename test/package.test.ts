@@ -38,6 +38,7 @@ test('every dependency is pinned to one version', () => {
 
 /** What belongs into the package beside the built program. A new kind of file is a new line here, on purpose. */
 const BELONGS = [
+  /^ops\/(?:caddy|container|grafana|prometheus|scale)\/(?!\.)/,
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
