@@ -46,6 +46,7 @@ describe('the documents', () => {
     'docs/agent-chat.md',
     'docs/mcp.md',
     'docs/page.md',
+    'docs/monitoring.md',
   ]
   const all = operating.map(read).join('\n')
 

@@ -19,7 +19,7 @@ import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
-import { leaveRecord } from './audit-record.ts'
+import { leaveAuditRecord } from './audit-record.ts'
 import type { ChatConfig } from './chat-config.ts'
 import type { Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
@@ -198,7 +198,7 @@ async function auditDemo(
   const silent = { onProgress: () => undefined, onNote: () => undefined }
   try {
     const ports = { ...auditors, clock: Date.now, random: Math.random, ...silent }
-    await leaveRecord(config, await verifyArchive(ports, options), options, { note })
+    await leaveAuditRecord(config, await verifyArchive(ports, options), options, { note })
   } finally {
     await auditors.close()
   }
