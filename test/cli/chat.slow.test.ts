@@ -130,6 +130,12 @@ describe('the exit code', () => {
     ['of a server without settings', { session: json({ error: 'misconfigured' }, 503) }, 69, /misconfigured/],
     ['of another server', { config: html() }, 69, /does not answer as the chat of dash does \(text\/html\)/],
     [
+      'of an answer that is no stream',
+      { chat: json({ hello: 'you' }) },
+      69,
+      /does not answer as the chat of dash does \(application\/json\)/,
+    ],
+    [
       'of verification',
       { config: json({ ...CONFIG, requireVerification: true }) },
       1,

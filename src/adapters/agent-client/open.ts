@@ -94,7 +94,7 @@ function sender(
   return async ({ method, path, body, token }, signal) => {
     signal.throwIfAborted()
     try {
-      return await pool.request(`${root}${path}`, {
+      const response = await pool.request(`${root}${path}`, {
         method,
         signal,
         headers: {
@@ -107,6 +107,9 @@ function sender(
         },
         ...(body === undefined ? {} : { body }),
       })
+      // Ending a body early makes it say so, and nobody else listens then.
+      response.body.on('error', () => undefined)
+      return response
     } catch (error) {
       signal.throwIfAborted()
       throw unreachable(root, error)

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -123,6 +124,17 @@ describe('a server that misbehaves', () => {
     const refusal = await refusalOf(reply ? api.config(never) : api.session(never))
     expect(refusal.code).toBe('server_foreign')
     expect(refusal.detail).toMatch(words)
+  })
+
+  test.each([
+    ['an answer that is no stream', json({ hello: 'you' })],
+    ['a page', html()],
+    ['a page without end', (response: ServerResponse) => void response.write('x'.repeat(200_000))],
+  ])('answers a question with %s, and can be asked again', async (_what, reply) => {
+    const { url } = await startScripted({ chat: [reply, stream([META, DONE])] })
+    const api = apiOf(url)
+    expect(await refusalOf(answerOf(api))).toMatchObject({ code: 'server_foreign' })
+    expect((await answerOf(api)).map(({ event }) => event)).toEqual(['meta', 'done'])
   })
 
   test.each([
