@@ -5,7 +5,7 @@ import type { Streams, Terminal } from './terminal.ts'
 export interface CommandContext {
   config: Config
   terminal: Terminal
-  /** Aborted by SIGINT or SIGTERM. */
+  /** Aborted by SIGHUP, SIGINT, SIGQUIT or SIGTERM. */
   signal: AbortSignal
   stdin: NodeJS.ReadStream
   stdout: NodeJS.WriteStream

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
@@ -8,6 +8,7 @@ import { refresh } from '../support/indexing.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
 import type { GatedProvider } from '../support/gated-provider.ts'
 import { delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
+import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
 
@@ -255,6 +256,8 @@ describe('a signal', () => {
   test.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
   ])('%s ends the program in mid answer, the terminal as it was', async (signal, code) => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
@@ -274,6 +277,31 @@ test('a signal ends it at the prompt too', async () => {
   const shell = await terminal.tmux('display-message', '-p', '#{pane_pid}')
   process.kill(await childOf(Number(shell)), 'SIGTERM')
   expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 143\nicanon\\S* echo`))
+})
+
+test.each([
+  ['at the prompt', async () => undefined],
+  [
+    'in mid answer',
+    async (terminal: TestTerminal) => {
+      await terminal.type('what about the kernel?')
+      await terminal.press('Enter')
+      await terminal.until('· search_items')
+    },
+  ],
+])('a terminal that goes away %s ends the demo too, which deletes its folder', async (_when, before) => {
+  const home = temporaryFolder()
+  const terminal = await openTerminal(['chat', '--demo'], { home, env: { TMPDIR: home } })
+  await terminal.until(/^> ?$/m)
+  await before(terminal)
+  const folders = async (): Promise<string[]> =>
+    (await readdir(home)).filter((name) => name.startsWith('dash-demo-'))
+  expect(await folders()).toHaveLength(1)
+  const changes = watch(home)
+  await terminal.tmux('kill-server').catch(() => undefined)
+  for await (const { filename } of changes)
+    if (filename?.startsWith('dash-demo-') && (await folders()).length === 0) break
+  expect(await folders()).toEqual([])
 })
 
 async function childOf(pid: number): Promise<number> {

@@ -73,6 +73,8 @@ export class Keyboard {
     this.#stdin.on('data', this.#take)
     this.#stdin.once('end', this.#ended)
     this.#stdin.once('error', this.#ended)
+    // A terminal that went away says so of whatever is still done to it, to the very end.
+    this.#stdin.on('error', () => undefined)
     process.on('SIGCONT', this.#continued)
     // However this process ends, short of being killed, the terminal is left as it was.
     process.once('exit', this.#restore)
