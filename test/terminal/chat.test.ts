@@ -546,6 +546,29 @@ describe('against a server that does what it should not', () => {
   })
 })
 
+test('turns about an item and turns about the site stay apart', async () => {
+  const server = await startScripted()
+  const terminal = await openChat(server, { rows: 60 })
+  let answers = 0
+  const ask = async (question: string): Promise<string[]> => {
+    await terminal.type(question)
+    await terminal.press('Enter')
+    answers += 1
+    await terminal.until((screen) => screen.split('59/60 today left').length === answers + 1)
+    const { messages } = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: { content: string }[] }
+    return messages.map(({ content }) => content)
+  }
+  expect(await ask('of the site')).toEqual(['of the site'])
+  await terminal.type('/item hn-1')
+  await terminal.press('Enter')
+  await terminal.until('about the item hn-1')
+  expect(await ask('of the item')).toEqual(['of the item'])
+  await terminal.type('/item')
+  await terminal.press('Enter')
+  await terminal.until('about the whole site')
+  expect(await ask('again')).toEqual(['of the site', 'Hello', 'again'])
+})
+
 test('answers are plain text where standard output is a file', async () => {
   const { server, model } = await startGated()
   const terminal = await openChat(server, { outputFile: 'answers' })

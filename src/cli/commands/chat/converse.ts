@@ -66,7 +66,8 @@ export async function converse(context: CommandContext, conversing: Conversing):
       else if (said.name === 'quit') return EXIT.done
       else if (said.name === 'retry') await retry(place, ask)
       else {
-        if (said.name === 'new') replay = null
+        // What is left out is told anew of a conversation of its own.
+        if (said.name === 'new' || said.name === 'item') replay = null
         await runSlashCommand(place, conversing, said)
       }
     }
