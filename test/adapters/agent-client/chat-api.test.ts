@@ -15,6 +15,7 @@ import {
   html,
   json,
   META,
+  pings,
   record,
   startScripted,
   stream,
@@ -181,6 +182,20 @@ describe('a server that misbehaves', () => {
   test('says nothing more', async () => {
     const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
     expect(await refusalOf(answerOf(apiOf(url, { silenceMs: 50 })))).toMatchObject({ code: 'answer_cut' })
+  })
+
+  test('says nothing but that it is there', async () => {
+    const { url } = await startScripted({ chat: pings([META, delta('Hel')]) })
+    const refusal = await refusalOf(answerOf(apiOf(url, { turnMs: 200 })))
+    expect(refusal).toMatchObject({ code: 'answer_cut' })
+    expect(refusal.detail).toMatch(/no whole answer within 0\.2 s/)
+  })
+
+  test('drips an answer that is no stream', async () => {
+    const { url } = await startScripted({ config: pings([]) })
+    const refusal = await refusalOf(apiOf(url, { answerMs: 1_000 }).config(never))
+    expect(refusal).toMatchObject({ code: 'server_unreachable' })
+    expect(refusal.detail).toMatch(/broke off its answer \(no whole answer within 1 s\)/)
   })
 
   test('never begins to answer', async () => {
