@@ -121,6 +121,12 @@ describe('the exit code', () => {
       /budget is used up \(global-budget\); it opens/,
     ],
     [
+      'of a limit of what stands before the server',
+      { chat: html(429, { 'retry-after': '60' }) },
+      69,
+      /a limit is reached \(rate_limited\); it opens again at .*\d\d:\d\d:\d\d/,
+    ],
+    [
       'of a chat that is off',
       { config: json({ ...CONFIG, enabled: false }) },
       69,

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { AgentEvents, AgentStatus } from '../../domain/agent/schema.ts'
-import type { ChatApi, ServedEvent } from '../../domain/ports.ts'
+import type { ChatApi, Clock, ServedEvent } from '../../domain/ports.ts'
 import type { ChatApiRefusal } from '../../domain/agent/chat-api.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { openConnections } from '../connections.ts'
@@ -29,6 +29,7 @@ export interface ChatApiOptions {
   answerMs?: number
   silenceMs?: number
   turnMs?: number
+  clock?: Clock
 }
 
 /**
@@ -39,7 +40,7 @@ export interface ChatApiOptions {
  */
 export function openChatApi(
   base: string,
-  { answerMs = ANSWER_MS, silenceMs = SILENCE_MS, turnMs = TURN_MS }: ChatApiOptions = {},
+  { answerMs = ANSWER_MS, silenceMs = SILENCE_MS, turnMs = TURN_MS, clock = Date.now }: ChatApiOptions = {},
 ): ChatApi & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const pool = openConnections({
@@ -57,7 +58,7 @@ export function openChatApi(
   ): Promise<T> => {
     const response = await send(request, answerMs, signal)
     const text = await readText(response, root, signal)
-    if (response.statusCode !== 200) throw declined(root, response, text)
+    if (response.statusCode !== 200) throw declined(root, response, text, clock())
     const value = parse(parseJson(text))
     if (value === null) throw foreign(root, request.path, response)
     return value
@@ -73,7 +74,8 @@ export function openChatApi(
     async *ask(token, body, signal) {
       const path = '/api/agent/chat'
       const response = await send({ method: 'POST', path, body, token }, turnMs, signal)
-      if (response.statusCode !== 200) throw declined(root, response, await readText(response, root, signal))
+      if (response.statusCode !== 200)
+        throw declined(root, response, await readText(response, root, signal), clock())
       if (typeOf(response) !== 'text/event-stream') {
         response.body.destroy()
         throw foreign(root, path, response)

@@ -102,6 +102,19 @@ describe('a server that misbehaves', () => {
   })
 
   test.each([
+    ['in seconds', '12'],
+    ['as a time', 'Thu, 03 Jan 2030 00:00:12 GMT'],
+  ])('limits by what stands before it, and tells the wait %s', async (_how, wait) => {
+    const { url } = await startScripted({ chat: html(429, { 'retry-after': wait }), config: html(429) })
+    const api = apiOf(url, { clock: () => Date.UTC(2030, 0, 3) })
+    expect(await refusalOf(answerOf(api))).toMatchObject({
+      code: 'rate_limited',
+      members: { status: 429, retryAfterSeconds: 12 },
+    })
+    expect((await refusalOf(api.config(never))).members).toEqual({ status: 429 })
+  })
+
+  test.each([
     ['a page', html(), /text\/html/],
     ['a page that is not found', html(404), /status 404, text\/html/],
     ['another interface', json({ hello: 'you' }), /application\/json/],
