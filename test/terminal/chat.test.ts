@@ -308,6 +308,26 @@ async function childOf(pid: number): Promise<number> {
   return Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')[0])
 }
 
+test('Ctrl-Z where nobody could go on with it leaves the keyboard as it was', async () => {
+  const { server, model } = await startGated()
+  const terminal = await openChat(server)
+  const prepared = (): number => terminal.written.split('\x1b[?2004h').length
+  const before = prepared()
+  await terminal.press('C-z')
+  await terminal.until(() => prepared() > before)
+  await terminal.type('Tell me')
+  await terminal.press('Enter')
+  await model.arrived(1)
+  await terminal.type('typed ahead')
+  model.say('An answer')
+  await terminal.until('An answer')
+  expect(await terminal.screen()).not.toContain('typed ahead')
+  await terminal.press('C-c')
+  expect(await terminal.until('stopped;')).toMatch(/^> Tell me\nAn answer\nstopped;/m)
+  await terminal.press('C-z', 'C-d')
+  expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 0\nicanon\\S* echo`))
+})
+
 describe('what is typed', () => {
   test('a paste of several lines stays one message', async () => {
     const { server, model } = await startGated()
