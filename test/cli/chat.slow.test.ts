@@ -72,6 +72,26 @@ describe('dash chat with a question', () => {
     expect(stdout).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
   })
 
+  test.each([[['--json']], [[]]])('%j: ends the turn when its reader has left', async (flags) => {
+    let left: () => void = () => undefined
+    const gone = new Promise<void>((resolve) => (left = resolve))
+    const endless: Reply = (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(META)
+      const words = setInterval(() => response.write(delta('word ')), 10)
+      response.once('close', () => {
+        clearInterval(words)
+        left()
+      })
+    }
+    const { url } = await startScripted({ chat: endless })
+    const child = startDash(['chat', ...flags, '--url', url, 'x'])
+    await once(child.stdout ?? child, 'data')
+    child.stdout?.destroy()
+    await gone
+    expect(await exitOf(child)).toBe(0)
+  })
+
   test('passes item and sort on', async () => {
     const { url, requests } = await startScripted()
     await chat(['--url', url, '--item', 'hn-29387264', '--sort', 'week', 'x'])
