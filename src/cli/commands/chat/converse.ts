@@ -2,16 +2,15 @@ import { join } from 'node:path'
 import type { Replay } from '../../../domain/agent/conversation.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { CommandContext } from '../../context.ts'
-import { printable } from '../../terminal.ts'
 import { Keyboard } from './keyboard.ts'
 import { readMessage } from './line-prompt.ts'
+import { noteColumns, noteRows } from './note-rows.ts'
 import { openQuestions } from './question-file.ts'
 import { showTurn } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
 import { runSlashCommand } from './slash-actions.ts'
 import { parseSaid } from './slash-commands.ts'
 import type { Said } from './slash-commands.ts'
-import { styled } from './style.ts'
 import type { Conversing } from './talk.ts'
 
 /** Below the folder of what a user's programs remember. */
@@ -28,7 +27,7 @@ export async function converse(context: CommandContext, conversing: Conversing):
   const { talk, api } = conversing
   const keyboard = new Keyboard(stdin, stderr)
   const say = (text: string): void =>
-    void stderr.write(`${styled(printable(text), ['dim'], terminal.colored).replaceAll('\n', '\r\n')}\r\n`)
+    void stderr.write(`${noteRows(text, noteColumns(stderr), terminal.colored).join('\r\n')}\r\n`)
   const place: Place = { context, keyboard, talk, base: api.base, say }
   const questions = openQuestions(conversing.remember ? join(config.stateHome, QUESTIONS_FILE) : null)
   if (!terminal.quiet) say(greeting(conversing))

@@ -43,7 +43,7 @@ export async function askOnce(context: CommandContext, talk: Talk, question: str
       } else if (served.event === 'error') {
         exitCode = EXIT.unavailable
         await endLine()
-        terminal.error(failureWords(served.data).replace('; /retry asks again', '; ask again'))
+        terminal.error(failureWords(served.data, { isTalk: false }))
       }
     }
   } catch (error) {
