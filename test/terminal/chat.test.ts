@@ -7,7 +7,7 @@ import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
 import { refresh } from '../support/indexing.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
 import type { GatedProvider } from '../support/gated-provider.ts'
-import { delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
+import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
 import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
@@ -497,9 +497,28 @@ test('the answer can be copied, saved, and asked for again', async () => {
   await terminal.type('/save talk.md')
   await terminal.press('Enter')
   await terminal.until('not saved')
+  await terminal.type('/save ~/at-home.md')
+  await terminal.press('Enter')
+  await terminal.until('at-home.md\n>')
+  expect(await readFile(join(terminal.home, 'at-home.md'), 'utf8')).toBe('> Question\n\nAn **answer**\n')
   await terminal.type('/quota')
   await terminal.press('Enter')
   await terminal.until('today left; budget ok')
+})
+
+test.each([
+  [[], /^> ?$/m, /^dash chat at \S+, model test-model\n/],
+  [['x'], ENDED, /^Hello\n19\/20 session, 59\/60 today left\n/],
+])('%j: says whom it asks while nothing comes, and nothing of that stays', async (words, until, shown) => {
+  let answer: () => void = () => undefined
+  const isToAnswer = new Promise<void>((resolve) => (answer = resolve))
+  const { url } = await startScripted({
+    config: (response, request) => void isToAnswer.then(() => json(CONFIG)(response, request)),
+  })
+  const terminal = await openTerminal(['chat', '--url', url, ...words])
+  await terminal.until(`asking ${url} …`)
+  answer()
+  expect(await terminal.until(until)).toMatch(shown)
 })
 
 describe('against a server that does what it should not', () => {
@@ -507,6 +526,17 @@ describe('against a server that does what it should not', () => {
     await terminal.type(text)
     await terminal.press('Enter')
   }
+
+  test('shows what it is told in a line of its own', async () => {
+    const server = await startScripted({
+      config: json({ ...CONFIG, model: 'm\n> \u001b[2J\rx' }),
+      chat: stream([META, record('error', { error: 'upstream_error', code: 'a\nb' })]),
+    })
+    const terminal = await openChat(server)
+    expect(await terminal.screen()).toMatch(/, model m > x\n\/help/)
+    await say(terminal, 'one')
+    await terminal.until('(upstream_error, a b)')
+  })
 
   test('goes on after an answer that broke off, one that failed, and a server that left', async () => {
     const server = await startScripted({

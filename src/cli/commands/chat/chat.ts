@@ -58,7 +58,9 @@ export async function chatCommand(
     return exitCode
   }
   try {
+    terminal.progress(`asking ${api.base} …`)
     const config = await api.config(signal)
+    if (isTalk) terminal.progress('')
     const problem = problemOf(config, api, flags)
     if (problem) return onDeclined(problem)
     const talk = new Talk(api, {

@@ -4,6 +4,7 @@ import { EXIT } from '../../exit-codes.ts'
 import type { CommandContext } from '../../context.ts'
 import { Keyboard } from './keyboard.ts'
 import { readMessage } from './line-prompt.ts'
+import { inOneLine } from '../../terminal.ts'
 import { noteColumns, noteRows } from './note-rows.ts'
 import { openQuestions } from './question-file.ts'
 import { showTurn } from './show-turn.ts'
@@ -85,7 +86,7 @@ async function retry(
 }
 
 function greeting({ api, config, isDemo, talk }: Conversing): string {
-  const model = config.model === '' ? '' : `, model ${config.model}`
+  const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
   const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''
   return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves`

@@ -104,7 +104,9 @@ function copy({ context, talk, say }: Place): void {
 async function save({ context, talk, say }: Place, named: string): Promise<void> {
   if (talk.turns.length === 0) return say('there is nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
-  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : named)
+  // A shell would do this; here there is none.
+  const meant = named.replace(/^~(?=\/|$)/, () => context.config.home)
+  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : meant)
   try {
     // A file that is there is never written over.
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })

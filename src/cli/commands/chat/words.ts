@@ -4,6 +4,7 @@ import { AGENT_ERRORS } from '../../../domain/agent/refusals.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { EXIT } from '../../exit-codes.ts'
+import { inOneLine } from '../../terminal.ts'
 
 /** What is left of the quotas, and of how much. */
 export interface Quota {
@@ -133,7 +134,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** A failure that the stream itself told. */
 export function failureWords({ error, code }: { error: string; code: string }, { isTalk }: Setting): string {
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
-  return `${what} (${error}, ${code}); ${isTalk ? '/retry asks again' : 'ask again'}`
+  return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry asks again' : 'ask again'}`
 }
 
 /** Labels of an answer that is not quite an ordinary one. */
