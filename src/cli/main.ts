@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { isatty } from 'node:tty'
 import { EXIT, EXIT_OF_SIGNAL } from './exit-codes.ts'
 import { runProgram } from './program.ts'
 
@@ -10,6 +11,8 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
 
 // What cannot be said on standard error must not end what is being done.
 process.stderr.on('error', () => undefined)
+
+const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
 
 const stopping = new AbortController()
 let stoppedWith: number | null = null
@@ -34,3 +37,10 @@ const exitCode = await runProgram(process.argv.slice(2), {
   signal: stopping.signal,
 })
 process.exitCode = exitCode === EXIT.terminated ? (stoppedWith ?? exitCode) : exitCode
+
+// Node aborts where it cannot restore a terminal at its end, which one that went away does not let it; a signal's end has none
+// of that.
+if (terminals.some((descriptor) => !isatty(descriptor))) {
+  process.removeAllListeners('SIGHUP')
+  process.kill(process.pid, 'SIGHUP')
+}
