@@ -68,6 +68,8 @@ export interface Config {
   allowedOrigins: readonly string[]
   /** Folder of what a user's programs remember between runs; ours is below it. */
   stateHome: string
+  /** Folder of the user, which `~` stands for. */
+  home: string
   logLevel: LogLevel
   drainMs: number
   monitoring: {
@@ -140,6 +142,7 @@ export function configOf(settings: Settings, cwd: string): Config {
     trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
     allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
     stateHome: stateHomeOf(settings.XDG_STATE_HOME),
+    home: homedir(),
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
     monitoring: {

@@ -102,6 +102,8 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
 function demoChat(chat: ChatConfig, providerUrl: string): ChatConfig {
   return {
     ...chat,
+    // The switch is for the operator's own server.
+    disabled: false,
     sessionSecret: randomBytes(32).toString('base64url'),
     provider: {
       url: providerUrl,
