@@ -23,12 +23,27 @@ const marked = new Marked({
 
 /**
  * What a model wrote, as elements that can do nothing but be read: no image, no script, no style, and links that lead to
- * web pages, in a window of their own, with nothing of ours.
+ * web pages, in a window of their own, with nothing of ours. What is nested too deeply to be taken apart is shown as it
+ * was written.
  *
  * @param {string} text Markdown
  * @returns {DocumentFragment}
  */
 export function readable(text) {
+  try {
+    return rendered(text)
+  } catch {
+    // The parser and the sanitiser call themselves once a level, until the browser's stack ends.
+    const fragment = document.createDocumentFragment()
+    const plain = document.createElement('pre')
+    plain.textContent = text
+    fragment.append(plain)
+    return fragment
+  }
+}
+
+/** @param {string} text Markdown */
+function rendered(text) {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href', 'start'],

@@ -119,8 +119,8 @@ class ChatPanel {
     const kept = trouble !== '' && turn.answer !== '' ? `${trouble} What came is kept.` : trouble
     const copy = { title: 'Copy', act: () => void this.#copy(turn.answer) }
     const retry = { title: 'Retry', act: () => this.#again(turn) }
-    turn.view.end(kept, turn.answer === '' ? [retry] : [copy, retry])
     this.#say(kept === '' ? 'The answer is complete.' : kept)
+    turn.view.end(kept, turn.answer === '' ? [retry] : [copy, retry])
     void this.#access.greet()
   }
 

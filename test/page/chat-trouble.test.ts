@@ -203,6 +203,22 @@ test('long texts are cut by bytes and by characters, which is said, and stay in 
   expect(await troubles(page).allTextContents()).toEqual(Array.from({ length: 6 }, () => ''))
 })
 
+test.each([['>'], ['- '], ['1. ']])(
+  'an answer nested deeper than can be shown is shown as it was written, and its turn ends: %j',
+  async (mark) => {
+    const text = `${mark.repeat(3_000)}the end`
+    const provider = await startProvider({ rounds: [[{ text }, { end: 'completed' }]] })
+    const { url } = await serveChat(provider.url)
+    const { page, problems } = await openChat(browser, url, { viewport: WIDE })
+    await ask(page, 'Go')
+    await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+    expect(await answers(page).textContent()).toContain('the end')
+    expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('false')
+    expect(await page.locator('.turn .actions button').allTextContents()).toEqual(['Copy', 'Retry'])
+    expect(problems).toEqual([])
+  },
+)
+
 const HOSTILE = [
   '<script>document.title = "taken"</script>',
   '<img src="/beacon-1" onerror="document.title = \'taken\'">',
