@@ -66,10 +66,7 @@ class ChatPanel {
   /** @param {string} question */
   async #ask(question) {
     const item = this.#talk.item()
-    const request = chatRequest(
-      [...this.#talk.messages(), { role: 'user', content: question }],
-      this.#wishes(),
-    )
+    const request = chatRequest(this.#talk.answered(), question, this.#wishes())
     const note = omissionsOf(request)
     this.#parts.note.textContent = note
     this.#parts.note.hidden = note === ''
