@@ -22,7 +22,7 @@ export function followRooms() {
   })
   window.addEventListener('popstate', () => {
     // Going to another place of the same page is told here too.
-    if (questionOf(location.href) !== shown) void show(location.href, changeableRooms())
+    if (questionOf(location.href) !== shown) void comeBack()
   })
 }
 
@@ -56,19 +56,60 @@ function changeableRooms() {
  */
 async function visit(href, room) {
   const held = document.activeElement?.id ?? ''
-  const address = await show(href, changeableRooms())
-  if (address === null) return
-  history.pushState(null, '', address)
+  const page = await show(href, changeableRooms())
+  if (page === null) return
+  history.pushState(null, '', page.address)
+  // After the new entry, or the one before would be named so.
+  document.title = page.title
+  const isKept = giveFocus(room, held)
   const section = document.getElementById(room)
-  const heading = document.getElementById(`${room}-title`)
-  const current = section?.querySelector('[aria-current]')
-  // Whoever steps on with the same control keeps it.
+  if (section && !isKept && section.getBoundingClientRect().top < 0) section.scrollIntoView()
+  announce(saidOf(room))
+}
+
+/** Shows what the address is now: the browser went back or forward. Where it took away what had the focus, its room gets it. */
+async function comeBack() {
+  const rooms = changeableRooms()
+  const textOf = (/** @type {string} */ room) => document.getElementById(room)?.textContent
+  const texts = new Map(rooms.map((room) => [room, textOf(room)]))
+  const focused = document.activeElement
+  const room = focused?.closest('section.room')?.id
+  const page = await show(location.href, rooms)
+  if (page === null) return
+  document.title = page.title
+  if (room !== undefined && document.activeElement === document.body) giveFocus(room, focused?.id ?? '')
+  announce(saidOf(rooms.find((each) => textOf(each) !== texts.get(each)) ?? rooms[0] ?? ''))
+}
+
+/**
+ * Gives a room the focus: the control that had it, so that whoever steps on with the same keeps it, else what is current
+ * there, else its heading.
+ *
+ * @param {string} room
+ * @param {string} held id of what had the focus; empty for none
+ * @returns {boolean} whether that control is still there
+ */
+function giveFocus(room, held) {
+  const section = document.getElementById(room)
   const again = held === '' ? null : section?.querySelector(`#${CSS.escape(held)}`)
+  const current = section?.querySelector('[aria-current]')
+  const heading = document.getElementById(`${room}-title`)
   const target = [again, current, heading].find((element) => element instanceof HTMLElement)
   if (target instanceof HTMLElement) target.focus({ preventScroll: true })
-  if (section && !again && section.getBoundingClientRect().top < 0) section.scrollIntoView()
+  return again instanceof HTMLElement
+}
+
+/**
+ * What is shown in a room, for those who do not see it.
+ *
+ * @param {string} room
+ */
+function saidOf(room) {
+  const section = document.getElementById(room)
   const said = section?.querySelector('[data-announce]')?.getAttribute('data-announce')
-  announce(said ?? `${heading?.textContent ?? ''} ${current?.textContent ?? ''}`.trim() + ' is shown.')
+  const heading = document.getElementById(`${room}-title`)?.textContent ?? ''
+  const current = section?.querySelector('[aria-current]')?.textContent ?? ''
+  return said ?? `${heading} ${current}`.trim() + ' is shown.'
 }
 
 /** What the page shows now: its address without the place in it. */
@@ -88,7 +129,7 @@ let asking = new AbortController()
  *
  * @param {string} href
  * @param {string[]} rooms
- * @returns {Promise<string | null>} the address that answered; null when a newer question has taken its place, or the
+ * @returns {Promise<{ address: string, title: string } | null>} the address that answered, and its title; null when a newer question has taken its place, or the
  *   browser goes there itself
  */
 async function show(href, rooms) {
@@ -106,7 +147,7 @@ async function show(href, rooms) {
       section.replaceChildren(...(fresh[index]?.childNodes ?? []))
     const address = answer.redirected ? answer.url : href
     shown = questionOf(address)
-    return address
+    return { address, title: page.title }
   } catch {
     if (!signal.aborted) location.assign(href)
     return null

@@ -116,12 +116,26 @@ test('with scripts a period changes in place: the page stays, and back and forwa
   await page.getByRole('link', { name: 'Week', exact: true }).click()
   await period('Week')
   await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
+  expect(await page.title()).toBe('DEMO: Week · dash')
+  // Whoever was in the room stays in it, is told what it shows, and finds it in the title.
+  const arrives = async (name: string): Promise<void> => {
+    await period(name)
+    await page.locator('#announcements', { hasText: `Feed ${name} is shown.` }).waitFor({ state: 'attached' })
+    expect(await page.evaluate('document.activeElement.textContent')).toBe(name)
+    expect(await page.title()).toBe(`DEMO: ${name} · dash`)
+  }
   await page.goBack()
-  await period('Month')
+  await arrives('Month')
   await page.goBack()
-  await period('Trending')
+  await arrives('Trending')
   await page.goForward()
-  await period('Month')
+  await arrives('Month')
+  // Whoever is elsewhere stays there, and is told.
+  await page.getByRole('link', { name: 'Skip to the content' }).focus()
+  await page.goForward()
+  await period('Week')
+  await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
   await page.evaluate(

@@ -134,6 +134,9 @@ describe.each([
     expect(new URL(page.url()).searchParams.get('with')).toBe(first?.publishedAt)
     await page.locator('#compared-columns').getByRole('link', { name: 'Lobsters' }).click()
     await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()
+    await expect
+      .poll(() => page.title())
+      .toBe(`DEMO: Lobsters, Year up to ${first?.asOfDay} and up to ${last?.asOfDay} · dash`)
     type Feed = { feed: { lobsters: { key: string }[] } }
     const listed = async (at = ''): Promise<Set<string>> => {
       const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
@@ -176,6 +179,7 @@ test('the slider tells each day and the gap, goes there when it is let go, and k
   await page.keyboard.press('ArrowRight')
   await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
   expect(await page.evaluate('document.activeElement.id')).toBe('slider')
+  expect(await page.title()).toBe(`DEMO: gap of ${gap}, Year up to ${before} · dash`)
   expect(await slider.getAttribute('aria-valuetext')).toBe(`${gap}, a gap`)
   expect(await page.locator('#slider-day').textContent()).toBe(`${gap}, a gap`)
   await page
@@ -187,6 +191,8 @@ test('the slider tells each day and the gap, goes there when it is let go, and k
   expect(await slider.getAttribute('aria-valuetext')).toBe(said(day))
   await page.goBack()
   await page.locator('#next', { hasText: 'a gap' }).waitFor()
+  await expect.poll(() => page.title()).toBe(`DEMO: Year up to ${before} · dash`)
+  expect(await page.evaluate('document.activeElement.id')).toBe('slider')
   expect(await page.evaluate('window.stays')).toBe(true)
   expect(problems).toEqual([])
 })
