@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
@@ -168,6 +170,25 @@ test('a line to copy is copied, and that is said', async () => {
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
     await page.locator('#snippet-curl').textContent(),
   )
+})
+
+test('the lines to copy are answered while the demo runs, by every model, with any key', async () => {
+  const { page } = await visit(browser, demo.url)
+  expect(await page.locator('#models').textContent()).toContain('export OPENROUTER_API_KEY=demo')
+  const env = { PATH: process.env['PATH'], OPENROUTER_API_KEY: 'demo' }
+  const run = async (command: string, ...args: string[]): Promise<string> =>
+    (await promisify(execFile)(command, args, { env })).stdout
+  const text = async (name: string): Promise<string> =>
+    ((await page.locator(`#snippet-${name}`).textContent()) ?? '').trim()
+  const models = await page.locator('.models tbody th code').allTextContents()
+  expect(models.length).toBe(4)
+  for (const model of models) {
+    await page.goto(`${demo.url}/?model=${encodeURIComponent(model)}`)
+    const answer: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
+    expect(answer).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
+    const javascript = await run(process.execPath, '--input-type=module', '-e', await text('javascript'))
+    expect(javascript).toBe('Hello.\n')
+  }
 })
 
 test('the keyboard alone reaches everything, sees where it is, and can skip to the content', async () => {
