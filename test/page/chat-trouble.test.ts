@@ -59,6 +59,32 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
   })
 
+  test.each([
+    [
+      '12',
+      429,
+      /^The server, or one before it, .* \(HTTP 429\)\. Try again at (\d+ \w+,? )?\d\d:\d\d:\d\d\.$/,
+    ],
+    ['Fri, 31 Dec 2100 12:59:59 GMT', 429, /Try again at (31 Dec 2100|1 Jan 2101), \d\d:\d\d\.$/],
+    ['120', 503, /^The server refused: HTTP 503\. Try again at (\d+ \w+,? )?\d\d:\d\d\.$/],
+    ['soon', 429, /^The server, or one before it, takes no more requests now \(HTTP 429\)\.$/],
+    [null, 502, /^The server refused: HTTP 502\.$/],
+  ])('of a proxy, with the time that came with it: Retry-After %s, %i', async (retryAfter, code, words) => {
+    const { url } = await serveChat(NOBODY)
+    const { page } = await openChat(browser, url)
+    await page.route('**/api/agent/chat', (route) =>
+      route.fulfill({
+        status: code,
+        contentType: 'text/html',
+        headers: retryAfter === null ? {} : { 'retry-after': retryAfter },
+        body: '<html><h1>No</h1></html>',
+      }),
+    )
+    await ask(page, 'Anybody?')
+    expect(await troubles(page).textContent()).toMatch(words)
+    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
+  })
+
   test('a foreign origin', async () => {
     const { url } = await serveChat(NOBODY)
     const { page } = await openChat(
