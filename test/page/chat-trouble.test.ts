@@ -35,6 +35,11 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await last.textContent()).toMatch(/It opens again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
     expect(await page.locator('.question').last().textContent()).toBe('You: two')
     expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
+    // However many rows the status line takes, what can be done next is seen.
+    const [log, retry] = await Promise.all(
+      [page.getByRole('log'), page.getByRole('button', { name: 'Retry' })].map((part) => part.boundingBox()),
+    )
+    expect((retry?.y ?? 0) + (retry?.height ?? 0)).toBeLessThanOrEqual((log?.y ?? 0) + (log?.height ?? 0))
     if (scope === 'session') {
       await picture(page, 'chat-429', false)
       await page.getByRole('button', { name: 'New conversation' }).click()
@@ -250,6 +255,20 @@ test.each([['>'], ['- '], ['1. ']])(
     expect(problems).toEqual([])
   },
 )
+
+test('of a list of tasks what is done looks otherwise, and nothing turns the order of characters around', async () => {
+  const { url } = await serveChat(NOBODY)
+  const { page } = await visit(browser, url)
+  const shown = (text: string): Promise<string> =>
+    page.evaluate<string>(`import('/assets/chat-markdown.js')
+      .then(({ readable }) => readable(${JSON.stringify(text)}).textContent.trim())`)
+  expect(await shown('- [ ] to do\n- [x] done')).toBe('☐ to do\n☑ done')
+  expect(await shown('read \u202egnorw\u202c &#x202e;and right \u2067אב\u2069')).toBe(
+    'read gnorw and right \u2067אב\u2069',
+  )
+  const deep = '>'.repeat(20_000)
+  expect(await shown(`${deep}\u202ex`)).toBe(`${deep}x`)
+})
 
 const HOSTILE = [
   '<script>document.title = "taken"</script>',
