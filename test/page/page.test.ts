@@ -148,6 +148,36 @@ test('with scripts a period changes in place: the page stays, and back and forwa
   expect(problems).toEqual([])
 })
 
+test('while the server cannot be reached the page stays, with the conversation, and says so', async () => {
+  const { page } = await visit(browser, demo.url, { viewport: WIDE })
+  await page.evaluate('window.stays = true')
+  await page.getByRole('link', { name: 'Week', exact: true }).click()
+  await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByLabel('Message').fill('hello')
+  await page.context().setOffline(true)
+  await page.getByRole('link', { name: 'Month', exact: true }).click()
+  const notice = page.locator('#feed [role="alert"]', { hasText: 'The server could not be reached' })
+  await notice.waitFor()
+  expect(new URL(page.url()).search).toBe('?sort=week')
+  await page.goBack()
+  await expect.poll(() => notice.getByRole('link').getAttribute('href')).toBe(`${demo.url}/`)
+  expect(await page.locator('.tabs [aria-current]').textContent()).toBe('Week')
+  expect(await page.locator('[aria-busy="true"]').count()).toBe(0)
+  await page.context().setOffline(false)
+  await page.route(`${demo.url}/`, (route) => route.fulfill({ status: 502, body: '<h1>Bad Gateway</h1>' }), {
+    times: 1,
+  })
+  const kept = await notice.elementHandle()
+  await notice.getByRole('link', { name: 'Try again' }).click()
+  await expect.poll(() => kept?.evaluate((element) => element.isConnected)).toBe(false)
+  await notice.getByRole('link', { name: 'Try again' }).click()
+  await page.locator('.tabs [aria-current]', { hasText: 'Trending' }).waitFor()
+  expect(await notice.count()).toBe(0)
+  expect(await page.getByLabel('Message').inputValue()).toBe('hello')
+  expect(await page.evaluate('window.stays')).toBe(true)
+})
+
 test('the status strip tells what the interfaces tell, and how the archive was found', async () => {
   const { page } = await visit(browser, demo.url, { viewport: WIDE })
   const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')
