@@ -1,5 +1,6 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/token.ts'
 import type { Said } from '../support/provider-wire.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
@@ -169,17 +170,14 @@ test('a stream that ends without its last event is an error, with what came', as
 
 test('a session that is over is renewed once, and the question is answered', async () => {
   const provider = await startProvider()
-  const { url } = await serveChat(provider.url, { DASH_CHAT_SESSION_SECONDS: '1' })
+  const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
   const { page } = await openChat(browser, url)
-  const first = page.waitForRequest(/agent\/chat$/)
   await ask(page, 'one')
-  const token = (await first).headers()['x-agent-session'] ?? ''
-  // The server itself tells when the session is over; a body that is no JSON counts for nothing.
-  const isOver = async (): Promise<boolean> => {
-    const headers = { origin: url, 'x-agent-session': token }
-    return (await fetch(`${url}/api/agent/chat`, { method: 'POST', headers, body: '?' })).status === 401
-  }
-  await expect.poll(isOver, { timeout: 10_000 }).toBe(true)
+  // On the way the next question's session becomes one of an hour ago; the server itself tells that it is over.
+  const over = beginSession(new Uint8Array(SESSION_ID_BYTES), Date.now() - 3_600_000, 60, '0'.repeat(32))
+  const headers = { 'x-agent-session': sessionSigner(SECRET).sign(over) }
+  const replaced = (route: Route) => route.continue({ headers: { ...route.request().headers(), ...headers } })
+  await page.route('**/api/agent/chat', replaced, { times: 1 })
   const statuses: number[] = []
   page.on('response', (response) => {
     if (response.url().endsWith('/api/agent/chat')) statuses.push(response.status())
@@ -189,6 +187,8 @@ test('a session that is over is renewed once, and the question is answered', asy
   expect(await answers(page).last().textContent()).toContain('Hello')
   expect(await page.locator('#chat-quota').textContent()).toMatch(/^19\/20 session, 58\/60 today$/)
 })
+
+const SECRET = 'a secret of this test, thirty-two bytes or more'
 
 /** Bodies of the chat requests of a page. */
 function bodiesOf(page: Page): string[] {
