@@ -219,8 +219,11 @@ test('on a narrow screen the sheet holds the focus, and Escape stops before it c
   await page.setViewportSize(WIDE)
   await page.locator('.chat:not(:modal)').waitFor()
   expect(await page.locator('.trouble').textContent()).toBe('Stopped.')
-  // Beside the page the sheet was opened anew, and yet whoever closes it is back at what opened it first.
-  await page.getByRole('button', { name: 'Close' }).click()
+  // Not every browser gives a button the focus that is clicked: whoever closes the sheet is still back at what opened it.
+  await page.evaluate(`(() => {
+    document.activeElement.blur()
+    document.querySelector('[data-chat="close"]').click()
+  })()`)
   expect(await page.evaluate('document.activeElement.textContent')).toContain('Open the chat')
 })
 
