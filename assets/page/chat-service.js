@@ -105,6 +105,6 @@ async function refusalOf(response) {
  */
 function secondsIn(value, now) {
   if (/^\d+$/.test(value)) return Number(value)
-  const at = / GMT$/.test(value) ? Date.parse(value) : NaN
+  const at = value.endsWith(' GMT') ? Date.parse(value) : NaN
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000))
 }

@@ -20,8 +20,8 @@ export const COLUMNS = {
 export type ColumnName = keyof typeof COLUMNS
 
 /** What is shown, for the title of the page: `Hacker News, Week`. */
-export function titleOf(column: ColumnName | null, period: string): string {
-  return column === null ? period : `${COLUMNS[column]}, ${period}`
+export function titleOf(only: ColumnName | null, period: string): string {
+  return only === null ? period : `${COLUMNS[only]}, ${period}`
 }
 
 /** The lists of a live period or of a Year. */
