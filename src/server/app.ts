@@ -79,7 +79,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     chatFact(ports.agent),
   ]
   const feed = feedPanel({ snapshots, publications, baseUrl: ports.baseUrl })
-  const models = modelsPanel(recommendation)
+  const models = modelsPanel(recommendation, demo)
   const chat = chatPanel({ agent: ports.agent, assets: frame.assets, widgetUrl: ports.widgetUrl })
   mountHome(app, {
     frame,
