@@ -158,6 +158,23 @@ describe('an answer on a terminal', () => {
     ])
   })
 
+  test('stands there once when the terminal becomes so narrow that its first row is at the top', async () => {
+    const { server, model } = await startGated()
+    const terminal = await openChat(server, { columns: 60 })
+    await terminal.type('Wrap')
+    await terminal.press('Enter')
+    await model.arrived(1)
+    // Two rows of each of its four, where there were four above it: the terminal keeps its cursor in the eighth.
+    const words = Array.from({ length: 32 }, (_, index) => `word${10 + index}`)
+    model.say(words.join(' '))
+    await terminal.until('word41')
+    await terminal.resize(30, 24)
+    await terminal.until(/^word38 word39 word40 word41$/m)
+    model.finish()
+    const screen = await terminal.until('today left')
+    expect(screen.match(/word\d\d/g)).toEqual(words)
+  })
+
   test('has no colours under NO_COLOR, and the marks of Markdown instead', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server, { env: { NO_COLOR: '1' } })

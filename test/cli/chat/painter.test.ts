@@ -3,9 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { Painter } from '../../../src/cli/commands/chat/painter.ts'
 import type { Row } from '../../../src/cli/commands/chat/wrap.ts'
 
-/** No wrapping or wrapping; up; clear below; line feed; return; text. */
+/** No wrapping or wrapping; up; clear below; clear the row; right; line feed; return; text. */
 const SEQUENCES = new RegExp(
-  ['\\x1b\\[\\?7[lh]', '\\x1b\\[(\\d+)A', '(\\x1b\\[J)', '(\\r\\n)', '(\\r)', '([^\\x1b\\r\\n]+)'].join('|'),
+  [
+    '\\x1b\\[\\?7[lh]',
+    '\\x1b\\[(\\d+)A',
+    '(\\x1b\\[J)',
+    '(\\x1b\\[2K)',
+    '(\\x1b\\[C)',
+    '(\\r\\n)',
+    '(\\r)',
+    '([^\\x1b\\r\\n]+)',
+  ].join('|'),
   'g',
 )
 
@@ -15,6 +24,7 @@ class Emulator {
   rows: number
   lines: string[] = ['']
   #row = 0
+  #column = 0
   writes: string[] = []
 
   constructor(rows: number) {
@@ -24,13 +34,23 @@ class Emulator {
   write(text: string): void {
     this.writes.push(text)
     const pieces = text.matchAll(SEQUENCES)
-    for (const [, up, clear, feed, , visible] of pieces) {
+    for (const [, up, clear, row, right, feed, back, visible] of pieces) {
+      const line = this.lines[this.#row] ?? ''
       if (up !== undefined) this.#row = Math.max(this.#top, this.#row - Number(up))
-      else if (clear !== undefined) this.lines = [...this.lines.slice(0, this.#row), '']
-      else if (feed !== undefined) {
-        this.#row += 1
+      else if (row !== undefined) this.lines[this.#row] = ''
+      else if (right !== undefined) this.#column += 1
+      else if (clear !== undefined) {
+        this.lines[this.#row] = line.slice(0, this.#column)
+        this.lines.length = this.#row + 1
+      } else if (feed !== undefined || back !== undefined) {
+        this.#column = 0
+        if (feed !== undefined) this.#row += 1
         if (this.#row === this.lines.length) this.lines.push('')
-      } else if (visible !== undefined) this.lines[this.#row] += visible
+      } else if (visible !== undefined) {
+        this.lines[this.#row] =
+          line.slice(0, this.#column) + visible + line.slice(this.#column + visible.length)
+        this.#column += visible.length
+      }
     }
   }
 

@@ -10,7 +10,8 @@ export interface Screen {
 /** Rows are clipped, not wrapped, where a terminal counts the columns of a character otherwise. */
 const WITHOUT_WRAP = '\x1b[?7l'
 const WITH_WRAP = '\x1b[?7h'
-const CLEAR_BELOW = '\x1b[J'
+/** From the second column on: cleared from its first cell on, a screen is kept by tmux with what has scrolled away. */
+const CLEAR_BELOW = '\x1b[C\x1b[J\r\x1b[2K'
 
 /**
  * Rows at the bottom of a terminal that may still change. What is painted again begins at the first row that differs;
