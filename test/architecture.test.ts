@@ -157,6 +157,41 @@ describe('what is loaded at once', () => {
   })
 })
 
+/** The files below `from` by which it imports itself, types included; empty when there is no such way. */
+function circleFrom(from: string, targets: ReadonlyMap<string, readonly string[]>): string[] {
+  const ways: string[][] = [[from]]
+  const seen = new Set<string>()
+  for (let way = ways.shift(); way; way = ways.shift()) {
+    for (const target of targets.get(way.at(-1) ?? '') ?? []) {
+      if (target === from) return way
+      if (!seen.has(target)) ways.push([...way, target])
+      seen.add(target)
+    }
+  }
+  return []
+}
+
+describe('files', () => {
+  const graph = new Map<string, string[]>()
+  for (const { file, target } of allImports()) {
+    if (!target.startsWith('.')) continue
+    graph.set(file, [...(graph.get(file) ?? []), relative(ROOT, resolve(ROOT, dirname(file), target))])
+  }
+
+  test('import each other in no circle, not even for a type', () => {
+    expect(graph.size).toBeGreaterThan(300)
+    expect(
+      [...graph.keys()].map((file) => circleFrom(file, graph)).filter(({ length }) => length > 0),
+    ).toEqual([])
+  })
+
+  test('in a circle would be noticed', () => {
+    const circle = new Map(Object.entries({ a: ['b', 'd'], b: ['c'], c: ['a'] }))
+    expect(circleFrom('a', circle)).toEqual(['a', 'b', 'c'])
+    expect(circleFrom('d', circle)).toEqual([])
+  })
+})
+
 describe('the domain', () => {
   const files = readdirSync(join(ROOT, 'src/domain'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),

@@ -1,5 +1,6 @@
 import { auditRecord } from '../domain/year/audit-record.ts'
-import type { VerifyOptions, VerifyResult } from '../jobs/verify-archive.ts'
+import type { VerifyResult } from '../jobs/verify-archive.ts'
+import type { VerifyOptions } from '../jobs/verify-run.ts'
 import type { Config } from './config.ts'
 import { leaveRecord } from './records.ts'
 import type { Terminal } from './terminal.ts'

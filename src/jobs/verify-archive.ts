@@ -1,4 +1,4 @@
-import type { ArchiveAuditor, Clock, LedgerAuditor, ReadAhead } from '../domain/ports.ts'
+import type { ReadAhead } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import { isDamage, isReadError, objectPath } from '../domain/year/finding.ts'
@@ -6,39 +6,10 @@ import type { AuditedContents, AuditedHead, LedgerAudit } from '../domain/year/a
 import type { Finding, FindingCode } from '../domain/year/finding.ts'
 import { GENESIS_LEAF } from '../domain/year/chain.ts'
 import { chooseManifests } from '../domain/year/audit-sample.ts'
-import type { Sample } from '../domain/year/audit-sample.ts'
-import type { Head, Manifest } from '../domain/year/ledger.ts'
-import type { Day } from '../domain/time.ts'
+import type { Manifest } from '../domain/year/ledger.ts'
 import { examineObjects } from './verify-objects.ts'
 import type { ObjectsRun } from './verify-objects.ts'
-
-export interface VerifyPorts {
-  ledger: LedgerAuditor
-  archive: ArchiveAuditor
-  clock: Clock
-  random: () => number
-  onProgress: (progress: VerifyProgress) => void
-  /** Something an operator should know that is no finding. */
-  onNote: (message: string) => void
-}
-
-export interface VerifyOptions {
-  sample: Sample | null
-  since: Day | null
-  /** A head kept from before, and the file it was kept in. */
-  expectedHead: (Head & { path: string }) | null
-  /** Proves every payload as a server would before serving it, not only the newest. */
-  payloads: boolean
-  jobs: number
-  signal: AbortSignal
-}
-
-export interface VerifyProgress {
-  objects: number
-  ofObjects: number
-  bytes: number
-  findings: number
-}
+import type { VerifyOptions, VerifyPorts } from './verify-run.ts'
 
 /** The JSON result of `verify-archive` (docs/auditing.md). */
 export interface VerifyReport {

@@ -2,7 +2,7 @@ import type { ReadAhead } from '../domain/ports.ts'
 import { examineSeenObject, objectFindings, objectPath } from '../domain/year/finding.ts'
 import type { Finding, ObjectOutcome } from '../domain/year/finding.ts'
 import type { Manifest } from '../domain/year/ledger.ts'
-import type { VerifyOptions, VerifyPorts } from './verify-archive.ts'
+import type { VerifyOptions, VerifyPorts } from './verify-run.ts'
 
 type Examination = 'identity' | 'whole'
 

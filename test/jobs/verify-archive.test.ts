@@ -9,7 +9,8 @@ import { manifestOf, timelineOf } from '../../src/domain/year/chain.ts'
 import { seeBytes } from '../../src/domain/year/identity.ts'
 import type { LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
-import type { VerifyOptions, VerifyPorts, VerifyResult } from '../../src/jobs/verify-archive.ts'
+import type { VerifyResult } from '../../src/jobs/verify-archive.ts'
+import type { VerifyOptions, VerifyPorts } from '../../src/jobs/verify-run.ts'
 import {
   chainOf,
   headAt,

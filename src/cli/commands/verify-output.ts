@@ -1,6 +1,7 @@
 import { isDamage } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
-import type { VerifyProgress, VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
+import type { VerifyReport, VerifyResult } from '../../jobs/verify-archive.ts'
+import type { VerifyProgress } from '../../jobs/verify-run.ts'
 import { describeError } from '../exit-codes.ts'
 import type { Terminal } from '../terminal.ts'
 

@@ -1,7 +1,8 @@
 import type { MicroUsd } from '../../domain/agent/money.ts'
 import { costOfAnswer } from './answer.ts'
 import type { Tally } from './answer.ts'
-import type { Ending, Turn } from './turn.ts'
+import type { Turn } from './admitted-turn.ts'
+import type { Ending } from './ending.ts'
 
 /** What is told of a turn in the log, beside its ending. */
 export interface Facts {

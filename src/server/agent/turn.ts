@@ -1,13 +1,13 @@
-import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cacheKey } from '../../domain/agent/cache-key.ts'
-import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import type { Admission, FailureCode, ToolName, Usage } from '../../domain/agent/ports.ts'
+import type { ToolName } from '../../domain/agent/ports.ts'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
 import { INSTRUCTIONS, turnInput } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
 import { emptyTally, makeAnswer } from './answer.ts'
+import type { Turn } from './admitted-turn.ts'
 import type { AnswerPart } from './answer.ts'
+import type { Ending } from './ending.ts'
 import { createAgentTools } from './tools.ts'
 import { groundingOf } from './grounding.ts'
 import type { EventStream } from './event-stream.ts'
@@ -17,24 +17,6 @@ import { BROKEN, OVERTIME, settle, settledAnswer } from './settled-answer.ts'
 import { orStopped } from './stop.ts'
 import { lineOf } from './turn-line.ts'
 import type { Facts } from './turn-line.ts'
-import type { Stop } from './stop.ts'
-
-/** A turn that was admitted. */
-export interface Turn {
-  admission: Admission & { admitted: true }
-  request: ChatRequest
-  provider: NonNullable<AgentPorts['provider']>
-  stream: EventStream & { body: Readable }
-  /** Of the whole turn; the stream's reader leaving aborts it. */
-  stop: Stop
-  requestId: string
-}
-
-/** How a turn ended; `gone` is a reader that left or was cut off. */
-export type Ending =
-  | { kind: 'done'; usage: Usage; cached?: true; degraded?: true }
-  | ({ kind: 'error' } & FailureCode)
-  | { kind: 'gone' }
 
 /** Bytes of the token that marks where a turn's stored data ends. */
 const MARKER_TOKEN_BYTES = 16

@@ -1,7 +1,7 @@
 import type { Admission } from '../../domain/agent/ports.ts'
 import { single } from '../../domain/metrics/catalogue.ts'
 import type { MetricFamily } from '../../domain/metrics/exposition.ts'
-import type { Ending } from '../agent/turn.ts'
+import type { Ending } from '../agent/ending.ts'
 import { counter, histogram } from './instruments.ts'
 
 const BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]

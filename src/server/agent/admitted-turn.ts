@@ -1,0 +1,17 @@
+import type { Readable } from 'node:stream'
+import type { ChatRequest } from '../../domain/agent/chat-request.ts'
+import type { Admission } from '../../domain/agent/ports.ts'
+import type { EventStream } from './event-stream.ts'
+import type { AgentPorts } from './service.ts'
+import type { Stop } from './stop.ts'
+
+/** A turn that was admitted. */
+export interface Turn {
+  admission: Admission & { admitted: true }
+  request: ChatRequest
+  provider: NonNullable<AgentPorts['provider']>
+  stream: EventStream & { body: Readable }
+  /** Of the whole turn; the stream's reader leaving aborts it. */
+  stop: Stop
+  requestId: string
+}
