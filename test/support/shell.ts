@@ -12,7 +12,7 @@ export interface Said {
 /** The shell blocks of a page of the documents, in their order. */
 export function shellBlocks(page: string): string[] {
   const text = readFileSync(fileURLToPath(new URL(`../../${page}`, import.meta.url)), 'utf8')
-  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  return [...text.matchAll(/^```sh(?: [^\n]*)?\n(.*?)^```$/gms)].map(([, block = '']) => block)
 }
 
 /** What a person's shell says: nothing but the script, a folder of its own and the usual tools. */
