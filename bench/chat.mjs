@@ -17,7 +17,18 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { database } from '../dist/adapters/libsql/database.js'
 import { migrationsOf } from '../dist/adapters/libsql/migrations.js'
 import { libsqlChatLedger } from '../dist/adapters/state/chat-ledger.js'
-import { firstLine, note, plainEnvironment, printTable, run, runBench, startChild } from './support.mjs'
+import {
+  differences,
+  firstLine,
+  ms,
+  note,
+  percentiles,
+  plainEnvironment,
+  printTable,
+  run,
+  runBench,
+  startChild,
+} from './support.mjs'
 
 const UPSTREAM = fileURLToPath(new URL('provider-upstream.mjs', import.meta.url))
 const DASH = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
@@ -292,21 +303,4 @@ async function admissionTimes(folder) {
   }
   state.close()
   return times
-}
-
-function percentiles(values) {
-  return [50, 95, 99].map((percent) => ms(percentile(values, percent)))
-}
-
-function differences(values, others) {
-  return [50, 95, 99].map((percent) => ms(percentile(values, percent) - percentile(others, percent)))
-}
-
-function percentile(values, percent) {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]
-}
-
-function ms(value) {
-  return `${value.toFixed(2)} ms`
 }

@@ -12,7 +12,16 @@ import { Agent, request } from 'node:http'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { openChatModel } from '../dist/adapters/provider/chat-model.js'
-import { firstLine, note, printTable, runBench, startChild } from './support.mjs'
+import {
+  differences,
+  firstLine,
+  ms,
+  note,
+  percentiles,
+  printTable,
+  runBench,
+  startChild,
+} from './support.mjs'
 
 const UPSTREAM = fileURLToPath(new URL('provider-upstream.mjs', import.meta.url))
 const WARM_UP = 200
@@ -175,21 +184,4 @@ async function longLine(model) {
   const tookMs = performance.now() - startedAt
   delay.disable()
   return { tookMs, heldMs: delay.max / 1e6 }
-}
-
-function percentiles(values) {
-  return [50, 95, 99].map((percent) => ms(percentile(values, percent)))
-}
-
-function differences(values, others) {
-  return [50, 95, 99].map((percent) => ms(percentile(values, percent) - percentile(others, percent)))
-}
-
-function percentile(values, percent) {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]
-}
-
-function ms(value) {
-  return `${value.toFixed(2)} ms`
 }

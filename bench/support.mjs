@@ -195,6 +195,24 @@ export const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`
 /** @param {number} count */
 export const grouped = (count) => Math.round(count).toLocaleString('en-US')
 
+/** The 50th, 95th and 99th percentile of milliseconds, as words. */
+export function percentiles(values) {
+  return [50, 95, 99].map((percent) => ms(percentile(values, percent)))
+}
+
+/** What the percentiles of one exceed those of another by, as words. */
+export function differences(values, others) {
+  return [50, 95, 99].map((percent) => ms(percentile(values, percent) - percentile(others, percent)))
+}
+
+function percentile(values, percent) {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]
+}
+
+/** Milliseconds, as words. */
+export const ms = (value) => `${value.toFixed(2)} ms`
+
 /**
  * Prints the result: one caption that says what it holds for, one Markdown table.
  *

@@ -12,7 +12,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openStores } from '../dist/cli/wire.js'
-import { readConfig } from '../dist/cli/config.js'
+import { readConfig } from '../dist/cli/read-config.js'
 import { prepareFolders } from '../dist/cli/data-folder.js'
 import { addDays, dayOf } from '../dist/domain/time.js'
 import { objectPath } from '../dist/domain/year/finding.js'

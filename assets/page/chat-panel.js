@@ -1,157 +1,113 @@
+import { chatAccess } from './chat-access.js'
+import { conversation } from './chat-conversation.js'
 import { chatRequest, omissionsOf } from './chat-request.js'
-import { chatConfig, chatService } from './chat-service.js'
 import { chatSettings } from './chat-settings.js'
-import { chatParts, openable } from './chat-sheet.js'
+import { chatParts, openable, whenUsed } from './chat-sheet.js'
+import { showTurn } from './chat-turn.js'
 import { divide, turnView } from './chat-view.js'
-import { humanCheck } from './chat-human.js'
-import { CUT_OFF, failureOf, troubleOf } from './chat-words.js'
+import { troubleOf } from './chat-words.js'
 
-/** @typedef {{ key: string, title: string }} Item */
-/** @typedef {{ item: Item | null, question: string, answer: string, view: import('./chat-view.js').TurnView }} Turn */
+/** @typedef {import('./chat-conversation.js').Item} Item */
+/** @typedef {import('./chat-conversation.js').Turn} Turn */
 
 const LIVE_SORTS = new Set(['trending', 'day', 'week', 'month'])
 
-/** Starts the chat in the sheet that the page has; the conversation lives as long as the page. */
-export function startChat() {
-  const parts = chatParts()
-  const sheet = openable(parts.sheet, parts.text)
-  const settings = chatSettings(parts.settings)
-  const { widget } = parts.sheet.dataset
-  const human = widget === undefined ? null : humanCheck(parts.human, widget, say)
-  const service = chatService(async (signal) => {
-    const { requireVerification, verificationSiteKey } = await config()
-    return requireVerification && human ? human.proof(verificationSiteKey ?? '', signal) : null
-  })
-  /** @type {Turn[]} */
-  let turns = []
-  /** @type {Item | null} */
-  let item = null
-  /** @type {AbortController | null} */
-  let running = null
-  /** @type {Promise<import('./chat-service.js').ChatConfig> | null} */
-  let asked = null
-  let isVerified = false
-
-  /** The configuration, asked once; again after a failure. */
-  function config() {
-    asked ??= chatConfig().catch((error) => {
-      asked = null
-      throw error
-    })
-    return asked
-  }
-
+/** The chat in the sheet that the page has. */
+class ChatPanel {
+  #parts = chatParts()
+  #sheet = openable(this.#parts.sheet, this.#parts.text)
+  #settings = chatSettings(this.#parts.settings)
+  #talk = conversation()
   /** @param {string} text */
-  function say(text) {
-    parts.status.textContent = text
+  #say = (text) => {
+    this.#parts.status.textContent = text
+  }
+  #access = chatAccess(this.#parts, this.#say)
+  /** @type {AbortController | null} */
+  #running = null
+
+  constructor() {
+    whenUsed(this.#parts, {
+      send: () => this.#send(),
+      stop: () => this.#running?.abort(),
+      leave: () => (this.#running ? this.#running.abort() : this.#sheet.close()),
+      close: () => this.#sheet.close(),
+      begin: () => this.#begin(),
+      site: () => {
+        this.discuss(null)
+        this.#parts.text.focus()
+      },
+    })
   }
 
-  /** Tells what is on before anything is asked, and shows the challenge where there is one. */
-  async function greet() {
-    try {
-      const { enabled, requireVerification, verificationSiteKey, quotas } = await config()
-      if (!enabled) return say('The chat is switched off on this server, or not set up.')
-      if (parts.quota.textContent === '') {
-        parts.quota.textContent = `${quotas.messagesPerSession} messages a session, ${quotas.messagesPerDay} a day`
-      }
-      if (requireVerification && human && !isVerified) await human.show(verificationSiteKey ?? '')
-    } catch (error) {
-      say(troubleOf(error, Date.now()))
-    }
+  open() {
+    this.#sheet.open()
+    if (this.#talk.isEmpty()) void this.#access.greet()
   }
 
-  /** @param {Item | null} next */
-  function about(next) {
-    if (next?.key === item?.key) return
-    item = next
-    const [name, back] = [parts.scope.querySelector('bdi'), parts.button('site')]
-    if (name) name.textContent = item?.title ?? 'this site'
-    back.hidden = item === null
-    if (turns.length > 0) divide(parts.log, `About ${item?.title ?? 'this site'}`)
-    say(`The chat is about ${item?.title ?? 'this site'}.`)
+  /** @param {Item | null} item what the next question is about; null for the site */
+  discuss(item) {
+    if (!this.#talk.turnTo(item)) return
+    const title = item?.title ?? 'this site'
+    const name = this.#parts.scope.querySelector('bdi')
+    if (name) name.textContent = title
+    this.#parts.button('site').hidden = item === null
+    if (!this.#talk.isEmpty()) divide(this.#parts.log, `About ${title}`)
+    this.#say(`The chat is about ${title}.`)
   }
 
-  function wishes() {
-    const sort = new URLSearchParams(location.search).get('sort') ?? ''
-    return {
-      ...(item ? { scope: { type: 'item', key: item.key } } : {}),
-      ...(LIVE_SORTS.has(sort) ? { sort } : {}),
-      settings: settings(),
-    }
-  }
-
-  /**
-   * Turns about the same thing that have an answer, as messages.
-   *
-   * @returns {import('./chat-request.js').Message[]}
-   */
-  function conversation() {
-    return turns
-      .filter((turn) => turn.answer !== '' && turn.item?.key === item?.key)
-      .flatMap(({ question, answer }) => [
-        { role: 'user', content: question },
-        { role: 'assistant', content: answer },
-      ])
+  #send() {
+    const question = this.#parts.text.value.trim()
+    if (question === '' || this.#running) return
+    this.#parts.text.value = ''
+    void this.#ask(question)
   }
 
   /** @param {string} question */
-  async function ask(question) {
-    const request = chatRequest([...conversation(), { role: 'user', content: question }], wishes())
+  async #ask(question) {
+    const item = this.#talk.item()
+    const request = chatRequest(
+      [...this.#talk.messages(), { role: 'user', content: question }],
+      this.#wishes(),
+    )
     const note = omissionsOf(request)
-    parts.note.textContent = note
-    parts.note.hidden = note === ''
-    turns.at(-1)?.view.settle()
-    const turn = { item, question, answer: '', view: turnView(parts.log, question) }
-    turns.push(turn)
+    this.#parts.note.textContent = note
+    this.#parts.note.hidden = note === ''
+    this.#talk.last()?.view.settle()
+    const turn = { item, question, answer: '', view: turnView(this.#parts.log, question) }
+    this.#talk.add(turn)
     const stop = new AbortController()
-    setRunning(stop)
-    say('Asking …')
-    let trouble = CUT_OFF
-    try {
-      for await (const event of service.turn(request.body, stop.signal)) {
-        const ended = await take(turn, event)
-        if (ended === null) continue
-        trouble = ended
-        break
-      }
-    } catch (error) {
-      trouble = stop.signal.aborted ? 'Stopped.' : troubleOf(error, Date.now())
-      if (error instanceof Error && error.message === 'human_verification_failed') isVerified = false
-    }
-    if (stop.signal.aborted && !turns.includes(turn)) return
-    setRunning(null)
-    finish(turn, trouble)
+    this.#setRunning(stop)
+    this.#say('Asking …')
+    const trouble = await this.#troubleOf(turn, request.body, stop.signal)
+    if (stop.signal.aborted && !this.#talk.has(turn)) return
+    this.#setRunning(null)
+    this.#finish(turn, trouble)
   }
 
   /**
    * @param {Turn} turn
-   * @param {import('./chat-stream.js').ChatEvent} message
-   * @returns {Promise<string | null>} what went wrong when this ends the turn, empty for nothing; null while it goes on
+   * @param {string} body
+   * @param {AbortSignal} signal
+   * @returns {Promise<string>} what went wrong with the turn, in words; empty for nothing
    */
-  async function take(turn, message) {
-    switch (message.event) {
-      case 'meta': {
-        const { session, day } = message.data.remaining
-        const { quotas } = await config()
-        isVerified = true
-        parts.quota.textContent = `${session}/${quotas.messagesPerSession} session, ${day}/${quotas.messagesPerDay} today`
-        return null
-      }
-      case 'tool':
-        turn.view.tool(message.data.name, message.data.status === 'done', performance.now())
-        say(message.data.status === 'done' ? 'Thinking …' : `Reading: ${message.data.name} …`)
-        return null
-      case 'delta':
-        if (turn.answer === '') say('Answering …')
-        turn.answer += message.data.text
-        turn.view.show(turn.answer)
-        return null
-      case 'done':
-        if (message.data.degraded) turn.view.label('degraded: without tools, the budget is nearly spent')
-        if (message.data.cached) turn.view.label('cached: given before to the same question')
-        return ''
-      case 'error':
-        return failureOf(message.data)
+  async #troubleOf(turn, body, signal) {
+    try {
+      const events = this.#access.turn(body, signal)
+      return await showTurn(turn, events, { say: this.#say, admitted: (left) => this.#access.admitted(left) })
+    } catch (error) {
+      if (error instanceof Error && error.message === 'human_verification_failed') this.#access.refused()
+      return signal.aborted ? 'Stopped.' : troubleOf(error, Date.now())
+    }
+  }
+
+  #wishes() {
+    const item = this.#talk.item()
+    const sort = new URLSearchParams(location.search).get('sort') ?? ''
+    return {
+      ...(item ? { scope: { type: 'item', key: item.key } } : {}),
+      ...(LIVE_SORTS.has(sort) ? { sort } : {}),
+      settings: this.#settings(),
     }
   }
 
@@ -159,98 +115,60 @@ export function startChat() {
    * @param {Turn} turn
    * @param {string} trouble
    */
-  function finish(turn, trouble) {
+  #finish(turn, trouble) {
     const kept = trouble !== '' && turn.answer !== '' ? `${trouble} What came is kept.` : trouble
-    const copy = { title: 'Copy', act: () => void copyText(turn.answer) }
-    const retry = { title: 'Retry', act: () => again(turn) }
+    const copy = { title: 'Copy', act: () => void this.#copy(turn.answer) }
+    const retry = { title: 'Retry', act: () => this.#again(turn) }
     turn.view.end(kept, turn.answer === '' ? [retry] : [copy, retry])
-    say(kept === '' ? 'The answer is complete.' : kept)
-    if (!isVerified) void greet()
+    this.#say(kept === '' ? 'The answer is complete.' : kept)
+    void this.#access.greet()
   }
 
   /** @param {Turn} turn the last one */
-  function again(turn) {
-    if (running) return
-    about(turn.item)
-    turns = turns.filter((each) => each !== turn)
+  #again(turn) {
+    if (this.#running) return
+    this.discuss(turn.item)
+    this.#talk.remove(turn)
     turn.view.remove()
-    parts.text.focus()
-    void ask(turn.question)
+    this.#parts.text.focus()
+    void this.#ask(turn.question)
   }
 
   /** @param {string} text */
-  async function copyText(text) {
+  async #copy(text) {
     try {
       await navigator.clipboard.writeText(text)
-      say('Copied.')
+      this.#say('Copied.')
     } catch {
-      say('The browser does not let this page copy; select the text instead.')
+      this.#say('The browser does not let this page copy; select the text instead.')
     }
   }
 
   /** @param {AbortController | null} stop */
-  function setRunning(stop) {
-    running = stop
-    const hadFocus = [parts.button('send'), parts.button('stop')].some(
-      (each) => each === document.activeElement,
-    )
-    parts.button('send').hidden = stop !== null
-    parts.button('stop').hidden = stop === null
-    if (hadFocus) parts.text.focus()
+  #setRunning(stop) {
+    this.#running = stop
+    const [send, halt] = [this.#parts.button('send'), this.#parts.button('stop')]
+    const hadFocus = [send, halt].some((each) => each === document.activeElement)
+    send.hidden = stop !== null
+    halt.hidden = stop === null
+    if (hadFocus) this.#parts.text.focus()
   }
 
-  function send() {
-    const question = parts.text.value.trim()
-    if (question === '' || running) return
-    parts.text.value = ''
-    void ask(question)
+  #begin() {
+    this.#talk.clear()
+    this.#running?.abort()
+    this.#setRunning(null)
+    this.#access.forget()
+    this.#parts.log.replaceChildren()
+    this.#parts.log.setAttribute('aria-busy', 'false')
+    this.#parts.note.hidden = true
+    this.#say('A new conversation.')
+    this.#parts.text.focus()
+    void this.#access.greet()
   }
+}
 
-  function begin() {
-    turns = []
-    running?.abort()
-    setRunning(null)
-    service.forget()
-    isVerified = false
-    asked = null
-    parts.log.replaceChildren()
-    parts.log.setAttribute('aria-busy', 'false')
-    parts.note.hidden = true
-    parts.quota.textContent = ''
-    say('A new conversation.')
-    parts.text.focus()
-    void greet()
-  }
-
-  parts.form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    send()
-  })
-  parts.text.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-    event.preventDefault()
-    send()
-  })
-  parts.sheet.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || event.isComposing) return
-    event.preventDefault()
-    if (running) running.abort()
-    else sheet.close()
-  })
-  parts.button('stop').addEventListener('click', () => running?.abort())
-  parts.button('site').addEventListener('click', () => {
-    about(null)
-    parts.text.focus()
-  })
-  parts.button('new').addEventListener('click', begin)
-  parts.button('close').addEventListener('click', () => sheet.close())
-
-  return {
-    open() {
-      sheet.open()
-      if (turns.length === 0) void greet()
-    },
-    /** @param {Item} next */
-    discuss: (next) => about(next),
-  }
+/** Starts the chat in the sheet that the page has; the conversation lives as long as the page. */
+export function startChat() {
+  return new ChatPanel()
 }

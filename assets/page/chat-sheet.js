@@ -66,3 +66,30 @@ export function openable(sheet, text) {
     },
   }
 }
+
+/**
+ * Lets the sheet's keys and buttons act: Enter sends, Shift+Enter breaks the line, Escape leaves.
+ *
+ * @param {ReturnType<typeof chatParts>} parts
+ * @param {Record<'send' | 'stop' | 'leave' | 'site' | 'begin' | 'close', () => void>} acts
+ */
+export function whenUsed(parts, acts) {
+  parts.form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    acts.send()
+  })
+  parts.text.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    acts.send()
+  })
+  parts.sheet.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || event.isComposing) return
+    event.preventDefault()
+    acts.leave()
+  })
+  parts.button('stop').addEventListener('click', acts.stop)
+  parts.button('site').addEventListener('click', acts.site)
+  parts.button('new').addEventListener('click', acts.begin)
+  parts.button('close').addEventListener('click', acts.close)
+}

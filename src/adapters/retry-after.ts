@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { parseRetryAfter } from '../domain/retry-after.ts'
 import type { Instant } from '../domain/time.ts'
 
 /** Larger numbers in a rate-limit header are Unix times, smaller ones seconds from now. */
@@ -12,11 +13,8 @@ const LONGEST_SECONDS = 366 * 86_400
  * a rate limit that is used up, as GitHub (Unix time) and Reddit (seconds) send it. null when it does not say.
  */
 export function retryAt(headers: IncomingHttpHeaders, now: Instant): Instant | null {
-  const asked = headers['retry-after']?.trim() ?? ''
-  if (/^\d{1,9}$/.test(asked)) return now + Math.min(Number(asked), LONGEST_SECONDS) * 1000
-  // Only a text with letters is taken for a date: `Date.parse` makes dates of many another.
-  const date = /^[A-Z][a-z]+,? /.test(asked) ? Date.parse(asked) : Number.NaN
-  if (!Number.isNaN(date)) return Math.min(Math.max(date, now), now + LONGEST_SECONDS * 1000)
+  const asked = parseRetryAfter(headers['retry-after'], now, LONGEST_SECONDS)
+  if (asked !== null) return asked
   if (!isUsedUp(headers)) return null
   const reset = Math.ceil(Number(headers['x-ratelimit-reset']))
   if (!Number.isSafeInteger(reset) || reset < 0) return null

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
-import { readConfig } from './config.ts'
-import type { Config, ConfigFlags } from './config.ts'
+import type { Run, Surroundings } from './context.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { describeChat } from './program/chat.ts'
 import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
@@ -12,31 +11,10 @@ import { describeServe } from './program/serve.ts'
 import { shared } from './program/shared-flags.ts'
 import type { SharedFlags, Within } from './program/shared-flags.ts'
 import { describeCopyArchive, describePublishYear, describeVerifyArchive } from './program/year.ts'
+import { readConfig } from './read-config.ts'
+import type { ConfigFlags } from './read-config.ts'
 import { openTerminal } from './terminal.ts'
-import type { Streams, Terminal } from './terminal.ts'
-
-/** Everything a command gets: its surroundings, resolved once. */
-export interface CommandContext {
-  config: Config
-  terminal: Terminal
-  /** Aborted by SIGINT or SIGTERM. */
-  signal: AbortSignal
-  stdin: NodeJS.ReadStream
-  stdout: NodeJS.WriteStream
-  stderr: NodeJS.WriteStream
-  /** Folder that relative paths start from. */
-  cwd: string
-  version: string
-}
-
-export interface Surroundings extends Streams {
-  stdin: NodeJS.ReadStream
-  cwd: string
-  signal: AbortSignal
-}
-
-/** A command's outcome: its exit code. */
-export type Run = (context: CommandContext) => Promise<number>
+import type { Terminal } from './terminal.ts'
 
 /** The release, from the package itself. */
 function releaseVersion(): string {

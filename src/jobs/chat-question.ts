@@ -1,4 +1,4 @@
-import { classifyAnswer } from '../domain/models/answer-class.ts'
+import { classifyAnswer } from '../domain/models/classify-answer.ts'
 import type { Verdict } from '../domain/models/answer-class.ts'
 import type { CatalogueModel } from '../domain/models/catalogue.ts'
 import { isCutShort } from '../domain/models/lite/cut-short.ts'

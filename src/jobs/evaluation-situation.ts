@@ -1,4 +1,5 @@
-import { ANSWER_CLASSES, classifyAnswer } from '../domain/models/answer-class.ts'
+import { ANSWER_CLASSES } from '../domain/models/answer-class.ts'
+import { classifyAnswer } from '../domain/models/classify-answer.ts'
 import type { ModelAttempt } from '../domain/models/evaluation-ledger.ts'
 import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
 import type { KnownModel, LedgerRows } from '../domain/models/known.ts'

@@ -1,4 +1,4 @@
-import { classifyAnswer } from '../domain/models/answer-class.ts'
+import { classifyAnswer } from '../domain/models/classify-answer.ts'
 import type { CatalogueModel } from '../domain/models/catalogue.ts'
 import { parseEndpoints } from '../domain/models/endpoints.ts'
 import type { EndpointHealth } from '../domain/models/endpoints.ts'

@@ -28,7 +28,7 @@ describe('when a source asks to be asked again', () => {
     ],
     ['nothing', {}, null],
     ['a negative number', { 'retry-after': '-5' }, null],
-    ['a fraction', { 'retry-after': '1.5' }, null],
+    ['a fraction of a second more', { 'retry-after': '1.5' }, NOW + 1_500],
     ['no date', { 'retry-after': 'soon' }, null],
     ['a reset without a number', usedUp('soon'), null],
   ])('by %s', (_how, headers, expected) => {

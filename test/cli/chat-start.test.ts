@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { chatGaps, tellChatStart } from '../../src/cli/chat-start.ts'
-import { readConfig } from '../../src/cli/config.ts'
+import { readConfig } from '../../src/cli/read-config.ts'
 
 const SECRET = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
 const MODEL = { DASH_CHAT_MODEL: 'model', OPENAI_API_KEY: 'key' }

@@ -111,7 +111,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
 
 /** `dash publish-year --once --json` at another time: `process.argv` holds the data folder and how long ago. */
 const PUBLISH_AT = `
-  import { readConfig } from '${builtModule('cli/config.js')}'
+  import { readConfig } from '${builtModule('cli/read-config.js')}'
   import { openStores } from '${builtModule('cli/wire.js')}'
   import { publishPorts } from '${builtModule('cli/wire-sources.js')}'
   import { publishYear } from '${builtModule('jobs/publish-year.js')}'

@@ -1,5 +1,5 @@
 import type { ChatModel, ModelCall } from '../../domain/agent/ports.ts'
-import { classifyAnswer } from '../../domain/models/answer-class.ts'
+import { classifyAnswer } from '../../domain/models/classify-answer.ts'
 import type { ChatCandidate } from '../../domain/models/chat-candidates.ts'
 import type { Clock, RecommendationStore } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'

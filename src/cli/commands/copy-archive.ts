@@ -9,7 +9,7 @@ import type { Config } from '../config.ts'
 import { prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { openArchivePlace } from '../wire.ts'
 
 /** `dash copy-archive` */

@@ -6,7 +6,7 @@ import { explainModel } from '../../jobs/explain-model.ts'
 import type { ModelExplanation } from '../../jobs/explain-model.ts'
 import { evaluationStores, prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { openEvaluation } from '../wire-models.ts'
 
 export interface EvaluateFlags {

@@ -2,7 +2,7 @@ import { importArchive } from '../../jobs/import-archive.ts'
 import type { ArchiveImportReport } from '../../jobs/import-archive.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import type { Terminal } from '../terminal.ts'
 import { archiveImportPorts, openStores } from '../wire.ts'
 

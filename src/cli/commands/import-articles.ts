@@ -1,6 +1,6 @@
 import { importArticles } from '../../jobs/import-articles.ts'
 import type { LinesOptions } from '../../jobs/import-lines.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { importLinesCommand } from './import-lines.ts'
 
 /** `dash import articles FILE… | -`; see {@link importLinesCommand}. */

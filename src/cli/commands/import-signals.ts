@@ -2,7 +2,7 @@ import { vouchingSource } from '../../domain/feed/source.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { importSignals } from '../../jobs/import-signals.ts'
 import type { ImportOptions } from '../../jobs/import-signals.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { importLinesCommand } from './import-lines.ts'
 
 /** `dash import signals FILE… | -`; see {@link importLinesCommand}. */

@@ -5,7 +5,7 @@ import { publishYear } from '../../jobs/publish-year.ts'
 import type { PublishResult } from '../../jobs/publish-year.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { publishPorts } from '../wire-sources.ts'
 import { openStores } from '../wire.ts'
 

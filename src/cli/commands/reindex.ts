@@ -1,7 +1,7 @@
 import { rebuildIndex } from '../../jobs/refresh-index.ts'
 import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { openStores } from '../wire.ts'
 
 /**

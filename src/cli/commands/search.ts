@@ -3,7 +3,7 @@ import type { SearchHit, SearchQuestion } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { refuseStraySource } from '../source-option.ts'
 import { openStores } from '../wire.ts'
 

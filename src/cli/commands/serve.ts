@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { logStream } from '../log-stream.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { startServer } from '../running-server.ts'
 
 /** How long the last log lines may take. */

@@ -2,7 +2,7 @@ import { rankPeriods } from '../../jobs/rank-periods.ts'
 import type { SnapshotReport } from '../../jobs/rank-periods.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
-import type { CommandContext } from '../program.ts'
+import type { CommandContext } from '../context.ts'
 import { openStores } from '../wire.ts'
 
 /** `dash snapshot` */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { ConfigFlags } from '../config.ts'
-import type { Run } from '../program.ts'
+import type { Run } from '../context.ts'
+import type { ConfigFlags } from '../read-config.ts'
 
 export interface SharedFlags {
   dataDir?: string

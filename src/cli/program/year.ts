@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { VerifyFlags } from '../commands/verify-archive.ts'
-import { readTargetConfig } from '../config.ts'
+import { readTargetConfig } from '../read-config.ts'
 import { shared } from './shared-flags.ts'
 import type { SharedFlags, Within } from './shared-flags.ts'
 

@@ -1,4 +1,4 @@
-import type { TitleRefusal } from '../ports.ts'
+import type { TitleRefusal } from './title-source.ts'
 import { Refusal } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'

@@ -1,4 +1,4 @@
-import type { LeaseKeeper } from '../ports.ts'
+import type { LeaseKeeper } from '../lease.ts'
 import type { Day, Instant } from '../time.ts'
 import type { AnswerClass } from './answer-class.ts'
 import type { LiteQuestion, TaskResult } from './lite/suite.ts'

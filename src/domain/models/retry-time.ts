@@ -1,4 +1,5 @@
 import { addDays, dayOf, startOfDay } from '../time.ts'
+import { parseRetryAfter } from '../retry-after.ts'
 import type { Instant } from '../time.ts'
 
 /** Nobody waits longer; a greater number is a mistake, or an attack. */
@@ -19,7 +20,11 @@ export function retryAtOf(
   resetAt: Instant | null,
   now: Instant,
 ): Instant | null {
-  const times = [afterHeader(header, now), ...seconds.map((each) => afterSeconds(each, now)), resetAt]
+  const times = [
+    parseRetryAfter(header, now, LONGEST_WAIT_SECONDS),
+    ...seconds.map((each) => afterSeconds(each, now)),
+    resetAt,
+  ]
   const told = times.filter((at) => at !== null)
   return told.length === 0 ? null : Math.max(now, ...told)
 }
@@ -27,15 +32,6 @@ export function retryAtOf(
 /** The midnight UTC that ends the day of an instant. */
 export function utcMidnightAfter(instant: Instant): Instant {
   return startOfDay(addDays(dayOf(instant), 1))
-}
-
-function afterHeader(header: string | undefined, now: Instant): Instant | null {
-  if (header === undefined) return null
-  const text = header.trim()
-  if (/^\d+(\.\d+)?$/.test(text)) return afterSeconds(Number(text), now)
-  // A date has a day's name; Date.parse would take almost anything else too.
-  const date = /^[A-Z][a-z]{2},? /.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(date) ? null : afterSeconds(Math.max(0, date - now) / 1000, now)
 }
 
 function afterSeconds(seconds: unknown, now: Instant): Instant | null {

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../digest.ts'
-import type { PublishedAnswer } from '../ports.ts'
+import type { PublishedAnswer } from './ports.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { timeOf } from './audit.ts'

@@ -1,4 +1,4 @@
-import type { PublishedAnswer } from '../ports.ts'
+import type { PublishedAnswer } from './ports.ts'
 import { sha256Hex } from '../digest.ts'
 import { auditExpectedHead, auditLedger, readable } from './audit.ts'
 import type { AuditedContents, AuditedRow, LedgerAudit } from './audit.ts'

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
-import type { ChatApi, ServedConfig } from '../../../domain/ports.ts'
 import type { Replay } from '../../../domain/agent/conversation.ts'
 import { EXIT } from '../../exit-codes.ts'
-import type { CommandContext } from '../../program.ts'
+import type { CommandContext } from '../../context.ts'
 import { printable } from '../../terminal.ts'
 import { Keyboard } from './keyboard.ts'
 import { readMessage } from './line-prompt.ts'
@@ -13,16 +12,7 @@ import { runSlashCommand } from './slash-actions.ts'
 import { parseSaid } from './slash-commands.ts'
 import type { Said } from './slash-commands.ts'
 import { styled } from './style.ts'
-import type { Talk } from './talk.ts'
-
-export interface Conversing {
-  talk: Talk
-  api: ChatApi
-  config: ServedConfig
-  isDemo: boolean
-  /** Whether questions are remembered between runs. */
-  remember: boolean
-}
+import type { Conversing } from './talk.ts'
 
 /** Below the folder of what a user's programs remember. */
 const QUESTIONS_FILE = join('dash', 'chat-history')

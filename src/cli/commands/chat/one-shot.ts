@@ -1,5 +1,5 @@
 import { EXIT } from '../../exit-codes.ts'
-import type { CommandContext } from '../../program.ts'
+import type { CommandContext } from '../../context.ts'
 import { replayNotes } from './replay-notes.ts'
 import type { Talk } from './talk.ts'
 import { jsonLine } from './json-line.ts'

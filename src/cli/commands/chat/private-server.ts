@@ -1,5 +1,5 @@
 import { openDemo } from '../../demo.ts'
-import type { CommandContext } from '../../program.ts'
+import type { CommandContext } from '../../context.ts'
 import { startServer } from '../../running-server.ts'
 
 /** A server on this machine that nobody else is told of. */

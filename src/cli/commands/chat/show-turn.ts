@@ -1,6 +1,6 @@
 import type { ServedEvent } from '../../../domain/ports.ts'
 import type { Replay } from '../../../domain/agent/conversation.ts'
-import type { CommandContext } from '../../program.ts'
+import type { CommandContext } from '../../context.ts'
 import type { Keyboard } from './keyboard.ts'
 import { replayNotes } from './replay-notes.ts'
 import type { Talk } from './talk.ts'

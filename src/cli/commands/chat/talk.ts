@@ -2,7 +2,7 @@ import { replayOf } from '../../../domain/agent/conversation.ts'
 import type { Replay, Turn, Wishes } from '../../../domain/agent/conversation.ts'
 import { cleanText } from '../../../domain/agent/answer-text.ts'
 import type { AgentSession } from '../../../domain/agent/schema.ts'
-import type { ChatApi, ServedEvent } from '../../../domain/ports.ts'
+import type { ChatApi, ServedConfig, ServedEvent } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Quota } from './words.ts'
 
@@ -115,4 +115,14 @@ export class Talk {
       yield served
     }
   }
+}
+
+/** A talk and what it is held with. */
+export interface Conversing {
+  talk: Talk
+  api: ChatApi
+  config: ServedConfig
+  isDemo: boolean
+  /** Whether questions are remembered between runs. */
+  remember: boolean
 }

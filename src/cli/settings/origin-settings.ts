@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isHttpUrl } from '../domain/http-url.ts'
+import { isHttpUrl } from '../../domain/http-url.ts'
 
 /** Origins as browsers write them (`https://dash.example`, `http://localhost:8080`), comma-separated. */
 export const originsSetting = z.string().transform((value, context): readonly string[] => {

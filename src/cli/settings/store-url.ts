@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { isHttpUrl } from '../domain/http-url.ts'
-import type { StoreLocation } from '../domain/storage.ts'
+import { isHttpUrl } from '../../domain/http-url.ts'
+import type { StoreLocation } from '../../domain/storage.ts'
 
 type Bucket = Omit<Extract<StoreLocation, { kind: 's3' }>, 'accessKeyId' | 'secretAccessKey'>
 type StoreUrl = Extract<StoreLocation, { kind: 'file' }> | Bucket

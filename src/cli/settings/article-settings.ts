@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { MinPoints } from '../domain/feed/article-plan.ts'
-import { isKnownSource } from '../domain/feed/source.ts'
-import { parseIpRange } from '../domain/ip-address.ts'
-import type { IpRange } from '../domain/ip-address.ts'
+import type { MinPoints } from '../../domain/feed/article-plan.ts'
+import { isKnownSource } from '../../domain/feed/source.ts'
+import { parseIpRange } from '../../domain/ip-address.ts'
+import type { IpRange } from '../../domain/ip-address.ts'
 
 /** `<source>=<points>`, comma-separated, each source once (docs/articles.md). */
 export const minPointsSetting = z.string().transform((value, context): MinPoints => {
@@ -18,8 +18,6 @@ export const minPointsSetting = z.string().transform((value, context): MinPoints
   }
   return points
 })
-
-export const DEFAULT_MIN_POINTS: MinPoints = { hn: 100, lobsters: 20, lesswrong: 30 }
 
 /** Addresses and ranges (CIDR), comma-separated. */
 export const addressRangesSetting = z.string().transform((value, context): IpRange[] => {

@@ -1,0 +1,51 @@
+/** @typedef {{ key: string, title: string }} Item */
+/** @typedef {{ item: Item | null, question: string, answer: string, view: import('./chat-view.js').TurnView }} Turn */
+
+/** The turns of this page's conversation and what the next one is about; it lives as long as the page. */
+export function conversation() {
+  /** @type {Turn[]} */
+  let turns = []
+  /** @type {Item | null} */
+  let item = null
+
+  return {
+    /** What the next turn is about; null for the site. */
+    item: () => item,
+    isEmpty: () => turns.length === 0,
+    last: () => turns.at(-1),
+    /** @param {Turn} turn */
+    has: (turn) => turns.includes(turn),
+    /** @param {Turn} turn */
+    add(turn) {
+      turns.push(turn)
+    },
+    /** @param {Turn} turn */
+    remove(turn) {
+      turns = turns.filter((each) => each !== turn)
+    },
+    clear() {
+      turns = []
+    },
+    /**
+     * @param {Item | null} next
+     * @returns {boolean} whether that is another thing than before
+     */
+    turnTo(next) {
+      if (next?.key === item?.key) return false
+      item = next
+      return true
+    },
+    /**
+     * Turns about the same thing that have an answer, as messages.
+     *
+     * @returns {import('./chat-request.js').Message[]}
+     */
+    messages: () =>
+      turns
+        .filter((turn) => turn.answer !== '' && turn.item?.key === item?.key)
+        .flatMap(({ question, answer }) => [
+          { role: 'user', content: question },
+          { role: 'assistant', content: answer },
+        ]),
+  }
+}

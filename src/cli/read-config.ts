@@ -1,0 +1,110 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { Refusal } from '../domain/refusal.ts'
+import { configOf } from './config.ts'
+import type { Config } from './config.ts'
+import { configurationError, parseEnvironment } from './environment.ts'
+
+/** What the command line says; it wins over the environment, which wins over the env file. */
+export interface ConfigFlags {
+  dataDir?: string | undefined
+  dotenv?: string | undefined
+  host?: string | undefined
+  port?: string | undefined
+}
+
+/**
+ * Reads flags, environment and env file into one configuration.
+ *
+ * @param env the process environment
+ * @param cwd folder that relative paths start from
+ * @throws Refusal `configuration` naming every bad value at once
+ */
+export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
+  return configOf(
+    parseEnvironment({ ...readDotenv(flags.dotenv, cwd), ...env, ...settingsOf(flags) }, cwd),
+    cwd,
+  )
+}
+
+/** What says where the stores are, and nothing else. */
+const LOCATIONS = [
+  'DASH_DATA_DIR',
+  'DASH_DATABASE_URL',
+  'DASH_LEDGER_URL',
+  'DASH_FEED_URL',
+  'DASH_STATE_URL',
+  'DASH_STORE_URL',
+] as const
+
+/**
+ * The configuration of another archive, which a command line names beside its own: a data folder, a database URL and a
+ * store URL, or an env file that holds all of it. What is not named there is as for the command itself, but for where
+ * the stores are.
+ *
+ * @param targets each one folder, one URL, or one env file
+ * @throws Refusal `usage` when they do not say where both the ledger and the objects are, or say it twice
+ */
+export function readTargetConfig(
+  targets: readonly string[],
+  flags: ConfigFlags,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Config {
+  const [first = ''] = targets
+  if (targets.length === 1 && statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile()) {
+    const file = readDotenv(first, cwd)
+    const isNamed = (...names: (typeof LOCATIONS)[number][]): boolean =>
+      names.some((name) => Boolean(file[name]))
+    if (
+      isNamed('DASH_DATA_DIR') ||
+      (isNamed('DASH_STORE_URL') && isNamed('DASH_DATABASE_URL', 'DASH_LEDGER_URL'))
+    ) {
+      return configOf(parseEnvironment(file, cwd), cwd)
+    }
+    const missing = 'DASH_DATA_DIR, or both DASH_STORE_URL and DASH_DATABASE_URL'
+    throw new Refusal('usage', `--to ${first}: the env file must say where both halves go: ${missing}`)
+  }
+  const named: Record<string, string> = {}
+  for (const target of targets) {
+    const name = targetSetting(target)
+    if (named[name] !== undefined)
+      throw new Refusal('usage', `--to names two of a kind: ${named[name]} and ${target}`)
+    named[name] = target
+  }
+  if (named['DASH_DATA_DIR'] === undefined && targets.length < 2) {
+    throw new Refusal(
+      'usage',
+      `--to ${first} says where one half goes: name a database and a store, or a data folder`,
+    )
+  }
+  const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }
+  for (const location of LOCATIONS) delete own[location]
+  return configOf(parseEnvironment({ ...own, ...named }, cwd), cwd)
+}
+
+function targetSetting(target: string): (typeof LOCATIONS)[number] {
+  if (/^(s3|file):/.test(target)) return 'DASH_STORE_URL'
+  return /^(https?|libsql):/.test(target) ? 'DASH_DATABASE_URL' : 'DASH_DATA_DIR'
+}
+
+function settingsOf({ dataDir, host, port }: ConfigFlags): NodeJS.Dict<string> {
+  return {
+    ...(dataDir === undefined ? {} : { DASH_DATA_DIR: dataDir }),
+    ...(host === undefined ? {} : { HOST: host }),
+    ...(port === undefined ? {} : { PORT: port }),
+  }
+}
+
+function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string> {
+  const path = resolve(cwd, named ?? '.env')
+  if (named === undefined && !existsSync(path)) return {}
+  try {
+    if (!statSync(path).isFile()) throw new Error('it is not a file')
+    return parseEnv(readFileSync(path, 'utf8'))
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw configurationError(`the env file ${path} cannot be read (${why})`)
+  }
+}
