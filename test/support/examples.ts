@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { NEEDS, TOOLS } from '../../src/server/docs/needs.ts'
 
 /**
  * Examples in the documents (CONTRIBUTING.md, "Examples in documents"): every fenced block names its language; blocks of
@@ -28,20 +29,6 @@ export interface Example {
   /** File it is the content of; null for what is run. */
   file: string | null
 }
-
-/** What no test has: a block that needs it is shown and not run. */
-export const NEEDS: readonly string[] = [
-  'internet',
-  'account',
-  'root',
-  'docker',
-  'terminal',
-  'machines',
-  'clone',
-]
-
-/** Programs that not every machine has: a block that needs one runs where it is found. */
-export const TOOLS: readonly string[] = ['jq', 'sqlite3', 'openssl', 'promtool']
 
 /** Languages whose blocks are run; JSON is parsed. */
 const RUN: readonly string[] = ['sh', 'console', 'js', 'python', 'json']
@@ -104,7 +91,7 @@ function marksOf(rest: string): Omit<Example, 'page' | 'line' | 'language' | 'te
 
 /** True for a block that the test of the examples runs, when the tools it needs are there. */
 export function isRun({ language, needs, isOutput, file }: Example): boolean {
-  return RUN.includes(language) && !isOutput && file === null && !needs.some((need) => NEEDS.includes(need))
+  return RUN.includes(language) && !isOutput && file === null && !needs.some((need) => need in NEEDS)
 }
 
 /** What is wrong with how a block is marked, or null. */
@@ -117,8 +104,9 @@ export function flawOf({ language, text, marks, needs }: Example): string | null
     (mark) => !/^(needs=[\w,]+|refused=\d{3}(,\d{3})*|file=[\w./-]+|output)$/.test(mark),
   )
   if (unknown !== undefined) return `${unknown} is no mark`
-  const strange = needs.find((need) => !NEEDS.includes(need) && !TOOLS.includes(need))
-  if (strange !== undefined) return `nothing may need ${strange}; known: ${[...NEEDS, ...TOOLS].join(', ')}`
+  const strange = needs.find((need) => !(need in NEEDS) && !TOOLS.includes(need))
+  if (strange !== undefined)
+    return `nothing may need ${strange}; known: ${[...Object.keys(NEEDS), ...TOOLS].join(', ')}`
   if (marks.length > 0 && !RUN.includes(language) && !marks.every((mark) => /^(output|file=)/.test(mark)))
     return `${language} is not run, so that it needs nothing`
   return null

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { TOOLS } from '../../src/server/docs/needs.ts'
 import { EXAMPLE_DASH, requestsSince } from './example-session.ts'
 import type { ExampleSession, LoggedRequest, Ran } from './example-session.ts'
 import { outputFlaw, parsed } from './example-output.ts'
-import { commandsOf, isRun, TOOLS } from './examples.ts'
+import { commandsOf, isRun } from './examples.ts'
 import type { Example } from './examples.ts'
 
 /** What a page is followed with. */

@@ -6,8 +6,9 @@ import type { Html } from '../page/html.ts'
 import { layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
 import { respondJson } from '../respond.ts'
-import { isForUsers, openGuides } from './guides.ts'
+import { openGuides } from './guides.ts'
 import type { Guides } from './guides.ts'
+import { MENU_GROUPS } from './menu-groups.ts'
 import { withMenu } from './menu.ts'
 import type { Menu } from './menu.ts'
 import { reference } from './reference.ts'
@@ -54,16 +55,21 @@ function serviceDescription({ path }: PublishedDocument): Html {
   return html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
 }
 
+/** The groups of pages, the interfaces behind the first, and at the end what no group names but the single decisions. */
 function menuOf(documents: readonly PublishedDocument[], guides: Guides): Menu {
   const all = guides.all()
-  return [
-    { title: 'Interfaces', entries: [{ path: '/docs', title: 'All interfaces' }, ...documents] },
-    { title: 'Guides', entries: all.filter(isForUsers) },
-    {
-      title: 'The project',
-      entries: all.filter((guide) => !isForUsers(guide) && !guide.path.startsWith('/docs/decisions/')),
-    },
-  ]
+  const [first, ...others] = MENU_GROUPS.map(({ title, pages }) => ({
+    title,
+    entries: pages.flatMap((page) => all.filter(({ path }) => path === `/docs/${page}`)),
+  }))
+  const interfaces = {
+    title: 'Interfaces',
+    entries: [{ path: '/docs', title: 'All interfaces' }, ...documents],
+  }
+  const named = new Set(MENU_GROUPS.flatMap(({ pages }) => pages.map((page) => `/docs/${page}`)))
+  const rest = all.filter(({ path }) => !named.has(path) && !path.startsWith('/docs/decisions/'))
+  const groups = [...(first ? [first] : []), interfaces, ...others, { title: 'More', entries: rest }]
+  return groups.filter(({ entries }) => entries.length > 0)
 }
 
 function index(documents: readonly PublishedDocument[]): Html {

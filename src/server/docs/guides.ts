@@ -11,39 +11,23 @@ interface Guide extends MenuEntry {
 }
 
 export interface Guides {
-  /** Every document, the first to be read and then by title; read when they are first asked for. */
+  /** Every document, by its name; read when they are first asked for. */
   all: () => readonly Guide[]
   /** Where documents are shown, whether they can be read or not. */
   paths: readonly string[]
 }
 
-/** Documents that are about the project, not about using it. */
-const ABOUT =
-  /^\/docs\/(?:decisions(?:\/|$)|architecture|contributing|changelog|benchmarks|evidence|demo-sources)/
-
 /** The project's own documents. */
 export function openGuides(): Guides {
   const files = guideFiles()
   const read = once(() =>
-    files
-      .map((file): Guide => {
-        const text = readFileSync(filePathOf(file), 'utf8')
-        const content = once(() => renderMarkdown(text, (link) => linkedPath(files, file, link)))
-        return { path: file.path, title: titleOf(text), content }
-      })
-      .sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)) || a.title.localeCompare(b.title, 'en')),
+    files.map((file): Guide => {
+      const text = readFileSync(filePathOf(file), 'utf8')
+      const content = once(() => renderMarkdown(text, (link) => linkedPath(files, file, link)))
+      return { path: file.path, title: titleOf(text), content }
+    }),
   )
   return { paths: files.map(({ path }) => path), all: read }
-}
-
-/** True for a document that whoever uses the product may want to read. */
-export function isForUsers({ path }: MenuEntry): boolean {
-  return !ABOUT.test(path)
-}
-
-/** What to read first is the project's own front door. */
-function isFirst({ path }: MenuEntry): boolean {
-  return path === '/docs/readme'
 }
 
 /** The first heading, without its markup. */
