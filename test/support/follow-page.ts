@@ -41,7 +41,7 @@ export async function followPage(examples: readonly Example[], around: Surroundi
     } else if (example.isOutput) {
       const flaw: string | null = last && outputFlaw(example.language, example.text, last)
       if (flaw !== null) followed.flaws.push(`${at}: ${flaw}`)
-    } else if (!isRun(example) || example.needs.some(isMissing)) {
+    } else if (!isRun(example) || toolsOf(example).some((tool) => !isThere(tool))) {
       last = null
     } else {
       const { ran, flaw, requests } = await runBlock(example, around)
@@ -54,9 +54,14 @@ export async function followPage(examples: readonly Example[], around: Surroundi
   return followed
 }
 
-/** True for a tool this machine does not have. */
-function isMissing(tool: string): boolean {
-  return TOOLS.includes(tool) && spawnSync(tool, ['--version']).status !== 0
+/** The programs an example cannot do without. */
+function toolsOf({ language, needs }: Example): string[] {
+  return [...needs.filter((need) => TOOLS.includes(need)), ...(language === 'python' ? ['python3'] : [])]
+}
+
+/** True for a program this machine has. */
+export function isThere(tool: string): boolean {
+  return spawnSync(tool, ['--version']).status === 0
 }
 
 interface Outcome {
