@@ -22,6 +22,7 @@ export const MENU_GROUPS: readonly MenuGroup[] = [
       'monitoring',
       'backup',
       'chat-providers',
+      'agent-tools',
       'security',
       'troubleshooting',
     ],
@@ -37,7 +38,6 @@ export const MENU_GROUPS: readonly MenuGroup[] = [
     pages: [
       'architecture',
       'decisions',
-      'agent-tools',
       'evidence',
       'benchmarks',
       'contributing',
