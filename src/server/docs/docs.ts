@@ -8,7 +8,7 @@ import type { Frame } from '../page/layout.ts'
 import { respondJson } from '../respond.ts'
 import { openGuides } from './guides.ts'
 import type { Guides } from './guides.ts'
-import { MENU_GROUPS } from './menu-groups.ts'
+import { groupsOf } from './menu-groups.ts'
 import { withMenu } from './menu.ts'
 import type { Menu } from './menu.ts'
 import { reference } from './reference.ts'
@@ -55,21 +55,14 @@ function serviceDescription({ path }: PublishedDocument): Html {
   return html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
 }
 
-/** The groups of pages, the interfaces behind the first, and at the end what no group names but the single decisions. */
+/** The groups of pages, and behind the first of them the interfaces. */
 function menuOf(documents: readonly PublishedDocument[], guides: Guides): Menu {
-  const all = guides.all()
-  const [first, ...others] = MENU_GROUPS.map(({ title, pages }) => ({
-    title,
-    entries: pages.flatMap((page) => all.filter(({ path }) => path === `/docs/${page}`)),
-  }))
   const interfaces = {
     title: 'Interfaces',
     entries: [{ path: '/docs', title: 'All interfaces' }, ...documents],
   }
-  const named = new Set(MENU_GROUPS.flatMap(({ pages }) => pages.map((page) => `/docs/${page}`)))
-  const rest = all.filter(({ path }) => !named.has(path) && !path.startsWith('/docs/decisions/'))
-  const groups = [...(first ? [first] : []), interfaces, ...others, { title: 'More', entries: rest }]
-  return groups.filter(({ entries }) => entries.length > 0)
+  const groups: Menu = groupsOf(guides.all())
+  return [...groups.slice(0, 1), interfaces, ...groups.slice(1)]
 }
 
 function index(documents: readonly PublishedDocument[]): Html {

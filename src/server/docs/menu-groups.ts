@@ -1,12 +1,14 @@
+import type { MenuEntry } from './menu.ts'
+
 /** A part of the menu: pages in the order in which they are best read. */
-export interface MenuGroup {
+interface PageGroup {
   title: string
   /** Addresses below `/docs/`. */
   pages: readonly string[]
 }
 
 /** The menu's order: first what a newcomer needs, last what only concerns who changes the program. */
-export const MENU_GROUPS: readonly MenuGroup[] = [
+export const MENU_GROUPS: readonly PageGroup[] = [
   { title: 'Start', pages: ['readme', 'quick-start', 'page', 'commands', 'configuration'] },
   {
     title: 'Asking it',
@@ -46,3 +48,19 @@ export const MENU_GROUPS: readonly MenuGroup[] = [
     ],
   },
 ]
+
+/**
+ * Pages by group, in the menu's order; at the end those that no group names. Pages of single decisions are in none: their
+ * list leads to them.
+ */
+export function groupsOf<Page extends MenuEntry>(
+  pages: readonly Page[],
+): { title: string; entries: readonly Page[] }[] {
+  const groups = MENU_GROUPS.map(({ title, pages: names }) => ({
+    title,
+    entries: names.flatMap((name) => pages.filter(({ path }) => path === `/docs/${name}`)),
+  }))
+  const named = new Set(MENU_GROUPS.flatMap(({ pages: names }) => names.map((name) => `/docs/${name}`)))
+  const rest = pages.filter(({ path }) => !named.has(path) && !path.startsWith('/docs/decisions/'))
+  return [...groups, { title: 'More', entries: rest }].filter(({ entries }) => entries.length > 0)
+}

@@ -10,6 +10,7 @@ export const NEEDS: Readonly<Record<string, string>> = {
   terminal: 'a person at a terminal',
   machines: 'other machines',
   clone: 'a clone of the project',
+  program: 'the program it names',
 }
 
 /** Programs that not every machine has. */
