@@ -1,27 +1,27 @@
+import type { IncomingMessage } from 'node:http'
 import type { H3Event } from 'h3'
 import type { Refusal } from '../domain/refusal.ts'
 import { markBodyRead } from './respond.ts'
+
+/** What a request whose body cannot be taken is refused with. */
+interface BodyRefusals {
+  /** Of one that is longer than what is read. */
+  tooLarge: () => Refusal
+  /** Of one that ends before it is whole, or is no UTF-8. */
+  malformed: () => Refusal
+}
 
 /**
  * The body of a request as text, read to its end. No encoding of the content is undone, and no type asked for.
  *
  * @param maxBytes longest body that is read
- * @param tooLarge what a longer one is refused with
- * @param malformed what one is refused with that ends before it is whole, or is no UTF-8
  */
-export async function readBody(
-  event: H3Event,
-  maxBytes: number,
-  { tooLarge, malformed }: { tooLarge: () => Refusal; malformed: () => Refusal },
-): Promise<string> {
+export async function readBody(event: H3Event, maxBytes: number, refusals: BodyRefusals): Promise<string> {
+  const { tooLarge, malformed } = refusals
   if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
-  let bytes
-  try {
-    bytes = await event.req.arrayBuffer()
-  } catch (error) {
-    // What is longer than any body this server reads stops the reading there (listen.ts).
-    throw isTooLarge(error) ? tooLarge() : malformed()
-  }
+  const incoming = event.runtime?.node?.req as IncomingMessage | undefined
+  // A request of the platform's own, which it would be read from, costs time and stays as long as the answer does.
+  const bytes = incoming ? await readIncoming(incoming, maxBytes, refusals) : await event.req.arrayBuffer()
   if (bytes.byteLength > maxBytes) throw tooLarge()
   markBodyRead(event)
   try {
@@ -31,6 +31,36 @@ export async function readBody(
   }
 }
 
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && 'status' in error && error.status === 413
+/** Bytes of a request as they come off its socket; of one that is too long nothing more is taken. */
+function readIncoming(
+  request: IncomingMessage,
+  maxBytes: number,
+  { tooLarge, malformed }: BodyRefusals,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const take = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      size += chunk.byteLength
+      if (size <= maxBytes) return
+      stop()
+      request.pause()
+      reject(tooLarge())
+    }
+    const end = (): void => {
+      stop()
+      resolve(Buffer.concat(chunks, size))
+    }
+    const fail = (): void => {
+      stop()
+      reject(malformed())
+    }
+    const stop = (): void => {
+      request.off('data', take).off('end', end).off('close', fail)
+    }
+    request.on('data', take).once('end', end).once('close', fail)
+    // It may have broken before anybody listened.
+    if (request.destroyed) fail()
+  })
 }

@@ -113,7 +113,7 @@ function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>
     async use(work) {
       try {
         if (opened && !engine.isCurrent()) forget()
-        engine.requireThere()
+        if (!opened) engine.requireThere()
         opening ??= open()
         const ready = await opening
         return await work(ready)

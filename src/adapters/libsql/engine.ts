@@ -20,7 +20,7 @@ export interface Engine {
   open(): Promise<StoreClient>
   /** Told once what was opened is migrated. */
   ready(): void
-  /** False when what was opened is no longer what its place holds. */
+  /** False when what was opened is no longer what its place holds, also when that holds nothing. */
   isCurrent(): boolean
   /** @throws Refusal `storage_unavailable` when a database that was there is no more */
   requireThere(): void
@@ -72,7 +72,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
       openedInode = inode()
     },
     // A file replaced or removed under an open connection would go on being read through the old descriptor.
-    isCurrent: () => inode() === openedInode,
+    isCurrent: () => openedInode !== null && inode() === openedInode,
     requireThere() {
       // Opening creates a missing file: right for the first start, but an empty stand-in for one that was there.
       if (existed && inode() === null) throw storageUnavailable(`${name} has disappeared`)

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import { openConnections } from '../connections.ts'
 import type { Connections } from '../connections.ts'
@@ -85,8 +86,8 @@ async function post(
   if (typeof target !== 'string' || typeof init?.body !== 'string') throw new Error('only texts are posted')
   const answer = await connections.request(target, {
     method: 'POST',
-    headers,
-    body: init.body,
+    headers: { ...headers, 'content-length': String(Buffer.byteLength(init.body)) },
+    body: sentOnce(init.body),
     signal: init.signal,
   })
   const { statusCode: status, body } = answer
@@ -101,6 +102,21 @@ async function post(
   if (response.ok) bodies.set(response, body)
   else body.destroy()
   return response
+}
+
+/**
+ * A request's body that is given once and then let go: a connection holds on to what it was given for as long as the answer
+ * lasts. The types of undici leave out the iterables that it takes.
+ */
+function sentOnce(text: string): Readable {
+  let left: string | null = text
+  const next = (): IteratorResult<Buffer, undefined> => {
+    if (left === null) return { done: true, value: undefined }
+    const value = Buffer.from(left)
+    left = null
+    return { done: false, value }
+  }
+  return { [Symbol.iterator]: () => ({ next }) } as unknown as Readable
 }
 
 /** As much of an error's body as comes at once. */

@@ -1,7 +1,8 @@
-import type { InStatement, ResultSet, Row } from '@libsql/client'
+import type { InStatement, ResultSet, Value } from '@libsql/client'
 import { admissionOf, BURST_WINDOW_MS } from '../../domain/agent/quotas.ts'
 import type { Granted, Standing } from '../../domain/agent/quotas.ts'
 import type { Admission, TurnClaim } from '../../domain/ports.ts'
+import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
 import { sweepStatements } from './sweep.ts'
 
 /** The statements that admit a turn, or refuse it, as one write transaction. */
@@ -15,10 +16,11 @@ export function admissionStatements(claim: TurnClaim, turn: string): InStatement
     leaseUntil: claim.now + claim.leaseMs,
     minuteAgo: claim.now - BURST_WINDOW_MS,
   })
+  const { select, insert } = claim.formerAddress === null ? OF_ONE_ADDRESS : OF_TWO_ADDRESSES
   return [
     ...sweepStatements(claim.now),
-    { sql: SELECT_STANDING, args: [asked] },
-    { sql: INSERT_TURN, args: [asked] },
+    { sql: select, args: [asked] },
+    { sql: insert, args: [asked] },
     { sql: RESERVE, args: [turn] },
   ]
 }
@@ -26,41 +28,62 @@ export function admissionStatements(claim: TurnClaim, turn: string): InStatement
 /** @param results those of {@link admissionStatements} */
 export function admissionFrom(results: readonly ResultSet[], claim: TurnClaim, turn: string): Admission {
   const [found, inserted] = results.slice(-3)
-  const standing = found?.rows[0]
-  if (!standing) throw new Error('an admission gave no standing')
+  const standing = standingOf(found?.rows[0]?.[0])
   const row = inserted?.rows[0]
   const granted: Granted | null = row
-    ? { turn, reserved: Number(row['reserved']), degraded: standing['degraded'] === 1 }
+    ? { turn, reserved: Number(row['reserved']), degraded: standing.degraded }
     : null
-  return admissionOf(standingOf(standing), claim, granted)
+  return admissionOf(standing, claim, granted)
 }
 
-function standingOf(row: Row): Standing {
-  const numberOrNull = (name: string): number | null => (row[name] === null ? null : Number(row[name]))
+/** In one cell: a dozen columns take the driver longer than the engine takes to count what is in them. */
+type StandingRow = [
+  exhausted: number,
+  burstFull: number,
+  dayFull: number,
+  sessionFull: number,
+  tooSoon: number,
+  streamsFull: number,
+  claimed: number | null,
+  degraded: number,
+  inSession: number,
+  inDay: number,
+  burstSince: number | null,
+  lastAt: number | null,
+  settled: number,
+]
+
+function standingOf(cell: Value | undefined): Standing {
+  const [row] = decodeJsonRows(cell, 'the state database') as StandingRow[]
+  if (!row) throw new Error('an admission gave no standing')
+  const [exhausted, burst, day, session, gap, streams, claimed, degraded, ...counted] = row
+  const [inSession, inDay, burstSince, lastAt, settled] = counted
   return {
     refuses: {
-      exhausted: row['exhausted'] === 1,
-      burst: row['burst_full'] === 1,
-      day: row['day_full'] === 1,
-      session: row['session_full'] === 1,
-      gap: row['too_soon'] === 1,
-      streams: row['streams_full'] === 1,
-      money: row['claimed'] === null,
+      exhausted: exhausted === 1,
+      burst: burst === 1,
+      day: day === 1,
+      session: session === 1,
+      gap: gap === 1,
+      streams: streams === 1,
+      money: claimed === null,
     },
-    inSession: Number(row['in_session']),
-    inDay: Number(row['in_day']),
-    burstSince: numberOrNull('burst_since'),
-    lastAt: numberOrNull('last_at'),
-    degraded: row['degraded'] === 1,
-    settled: Number(row['settled']),
+    inSession,
+    inDay,
+    burstSince,
+    lastAt,
+    degraded: degraded === 1,
+    settled,
   }
 }
 
 /**
  * Every count and every check, once for the two statements that go by them. `asked` is the claim; nothing here knows the
  * time but from it. LIMIT cannot name a column, hence the place of the burst's oldest turn from the argument itself.
+ *
+ * @param caller what the address of a turn in the burst is
  */
-const STANDING = `
+const standing = (caller: string): string => `
   WITH asked AS MATERIALIZED (
     SELECT ?1 ->> 'turn' AS turn, ?1 ->> 'session' AS session, ?1 ->> 'address' AS address,
       ?1 ->> 'formerAddress' AS former_address, ?1 ->> 'server' AS server, ?1 ->> 'day' AS day, ?1 ->> 'now' AS now,
@@ -74,7 +97,7 @@ const STANDING = `
       (SELECT max(t.admitted_at) FROM chat_turns AS t WHERE t.session = asked.session) AS last_at,
       (SELECT count(*) FROM chat_turns AS t WHERE t.address = asked.address AND t.day = asked.day) AS in_day,
       (SELECT t.admitted_at FROM chat_turns AS t
-        WHERE t.address IN (asked.address, asked.former_address) AND t.admitted_at > asked.minute_ago
+        WHERE t.address ${caller} AND t.admitted_at > asked.minute_ago
         ORDER BY t.admitted_at DESC LIMIT 1 OFFSET max(0, (?1 ->> 'burstPerMinute') - 1)) AS burst_since,
       (SELECT count(*) FROM chat_turns AS t WHERE t.server = asked.server AND t.settled_at IS NULL) AS open_turns,
       coalesce((SELECT d.settled FROM chat_days AS d WHERE d.day = asked.day), 0) AS settled,
@@ -94,16 +117,23 @@ const STANDING = `
     FROM banded
   )`
 
-const SELECT_STANDING = `${STANDING}
-  SELECT exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded, claimed, in_session, in_day,
-    burst_since, last_at, settled
-  FROM checked`
+const STANDING_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, claimed, degraded,
+  in_session, in_day, burst_since, last_at, settled`
 
-const INSERT_TURN = `${STANDING}
+const INSERT_TURN = `
   INSERT INTO chat_turns (id, session, address, server, day, admitted_at, reserved, lease_until)
   SELECT turn, session, address, server, day, now, claimed, lease_until FROM checked
   WHERE NOT (exhausted OR burst_full OR day_full OR session_full OR too_soon OR streams_full) AND claimed IS NOT NULL
   RETURNING reserved`
+
+const statementsOf = (caller: string): { select: string; insert: string } => ({
+  select: `${standing(caller)} ${asJsonRows(STANDING_CELLS, 'SELECT * FROM checked')}`,
+  insert: `${standing(caller)} ${INSERT_TURN}`,
+})
+
+// The index has the turns of one address in the order of their times; those of two have to be sorted.
+const OF_ONE_ADDRESS = statementsOf('= asked.address')
+const OF_TWO_ADDRESSES = statementsOf('IN (asked.address, asked.former_address)')
 
 const RESERVE = `
   INSERT INTO chat_days (day, settled, reserved) SELECT day, 0, reserved FROM chat_turns WHERE id = ?1

@@ -79,9 +79,11 @@ const UPSERT = `
 
 const DELETE_OLD = 'DELETE FROM chat_answers WHERE stored_at <= ?1'
 
+// Nothing is put in order while everything fits, which is the rule.
 const DELETE_BEYOND = `
   DELETE FROM chat_answers WHERE key IN (
     SELECT key FROM (
       SELECT key, sum(bytes) OVER newest AS total, row_number() OVER newest AS place FROM chat_answers
+      WHERE (SELECT sum(bytes) > ?1 OR count(*) > ?2 FROM chat_answers)
       WINDOW newest AS (ORDER BY stored_at DESC, key ROWS UNBOUNDED PRECEDING)
     ) WHERE total > ?1 OR place > ?2)`

@@ -2,20 +2,36 @@ import { randomBytes } from 'node:crypto'
 import type { Value } from '@libsql/client'
 import type { ChatLedger } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/storage.ts'
+import type { Day } from '../../domain/time.ts'
 import type { Database } from '../libsql/database.ts'
+import type { StoreClient } from '../libsql/store-client.ts'
 import { admissionFrom, admissionStatements } from './admission.ts'
 import { forgetStatements, forgetTries, sweepStatements } from './sweep.ts'
 
 const SALT_BYTES = 32
 const TURN_ID_BYTES = 16
 
-/** Quotas, budget and salts of the chat on libSQL. */
+/**
+ * Quotas, budget and salts of the chat on libSQL. A salt never changes while it is there, so that it is read once from each
+ * database that is opened, and forgotten when the rows of its day are.
+ */
 export function libsqlChatLedger(database: Database): ChatLedger {
+  const known = new WeakMap<StoreClient, Map<Day, Uint8Array>>()
   const salt: ChatLedger['salt'] = (day) =>
     database.use(async ({ client }) => {
+      const kept = known.get(client)?.get(day)
+      if (kept) return kept
       const { rows } = await client.execute({ sql: SELECT_SALT, args: [day] })
-      return rows[0] ? saltOf(rows[0][0]) : null
+      if (!rows[0]) return null
+      const read = saltOf(rows[0][0])
+      if (!known.has(client)) known.set(client, new Map())
+      known.get(client)?.set(day, read)
+      return read
     })
+  const forgetSalts = (client: StoreClient, keepFrom: Day): void => {
+    const salts = known.get(client)
+    for (const day of salts?.keys() ?? []) if (day < keepFrom) salts?.delete(day)
+  }
   return {
     salt,
     makeSalt: async (day, keepFrom) =>
@@ -29,6 +45,7 @@ export function libsqlChatLedger(database: Database): ChatLedger {
           ],
           'write',
         )
+        forgetSalts(client, keepFrom)
         return saltOf(results.at(-1)?.rows[0]?.[0])
       })),
 
@@ -53,6 +70,7 @@ export function libsqlChatLedger(database: Database): ChatLedger {
 
     sweep: (now, keepFrom) =>
       database.use(async ({ client }) => {
+        forgetSalts(client, keepFrom)
         const statements = [...sweepStatements(now), ...forgetStatements(now, keepFrom)]
         const [, ended] = await client.batch(statements, 'write')
         await client.makeDurable()

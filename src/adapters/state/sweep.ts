@@ -25,10 +25,12 @@ export function forgetTries(now: Instant): InStatement {
   return { sql: 'DELETE FROM chat_verifications WHERE tried_at <= ?', args: [now - TRIES_WINDOW_MS] }
 }
 
+// Left to itself, the engine reads every turn there is in the order of its days.
 const CHARGE_ENDED = `
   UPDATE chat_days SET settled = settled + ended.reserved, reserved = chat_days.reserved - ended.reserved
   FROM (
-    SELECT day, sum(reserved) AS reserved FROM chat_turns WHERE settled_at IS NULL AND lease_until <= ?1 GROUP BY day
+    SELECT day, sum(reserved) AS reserved FROM chat_turns INDEXED BY chat_turns_open
+    WHERE settled_at IS NULL AND lease_until <= ?1 GROUP BY day
   ) AS ended
   WHERE chat_days.day = ended.day`
 

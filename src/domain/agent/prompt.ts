@@ -89,11 +89,10 @@ function preferencesOf({ preferredLanguage, tone, prePrompt, interests }: ChatSe
  * Most bytes of UTF-8 that the first question of a turn can hold, tools included, whatever its grounding will be.
  */
 export function largestInputBytes(request: ChatRequest): number {
-  const texts = [
-    INSTRUCTIONS,
-    JSON.stringify(TOOL_DEFINITIONS),
-    preferencesOf(request.settings) ?? '',
-    ...request.messages.map(({ content }) => content),
-  ]
-  return texts.reduce((sum, text) => sum + byteLengthOf(text), GROUNDING_MAX_BYTES)
+  const texts = [preferencesOf(request.settings) ?? '', ...request.messages.map(({ content }) => content)]
+  return texts.reduce((sum, text) => sum + byteLengthOf(text), STANDING_INPUT_BYTES)
 }
+
+/** Of every question: what a model is told each time, and the most that data can take. */
+const STANDING_INPUT_BYTES =
+  byteLengthOf(INSTRUCTIONS) + byteLengthOf(JSON.stringify(TOOL_DEFINITIONS)) + GROUNDING_MAX_BYTES

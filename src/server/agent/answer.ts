@@ -34,7 +34,8 @@ export interface AnswerPorts {
 
 export interface Question {
   instructions: string
-  input: readonly InputMessage[]
+  /** Made anew for each call: what all turns share is kept once, and not once for each of them. */
+  input: () => readonly InputMessage[]
   /** False: the model is asked once, and without tools. */
   withTools: boolean
 }
@@ -87,8 +88,15 @@ export async function* makeAnswer(
   const rounds: ToolRound[] = []
   for (;;) {
     const tools = question.withTools && tally.rounds < MAX_ROUNDS - 1 ? TOOL_DEFINITIONS : []
-    const { instructions, input } = question
-    const call = { instructions, input, rounds, tools, maxOutputTokens: ports.maxOutputTokens }
+    const call = {
+      instructions: question.instructions,
+      get input() {
+        return question.input()
+      },
+      rounds,
+      tools,
+      maxOutputTokens: ports.maxOutputTokens,
+    }
     const ended = yield* listen(ports.model, call, tally, signal)
     if (ended.kind === 'failed') return yield failed(ended)
     const { calls, output, refused } = ended

@@ -12,6 +12,7 @@ import {
 } from '../../domain/agent/shown-data.ts'
 import { visibleText } from '../../domain/agent/untrusted-text.ts'
 import { sha256Hex } from '../../domain/digest.ts'
+import type { LiveFeed } from '../../domain/feed/live-schema.ts'
 import type { StoredItem } from '../../domain/feed/stored-item.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
 import type { AgentSources } from './sources.ts'
@@ -69,30 +70,45 @@ async function read(
   // Before anything else: what changes while it is read belongs to a later revision.
   const stored = await sources.items.revision()
   const item = itemKey === null ? null : await sources.items.item(itemKey)
-  const { data, of } = item ? await readItem(item, sources) : await readSite(sort, sources)
-  const revision = stored === null ? null : sha256Hex(JSON.stringify([stored, of, data]))
+  const { data, digest, of } = item ? await readItem(item, sources) : await readSite(sort, sources)
+  const revision = stored === null ? null : sha256Hex(JSON.stringify([stored, of, digest]))
   return { scope: item ? 'item' : 'site', data, revision }
 }
 
-async function readSite(
-  sort: ChatRequest['sort'],
-  sources: AgentSources,
-): Promise<{ data: string; of: string }> {
+/** Data, its digest, and what else tells whether it changes. */
+interface Shown {
+  data: string
+  digest: string
+  of: string
+}
+
+/** What is shown of feeds, for as long as those are in memory: four at a time, of the newest snapshot. */
+const shownFeeds = new WeakMap<LiveFeed, Shown>()
+
+async function readSite(sort: ChatRequest['sort'], sources: AgentSources): Promise<Shown> {
   const feed = await sources.feed(sort)
   const head = { ...UNTRUSTED, about: 'the whole site' }
   if (!feed) {
     const note = 'No snapshot of the feed has been taken yet: nothing is ranked.'
-    return { data: JSON.stringify({ ...head, sort, note }), of: 'no snapshot' }
+    return shown(JSON.stringify({ ...head, sort, note }), 'no snapshot')
   }
+  const known = shownFeeds.get(feed)
+  if (known) return known
   const data = fitLists(
     { ...head, ...snapshotFacts(feed) },
     snapshotLists(feed, LIST_LENGTH),
     GROUNDING_DATA_MAX_BYTES,
   )
-  return { data, of: feed.snapshotId }
+  const site = shown(data, feed.snapshotId)
+  shownFeeds.set(feed, site)
+  return site
 }
 
-async function readItem(item: StoredItem, sources: AgentSources): Promise<{ data: string; of: string }> {
+function shown(data: string, of: string): Shown {
+  return { data, digest: sha256Hex(data), of }
+}
+
+async function readItem(item: StoredItem, sources: AgentSources): Promise<Shown> {
   const article = await sources.articles.article(item.source, item.sourceId)
   const { days } = await sources.search.itemTrend(item.key)
   const newest = await sources.feed('trending')
@@ -114,7 +130,7 @@ async function readItem(item: StoredItem, sources: AgentSources): Promise<{ data
   const of = JSON.stringify([article?.fetchedAt, article && sha256Hex(article.text), newest?.snapshotId])
   if (!article) {
     const data = JSON.stringify({ ...head, text: null, note: 'No text of this item is stored.' })
-    return { data, of }
+    return shown(data, of)
   }
   const text = visibleText(article.text)
   const readAt = formatInstant(article.fetchedAt)
@@ -125,5 +141,5 @@ async function readItem(item: StoredItem, sources: AgentSources): Promise<{ data
       textIsWhole: beginning === text,
       text: beginning,
     })
-  return { data: fitText(text, write, GROUNDING_DATA_MAX_BYTES), of }
+  return shown(fitText(text, write, GROUNDING_DATA_MAX_BYTES), of)
 }

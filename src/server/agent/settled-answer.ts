@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MicroUsd } from '../../domain/agent/money.ts'
 import type { Prices } from '../../domain/agent/ports.ts'
 import { costOfAnswer } from './answer.ts'
@@ -32,6 +33,8 @@ export async function* settledAnswer(
   const time = stopAfter(ports.settings.turnMs, signal)
   try {
     yield* make(time.signal)
+    // What was said is with the sockets before the stores hold up this thread.
+    await nextTurn()
     if (key !== null && tally.whole && tally.keepable && tally.model === model)
       await keep(ports, key, tally.text)
   } catch (error) {

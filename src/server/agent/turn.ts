@@ -75,7 +75,10 @@ export async function runTurn(
   reader?.leave()
   close(stream, ending, openTools)
   if (reader?.leads) await reader.made.catch(() => undefined)
-  else await settle(ports, admission.turn, 0)
+  else {
+    await nextTurn()
+    await settle(ports, admission.turn, 0)
+  }
   ports.log.info(lineOf(turn, ending, facts), 'chat turn')
 }
 
@@ -109,7 +112,7 @@ async function begin(
   const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
   const question = {
     instructions: INSTRUCTIONS,
-    input: turnInput(request, grounding, token),
+    input: () => turnInput(request, grounding, token),
     withTools: !admission.degraded,
   }
   const making = {

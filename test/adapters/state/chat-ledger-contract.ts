@@ -251,6 +251,8 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       expect(await ledger.salt(DAY)).toEqual(first)
       expect(await ledger.makeSalt(addDays(DAY, 1), DAY)).not.toEqual(first)
       expect(await ledger.salt(DAY)).toEqual(first)
+      await ledger.makeSalt(addDays(DAY, 2), addDays(DAY, 1))
+      expect(await ledger.salt(DAY)).toBeNull()
     })
 
     test('is forgotten when nobody can hold a token of the day any more, and its money is not', async () => {

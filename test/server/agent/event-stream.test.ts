@@ -4,13 +4,15 @@ import { getDefaultHighWaterMark } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import { H3 } from 'h3'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openEventStream } from '../../../src/server/agent/event-stream.ts'
 import type { EventStream } from '../../../src/server/agent/event-stream.ts'
 import { listenOn } from '../../../src/server/listen.ts'
 import { respondStream } from '../../../src/server/respond.ts'
 import { silentLog } from '../../support/api-client.ts'
 import { eventsOf, textOf } from '../../support/agent.ts'
+
+const PING_MS = 60_000
 
 interface Served {
   stream: EventStream
@@ -30,7 +32,7 @@ async function served(stuckMs: number): Promise<{ client: Socket; served: Promis
     const response = event.runtime?.node?.res
     let leave: () => void = () => undefined
     const gone = new Promise<void>((resolve) => (leave = resolve))
-    const stream = openEventStream({ pingMs: 60_000, stuckMs, response, onGone: leave })
+    const stream = openEventStream({ pingMs: PING_MS, stuckMs, response, onGone: leave })
     const waiting = (): number => stream.body.readableLength + (response?.writableLength ?? 0)
     const closed = new Promise((resolve) => response?.once('close', resolve))
     give({ stream, waiting, gone, closed })
@@ -83,6 +85,32 @@ describe('a reader', () => {
     expect(waiting()).toBeGreaterThan(0)
     await closed
     client.destroy()
+  })
+
+  test('gets no pings while bytes wait for it, and one when none do', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { client, served: opened } = await served(PING_MS * 100)
+    const { stream, waiting } = await opened
+    client.pause()
+    // More than the runtime itself holds: the system takes nothing any more.
+    while (waiting() < 64 * 1024) {
+      void stream.send('delta', { text: 'x'.repeat(4_000) })
+      await nextTurn()
+    }
+    const before = waiting()
+    vi.advanceTimersByTime(PING_MS * 10)
+    expect(waiting()).toBe(before)
+    let answer = ''
+    client.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    client.resume()
+    while (waiting() > 0) await nextTurn()
+    vi.advanceTimersByTime(PING_MS)
+    stream.end('done', { usage: { in: 0, out: 0, cached: 0 } })
+    await once(client, 'close')
+    // The first is that behind the first event.
+    expect(answer.match(/^: ping$/gm)).toHaveLength(2)
+    expect(answer).toMatch(/\n\n: ping\n\nevent: done\n.*\n\n$/)
   })
 
   test('that is slow gets everything', async () => {
