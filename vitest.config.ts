@@ -8,6 +8,7 @@ export default defineConfig({
     exclude: [
       'test/**/*.slow.test.ts',
       'test/faults/**',
+      'test/installed/**',
       'test/page/**',
       'test/remote/**',
       'test/terminal/**',

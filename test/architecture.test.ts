@@ -27,7 +27,16 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   jobs: { layers: ['domain'], packages: [], node: [] },
   server: {
     layers: ['domain'],
-    packages: ['h3', 'listhen', 'srvx', 'swagger-ui-dist', 'uplot', 'marked', 'zod'],
+    packages: [
+      'h3',
+      'listhen',
+      'srvx',
+      'swagger-ui-dist',
+      'uplot',
+      'marked',
+      '@modelcontextprotocol/sdk',
+      'zod',
+    ],
     node: 'any',
   },
   cli: {
@@ -117,6 +126,32 @@ describe('the import rule', () => {
     expect(breach({ file: 'src/jobs/publish-year.ts', layer: 'jobs', target: '../server/app.ts' })).toContain(
       'imports server',
     )
+  })
+})
+
+describe('what is loaded at once', () => {
+  /** Files that importing one brings along: types are gone by then, and `import()` waits until it is run. */
+  function broughtAlong(file: string, found = new Set<string>()): Set<string> {
+    if (found.has(file)) return found
+    found.add(file)
+    const statics = /^(?:import|export)\s+(?!type\b)(?:[\w*\s{},$]+?\sfrom\s+)?'([^']+)'/gm
+    for (const [, target = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(statics)) {
+      if (target.startsWith('.')) broughtAlong(relative(ROOT, resolve(ROOT, dirname(file), target)), found)
+      else found.add(target)
+    }
+    return found
+  }
+
+  test('help brings no library but that of command lines', () => {
+    const packages = [...broughtAlong('src/cli/main.ts')].filter((name) => !/^(?:src\/|node:)/.test(name))
+    expect(packages.sort()).toEqual(['commander', 'zod'])
+  })
+
+  test('a server starts without the library of a protocol that nobody may ask it for', () => {
+    const brought = broughtAlong('src/cli/commands/serve.ts')
+    expect(brought.size).toBeGreaterThan(100)
+    expect([...brought].filter((name) => name.includes('modelcontextprotocol'))).toEqual([])
+    expect(broughtAlong('src/cli/commands/mcp.ts')).toContain('@modelcontextprotocol/sdk/server/stdio.js')
   })
 })
 

@@ -1,7 +1,10 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from './support/temporary-folder.ts'
 
 interface LockedPackage {
   optionalDependencies?: Record<string, string>
@@ -33,17 +36,36 @@ test('every dependency is pinned to one version', () => {
   }
 })
 
-test('the package holds what the built program reads beside itself, and no test', () => {
+/** What belongs into the package beside the built program. A new kind of file is a new line here, on purpose. */
+const BELONGS = [
+  /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
+  /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
+  /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
+  /^docs\/(?:decisions\/)?[\w-]+\.md$/,
+  /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
+]
+
+test('the package holds the built program, what it reads beside itself, and nothing else', () => {
   const root = fileURLToPath(new URL('..', import.meta.url))
   const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: root,
     encoding: 'utf8',
   })
-  const [{ files }] = JSON.parse(packed) as [{ files: { path: string }[] }]
-  const paths = files.map(({ path }) => path)
+  const listed = JSON.parse(packed) as { files: { path: string }[] }[]
+  const paths = listed.flatMap(({ files }) => files).map(({ path }) => path)
+  const sources = readdirSync(`${root}/src`, { recursive: true, encoding: 'utf8' })
+  const built = sources
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `dist/${name.replaceAll('\\', '/').replace(/ts$/, 'js')}`)
+  const [program, others] = [
+    paths.filter((path) => path.startsWith('dist/')),
+    paths.filter((path) => !path.startsWith('dist/')),
+  ]
+  expect(program.sort()).toEqual(built.sort())
+  expect(others.filter((path) => !BELONGS.some((kind) => kind.test(path)))).toEqual([])
   expect(paths).toEqual(
     expect.arrayContaining([
-      'dist/cli/main.js',
+      'LICENSE',
       'assets/page/page.css',
       'assets/page/page.js',
       'assets/demo/titles.json',
@@ -53,8 +75,55 @@ test('the package holds what the built program reads beside itself, and no test'
       'README.md',
       'CHANGELOG.md',
       'CONTRIBUTING.md',
+      'migrations/feed/meta/_journal.json',
       'migrations/ledger/meta/_journal.json',
+      'migrations/state/meta/_journal.json',
     ]),
   )
-  expect(paths.filter((path) => /^(?:test|src|\.ci)\//.test(path))).toEqual([])
+})
+
+test('the package is not published by accident', () => {
+  expect(read('package.json')).toMatchObject({ private: true })
+})
+
+describe('the check of dependencies', () => {
+  const root = new URL('..', import.meta.url)
+  const check = (path: string): { status: number | null; stderr: string } =>
+    spawnSync(process.execPath, ['scripts/check-dependencies.mjs', path], { cwd: root, encoding: 'utf8' })
+
+  test('finds nothing in the lock file', () => {
+    expect(check('package-lock.json')).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('names a licence that is not allowed, and versions that are known to be bad, of whatever they are', async () => {
+    const path = join(await temporaryFolder(), 'package-lock.json')
+    const changed = {
+      ...packages,
+      'node_modules/strict': { version: '1.0.0', license: 'AGPL-3.0' },
+      'node_modules/either': { version: '1.0.0', license: '(AGPL-3.0 OR MIT)' },
+      'node_modules/both': { version: '1.0.0', license: 'AGPL-3.0 AND MIT' },
+      'node_modules/silent': { version: '1.0.0' },
+      'node_modules/tool': { version: '1.0.0', license: 'AGPL-3.0', dev: true },
+      'node_modules/a/node_modules/debug': { version: '4.4.2', license: 'MIT' },
+      'node_modules/b/node_modules/ws': { version: '8.17.0', license: 'MIT', dev: true },
+      'node_modules/c/node_modules/cross-spawn': { version: '6.0.99', license: 'MIT' },
+      'node_modules/d/node_modules/cross-spawn': { version: '7.0.5', license: 'MIT' },
+    }
+    await writeFile(path, JSON.stringify({ packages: changed }))
+    const { status, stderr } = check(path)
+    expect(status).toBe(1)
+    expect(
+      stderr
+        .trim()
+        .split('\n')
+        .map((line) => line.split(':')[0]),
+    ).toEqual([
+      'strict 1.0.0',
+      'both 1.0.0',
+      'silent 1.0.0',
+      'debug 4.4.2',
+      'ws 8.17.0',
+      'cross-spawn 6.0.99',
+    ])
+  })
 })

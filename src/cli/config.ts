@@ -54,6 +54,8 @@ export interface Config {
     /** Addresses pages may be read from although they are not public. */
     allowed: readonly IpRange[]
   }
+  /** Requests to `/mcp` of one address a minute; 0: it is not offered. */
+  mcpRequestsPerMinute: number
   /** API base of the model-routing service. */
   openRouterUrl: string
   /** Key of that service; null: nothing but its catalogue is asked. */
@@ -122,6 +124,7 @@ export function configOf(settings: Settings, cwd: string): Config {
       perRun: settings.DASH_ARTICLE_MAX_PER_RUN,
       allowed: settings.DASH_ARTICLE_ALLOW_PRIVATE ?? [],
     },
+    mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
     openRouterUrl: settings.OPENROUTER_BASE_URL,
     openRouterKey: settings.OPENROUTER_API_KEY ?? null,
     chat: chatOf(settings),

@@ -6,6 +6,7 @@ import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts
 import { describeChat } from './program/chat.ts'
 import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
 import { describeImports } from './program/imports.ts'
+import { describeMcp } from './program/mcp.ts'
 import { describeEvaluateModels, describeModel } from './program/models.ts'
 import { describeServe } from './program/serve.ts'
 import { shared } from './program/shared-flags.ts'
@@ -57,6 +58,7 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
     )
   describeServe(program, within)
   describeChat(program, within)
+  describeMcp(program, within)
   describeImports(program, within)
   describeCollect(program, within)
   describeReindex(program, within)

@@ -1,4 +1,5 @@
 import { ownOrigins } from '../domain/agent/origin.ts'
+import { agentSources } from '../server/agent/sources.ts'
 import { createApp } from '../server/app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { Log } from '../server/log.ts'
@@ -25,6 +26,8 @@ export interface ServerSurroundings {
   demo: boolean
   /** True once nothing new is to be begun. */
   isDraining: () => boolean
+  /** The release of the product. */
+  version: string
 }
 
 /**
@@ -33,12 +36,17 @@ export interface ServerSurroundings {
  * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
  */
 export async function startServer(config: Config, surroundings: ServerSurroundings): Promise<StartedServer> {
-  const { log, demo, isDraining } = surroundings
+  const { log, demo, isDraining, version } = surroundings
   const stores = openStores(config, 'server')
   const { ledger, archive, year, feed, live, search, recommendations, audits } = stores
   let baseUrl = config.baseUrl ?? ''
   let origins: readonly string[] = config.allowedOrigins
-  const wired = openWiredAgent(config, stores, { clock: Date.now, log, origins: () => origins })
+  const sources = agentSources({ ...stores.reads, clock: Date.now })
+  const wired = openWiredAgent(
+    config,
+    { sources, recommendations },
+    { clock: Date.now, log, origins: () => origins },
+  )
   const closeAll = async (): Promise<void> => {
     await wired.close()
     await stores.close()
@@ -58,6 +66,19 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
       search,
       recommendations,
       agent: wired.agent,
+      mcp:
+        config.mcpRequestsPerMinute === 0
+          ? null
+          : {
+              sources,
+              version,
+              demo,
+              origins: () => origins,
+              trustedProxies: config.trustedProxies,
+              requestsPerMinute: config.mcpRequestsPerMinute,
+              clock: Date.now,
+              onFault: (tool, err) => log.error({ tool, err }, 'a tool could not read its data'),
+            },
       widgetUrl: config.chat.verification?.widgetUrl ?? null,
       audits,
       clock: Date.now,

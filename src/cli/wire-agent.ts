@@ -13,7 +13,7 @@ import type { ChatModel, Clock, RouterAllowance } from '../domain/ports.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import type { AgentPorts } from '../server/agent/service.ts'
-import { agentSources } from '../server/agent/sources.ts'
+import type { AgentSources } from '../server/agent/sources.ts'
 import { startSweeper } from '../server/agent/sweeper.ts'
 import type { Log } from '../server/log.ts'
 import { listeningUrl } from './config.ts'
@@ -36,7 +36,7 @@ export interface WiredAgent {
 /** @param origins the server's own and those that were named; asked once it listens */
 export function openWiredAgent(
   config: Config,
-  stores: Pick<Stores, 'reads' | 'recommendations'>,
+  stores: Pick<Stores, 'recommendations'> & { sources: AgentSources },
   surroundings: { clock: Clock; log: Log; origins: () => readonly string[] },
 ): WiredAgent {
   const { clock, log, origins } = surroundings
@@ -70,7 +70,7 @@ export function openWiredAgent(
     verification: verifier && chat.verification && { siteKey: chat.verification.siteKey, verifier },
     ledger,
     cache: libsqlAnswerCache(state, (key) => log.warn({ key }, 'a kept chat answer is damaged')),
-    sources: agentSources({ ...stores.reads, clock }),
+    sources: stores.sources,
     clock,
     randomBytes,
     server: randomBytes(8).toString('hex'),

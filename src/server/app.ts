@@ -8,35 +8,20 @@ import type {
   RecommendationStore,
   YearReader,
 } from '../domain/ports.ts'
-import { AGENT_CONTRACTS, AGENT_API_VERSION, AGENT_DOCS } from './agent/contracts.ts'
 import type { Agent } from './agent/routes.ts'
 import { mountDocs } from './docs/docs.ts'
-import {
-  FEED_API_VERSION,
-  FEED_DOCS,
-  atomContract,
-  jsonFeedContract,
-  liveContract,
-  rssContract,
-} from './feed/contract.ts'
+import { publishedDocuments } from './docs/documents.ts'
 import { liveRoutes } from './feed/live-routes.ts'
 import { provedSnapshots } from './feed/proved-snapshots.ts'
 import type { SnapshotReader } from './feed/proved-snapshots.ts'
-import {
-  SEARCH_API_VERSION,
-  SEARCH_DOCS,
-  searchContract,
-  similarContract,
-  trendContract,
-} from './feed/search-contracts.ts'
 import { searchRoutes } from './feed/search-routes.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
 import type { Log } from './log.ts'
-import { FREE_MODELS_CONTRACTS, FREE_MODELS_API_VERSION, FREE_MODELS_DOCS } from './models/contracts.ts'
+import { mcpRoute } from './mcp/route.ts'
+import type { McpPorts } from './mcp/route.ts'
 import { freeModelRoutes } from './models/routes.ts'
 import { servedRecommendation } from './models/served-recommendation.ts'
-import { openApiDocument } from './openapi.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
@@ -48,9 +33,7 @@ import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } fr
 import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
-import { HISTORY_API_VERSION, HISTORY_DOCS, historyContract } from './year/contract.ts'
 import { history } from './year/history.ts'
-import { headContract, indexContract, ledgerContract, legacyLedgerContract } from './year/ledger-contracts.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 
@@ -62,6 +45,8 @@ export interface ServerPorts {
   search: FeedSearch
   recommendations: Pick<RecommendationStore, 'current'>
   agent: Pick<Agent, 'routes' | 'config' | 'status'>
+  /** The agent's tools for other programs; null while they are not offered. */
+  mcp: McpPorts | null
   /** Address of the script of the human challenge; null while nobody has to prove to be human. */
   widgetUrl: string | null
   audits: Pick<AuditLog, 'newest'>
@@ -114,98 +99,16 @@ export function createApp(ports: ServerPorts): H3 {
   })
   mountItemPage(app, { frame, search: ports.search, publications, clock, log })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
-  mountDocs(
-    app,
-    [
-      historyDocument(demo),
-      feedDocument(demo),
-      searchDocument(demo),
-      freeModelsDocument(demo),
-      agentDocument(demo),
-    ],
-    frame,
-  )
+  mountDocs(app, publishedDocuments(demo), frame, ports.baseUrl)
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   mountRoutes(app, searchRoutes(ports.search), log)
   mountRoutes(app, freeModelRoutes(recommendation, demo, clock), log)
   mountRoutes(app, ports.agent.routes, log)
+  if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   return app
 }
 
 /** A route answers for its path under every method, so that a wrong one is a 405 and not a 404. */
 function mountRoutes(app: H3, routes: readonly Route[], log: Log): void {
   for (const route of routes) app.all(route.path, (event) => route.handle(event, log))
-}
-
-function historyDocument(demo: boolean) {
-  const title = 'Top Year feed history'
-  const description = 'Replays archived Top Year publications as they were, byte for byte.'
-  return {
-    path: HISTORY_DOCS,
-    title,
-    summary: description,
-    document: openApiDocument(
-      { title: demo ? `DEMO: ${title}` : title, version: HISTORY_API_VERSION, description },
-      [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
-    ),
-  }
-}
-
-function feedDocument(demo: boolean) {
-  const title = 'Live feed'
-  const description =
-    'Serves what trends now and in the last day, week and month, also as RSS, Atom and JSON Feed.'
-  return {
-    path: FEED_DOCS,
-    title,
-    summary: description,
-    document: openApiDocument(
-      { title: demo ? `DEMO: ${title}` : title, version: FEED_API_VERSION, description },
-      [liveContract, rssContract, atomContract, jsonFeedContract],
-    ),
-  }
-}
-
-function searchDocument(demo: boolean) {
-  const title = 'Search'
-  const description = 'Finds stored items, items like another, and the trends of items and terms.'
-  return {
-    path: SEARCH_DOCS,
-    title,
-    summary: description,
-    document: openApiDocument(
-      { title: demo ? `DEMO: ${title}` : title, version: SEARCH_API_VERSION, description },
-      [searchContract, similarContract, trendContract],
-    ),
-  }
-}
-
-function freeModelsDocument(demo: boolean) {
-  const title = 'Free model recommendation'
-  const description =
-    'Which free text model of a model-routing service to use now, and the shortlist behind it.'
-  return {
-    path: FREE_MODELS_DOCS,
-    title,
-    summary: description,
-    document: openApiDocument(
-      { title: demo ? `DEMO: ${title}` : title, version: FREE_MODELS_API_VERSION, description },
-      FREE_MODELS_CONTRACTS,
-    ),
-  }
-}
-
-function agentDocument(demo: boolean) {
-  const title = 'Agent chat'
-  const description =
-    'Answers questions about the stored feed, as a stream of events, with read-only access to it.'
-  return {
-    path: AGENT_DOCS,
-    title,
-    summary: description,
-    document: openApiDocument(
-      { title: demo ? `DEMO: ${title}` : title, version: AGENT_API_VERSION, description },
-      AGENT_CONTRACTS,
-    ),
-  }
 }

@@ -61,8 +61,50 @@ describe('the guides', () => {
     const page = await (await app.request('http://dash.test/docs/operations')).text()
     expect(page).toContain('<title>Operations</title>')
     expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
-    for (const path of ['/docs/nothing', '/docs/operations.md', '/docs/..%2fpackage'])
+    for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
+  })
+})
+
+describe('what language models read', () => {
+  test('llms.txt lists every interface and guide of the menu, and what it lists is there', async () => {
+    const app = openApp(await openWorkspace())
+    const response = await app.request('http://dash.test/llms.txt')
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+    ])
+    const list = await response.text()
+    expect(list).toMatch(/^# dash\n\n> \S[^\n]+\n\n## Interfaces\n\n- \[/)
+    const links = [...list.matchAll(/\]\((http:\/\/dash\.test[^)]+)\)/g)].map(([, link = '']) => link)
+    const menu = (await (await app.request('http://dash.test/docs')).text()).split('id="menu"')[1] ?? ''
+    const shown = [...menu.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path)
+    const listed = links.map((link) => new URL(link).pathname.replace(/(?:\/openapi\.json|\.md)$/, ''))
+    expect(listed.sort()).toEqual(shown.sort())
+    expect(list.split('\n').filter((line) => line.startsWith('- ') && !line.includes(': '))).toEqual([
+      '- [Changelog](http://dash.test/docs/changelog.md)',
+    ])
+    for (const link of links) expect([link, (await app.request(link)).status]).toEqual([link, 200])
+  })
+
+  test('a guide is there as it was written, with links that lead to others like it', async () => {
+    const app = openApp(await openWorkspace())
+    for (const [path, link] of [
+      ['/docs/quick-start.md', '](/docs/collecting.md#tokens)'],
+      ['/docs/decisions.md', '](/docs/decisions/0001-rollback-journal-and-a-guarded-driver.md)'],
+      ['/docs/security.md', '](/docs/agent-tools.md#text-of-strangers)'],
+    ] as const) {
+      const response = await app.request(`http://dash.test${path}`)
+      expect(response.headers.get('content-type')).toBe('text/markdown; charset=utf-8')
+      const text = await response.text()
+      expect(text, path).toContain(link)
+      for (const [, target = ''] of text.matchAll(/\]\((\/docs\/[^)#]+)/g))
+        expect([path, target, (await app.request(`http://dash.test${target}`)).status]).toEqual([
+          path,
+          target,
+          200,
+        ])
+    }
   })
 })
 

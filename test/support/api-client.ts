@@ -16,6 +16,7 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
   return createApp({
     ...workspace,
     agent: NO_CHAT,
+    mcp: null,
     widgetUrl: null,
     clock: Date.now,
     log: silentLog,

@@ -18,6 +18,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
   search: 'Search',
   'free-llm': 'Free models',
   'agent-chat': 'Chat',
+  mcp: 'Tools for other programs',
 }
 
 interface OpenApi {

@@ -110,6 +110,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     search: { search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse },
     recommendations: { current: async () => null },
     agent: NO_CHAT,
+    mcp: null,
     widgetUrl: null,
     audits: { newest: async () => null },
     clock: Date.now,

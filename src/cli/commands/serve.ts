@@ -28,14 +28,14 @@ export async function serve(context: CommandContext, demo: boolean): Promise<num
 }
 
 async function serveConfig(
-  { terminal, signal }: CommandContext,
+  { terminal, signal, version }: CommandContext,
   config: Config,
   demo: boolean,
 ): Promise<number> {
   const lines = logStream(process.stderr.fd)
   const log = pino({ level: config.logLevel }, lines)
   try {
-    const server = await startServer(config, { log, demo, isDraining: () => signal.aborted })
+    const server = await startServer(config, { log, demo, version, isDraining: () => signal.aborted })
     const label = demo ? 'DEMO: ' : ''
     terminal.result({ job: 'serve', url: server.url, demo }, `${label}dash is listening on ${server.url}`)
     if (!signal.aborted)

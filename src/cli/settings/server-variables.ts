@@ -27,7 +27,12 @@ export const SERVER_VARIABLES = {
   }),
   DASH_ALLOWED_ORIGINS: optional(originsSetting, {
     group: 'server',
-    meaning: "origins, comma-separated, whose pages may chat beside the server's own",
+    meaning: "origins, comma-separated, whose pages may chat and use `/mcp` beside the server's own",
+  }),
+  DASH_MCP_REQUESTS_PER_MINUTE: defaulted(wholeNumber(0, 1_000_000), '120', {
+    group: 'server',
+    meaning: 'most requests of one address to `/mcp` in a minute; 0: it is not offered',
+    page: 'docs/mcp.md#over-http',
   }),
   DASH_DRAIN_SECONDS: defaulted(wholeNumber(0, 3_600, 'seconds'), '10', {
     group: 'server',

@@ -6,7 +6,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import type { HeadersFor } from '../route.ts'
 import type { AgentSettings } from './service.ts'
 
-/** Who asks, as far as the chat needs to know: from which page, and from which address. */
+/** Who asks, as far as the chat and the tools need to know: from which page, and from which address. */
 export interface Callers {
   /** What lets pages of allowed origins read an answer, whatever it is. */
   headersFor: HeadersFor
@@ -20,7 +20,10 @@ export interface Callers {
   address(event: H3Event): string
 }
 
-export function callersOf({ origins, trustedProxies }: AgentSettings): Callers {
+export function callersOf({
+  origins,
+  trustedProxies,
+}: Pick<AgentSettings, 'origins' | 'trustedProxies'>): Callers {
   const allowed = (event: H3Event): string | null => {
     const origin = event.req.headers.get('origin')
     return isAllowedOrigin(origin, origins()) ? origin : null

@@ -8,11 +8,15 @@ import type { Frame } from '../page/layout.ts'
 import { respondJson } from '../respond.ts'
 import { openGuides } from './guides.ts'
 import type { Guides } from './guides.ts'
+import { llmsText } from './llms.ts'
 import { groupsOf } from './menu-groups.ts'
 import { withMenu } from './menu.ts'
 import type { Menu } from './menu.ts'
 import { reference } from './reference.ts'
 import type { PublishedDocument } from './reference.ts'
+
+const PLAIN_TYPE = 'text/plain; charset=utf-8'
+const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
 
 /** The renderer writes styles and images of its own into the page. */
 const TRIAL_HEADERS = pageHeaders({ 'style-src': ["'unsafe-inline'"], 'img-src': ['data:'] })
@@ -20,10 +24,17 @@ const TRIAL_HEADERS = pageHeaders({ 'style-src': ["'unsafe-inline'"], 'img-src':
 const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
 /**
- * Mounts `/docs`, each interface's document and page, and the project's own guides. Every page has the menu of all. No
- * outside host is involved.
+ * Mounts `/docs`, each interface's document and page, and the project's own guides, which are there as Markdown too, under
+ * `.md`. Every page has the menu of all; `/llms.txt` is the same list for language models. No outside host is involved.
+ *
+ * @param baseUrl address the server is reached at from outside, without a slash at its end
  */
-export function mountDocs(app: H3, documents: readonly PublishedDocument[], frame: Frame): void {
+export function mountDocs(
+  app: H3,
+  documents: readonly PublishedDocument[],
+  frame: Frame,
+  baseUrl: () => string,
+): void {
   const guides = openGuides()
   const menu = (): Menu => menuOf(documents, guides)
   const show = (event: H3Event, title: string, path: string, content: Html, head = NOTHING) => {
@@ -31,12 +42,17 @@ export function mountDocs(app: H3, documents: readonly PublishedDocument[], fram
     return respondCompressed(event, 200, PAGE_HEADERS, HTML_TYPE, page)
   }
   app.get('/docs', (event) => show(event, 'Documentation', '/docs', index(documents)))
+  app.get('/llms.txt', (event) =>
+    respondCompressed(event, 200, OPEN_TO_ALL, PLAIN_TYPE, llmsText(documents, guides.all(), baseUrl())),
+  )
   for (const path of guides.paths) {
     app.get(path, (event) => {
-      const guide = guides.all().find((each) => each.path === path)
-      if (!guide) throw new Error(`the document ${path} was not rendered`)
+      const guide = guides.at(path)
       return show(event, guide.title, path, guide.content())
     })
+    app.get(`${path}.md`, (event) =>
+      respondCompressed(event, 200, OPEN_TO_ALL, MARKDOWN_TYPE, guides.at(path).markdown()),
+    )
   }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>

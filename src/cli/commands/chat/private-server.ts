@@ -11,11 +11,11 @@ export interface PrivateServer {
 /** Starts the demo on a free port of the loopback; it logs nothing, and its folder is deleted when it is closed. */
 export async function startPrivate(context: CommandContext): Promise<PrivateServer> {
   const demo = await openDemo(context)
-  const { signal } = context
+  const { signal, version } = context
   try {
     const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null }
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const server = await startServer(config, { log, demo: true, isDraining: () => signal.aborted })
+    const server = await startServer(config, { log, demo: true, version, isDraining: () => signal.aborted })
     return {
       url: server.url,
       async close() {

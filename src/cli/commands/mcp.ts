@@ -1,0 +1,50 @@
+import { agentSources } from '../../server/agent/sources.ts'
+import { serveStdio } from '../../server/mcp/stdio.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import type { Config } from '../config.ts'
+import { requireFeed } from '../data-folder.ts'
+import { describeError, EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../context.ts'
+import { openStores } from '../wire.ts'
+
+/**
+ * `dash mcp`: the agent's tools for the MCP client that started this process (docs/mcp.md).
+ *
+ * @returns 0 when the client ended its input or a signal came
+ * @throws Refusal `usage`, `input_unreadable`; refusals of the stores
+ */
+export async function mcpCommand(context: CommandContext, demo: boolean): Promise<number> {
+  if (context.terminal.json) {
+    throw new Refusal('usage', 'standard output carries the messages of the protocol; leave --json out')
+  }
+  if (!demo) return serveConfig(context, context.config, false)
+  const { openDemo } = await import('../demo.ts')
+  const prepared = await openDemo(context)
+  try {
+    return await serveConfig(context, prepared.config, true)
+  } finally {
+    await prepared.close()
+  }
+}
+
+async function serveConfig(
+  { terminal, stdin, stdout, signal, version }: CommandContext,
+  config: Config,
+  demo: boolean,
+): Promise<number> {
+  requireFeed(config)
+  const stores = openStores(config, 'server')
+  try {
+    if (stdin.isTTY)
+      terminal.note('waiting for an MCP client on standard input; docs/mcp.md tells how one is set up')
+    const sources = agentSources({ ...stores.reads, clock: Date.now })
+    const onFault = (tool: string, error: unknown): void => terminal.error(`${tool}: ${describeError(error)}`)
+    await serveStdio(
+      { sources, version, demo, onFault },
+      { input: stdin, output: stdout, signal, onProblem: terminal.error },
+    )
+    return EXIT.done
+  } finally {
+    await stores.close()
+  }
+}

@@ -1,0 +1,61 @@
+import { CALL_TIMEOUT_MS } from '../../domain/agent/bounds.ts'
+import { withoutMarkers } from '../../domain/agent/prompt.ts'
+import { readCall } from '../../domain/agent/tools.ts'
+import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
+import type { ToolCall, ToolName } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import type { AgentSources } from './sources.ts'
+import { answerCall, ToolProblem } from './tool-answers.ts'
+import { withinTime } from './within-time.ts'
+
+/** What a call came to, as whoever made it is told. */
+export interface ToolRun {
+  /** JSON text. */
+  output: string
+  /** True when it is an error instead of data. */
+  failed: boolean
+  /** False when it holds data whose changes no revision tells of: an answer made of it must not be kept. */
+  cacheable: boolean
+}
+
+export interface CallOptions {
+  /** Largest output, in bytes of UTF-8. */
+  maxBytes: number
+  /** Told of what a store threw. */
+  onFault: (tool: ToolName, error: unknown) => void
+  timeoutMs?: number
+}
+
+/**
+ * Runs one call of a tool (docs/agent-tools.md). Whatever was written and whatever fails, it becomes a result.
+ *
+ * @throws the signal's reason once it is aborted
+ */
+export async function runCall(
+  call: Pick<ToolCall, 'name' | 'arguments'>,
+  sources: AgentSources,
+  { maxBytes, onFault, timeoutMs = CALL_TIMEOUT_MS }: CallOptions,
+  signal: AbortSignal,
+): Promise<ToolRun> {
+  signal.throwIfAborted()
+  const read = readCall(call)
+  if (!read.ok) return failure(read.problem)
+  try {
+    const answer = answerCall(read.call, sources, maxBytes)
+    const output = withoutMarkers(await withinTime(answer, timeoutMs, signal))
+    const isYear = read.call.name === 'get_period_top' && read.call.arguments.period === 'year'
+    return { output, failed: false, cacheable: !isYear }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof ToolProblem) return failure(error.message)
+    const busy: FeedSearchRefusal = 'search_busy'
+    if (error instanceof Refusal && error.code === busy) return failure('the search is busy')
+    onFault(read.call.name, error)
+    return failure('the data could not be read')
+  }
+}
+
+/** An error as the result of a call. */
+export function failure(error: string): ToolRun {
+  return { output: JSON.stringify({ error }), failed: true, cacheable: false }
+}

@@ -1,0 +1,63 @@
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { RESULT_MAX_BYTES } from '../../domain/agent/bounds.ts'
+import { MCP_INSTRUCTIONS, MCP_TOOLS } from '../../domain/agent/mcp.ts'
+import { runCall } from '../agent/run-call.ts'
+import type { CallOptions, ToolRun } from '../agent/run-call.ts'
+import type { AgentSources } from '../agent/sources.ts'
+
+export interface ToolServerPorts {
+  sources: AgentSources
+  /** The release of the product. */
+  version: string
+  /** True on sample data. */
+  demo: boolean
+  onFault: CallOptions['onFault']
+}
+
+export interface ToolServer {
+  /** Speaks the protocol over one transport, which it owns from then on. */
+  server: Server
+  /** Resolves when every call that was begun has its result. */
+  settled: () => Promise<void>
+}
+
+/**
+ * The agent's six tools behind the Model Context Protocol, for one connection (docs/mcp.md). The protocol's own library is
+ * loaded with this file: whoever may not need it imports this file when it does.
+ */
+export function createToolServer({ sources, version, demo, onFault }: ToolServerPorts): ToolServer {
+  const title = demo ? 'DEMO: dash' : 'dash'
+  const instructions = demo ? `DEMO: sample data. ${MCP_INSTRUCTIONS}` : MCP_INSTRUCTIONS
+  // The library's newer class writes argument schemas and their errors itself; these are those of the chat.
+  const server = new Server({ name: 'dash', title, version }, { capabilities: { tools: {} }, instructions })
+  const running = new Set<Promise<unknown>>()
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: MCP_TOOLS }))
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+    const call = { name: params.name, arguments: JSON.stringify(params.arguments ?? {}) }
+    const run = runCall(call, sources, { maxBytes: RESULT_MAX_BYTES, onFault }, signal)
+    running.add(run)
+    try {
+      return resultOf(await run)
+    } finally {
+      running.delete(run)
+    }
+  })
+  return {
+    server,
+    settled: async () => {
+      await Promise.allSettled(running)
+    },
+  }
+}
+
+/**
+ * The JSON as text, for clients that know nothing else, and as the value it is. An error has no value: clients hold values
+ * to the schema of data.
+ */
+function resultOf({ output, failed }: ToolRun): CallToolResult {
+  const content: CallToolResult['content'] = [{ type: 'text', text: output }]
+  if (failed) return { content, isError: true }
+  return { content, structuredContent: JSON.parse(output) as Record<string, unknown> }
+}

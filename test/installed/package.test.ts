@@ -1,0 +1,146 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { exitOf } from '../support/dash.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const WITHOUT_SCRIPTS = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+
+interface Lock {
+  packages: Record<string, { version: string }>
+}
+
+const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
+
+const { version } = read(join(ROOT, 'package.json')) as { version: string }
+
+/** Runs a program in a folder with nothing of this process's environment that leads back to the repository. */
+function run(cwd: string, command: string, args: readonly string[]): string {
+  const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
+  return execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+}
+
+const folder = mkdtempSync(join(realpathSync(tmpdir()), 'dash-installed-'))
+const tarball = join(folder, `dash-${version}.tgz`)
+
+beforeAll(() => run(ROOT, 'npm', ['pack', '--pack-destination', folder]))
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Starts the demo of an installed program, from another folder, and waits until it listens. */
+async function startDemo(
+  command: string,
+  ...args: string[]
+): Promise<{ url: string; stop: () => Promise<number | null> }> {
+  const child = spawn(command, [...args, 'serve', '--demo', '--port', '0'], {
+    cwd: tmpdir(),
+    env: { PATH: process.env['PATH'] ?? '' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  for await (const chunk of child.stdout) {
+    const url = /listening on (\S+)/.exec(String(chunk))?.[1]
+    if (url === undefined) continue
+    const stop = async (): Promise<number | null> => {
+      child.kill('SIGTERM')
+      return exitOf(child)
+    }
+    return { url, stop }
+  }
+  throw new Error('the demo did not start')
+}
+
+/** Holds a running demo to what a newcomer sees first, each with what it needs beside the program. */
+async function checkDemo(url: string): Promise<void> {
+  for (const [path, contains] of [
+    ['/readyz', 'ok'],
+    ['/', 'DEMO'],
+    ['/docs/operations', 'Operations'],
+    ['/docs/changelog', 'Changelog'],
+    ['/llms.txt', '# dash'],
+    ['/docs/api/search/try', 'swagger-ui'],
+    ['/api/feed?sort=week', 'hackerNews'],
+    ['/api/feed/history/index', 'top-year-v3'],
+    ['/api/search?q=rust', 'Rust'],
+    ['/api/free-llm/recommendation', 'primary'],
+  ] as const) {
+    const response = await fetch(`${url}${path}`)
+    const text = await response.text()
+    expect([path, response.status]).toEqual([path, 200])
+    expect(text, path).toContain(contains)
+    for (const [, asset = ''] of text.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g))
+      expect([asset, (await fetch(`${url}${asset}`)).status]).toEqual([asset, 200])
+  }
+}
+
+describe('the package, installed into an empty folder', () => {
+  const home = join(folder, 'installed')
+  const bin = join(home, 'node_modules/.bin')
+
+  beforeAll(() => {
+    mkdirSync(home)
+    run(home, 'npm', ['init', '--yes'])
+    run(home, 'npm', ['install', ...WITHOUT_SCRIPTS, tarball])
+  })
+
+  test('runs by either name, through npx, and by its absolute path', () => {
+    for (const name of ['dash', 'dashctl']) {
+      expect(run(tmpdir(), join(bin, name), ['--version'])).toBe(`${version}\n`)
+      expect(run(home, 'npx', ['--no-install', name, '--version'])).toBe(`${version}\n`)
+    }
+    const program = join(home, 'node_modules/dash/dist/cli/main.js')
+    expect(run(tmpdir(), process.execPath, [program, '--version'])).toBe(`${version}\n`)
+  })
+
+  test('serves the demo with all it needs, and stops', async () => {
+    const { url, stop } = await startDemo(join(bin, 'dashctl'))
+    await checkDemo(url)
+    expect(await stop()).toBe(0)
+  })
+
+  test('gives its tools to an MCP client that starts it', async () => {
+    const client = new Client({ name: 'test', version: '1' })
+    const args = ['mcp', '--demo', '--quiet']
+    onTestFinished(() => client.close())
+    // The sample is filled in first, which takes a busy machine a while.
+    const timeout = 300_000
+    const transport = new StdioClientTransport({ command: join(bin, 'dashctl'), args, stderr: 'ignore' })
+    await client.connect(transport, { timeout })
+    expect(client.getServerVersion()).toMatchObject({ name: 'dash', version })
+    expect((await client.listTools()).tools).toHaveLength(6)
+  })
+})
+
+describe('the package, unpacked', () => {
+  const home = join(folder, 'unpacked')
+
+  beforeAll(() => {
+    mkdirSync(home)
+    run(home, 'tar', ['xzf', tarball, '--strip-components', '1'])
+    run(home, 'npm', ['ci', '--omit=dev', ...WITHOUT_SCRIPTS])
+  })
+
+  test('gets the very versions of the lock file, and none that only the development needs', () => {
+    const { packages: locked } = read(join(ROOT, 'package-lock.json')) as Lock
+    const { packages } = read(join(home, 'node_modules/.package-lock.json')) as Lock
+    const versions = Object.entries(packages).map(([path, { version: installed }]) => [path, installed])
+    expect(versions.length).toBeGreaterThan(100)
+    expect(versions).toEqual(Object.keys(packages).map((path) => [path, locked[path]?.version]))
+    expect(existsSync(join(home, 'node_modules/vitest'))).toBe(false)
+  })
+
+  test('serves the demo, and stops', async () => {
+    const { url, stop } = await startDemo(process.execPath, join(home, 'dist/cli/main.js'))
+    await checkDemo(url)
+    expect(await stop()).toBe(0)
+  })
+})
+
+test('packing leaves nothing behind', () => {
+  expect(existsSync(join(ROOT, 'npm-shrinkwrap.json'))).toBe(false)
+})

@@ -1,0 +1,371 @@
+import { readFileSync } from 'node:fs'
+import { PassThrough } from 'node:stream'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
+import { MCP_OPEN_MAX, MCP_REFUSALS } from '../../../src/domain/agent/mcp.ts'
+import type { McpRefusal } from '../../../src/domain/agent/mcp.ts'
+import { ownOrigins } from '../../../src/domain/agent/origin.ts'
+import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import { createAgentTools } from '../../../src/server/agent/tools.ts'
+import type { AgentSources } from '../../../src/server/agent/sources.ts'
+import { listenOn } from '../../../src/server/listen.ts'
+import { mcpContract } from '../../../src/server/mcp/contract.ts'
+import type { McpPorts } from '../../../src/server/mcp/route.ts'
+import { serveStdio } from '../../../src/server/mcp/stdio.ts'
+import { readAsAgent, settle } from '../../support/agent-reads.ts'
+import { openApp, silentLog } from '../../support/api-client.ts'
+import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+
+const NOW = RUN_AT + 3_600_000
+const ALLOWED = 'https://allowed.example'
+const never = new AbortController().signal
+
+interface McpServer {
+  url: string
+  sources: AgentSources
+  faults: unknown[]
+}
+
+async function startMcp(
+  changes: Partial<Omit<McpPorts, 'sources'>> & { sources?: Partial<AgentSources> } = {},
+): Promise<McpServer> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await settle(workspace, NOW)
+  await publishDays(workspace, [AS_OF])
+  const faults: unknown[] = []
+  const sources = { ...readAsAgent(workspace, NOW).sources, ...changes.sources }
+  let origins: readonly string[] = []
+  const mcp: McpPorts = {
+    version: '1.2.3',
+    demo: false,
+    origins: () => origins,
+    trustedProxies: [],
+    requestsPerMinute: 1_000,
+    clock: () => NOW,
+    onFault: (_, error) => faults.push(error),
+    ...changes,
+    sources,
+  }
+  const server = await listenOn(openApp(workspace, { mcp }), {
+    host: '127.0.0.1',
+    port: 0,
+    log: silentLog,
+    isDraining: () => false,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 15_000,
+  })
+  onTestFinished(() => server.close(0))
+  origins = [...ownOrigins(server.url, null), ALLOWED]
+  return { url: server.url, sources, faults }
+}
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' })
+  // The class has the members of the interface, which does not say that they may be undefined.
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)) as Transport)
+  onTestFinished(() => client.close())
+  return client
+}
+
+const TYPES = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+
+const post = (url: string, body: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${url}/mcp`, { method: 'POST', body, headers: { ...TYPES, ...headers } })
+
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+
+/** The code of a refusal, which is held to the contract. */
+async function refused(response: Response): Promise<string> {
+  const { status, headers } = response
+  const body = (await response.json()) as { error: McpRefusal; retryAfterSeconds?: number }
+  expect(MCP_REFUSALS).toContain(body.error)
+  expect(status).toBe(mcpContract.refusals[body.error].status)
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('vary')).toBe('Origin')
+  expect(headers.get('retry-after')).toBe(body.retryAfterSeconds?.toString() ?? null)
+  return body.error
+}
+
+/** A call of each tool, on the sample. */
+const CALLS: [string, Record<string, unknown>][] = [
+  ['search_items', { query: 'lobsters title', sources: null, from: null, to: null, limit: 2 }],
+  ['get_period_top', { period: 'year', list: null, limit: 2, at: null }],
+  ['get_feed_snapshot', { sort: 'week', limit: 2 }],
+  ['read_article', { key: 'hn-hn3', offset: null }],
+  ['find_similar_items', { key: 'hn-hn3', limit: 2 }],
+  ['get_trend_history', { key: null, term: 'title', from: null, to: null }],
+]
+
+describe('the tools over HTTP', () => {
+  test('are those of the chat, said to read only what is stored', async () => {
+    const client = await connect((await startMcp()).url)
+    expect(client.getServerVersion()).toMatchObject({ name: 'dash', version: '1.2.3' })
+    expect(client.getInstructions()).toContain('never instructions')
+    const { tools } = await client.listTools()
+    expect(
+      tools.map(({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema })),
+    ).toEqual(TOOL_DEFINITIONS)
+    for (const { annotations } of tools)
+      expect(annotations).toMatchObject({ readOnlyHint: true, openWorldHint: false })
+  })
+
+  test.each(CALLS)(
+    '%s gives what the chat is given, as text and as a value marked as untrusted',
+    async (name, given) => {
+      const { url, sources } = await startMcp()
+      const client = await connect(url)
+      // The client holds values to the schema only when it knows the tools.
+      await client.listTools()
+      const result = await client.callTool({ name, arguments: given })
+      const tools = createAgentTools(sources, { onFault: () => undefined })
+      const call = { callId: 'c1', name, arguments: JSON.stringify(given) }
+      const { output, failed } = await tools.run(call, never)
+      expect(failed).toBe(false)
+      expect(result.content).toEqual([{ type: 'text', text: output }])
+      expect(result.structuredContent).toEqual(JSON.parse(output))
+      expect(result.structuredContent).toMatchObject({ untrusted: true, source: `dash ${name}` })
+      expect(result.isError).toBeUndefined()
+    },
+  )
+
+  test('keep a result within the bytes of a call, however often they are called', async () => {
+    const client = await connect((await startMcp()).url)
+    for (let calls = 0; calls < 10; calls += 1) {
+      const result = await client.callTool({
+        name: 'get_feed_snapshot',
+        arguments: { sort: 'month', limit: 20 },
+      })
+      const [text] = result.content as { text: string }[]
+      expect(result.isError).toBeUndefined()
+      expect(Buffer.byteLength(text?.text ?? '')).toBeLessThanOrEqual(RESULT_MAX_BYTES)
+    }
+  })
+
+  test('answer a wrong call, an unknown tool and a store that fails with an error a model can read', async () => {
+    const { url, faults } = await startMcp({
+      sources: { feed: () => Promise.reject(new Error('the disk is gone')) },
+    })
+    const client = await connect(url)
+    await client.listTools()
+    const errorOf = async (name: string, given?: Record<string, unknown>): Promise<string> => {
+      const result = await client.callTool({ name, ...(given && { arguments: given }) })
+      expect(result).toMatchObject({ isError: true })
+      expect(result.structuredContent).toBeUndefined()
+      const [text] = result.content as { text: string }[]
+      return (JSON.parse(text?.text ?? '') as { error: string }).error
+    }
+    expect(await errorOf('search_items', { query: 1 })).toContain('query: ')
+    expect(await errorOf('search_items')).toContain('query: ')
+    expect(await errorOf('drop_tables', {})).toContain('there is no such tool')
+    expect(await errorOf('search_items', { query: 'x'.repeat(5_000) })).toContain('longer than 4096')
+    expect(faults).toEqual([])
+    expect(await errorOf('get_feed_snapshot', { sort: 'week', limit: 1 })).toBe('the data could not be read')
+    expect(faults).toMatchObject([{ message: 'the disk is gone' }])
+  })
+
+  test('say that the data of a demo is a sample', async () => {
+    const client = await connect((await startMcp({ demo: true })).url)
+    expect(client.getServerVersion()).toMatchObject({ title: 'DEMO: dash' })
+    expect(client.getInstructions()).toMatch(/^DEMO: /)
+  })
+})
+
+describe('POST /mcp', () => {
+  test('answers by itself, with JSON and its length, and keeps nothing', async () => {
+    const { url } = await startMcp()
+    const response = await post(url, PING)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toContain('application/json')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(response.headers.get('mcp-session-id')).toBeNull()
+    expect(response.headers.get('content-length')).not.toBeNull()
+    expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+    const notified = await post(url, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }))
+    expect([notified.status, await notified.text()]).toEqual([202, ''])
+  })
+
+  test('refuses pages of other origins, and answers no page at all to nobody', async () => {
+    const { url } = await startMcp()
+    for (const origin of ['https://evil.example', 'null', url.replace('127.0.0.1', 'rebound.example')])
+      expect(await refused(await post(url, PING, { origin }))).toBe('forbidden_origin')
+    for (const origin of [ALLOWED, url]) {
+      const response = await post(url, PING, { origin })
+      expect(response.status).toBe(200)
+      expect(response.headers.get('access-control-allow-origin')).toBe(origin)
+    }
+    expect((await post(url, PING)).headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('lets pages of allowed origins ask first', async () => {
+    const { url } = await startMcp()
+    const ask = (origin: string): Promise<Response> =>
+      fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { origin } })
+    const { status, headers } = await ask(ALLOWED)
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([204, ALLOWED])
+    expect(headers.get('access-control-allow-headers')).toContain('mcp-protocol-version')
+    expect((await ask('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test.each(['GET', 'DELETE', 'PUT'])('has no streams and no sessions for %s', async (method) => {
+    const response = await fetch(`${(await startMcp()).url}/mcp`, { method, headers: TYPES })
+    expect(response.headers.get('allow')).toBe('POST')
+    expect(await refused(response)).toBe('method_not_allowed')
+  })
+
+  test('takes one message of the protocol, of a bounded length', async () => {
+    const { url } = await startMcp()
+    expect(await refused(await post(url, `[${PING}]`))).toBe('batch_not_supported')
+    expect(await refused(await post(url, '{'))).toBe('invalid_json')
+    expect(await refused(await post(url, 'x'.repeat(BODY_MAX_BYTES + 1)))).toBe('payload_too_large')
+    for (const [body, headers, status, code] of [
+      ['{"a":1}', {}, 400, -32_700],
+      [PING, { 'content-type': 'text/plain' }, 415, -32_000],
+      [PING, { accept: 'application/json' }, 406, -32_000],
+      [PING, { 'mcp-protocol-version': '1999-01-01' }, 400, -32_000],
+    ] as const) {
+      const response = await post(url, body, headers)
+      expect(response.status).toBe(status)
+      expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
+    }
+  })
+
+  test('counts the requests of an address in each minute', async () => {
+    let now = NOW
+    const proxy = parseIpRange('127.0.0.0/8')
+    const { url } = await startMcp({
+      requestsPerMinute: 2,
+      clock: () => now,
+      trustedProxies: proxy === null ? [] : [proxy],
+    })
+    const from = (address: string): Promise<Response> => post(url, PING, { 'x-forwarded-for': address })
+    expect([(await from('192.0.2.1')).status, (await from('192.0.2.1')).status]).toEqual([200, 200])
+    const third = await from('192.0.2.1')
+    expect(Number(third.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await refused(third)).toBe('rate_limited')
+    expect((await from('192.0.2.2')).status).toBe(200)
+    now += 60_000
+    expect((await from('192.0.2.1')).status).toBe(200)
+  })
+
+  test('answers a bounded number of requests at the same time', async () => {
+    let release: () => void = () => undefined
+    const gate = new Promise<null>((resolve) => (release = () => resolve(null)))
+    let waiting = 0
+    let allWait: () => void = () => undefined
+    const full = new Promise<void>((resolve) => (allWait = resolve))
+    const feed = (): Promise<null> => {
+      waiting += 1
+      if (waiting === MCP_OPEN_MAX) allWait()
+      return gate
+    }
+    const { url } = await startMcp({ sources: { feed } })
+    const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const open = Array.from({ length: MCP_OPEN_MAX }, () => post(url, call))
+    await full
+    expect(await refused(await post(url, PING))).toBe('busy')
+    release()
+    expect((await Promise.all(open)).map(({ status }) => status)).toEqual(open.map(() => 200))
+    expect((await post(url, PING)).status).toBe(200)
+  })
+
+  test('is described by a valid OpenAPI document with every code, and is not there when it is not offered', async () => {
+    const app = openApp(await openWorkspace())
+    const document = (await (
+      await app.request('http://dash.test/docs/api/mcp/openapi.json')
+    ).json()) as object
+    expect((await new Validator().validate({ ...document })).errors ?? []).toEqual([])
+    for (const code of MCP_REFUSALS) expect(JSON.stringify(document)).toContain(`"${code}"`)
+    expect((await app.request('http://dash.test/mcp', { method: 'POST', body: PING })).status).toBe(404)
+  })
+})
+
+describe('the page about it', () => {
+  const page = readFileSync(new URL('../../../docs/mcp.md', import.meta.url), 'utf8')
+  const blocks = (language: string): string[] =>
+    [...page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => block)
+
+  test('shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
+    const configurations = blocks('json').map((block) => JSON.parse(block) as Record<string, unknown>)
+    expect(configurations).toHaveLength(3)
+    for (const { mcpServers, servers = mcpServers } of configurations) {
+      const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
+      if (dash.url === undefined)
+        expect([dash.command, dash.args?.[0], dash.args?.[3]]).toEqual([
+          '/usr/bin/node',
+          '/opt/dash/dist/cli/main.js',
+          '/var/lib/dash',
+        ])
+      else expect(new URL(dash.url).pathname).toBe('/mcp')
+    }
+  })
+
+  test('asks with curl what is answered', async () => {
+    const { url } = await startMcp()
+    const command = blocks('sh').find((block) => block.startsWith('curl')) ?? ''
+    const [, body = ''] = /-d '([^']+)'/.exec(command) ?? []
+    const headers = [...command.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ])
+    expect(command).toContain('http://127.0.0.1:3000/mcp')
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      body,
+      headers: Object.fromEntries(headers) as Record<string, string>,
+    })
+    expect(await response.json()).toMatchObject({ id: 1, result: { structuredContent: { sort: 'week' } } })
+  })
+})
+
+describe('the tools on two streams', () => {
+  /** What is answered to lines that are followed by the end of the input. */
+  async function answersTo(lines: readonly string[]): Promise<{ answers: unknown[]; problems: string[] }> {
+    const { sources } = await startMcp()
+    const input = new PassThrough()
+    const output = new PassThrough()
+    const problems: string[] = []
+    input.end(lines.map((line) => `${line}\n`).join(''))
+    await serveStdio(
+      { sources, version: '1.2.3', demo: false, onFault: () => undefined },
+      { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
+    )
+    const written = (output.read() as Buffer | null)?.toString() ?? ''
+    return {
+      answers: written
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as unknown),
+      problems,
+    }
+  }
+
+  const message = (rest: object): string => JSON.stringify({ jsonrpc: '2.0', ...rest })
+  const searching = { name: 'search_items', arguments: CALLS[0]?.[1] }
+
+  test('answer every call that was begun before the input ended', async () => {
+    const { answers } = await answersTo([message({ id: 7, method: 'tools/call', params: searching })])
+    expect(answers).toMatchObject([{ id: 7, result: { structuredContent: { untrusted: true } } }])
+  })
+
+  test('do not answer what was cancelled, and say in a line what was no message', async () => {
+    const { answers, problems } = await answersTo([
+      message({ id: 2, method: 'tools/call', params: searching }),
+      message({ method: 'notifications/cancelled', params: { requestId: 2 } }),
+      'no message',
+      message({ id: 3, method: 'ping' }),
+    ])
+    expect(answers).toMatchObject([{ id: 3 }])
+    expect(problems).toEqual(['a line on standard input was no message that could be answered'])
+  })
+
+  test('refuse a line without end', async () => {
+    await expect(answersTo(['x'.repeat(2 * 1024 * 1024)])).rejects.toMatchObject({ code: 'input_unreadable' })
+  })
+})
