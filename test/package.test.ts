@@ -58,7 +58,7 @@ test('the package holds the built program, what it reads beside itself, and noth
     .filter((name) => name.endsWith('.ts'))
     .map((name) => `dist/${name.replaceAll('\\', '/').replace(/ts$/, 'js')}`)
   const [program, others] = [
-    paths.filter((path) => path.startsWith('dist/')),
+    paths.filter((path) => path.startsWith('dist/') && !/^dist\/chunks\/[\w-]+\.(?:js|txt)$/.test(path)),
     paths.filter((path) => !path.startsWith('dist/')),
   ]
   expect(program.sort()).toEqual(built.sort())
@@ -66,6 +66,8 @@ test('the package holds the built program, what it reads beside itself, and noth
   expect(paths).toEqual(
     expect.arrayContaining([
       'LICENSE',
+      'dist/chunks/program.js',
+      'dist/chunks/LICENSES.txt',
       'assets/page/page.css',
       'assets/page/page.js',
       'assets/demo/titles.json',

@@ -9,7 +9,7 @@ import { chooseManifests } from '../domain/year/audit-sample.ts'
 import type { Sample } from '../domain/year/audit-sample.ts'
 import type { Head, Manifest } from '../domain/year/ledger.ts'
 import type { Day } from '../domain/time.ts'
-import { examineNewest, examineObjects } from './verify-objects.ts'
+import { examineObjects } from './verify-objects.ts'
 import type { ObjectsRun } from './verify-objects.ts'
 
 export interface VerifyPorts {
@@ -124,9 +124,11 @@ async function auditStores(run: Run, ahead: ReadAhead | null): Promise<void> {
   run.audit = found
   run.findings.push(...found.findings)
   const manifests = found.timeline.map(({ manifest }) => manifest)
-  const chosen = chooseManifests(manifests, options, ports.random)
-  await examineObjects(run, chosen, options.payloads ? 'whole' : 'identity', ahead)
-  await examineNewest(run, chosen, manifests.at(-1))
+  const newest = manifests.at(-1)
+  const others = chooseManifests(manifests, options, ports.random).filter((manifest) => manifest !== newest)
+  // What is served now is proved as the server proves it, whatever was chosen; while others are being read ahead.
+  if (newest) await examineObjects(run, [newest], 'whole', null)
+  await examineObjects(run, others, options.payloads ? 'whole' : 'identity', ahead)
   run.findings.push(...orphans(keys ?? [], manifests))
   if (unlisted !== null) throw unlisted
 }

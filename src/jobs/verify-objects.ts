@@ -131,22 +131,3 @@ async function examineAgain(
       if (!settled.has(index)) run.findings.push(...findings)
   }
 }
-
-/** The publication that is served now is proved as the server proves it, whatever was chosen. */
-export async function examineNewest(
-  run: ObjectsRun,
-  chosen: readonly Manifest[],
-  newest: Manifest | undefined,
-): Promise<void> {
-  if (!newest) return
-  const wasChosen = chosen.includes(newest)
-  if (wasChosen && run.options.payloads) return
-  const path = objectPath(newest.sha256)
-  if (run.findings.some((finding) => finding.path === path)) return
-  const { objects, bytes } = run
-  await examineObjects(run, [newest], 'whole', null)
-  if (!wasChosen) return
-  // Read twice, it is still one object.
-  run.objects = objects
-  run.bytes = bytes
-}

@@ -2,12 +2,12 @@ import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
 import { READ_ERROR } from '../../domain/year/finding.ts'
 import type { AuditedHead } from '../../domain/year/audit.ts'
 import type { ObjectOutcome } from '../../domain/year/finding.ts'
-import { examineWhole } from '../../domain/year/envelope.ts'
-import { examineBytes } from '../../domain/year/identity.ts'
+import type { examineBytes } from '../../domain/year/identity.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { StorageFault } from '../../domain/storage.ts'
 import { parseHead } from '../../domain/year/head-file.ts'
+import { examinationOf } from './examination.ts'
 
 /** Heads read at a time from a store that is reached over the network. */
 const HEADS_AT_A_TIME = 16
@@ -28,7 +28,7 @@ export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'g
     // Reading what no entry names costs a request each.
     readAhead: () => null,
     async *examine(manifests, examination, jobs, signal) {
-      const examine = examination === 'whole' ? examineWhole : examineBytes
+      const examine = await examinationOf(examination)
       const look = async (index: number, manifest: Manifest) => ({
         index,
         outcome: await outcomeOf(archive, manifest, examine),

@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { examineBytes, seeBytes } from '../../domain/year/identity.ts'
+import { seeBytes } from '../../domain/year/identity.ts'
 import type { ObjectOutcome, SeenObject } from '../../domain/year/finding.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
+import { examinationOf } from './examination.ts'
 import { fileExaminer } from './examine-file.ts'
 
 /** Objects to examine with their manifests, or folders of objects to look at before there are any. */
@@ -52,11 +53,7 @@ for (;;) {
 
 async function examinerOf(given: ExamineTask): Promise<(start: number, end: number) => unknown[]> {
   if (given.examination === 'ahead') return (start, end) => given.work.slice(start, end).flatMap(seeFolder)
-  // The schema of a whole payload takes longer to load than most audits have for a thread to start.
-  const problemsOf =
-    given.examination === 'identity'
-      ? examineBytes
-      : (await import('../../domain/year/envelope.ts')).examineWhole
+  const problemsOf = await examinationOf(given.examination)
   return (start, end) =>
     given.work
       .slice(start, end)

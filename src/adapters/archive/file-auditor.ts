@@ -4,10 +4,9 @@ import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
 import type { AuditedHead } from '../../domain/year/audit.ts'
 import { isReadError, objectPath } from '../../domain/year/finding.ts'
 import type { ObjectOutcome } from '../../domain/year/finding.ts'
-import { examineWhole } from '../../domain/year/envelope.ts'
-import { examineBytes } from '../../domain/year/identity.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { auditedHead } from './auditor.ts'
+import { examinationOf } from './examination.ts'
 import { fileExaminer, fileReader } from './examine-file.ts'
 import { startExamining } from './examine-threads.ts'
 import type { ExamineThreads } from './examine-threads.ts'
@@ -109,7 +108,7 @@ async function* examineHere(
   examination: 'identity' | 'whole',
   signal: AbortSignal,
 ): AsyncGenerator<Examined<ObjectOutcome>> {
-  const problemsOf = examination === 'whole' ? examineWhole : examineBytes
+  const problemsOf = await examinationOf(examination)
   const examineFile = fileExaminer()
   for (const [start, { path, manifest }] of work.entries()) {
     signal.throwIfAborted()

@@ -1,5 +1,6 @@
 import { sha256Hex } from '../digest.ts'
 import { parseInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
 import type { Manifest } from './ledger.ts'
 
 /** One way in which stored bytes are not the publication that a manifest names. */
@@ -19,8 +20,8 @@ export interface SeenBytes {
   byteSize: number
   /** Their digest, 64 lower-case hex digits. */
   sha256: string
-  /** The identity from the two ends of the text; null when only the whole text can tell. */
-  frame: EnvelopeMembers | null
+  /** The identity by the two ends of the text, as {@link identityOf} writes it; null when only the whole text can tell. */
+  identity: string | null
 }
 
 /** Size and digest of stored bytes against their manifest; none when they are the bytes that were sealed. */
@@ -96,7 +97,7 @@ export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProbl
 
 /** The part of {@link examineBytes} that needs no manifest. */
 export function seeBytes(bytes: Uint8Array): SeenBytes {
-  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), frame: readFrame(bytes) }
+  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(bytes) }
 }
 
 /**
@@ -108,7 +109,7 @@ export function examineSeen(manifest: Manifest, seen: SeenBytes): ObjectProblem[
   const problems = compareDigest(manifest, seen.byteSize, seen.sha256)
   if (problems.length > 0) return problems
   // Between the two ends a member may stand a second time, and then the last one counts.
-  return seen.frame !== null && examineIdentity(manifest, seen.frame).length === 0 ? [] : null
+  return seen.identity === identityOf(manifest) ? [] : null
 }
 
 /**
@@ -131,48 +132,60 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
   return { members: value as EnvelopeMembers }
 }
 
-/** Bytes of each end of an envelope that {@link readFrame} looks at. */
-const FRAME_HEAD_BYTES = 1024
-const FRAME_TAIL_BYTES = 128
+/** The fields of {@link examineIdentity} in one text: two are equal when none of them differs. */
+function identityOf(manifest: Manifest): string {
+  return JSON.stringify([
+    manifest.schemaVersion,
+    manifest.kind,
+    manifest.publicationId,
+    manifest.algorithmVersion,
+    manifest.asOfDay,
+    manifest.generatedAt,
+    manifest.windowStart,
+    manifest.windowEnd,
+    manifest.publishedAt,
+  ])
+}
+
+/** Bytes of each end of an envelope that {@link readIdentity} looks at. */
+const HEAD_BYTES = 1024
+const TAIL_BYTES = 128
 
 const ascii = new TextDecoder('latin1')
 
-/** One leading member whose value is a plain text or a number, with the comma that follows it. */
-const SCALAR_MEMBER =
-  /\s*"([A-Za-z]+)"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)\s*,/y
+/** The leading members whose values are plain texts or numbers, each with the comma that follows it. */
+const LEADING_MEMBERS =
+  /^[\t\n\r ]*\{((?:[\t\n\r ]*"[A-Za-z]+"[\t\n\r ]*:[\t\n\r ]*(?:"[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)[\t\n\r ]*,)+)/
 
 /** The last member of an object, after one whose value is an object. */
-const LAST_MEMBER = /\}\s*,\s*"archivedAt"\s*:\s*("[\x20\x21\x23-\x5b\x5d-\x7e]*")\s*\}\s*$/
-
-const LEADING_MEMBERS = [
-  'schemaVersion',
-  'kind',
-  'publicationId',
-  'algorithmVersion',
-  'asOfDay',
-  'generatedAt',
-  'windowStart',
-  'windowEnd',
-]
+const LAST_MEMBER =
+  /\}[\t\n\r ]*,[\t\n\r ]*"archivedAt"[\t\n\r ]*:[\t\n\r ]*("[\x20\x21\x23-\x5b\x5d-\x7e]*")[\t\n\r ]*\}[\t\n\r ]*$/
 
 /**
  * The identity of an envelope from its two ends, when it is laid out as the contract lists its members: the scalar ones
- * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed.
+ * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed. Of a name
+ * that stands twice at an end the last one counts, as in the whole text.
  */
-function readFrame(bytes: Uint8Array): EnvelopeMembers | null {
-  const head = ascii.decode(bytes.subarray(0, FRAME_HEAD_BYTES))
-  const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-FRAME_TAIL_BYTES)))
-  const open = /^\s*\{/.exec(head)
-  if (!last?.[1] || !open) return null
-  const members = new Map<string, unknown>([['archivedAt', JSON.parse(last[1])]])
-  SCALAR_MEMBER.lastIndex = open[0].length
-  for (let member = SCALAR_MEMBER.exec(head); member; member = SCALAR_MEMBER.exec(head)) {
-    const [, name = '', value = ''] = member
-    if (members.has(name)) return null
-    members.set(name, JSON.parse(value))
-  }
-  if (LEADING_MEMBERS.some((name) => !members.has(name))) return null
-  return Object.fromEntries(members)
+function readIdentity(bytes: Uint8Array): string | null {
+  const leading = LEADING_MEMBERS.exec(ascii.decode(bytes.subarray(0, HEAD_BYTES)))?.[1]
+  const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-TAIL_BYTES)))?.[1]
+  if (leading === undefined || last === undefined) return null
+  const members = JSON.parse(`{${leading}"archivedAt":${last}}`) as EnvelopeMembers
+  return JSON.stringify([
+    members['schemaVersion'],
+    members['kind'],
+    members['publicationId'],
+    members['algorithmVersion'],
+    members['asOfDay'],
+    instantOf(members['generatedAt']),
+    instantOf(members['windowStart']),
+    instantOf(members['windowEnd']),
+    instantOf(members['archivedAt']),
+  ])
+}
+
+function instantOf(member: unknown): Instant | null {
+  return typeof member === 'string' ? parseInstant(member) : null
 }
 
 function describeMember(value: unknown): string {

@@ -28,6 +28,10 @@ function stored(text: string, base: Manifest = V2): [Manifest, Uint8Array] {
   return [{ ...base, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes]
 }
 
+const seenOf = (text: string): Parameters<typeof examineSeen> => {
+  const [named, bytes] = stored(text)
+  return [named, seeBytes(bytes)]
+}
 const codes = (text: string): string[] => examineBytes(...stored(text)).map(({ code }) => code)
 const envelope = (changes: object = {}, archivedAt = ARCHIVED_AT): string =>
   JSON.stringify({ ...SCALARS, ...changes, coverage: { days: 1 }, feed: { hackerNews: [] }, archivedAt })
@@ -66,10 +70,23 @@ describe('the identity of stored bytes', () => {
     expect(more).toBeUndefined()
   })
 
+  test('is that of the last of two members of one name', () => {
+    const twice = envelope().replace('"asOfDay"', '"kind":"other","asOfDay"')
+    expect(codes(twice)).toEqual(['identity_mismatch'])
+    expect(examineSeen(...seenOf(twice))).toBeNull()
+  })
+
   test('names archivedAt when it differs, and what is absent', () => {
     expect(codes(envelope({}, '2026-01-01T00:00:00.000Z'))).toEqual(['identity_mismatch'])
     expect(codes(JSON.stringify({ ...SCALARS, feed: {} }))).toEqual(['identity_mismatch'])
     expect(codes('{}')).toHaveLength(9)
+  })
+
+  test.each(['\f', '\v', '\xa0'])('takes %j for no space between members', (character) => {
+    expect(codes(envelope().replace(',"kind"', `,${character}"kind"`))).toEqual(['envelope_invalid'])
+    expect(codes(envelope().replace(',"archivedAt"', `,${character}"archivedAt"`))).toEqual([
+      'envelope_invalid',
+    ])
   })
 
   test.each(['', 'null', '[]', '"text"', '{', '\uFEFF{}', '{"a":1}}'])('%j is no envelope', (text) => {

@@ -1,0 +1,55 @@
+/**
+ * `npm run build`: compiles `src` to `dist` and bundles the program there.
+ *
+ * What is built already is left alone, and a new build takes the old one's place only when it is whole: programs that run
+ * from `dist` meet no half of it, nor a file whose source is gone.
+ */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { bundle } from './bundle.mjs'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const DIST = join(ROOT, 'dist')
+/** Digest of all that a build depends on, written when it is whole. */
+const STAMP = join(DIST, '.built')
+
+const digest = digestOfInputs()
+if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === digest) process.exit()
+
+const [next, old] = [`${DIST}-next-${process.pid}`, `${DIST}-old-${process.pid}`]
+try {
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+  const options = ['-p', 'tsconfig.build.json', '--outDir', next]
+  execFileSync(process.execPath, [compiler, ...options], { cwd: ROOT, stdio: 'inherit' })
+  await bundle(next)
+  writeFileSync(join(next, '.built'), digest)
+  if (existsSync(DIST)) renameSync(DIST, old)
+  renameSync(next, DIST)
+} catch (error) {
+  // The compiler has told what is wrong; anything else tells it now.
+  if (error.status === undefined) throw error
+  process.exitCode = 1
+} finally {
+  for (const folder of [next, old]) rmSync(folder, { recursive: true, force: true })
+}
+
+function digestOfInputs() {
+  const folders = ['src', join('scripts', 'build')]
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name)),
+  )
+  const others = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+  const hash = createHash('sha256')
+  for (const file of [...files.sort(), ...others.map((name) => join(ROOT, name))]) {
+    hash
+      .update(`${file.slice(ROOT.length)}\0`)
+      .update(readFileSync(file))
+      .update('\0')
+  }
+  return hash.digest('hex')
+}
