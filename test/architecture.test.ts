@@ -113,6 +113,7 @@ describe('the import rule', () => {
       'src/cli/wire-audit.ts',
       'src/cli/wire-chat.ts',
       'src/cli/wire-models.ts',
+      'src/cli/wire-operations.ts',
       'src/cli/wire-sources.ts',
       'src/cli/wire.ts',
     ])

@@ -146,6 +146,11 @@ export function listeningUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+/** Where a server with these settings is reached on its own machine. */
+export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
+  return listeningUrl(host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port)
+}
+
 function storeOf(settings: Settings, dataDir: string, cwd: string): StoreLocation {
   const store = settings.DASH_STORE_URL ?? { kind: 'file', path: resolve(dataDir, 'objects') }
   if (store.kind === 'file') return { kind: 'file', path: resolve(cwd, store.path) }

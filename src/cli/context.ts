@@ -1,26 +1,28 @@
 import type { Config } from './config.ts'
+import type { ConfigFlags } from './read-config.ts'
 import type { Streams, Terminal } from './terminal.ts'
-
-/** Everything a command gets: its surroundings, resolved once. */
-export interface CommandContext {
-  config: Config
-  terminal: Terminal
-  /** Aborted by SIGINT or SIGTERM. */
-  signal: AbortSignal
-  stdin: NodeJS.ReadStream
-  stdout: NodeJS.WriteStream
-  stderr: NodeJS.WriteStream
-  /** Folder that relative paths start from. */
-  cwd: string
-  version: string
-}
 
 /** What the process gives a command line. */
 export interface Surroundings extends Streams {
   stdin: NodeJS.ReadStream
+  /** Folder that relative paths start from. */
   cwd: string
+  /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
 }
 
+/** What a command gets that runs whatever the configuration is worth: it reads that itself. */
+export interface BareContext extends Surroundings {
+  /** Those that say where the configuration is, and what wins over it. */
+  flags: ConfigFlags
+  terminal: Terminal
+  version: string
+}
+
+/** Everything a command gets: its surroundings, resolved once. */
+export interface CommandContext extends BareContext {
+  config: Config
+}
+
 /** A command's outcome: its exit code. */
-export type Run = (context: CommandContext) => Promise<number>
+export type Run<Context = CommandContext> = (context: Context) => Promise<number>

@@ -1,20 +1,27 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
-import type { Run, Surroundings } from './context.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { describeChat } from './program/chat.ts'
 import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
 import { describeImports } from './program/imports.ts'
 import { describeMcp } from './program/mcp.ts'
 import { describeEvaluateModels, describeModel } from './program/models.ts'
+import {
+  describeCompletion,
+  describeConfig,
+  describeDoctor,
+  describeHealthcheck,
+  describeInit,
+} from './program/operations.ts'
 import { describeServe } from './program/serve.ts'
 import { shared } from './program/shared-flags.ts'
-import type { SharedFlags, Within } from './program/shared-flags.ts'
+import type { Barely, Runners, SharedFlags, Within } from './program/shared-flags.ts'
 import { describeCopyArchive, describePublishYear, describeVerifyArchive } from './program/year.ts'
 import { readConfig } from './read-config.ts'
 import type { ConfigFlags } from './read-config.ts'
 import { openTerminal } from './terminal.ts'
+import type { BareContext, Run, Surroundings } from './context.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The release, from the package itself. */
@@ -31,11 +38,12 @@ function releaseVersion(): string {
  */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   let exitCode: number = EXIT.done
-  const within = (flags: SharedFlags & ConfigFlags, run: Run): Promise<void> =>
-    runCommand(flags, surroundings, run).then((code) => {
-      exitCode = code
-    })
-  const program = describeProgram(within, surroundings)
+  const barely: Barely = async (flags, run) => {
+    exitCode = await runCommand(flags, surroundings, run)
+  }
+  const within: Within = (flags, run) =>
+    barely(flags, (bare) => run({ ...bare, config: readConfig(flags, bare.env, bare.cwd) }))
+  const program = describeProgram({ within, barely }, surroundings)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
@@ -45,7 +53,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   }
 }
 
-function describeProgram(within: Within, surroundings: Surroundings): Command {
+function describeProgram({ within, barely }: Runners, surroundings: Surroundings): Command {
   const { stdout, stderr } = surroundings
   const program = shared(new Command('dash'))
     .description('Publishes a Top Year of news that anyone can replay and prove.')
@@ -69,20 +77,23 @@ function describeProgram(within: Within, surroundings: Surroundings): Command {
   describeEvaluateModels(program, within)
   describeModel(program, within)
   describeCopyArchive(program, within, surroundings.env)
+  describeInit(program, barely)
+  describeConfig(program, barely)
+  describeDoctor(program, barely)
+  describeHealthcheck(program, within)
+  describeCompletion(program, barely)
   return program
 }
 
 async function runCommand(
   flags: SharedFlags & ConfigFlags,
   surroundings: Surroundings,
-  run: Run,
+  run: Run<BareContext>,
 ): Promise<number> {
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
   try {
-    const config = readConfig(flags, surroundings.env, surroundings.cwd)
-    const { signal, stdin, stdout, stderr, cwd } = surroundings
-    return await run({ config, terminal, signal, stdin, stdout, stderr, cwd, version: releaseVersion() })
+    return await run({ ...surroundings, flags, terminal, version: releaseVersion() })
   } catch (error) {
     if (wasStopped(error, surroundings.signal)) {
       terminal.error('stopped by a signal')

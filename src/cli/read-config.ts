@@ -22,10 +22,42 @@ export interface ConfigFlags {
  * @throws Refusal `configuration` naming every bad value at once
  */
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
-  return configOf(
-    parseEnvironment({ ...readDotenv(flags.dotenv, cwd), ...env, ...settingsOf(flags) }, cwd),
-    cwd,
-  )
+  return configOf(parseEnvironment(gatherSettings(flags, env, cwd).values, cwd), cwd)
+}
+
+/** Where a variable was set: the one that wins. */
+type Origin = 'flag' | 'environment' | 'env-file'
+
+/** Every variable that is set, whatever it is worth. */
+export interface GivenSettings {
+  values: NodeJS.Dict<string>
+  originOf: (name: string) => Origin | null
+  /** Path of the env file that was read; null: there is none. */
+  dotenv: string | null
+}
+
+/**
+ * Gathers flags, environment and env file; what wins is the one that counts.
+ *
+ * @throws Refusal `configuration` when the env file cannot be read
+ */
+export function gatherSettings(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): GivenSettings {
+  const file = readDotenv(flags.dotenv, cwd)
+  const given: [Origin, NodeJS.Dict<string>][] = [
+    ['flag', settingsOf(flags)],
+    ['environment', env],
+    ['env-file', file ?? {}],
+  ]
+  return {
+    values: { ...file, ...env, ...settingsOf(flags) },
+    originOf: (name) => given.find(([, values]) => values[name] !== undefined)?.[0] ?? null,
+    dotenv: file === null ? null : dotenvPath(flags.dotenv, cwd),
+  }
+}
+
+/** Path of the env file, whether it is there or not. */
+export function dotenvPath(named: string | undefined, cwd: string): string {
+  return resolve(cwd, named ?? '.env')
 }
 
 /** What says where the stores are, and nothing else. */
@@ -54,7 +86,7 @@ export function readTargetConfig(
 ): Config {
   const [first = ''] = targets
   if (targets.length === 1 && statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile()) {
-    const file = readDotenv(first, cwd)
+    const file = readDotenv(first, cwd) ?? {}
     const isNamed = (...names: (typeof LOCATIONS)[number][]): boolean =>
       names.some((name) => Boolean(file[name]))
     if (
@@ -97,9 +129,10 @@ function settingsOf({ dataDir, host, port }: ConfigFlags): NodeJS.Dict<string> {
   }
 }
 
-function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string> {
-  const path = resolve(cwd, named ?? '.env')
-  if (named === undefined && !existsSync(path)) return {}
+/** What an env file sets; null when none was named and none is there. */
+function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string> | null {
+  const path = dotenvPath(named, cwd)
+  if (named === undefined && !existsSync(path)) return null
   try {
     if (!statSync(path).isFile()) throw new Error('it is not a file')
     return parseEnv(readFileSync(path, 'utf8'))

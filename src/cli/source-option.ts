@@ -5,10 +5,9 @@ import { Refusal } from '../domain/refusal.ts'
 
 /** `--source` of `collect`: names after it, comma-separated, or the option again; each a live source. */
 export function liveSourceOption(): Option {
-  return new Option(
-    '--source <names...>',
-    `sources to collect from (default: all): ${LIVE_SOURCES.join(', ')}`,
-  ).argParser(addLiveSources)
+  return new Option('--source <names...>', 'sources to collect from, default all')
+    .choices(LIVE_SOURCES)
+    .argParser(addLiveSources)
 }
 
 /**

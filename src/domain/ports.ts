@@ -5,6 +5,7 @@ export type * from './feed/title-source.ts'
 export type * from './input.ts'
 export type * from './lease.ts'
 export type * from './models/ports.ts'
+export type * from './reach.ts'
 export type { Clock } from './time.ts'
 export type * from './year/ports.ts'
 

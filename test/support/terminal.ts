@@ -34,6 +34,8 @@ export interface TerminalOptions {
   home?: string
   /** Where standard output goes instead of to the terminal; below the home. */
   outputFile?: string
+  /** What is run instead of the built program. */
+  command?: readonly string[]
 }
 
 /** Whatever stands behind this on the screen is of the shell, after the program has ended. */
@@ -44,11 +46,18 @@ const quoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\'
 /** Starts the program in a terminal; the shell around it then tells its exit code and the modes of the terminal. */
 export async function openTerminal(
   args: readonly string[],
-  { columns = 80, rows = 24, env = {}, home = temporaryFolder(), outputFile }: TerminalOptions = {},
+  {
+    columns = 80,
+    rows = 24,
+    env = {},
+    home = temporaryFolder(),
+    outputFile,
+    command = [process.execPath, PROGRAM],
+  }: TerminalOptions = {},
 ): Promise<TestTerminal> {
   const variables = { HOME: home, PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8', TZ: 'UTC', ...env }
   const settings = Object.entries(variables).map(([name, value]) => quoted(`${name}=${value}`))
-  const program = [process.execPath, PROGRAM, ...args].map(quoted).join(' ')
+  const program = [...command, ...args].map(quoted).join(' ')
   const shell = `env -i ${settings.join(' ')} TERM="$TERM" ${program}${outputFile === undefined ? '' : ` > ${quoted(outputFile)}`}; echo ${quoted(ENDED)} $?; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo);?$' | tr '\\n' ' '; echo; cat`
   const socket = `dash-test-${randomBytes(6).toString('hex')}`
   const server = spawn(

@@ -41,6 +41,28 @@ export async function applyMigrations(
   }
 }
 
+/** How far a store's migrations are applied. */
+export interface MigrationState {
+  applied: number
+  /** Of this release. */
+  known: number
+  /** True when some were applied that this release does not know. */
+  newer: boolean
+}
+
+/** Looks how far a store's migrations are applied, and applies none; parameters as for {@link applyMigrations}. */
+export async function migrationState(
+  client: MigrationClient,
+  store: StoreName,
+  folder: string,
+): Promise<MigrationState> {
+  const known = readMigrationFiles({ migrationsFolder: folder })
+  const applied =
+    (await selectHashes(client, `migrations_${store}`)) ?? (await selectHashes(client, FORMER_TABLE)) ?? []
+  const newer = applied.some((hash, index) => known[index]?.hash !== hash)
+  return { applied: applied.length, known: known.length, newer }
+}
+
 type Migration = ReturnType<typeof readMigrationFiles>[number]
 
 async function missingSteps(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Run } from '../context.ts'
+import type { BareContext, Run } from '../context.ts'
 import type { ConfigFlags } from '../read-config.ts'
 
 export interface SharedFlags {
@@ -13,6 +13,14 @@ export interface SharedFlags {
 
 /** Runs a command with what its flags and the surroundings come to, and keeps its exit code. */
 export type Within = (flags: SharedFlags & ConfigFlags, run: Run) => Promise<void>
+
+/** As {@link Within}, for a command that runs whatever the configuration is worth. */
+export type Barely = (flags: SharedFlags & ConfigFlags, run: Run<BareContext>) => Promise<void>
+
+export interface Runners {
+  within: Within
+  barely: Barely
+}
 
 /** Flags every command has; they may stand before its name as well as after. */
 export function shared(command: Command): Command {

@@ -3,7 +3,7 @@ import { isItemKey } from '../../../domain/agent/conversation.ts'
 import { isHttpUrl } from '../../../domain/http-url.ts'
 import type { ChatApi, ServedConfig } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
-import { listeningUrl } from '../../config.ts'
+import { localUrl } from '../../config.ts'
 import type { Config } from '../../config.ts'
 import type { CommandContext } from '../../context.ts'
 import { openChat } from '../../wire-chat.ts'
@@ -96,9 +96,8 @@ function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
 }
 
 /** The server that is meant: the one named, else the one these settings are of, on this machine. */
-function addressOf({ url }: ChatFlags, { baseUrl, host, port }: Config): string {
-  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return url ?? baseUrl ?? listeningUrl(local, port)
+function addressOf({ url }: ChatFlags, config: Config): string {
+  return url ?? config.baseUrl ?? localUrl(config)
 }
 
 /** Why no talk can begin; null when one can. */

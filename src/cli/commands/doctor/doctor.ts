@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { proveRun } from '../../../domain/models/stored-run.ts'
+import type { Survey } from '../../../domain/operations/survey.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import type { DatabaseLocation } from '../../../domain/storage.ts'
+import { parseInstant } from '../../../domain/time.ts'
+import type { Instant } from '../../../domain/time.ts'
+import { configOf } from '../../config.ts'
+import type { Config } from '../../config.ts'
+import { examineEnvironment } from '../../environment.ts'
+import { describeError, EXIT, exitCodeOf } from '../../exit-codes.ts'
+import { isDeadProcess } from '../../process-identity.ts'
+import type { BareContext } from '../../context.ts'
+import { gatherSettings } from '../../read-config.ts'
+import { openReach, openSurveys } from '../../wire-operations.ts'
+import { exitCodeOfFindings, note, ok, problem } from './finding.ts'
+import type { Finding, Verdict } from './finding.ts'
+import { checkFolders, checkName, checkSecretFiles } from './host.ts'
+import { askServices, judgeClock } from './services.ts'
+import { checkFeatures, checkSettings } from './settings.ts'
+import { judgeDatabase, judgeFeed, judgeLedger, judgeRecommendation, judgeState } from './stores.ts'
+
+/**
+ * `dash doctor`: looks at everything an installation needs, and says how to mend what does not do. It changes nothing: no
+ * folder and no file is made, no migration applied, nothing asked that costs anything.
+ *
+ * @param offline true: no service is asked
+ * @returns 0 without a problem, else the code that a command would end with: 78, 74, 65, 69, 1
+ */
+export async function doctorCommand(context: BareContext, offline: boolean): Promise<number> {
+  const { terminal, flags, env, cwd, signal } = context
+  const given = gatherSettings(flags, env, cwd)
+  const examined = examineEnvironment(given.values, cwd)
+  const findings = [
+    ...checkSettings(given, examined),
+    checkName(env['PATH']),
+    ...checkSecretFiles(given, cwd),
+  ]
+  if (examined.settings !== null) {
+    const config = configOf(examined.settings, cwd)
+    const stores = await lookAtStores(config)
+    const services = offline ? { findings: [], skews: [] } : await visitServices(config, signal)
+    findings.push(
+      ...checkFeatures(config),
+      ...checkFolders(config),
+      ...stores.findings,
+      ...services.findings,
+      judgeClock([...stores.skews, ...services.skews]),
+    )
+  }
+  const exitCode = exitCodeOfFindings(findings)
+  const counts = countsOf(findings)
+  terminal.result({ ok: exitCode === EXIT.done, counts, findings }, printed(findings))
+  return exitCode
+}
+
+async function visitServices(config: Config, signal: AbortSignal): ReturnType<typeof askServices> {
+  const reach = openReach()
+  try {
+    return await askServices(config, reach, signal)
+  } finally {
+    await reach.close()
+  }
+}
+
+async function lookAtStores(config: Config): Promise<{ findings: Finding[]; skews: number[] }> {
+  const surveys = openSurveys(config)
+  const skews: number[] = []
+  let publications = 0
+  const look = <Facts>(
+    store: 'ledger' | 'feed' | 'state',
+    survey: () => Promise<Survey<Facts>>,
+    judge: (facts: Facts, now: Instant) => Finding[],
+  ): Promise<Finding[]> =>
+    orProblem(store, async () => {
+      // That it is not there is told of the folder.
+      if (isInMissingFolder(config[store], config)) return []
+      const found = await survey()
+      const now = Date.now()
+      if (found.now !== null) skews.push(found.now - now)
+      return [judgeDatabase(store, found), ...(found.facts === null ? [] : judge(found.facts, now))]
+    })
+  const findings = [
+    ...(await look('ledger', surveys.ledger, (facts, now) => {
+      publications = facts.publications
+      return judgeLedger(facts, now, isDeadProcess)
+    })),
+    ...(await look('feed', surveys.feed, (facts, now) => [judgeFeed(facts, now)])),
+    ...(await look('state', surveys.state, (facts, now) => judgeState(facts, now, isDeadProcess))),
+    ...(await orProblem('objects', () => lookAtObjects(config, publications))),
+  ]
+  return { findings, skews }
+}
+
+function isInMissingFolder({ url }: DatabaseLocation, { dataDir }: Config): boolean {
+  return url.startsWith('file:') && dirname(fileURLToPath(url)) === dataDir && !existsSync(dataDir)
+}
+
+/** What a store could not be asked for, as one more thing that was found. */
+async function orProblem(check: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look()
+  } catch (error) {
+    const exitCode = exitCodeOf(error)
+    if (exitCode === EXIT.internal) throw error
+    const isRefused = error instanceof Refusal && error.code === 'storage_damaged'
+    const mend = isRefused ? 'restore it from a backup (docs/backup.md)' : 'make it reachable for this user'
+    return [problem(check, describeError(error), mend, exitCode)]
+  }
+}
+
+/** @param publications that the ledger tells of */
+async function lookAtObjects(config: Config, publications: number): Promise<Finding[]> {
+  const { store: location, storeNamed } = config
+  if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path))
+    return [
+      note(
+        'objects',
+        `${location.path} is not there yet`,
+        'the first command that stores something makes it',
+      ),
+    ]
+  const { openRecommendationStore } = await import('../../wire.ts')
+  const store = openRecommendationStore(config)
+  try {
+    await store.ping()
+    const bytes = await store.current()
+    const updatedAt = bytes === null ? null : parseInstant(proveRun(bytes).updatedAt)
+    return [ok('objects', 'the object store answers'), judgeRecommendation(updatedAt, Date.now())]
+  } finally {
+    await store.close()
+  }
+}
+
+/** A line a finding, and under it what to do. */
+function printed(findings: readonly Finding[]): string {
+  const lines = findings.map(({ check, verdict, detail, mend }) => {
+    const word = verdict.padEnd(8)
+    return `${word}${check}: ${detail}${mend === null ? '' : `\n        -> ${mend}`}`
+  })
+  const counts = countsOf(findings)
+  return [
+    ...lines,
+    `${counts.problem} problems, ${counts.warning} warnings, ${counts.note} notes, ${counts.ok} ok`,
+  ].join('\n')
+}
+
+function countsOf(findings: readonly Finding[]): Record<Verdict, number> {
+  const countOf = (verdict: Verdict): number => findings.filter((each) => each.verdict === verdict).length
+  return {
+    ok: countOf('ok'),
+    note: countOf('note'),
+    warning: countOf('warning'),
+    problem: countOf('problem'),
+  }
+}

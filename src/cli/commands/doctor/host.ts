@@ -1,0 +1,111 @@
+import { accessSync, constants, existsSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../../config.ts'
+import { EXIT } from '../../exit-codes.ts'
+import type { GivenSettings } from '../../read-config.ts'
+import { namedVariables } from '../../settings/variables.ts'
+import { note, ok, problem, warning } from './finding.ts'
+import type { Finding } from './finding.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
+
+/** What `dash` means where commands are looked for by their names. */
+export function checkName(path: string | undefined): Finding {
+  const command = `${process.execPath} ${PROGRAM}`
+  const places = (path ?? '').split(delimiter).map((folder) => join(folder, 'dash'))
+  const found = places.find((place) => statSync(place, { throwIfNoEntry: false })?.isFile())
+  if (existsSync('/bin/sh') && realpathSync('/bin/sh') === PROGRAM) {
+    return problem(
+      'name',
+      `/bin/sh is this program: it was installed in place of the system's shell`,
+      'install the shell again (apt-get install --reinstall dash), and never install this program globally',
+      EXIT.failed,
+    )
+  }
+  if (found === undefined)
+    return ok('name', `no other program is called dash here; use ${command} in scripts`)
+  if (realpathSync(found) === PROGRAM) return ok('name', `dash is this program here (${found})`)
+  const mend = `write ${command} wherever a script or a timer runs it`
+  return note('name', `dash is another program here: ${found}, on many systems the shell`, mend)
+}
+
+/** Who may read the files that hold secrets. */
+export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string): Finding[] {
+  const named = namedVariables.flatMap(({ name, secret }) => (secret && values[`${name}_FILE`]) || [])
+  const paths = [...(dotenv === null ? [] : [dotenv]), ...named.map((path) => resolve(cwd, path))]
+  const open = paths.flatMap((path) => {
+    const stat = statSync(path, { throwIfNoEntry: false })
+    const mode = (stat?.mode ?? 0) & 0o777
+    if ((mode & 0o077) === 0) return []
+    const detail = `${path} may be read by others (mode ${mode.toString(8).padStart(4, '0')})`
+    return [warning('secrets.files', detail, `chmod 600 ${path}`)]
+  })
+  if (open.length > 0) return open
+  return paths.length === 0
+    ? []
+    : [ok('secrets.files', 'files with secrets are readable by their owner alone')]
+}
+
+/** Whether the folders are there, whose they are, and what they leave to others. */
+export function checkFolders(config: Config): Finding[] {
+  const folders = [
+    ...(config.dataDirUsed || config.stateInDataDir
+      ? [{ check: 'data-folder', path: config.dataDir, named: config.dataDirNamed, setting: 'DASH_DATA_DIR' }]
+      : []),
+    ...(config.store.kind === 'file' && config.storeNamed
+      ? [{ check: 'object-folder', path: config.store.path, named: true, setting: 'DASH_STORE_URL' }]
+      : []),
+  ]
+  return folders.flatMap(({ check, path, named, setting }) => {
+    const stat = statSync(path, { throwIfNoEntry: false })
+    if (stat === undefined && !named)
+      return [note(check, `${path} is not there yet`, 'dash collect and dash import make it')]
+    if (!stat?.isDirectory()) {
+      const detail = `${path} ${stat ? 'is no folder' : 'is not there'}`
+      return [problem(check, detail, `mount it, create it, or correct ${setting}`, EXIT.configuration)]
+    }
+    return [...checkAccess(check, path, stat), ...checkRoom(check, path)]
+  })
+}
+
+function checkAccess(check: string, path: string, { mode, uid }: { mode: number; uid: number }): Finding[] {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch {
+    const detail = `${path} belongs to user ${uid} and cannot be written by ${userInfo().username}`
+    return [
+      problem(check, detail, `run as its owner, or chown -R ${userInfo().username}: ${path}`, EXIT.storage),
+    ]
+  }
+  const findings: Finding[] = []
+  if ((mode & 0o002) !== 0)
+    findings.push(warning(check, `${path} may be written by everybody`, `chmod o-w ${path}`))
+  const strange = readdirSync(path).find(
+    (name) => statSync(join(path, name), { throwIfNoEntry: false })?.uid !== uid,
+  )
+  if (strange !== undefined) {
+    const detail = `${join(path, strange)} belongs to another user than its folder: jobs and server run as different users`
+    findings.push(warning(check, detail, `run all of them as one user, and chown -R ${uid}: ${path}`))
+  }
+  return findings.length > 0 ? findings : [ok(check, `${path} can be read and written`)]
+}
+
+const MIB = 1024 * 1024
+
+/** Less room than this does not do for a day. */
+const ROOM_MIN_BYTES = 200 * MIB
+const ROOM_LOW_BYTES = 2048 * MIB
+
+function checkRoom(check: string, path: string): Finding[] {
+  const { bavail, bsize, ffree, files } = statfsSync(path)
+  const free = bavail * bsize
+  const shown = `${Math.floor(free / MIB)} MiB are free at ${path}`
+  const name = `${check}.room`
+  const mend = 'make room, or move the folder to a larger disk; nothing that is stored is lost by a full one'
+  if (files > 0 && ffree < 1000)
+    return [problem(name, `${ffree} files can still be made at ${path}`, mend, EXIT.storage)]
+  if (free < ROOM_MIN_BYTES) return [problem(name, shown, mend, EXIT.storage)]
+  return [free < ROOM_LOW_BYTES ? warning(name, shown, mend) : ok(name, shown)]
+}

@@ -1,0 +1,66 @@
+import { isHttpUrl } from '../../domain/http-url.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { localUrl } from '../config.ts'
+import type { Config } from '../config.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { CommandContext } from '../context.ts'
+import { openReach } from '../wire-operations.ts'
+
+/** A server that is ready answers at once; whoever asks again every half minute waits no longer. */
+const TIMEOUT_MS = 5_000
+
+/**
+ * `dash healthcheck`: whether a server is ready, for containers and balancers that have no `curl`.
+ *
+ * @param url base of the server; without it, the one these settings are of, on this machine
+ * @returns 0 ready; 69 not ready, not reachable, or no server of ours
+ * @throws Refusal `usage`
+ */
+export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
+  const { terminal, signal, config } = context
+  const asked = `${baseOf(url, config)}/readyz`
+  const reach = openReach()
+  try {
+    const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
+    const told = 'unreachable' in answer ? null : statusOf(answer.body)
+    const ready = !('unreachable' in answer) && answer.status === 200 && told === 'ready'
+    if (ready) {
+      terminal.result({ job: 'healthcheck', ready, url: asked, status: told }, `${asked} is ready`)
+      return EXIT.done
+    }
+    const why =
+      'unreachable' in answer ? `does not answer (${answer.unreachable})` : wordsOf(answer.status, told)
+    terminal.error(`${asked} ${why}; look at the log of the server, or name another with --url`)
+    if (terminal.json) terminal.result({ job: 'healthcheck', ready, url: asked, status: told }, '')
+    return EXIT.unavailable
+  } finally {
+    await reach.close()
+  }
+}
+
+function wordsOf(status: number, told: string | null): string {
+  return told === null ? `answers ${status}, as no server of dash does` : `says that it is ${told}`
+}
+
+function baseOf(url: string | undefined, config: Config): string {
+  if (url === undefined) {
+    if (config.port !== 0) return localUrl(config)
+    throw new Refusal('usage', 'PORT=0 does not tell where the server listens; name it with --url')
+  }
+  if (isHttpUrl(url) && !/[?#]/.test(url)) return url.replace(/\/+$/, '')
+  throw new Refusal(
+    'usage',
+    `--url ${JSON.stringify(url)} must be an absolute http(s) URL without query or fragment`,
+  )
+}
+
+/** What `/readyz` says of itself; null for whatever else answered. */
+function statusOf(body: string): string | null {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    if (typeof parsed !== 'object' || parsed === null || !('status' in parsed)) return null
+    return ['ready', 'unavailable', 'draining'].find((status) => status === parsed.status) ?? null
+  } catch {
+    return null
+  }
+}

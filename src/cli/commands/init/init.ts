@@ -1,0 +1,219 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Refusal } from '../../../domain/refusal.ts'
+import type { Config } from '../../config.ts'
+import { configOf } from '../../config.ts'
+import { configurationError, parseEnvironment } from '../../environment.ts'
+import { EXIT } from '../../exit-codes.ts'
+import type { BareContext } from '../../context.ts'
+import { dotenvPath, readConfig } from '../../read-config.ts'
+import { crontab } from './crontab.ts'
+import { envFile } from './env-file.ts'
+import { requireAbsent, writeNew } from './new-file.ts'
+import type { Choices } from './questions.ts'
+import type { Installation } from './schedule.ts'
+import { systemdUnits } from './units.ts'
+import type { Unit } from './units.ts'
+
+export interface InitFlags {
+  dataDir?: string
+  dotenv?: string
+  host?: string
+  port?: string
+  baseUrl?: string
+  chatModel?: string
+  user?: string
+  yes: boolean
+  /** False for `--no-env`. */
+  env: boolean
+  writeUnits?: string
+}
+
+/** Bytes of a fresh session secret: twice what is asked for. */
+const SECRET_BYTES = 64
+
+/**
+ * `dash init`: a commented env file with a fresh secret, and what runs everything on this machine. Nothing that is there
+ * is overwritten; what a value is worth is told before anything is written.
+ *
+ * @returns 0, or 130 when the person gave up
+ * @throws Refusal `usage`, `configuration`
+ */
+export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
+  const { terminal, cwd, env, signal } = context
+  const dotenv = dotenvPath(flags.dotenv, cwd)
+  const chosen = flags.env ? await choose(context, flags, dotenv) : null
+  if (flags.env && chosen === null) {
+    signal.throwIfAborted()
+    terminal.error('nothing was written')
+    terminal.failure('nothing was written', EXIT.interrupted)
+    return EXIT.interrupted
+  }
+  const config = chosen
+    ? configOf(parseEnvironment(chosen, cwd), cwd)
+    : readConfig({ ...flags, dotenv }, env, cwd)
+  const installation = installationOf(config, { dotenv, folder: cwd, user: userOf(flags.user) })
+  const units = systemdUnits(installation)
+  const unitFiles = unitFilesOf(units, flags.writeUnits, cwd)
+  for (const { path } of unitFiles) requireAbsent(path)
+  const envText = chosen && envFile(chosen)
+  const created = chosen ? createDataFolder(config) : false
+  if (envText !== null) writeNew(dotenv, envText, 0o600)
+  for (const { path, text } of unitFiles) writeNew(path, text, 0o644)
+  const cron = crontab(installation, isUtc())
+  const result = {
+    job: 'init',
+    dotenv,
+    written: chosen !== null,
+    dataDir: config.dataDir,
+    created,
+    user: installation.user,
+    units,
+    crontab: cron,
+    unitFiles: unitFiles.map(({ path }) => path),
+  }
+  terminal.result(result, printed(units, unitFiles, cron))
+  tellWhatIsLeft(context, installation, { written: chosen !== null, created })
+  return EXIT.done
+}
+
+/** @returns values by the names of variables; null when the person gave up */
+async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<Choices | null> {
+  const { terminal, stdin, stderr, cwd, signal } = context
+  requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
+  if (!existsSync(dirname(dotenv)))
+    throw configurationError(`the folder ${dirname(dotenv)} does not exist; create it, or correct --dotenv`)
+  const known = fromFlags(flags)
+  // What is wrong with a flag is told before anything is asked.
+  parseEnvironment(known, cwd)
+  const defaultDataDir = resolve(cwd, 'dash-data')
+  const asks = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
+  const answers = asks
+    ? await (await import('./questions.ts')).askSettings(known, defaultDataDir, { output: stderr, signal })
+    : known
+  if (answers === null) return null
+  return {
+    ...answers,
+    DASH_DATA_DIR: resolve(cwd, answers['DASH_DATA_DIR'] ?? defaultDataDir),
+    DASH_SESSION_SECRET: randomBytes(SECRET_BYTES).toString('base64url'),
+  }
+}
+
+function fromFlags({ dataDir, host, port, baseUrl, chatModel }: InitFlags): Choices {
+  const given = {
+    DASH_DATA_DIR: dataDir,
+    HOST: host,
+    PORT: port,
+    DASH_BASE_URL: baseUrl,
+    DASH_CHAT_MODEL: chatModel,
+  }
+  return Object.fromEntries(
+    Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  )
+}
+
+function installationOf(
+  { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state }: Config,
+  place: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
+): Installation {
+  const files = [ledger, feed, state].flatMap(({ url }) =>
+    url.startsWith('file:') ? [fileURLToPath(url)] : [],
+  )
+  const folders = [
+    ...(dataDirUsed || stateInDataDir ? [dataDir] : []),
+    ...files.map((path) => dirname(path)),
+    ...(store.kind === 'file' ? [store.path] : []),
+  ]
+  const written = folders.filter(
+    (folder, index) =>
+      folders.indexOf(folder) === index && !folders.some((other) => folder.startsWith(`${other}/`)),
+  )
+  return {
+    node: process.execPath,
+    program: fileURLToPath(new URL('../../main.js', import.meta.url)),
+    root: fileURLToPath(new URL('../../../..', import.meta.url)).replace(/\/$/, ''),
+    written: written.map(onOneLine),
+    drainSeconds: drainMs / 1000,
+    user: place.user,
+    folder: onOneLine(place.folder),
+    dotenv: onOneLine(place.dotenv),
+  }
+}
+
+/** @throws Refusal `usage` for a path that no unit and no crontab can hold */
+function onOneLine(path: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (!/[\u0000-\u001f\u007f]/.test(path)) return path
+  throw new Refusal('usage', `the path ${JSON.stringify(path)} holds control characters; choose another`)
+}
+
+function userOf(named: string | undefined): string {
+  const { uid, username } = userInfo()
+  const user = named ?? (uid === 0 ? 'dash' : username)
+  if (/^[A-Za-z_][\w.-]{0,31}$/.test(user)) return user
+  throw new Refusal('usage', `--user ${JSON.stringify(user)} is no name of a user`)
+}
+
+function unitFilesOf(
+  units: readonly Unit[],
+  named: string | undefined,
+  cwd: string,
+): { path: string; text: string }[] {
+  if (named === undefined) return []
+  const folder = resolve(cwd, named)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    return units.map(({ name, text }) => ({ path: join(folder, name), text }))
+  throw configurationError(`--write-units ${folder} is no folder; create it, or name another`)
+}
+
+/**
+ * This command founds an installation: it alone creates a data folder that is named. Above it nothing is created, since
+ * what is missing there may be a disk that is not mounted.
+ *
+ * @returns true when it was created
+ */
+function createDataFolder({ dataDir, dataDirUsed, stateInDataDir }: Config): boolean {
+  if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
+  try {
+    mkdirSync(dataDir, { mode: 0o750 })
+    return true
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw configurationError(
+      `the data folder ${dataDir} cannot be created (${why}); choose another with --data-dir`,
+    )
+  }
+}
+
+function isUtc(): boolean {
+  return /^(?:Etc\/)?(?:UTC|UCT|Universal|Zulu)$/.test(new Intl.DateTimeFormat().resolvedOptions().timeZone)
+}
+
+function printed(units: readonly Unit[], unitFiles: readonly { path: string }[], cron: string): string {
+  const files =
+    unitFiles.length > 0
+      ? [`# written:\n${unitFiles.map(({ path }) => `#   ${path}`).join('\n')}\n`]
+      : units.map(({ name, text }) => `# --- /etc/systemd/system/${name}\n${text}`)
+  return [...files, `# --- instead of the timers: ${cron.replace(/^# /, '')}`].join('\n').trimEnd()
+}
+
+/** What a person does next, on standard error. */
+function tellWhatIsLeft(
+  { terminal }: BareContext,
+  { node, program, dotenv, user, written }: Installation,
+  { written: wrote, created }: { written: boolean; created: boolean },
+): void {
+  const { note } = terminal
+  if (wrote) note(`${dotenv} is written; it holds a fresh secret and is readable by its owner alone`)
+  for (const folder of written) {
+    if (created) note(`${folder} is created`)
+    if (user !== userInfo().username)
+      note(`give ${folder} to the user of the services: chown -R ${user}: ${folder}`)
+  }
+  if (user === 'dash' && userInfo().uid === 0)
+    note('the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash')
+  note(`check everything: ${node} ${program} doctor --dotenv ${dotenv}`)
+}

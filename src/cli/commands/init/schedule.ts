@@ -1,0 +1,60 @@
+/** What runs by itself, and when. */
+export interface Job {
+  /** As its unit is called: `dash-<name>`. */
+  name: string
+  meaning: string
+  /** The command line after the program. */
+  words: readonly string[]
+  /** Times of a UTC day, `HH:MM`. */
+  times: readonly string[]
+  /** Only on this day of the week; null: daily. */
+  weekday: 'Sun' | null
+}
+
+/** The jobs of one installation (docs/operations.md). A day has three attempts: each time spends at most one. */
+export const JOBS: readonly Job[] = [
+  {
+    name: 'publish-year',
+    meaning: 'the Year publication of the last complete UTC day',
+    words: ['publish-year', '--once', '--quiet'],
+    times: ['00:10', '00:40', '01:10'],
+    weekday: null,
+  },
+  {
+    name: 'evaluate-models',
+    meaning: 'which free model to recommend',
+    words: ['evaluate-models', '--quiet'],
+    times: ['03:17'],
+    weekday: null,
+  },
+  {
+    name: 'verify-archive',
+    meaning: 'the integrity audit of the archive',
+    words: ['verify-archive', '--quiet'],
+    times: ['04:30'],
+    weekday: 'Sun',
+  },
+  {
+    name: 'collect',
+    meaning: "the items of the day from the live sources, before the day's end",
+    words: ['collect', '--quiet'],
+    times: ['23:50'],
+    weekday: null,
+  },
+]
+
+/** Where everything of one installation is; absolute paths. */
+export interface Installation {
+  node: string
+  program: string
+  /** Folder the program runs in. */
+  folder: string
+  dotenv: string
+  /** Folders that are written: data, and whatever store lies elsewhere. */
+  written: readonly string[]
+  /** Folder of the package, with its documents. */
+  root: string
+  user: string
+  /** Time open answers have to finish, in seconds. */
+  drainSeconds: number
+}

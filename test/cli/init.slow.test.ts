@@ -1,0 +1,197 @@
+import { execFileSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { namedVariables } from '../../src/cli/settings/variables.ts'
+import { dash, PROGRAM, temporaryFolder } from '../support/dash.ts'
+
+interface Result {
+  written: boolean
+  dataDir: string
+  units: { name: string; text: string }[]
+  crontab: string
+  unitFiles: string[]
+}
+
+const init = async (args: string[], cwd: string): Promise<Result> => {
+  const { code, stdout, stderr } = await dash(['init', '--json', ...args], { cwd })
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  return JSON.parse(stdout) as Result
+}
+
+describe('the env file', () => {
+  test('is readable by its owner alone, names every variable, and sets what was chosen and a fresh secret', async () => {
+    const cwd = temporaryFolder()
+    await init(['--port', '4000', '--base-url', 'https://dash.example'], cwd)
+    const path = join(cwd, '.env')
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    const text = readFileSync(path, 'utf8')
+    for (const { name } of namedVariables) expect(text).toMatch(new RegExp(`^#?${name}=`, 'm'))
+    const { DASH_SESSION_SECRET: secret, ...settings } = parseEnv(text)
+    expect(settings).toEqual({
+      DASH_DATA_DIR: join(cwd, 'dash-data'),
+      PORT: '4000',
+      DASH_BASE_URL: 'https://dash.example',
+    })
+    expect(secret?.length).toBeGreaterThan(32)
+    const other = temporaryFolder()
+    await init([], other)
+    expect(readFileSync(join(other, '.env'), 'utf8')).not.toContain(secret)
+  })
+
+  test('is what the program then runs on', async () => {
+    const cwd = temporaryFolder()
+    await init(['--data-dir', "it's here"], cwd)
+    const { code, stdout } = await dash(['config', '--json', 'DASH_DATA_DIR'], { cwd })
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ settings: [{ value: join(cwd, "it's here") }], problems: [] })
+    expect((await dash(['snapshot'], { cwd })).code).toBe(0)
+    expect(readdirSync(join(cwd, "it's here"))).toContain('feed.db')
+  })
+
+  test('is never written over another, nor over a link that leads nowhere', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, '.env'), 'PORT=1\n')
+    symlinkSync('/nowhere/at/all', join(cwd, 'link'))
+    for (const args of [[], ['--dotenv', 'link'], ['--yes']]) {
+      const { code, stderr } = await dash(['init', ...args], { cwd })
+      expect(code).toBe(78)
+      expect(stderr).toContain('is there already and is not overwritten')
+    }
+    expect(readFileSync(join(cwd, '.env'), 'utf8')).toBe('PORT=1\n')
+    expect(readdirSync(cwd).sort()).toEqual(['.env', 'link'])
+  })
+
+  test.each([
+    [['--port', 'many'], 78, 'PORT="many" must be a port'],
+    [['--base-url', 'dash.example'], 78, 'DASH_BASE_URL='],
+    [['--user', 'a b'], 64, '--user "a b" is no name'],
+    [['--data-dir', 'not/there'], 78, 'cannot be created'],
+    [['--data-dir', 'both\'and"and`'], 64, 'DASH_DATA_DIR has a value that no env file can hold'],
+    [['--write-units', 'nowhere'], 78, 'is no folder'],
+    [['--no-env', '--dotenv', 'none'], 78, 'cannot be read'],
+  ])('with %o nothing is written', async (args, wanted, words) => {
+    const cwd = temporaryFolder()
+    const { code, stderr } = await dash(['init', ...args], { cwd })
+    expect({ code, stderr }).toMatchObject({ code: wanted, stderr: expect.stringContaining(words) as string })
+    expect(readdirSync(cwd)).toEqual([])
+  })
+
+  test('holds no secret that is printed', async () => {
+    const cwd = temporaryFolder()
+    const { stdout, stderr } = await dash(['init'], { cwd })
+    const { DASH_SESSION_SECRET: secret = '' } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+    expect(stdout + stderr).not.toContain(secret)
+    expect(stdout).toContain('dash-publish-year.timer')
+  })
+})
+
+describe('the units', () => {
+  test('start the program of this host at the hours of UTC, hardened, with the env file as a credential', async () => {
+    const cwd = temporaryFolder()
+    const { units } = await init(['--user', 'keeper'], cwd)
+    const text = (name: string): string => units.find((unit) => unit.name === name)?.text ?? ''
+    expect(units.map(({ name }) => name)).toEqual([
+      'dash.service',
+      ...['publish-year', 'evaluate-models', 'verify-archive', 'collect'].flatMap((job) => [
+        `dash-${job}.service`,
+        `dash-${job}.timer`,
+      ]),
+    ])
+    expect(text('dash-publish-year.timer').match(/^OnCalendar=.*/gm)).toEqual([
+      'OnCalendar=*-*-* 00:10:00 UTC',
+      'OnCalendar=*-*-* 00:40:00 UTC',
+      'OnCalendar=*-*-* 01:10:00 UTC',
+    ])
+    expect(text('dash-verify-archive.timer')).toContain('OnCalendar=Sun *-*-* 04:30:00 UTC')
+    const services = units.filter(({ name }) => name.endsWith('.service'))
+    for (const service of services) {
+      expect(service.text).toMatch(new RegExp(`^ExecStart=${process.execPath} ${PROGRAM} `, 'm'))
+      for (const line of [
+        'User=keeper',
+        `LoadCredential=env:${cwd}/.env`,
+        `ReadWritePaths=${cwd}/dash-data`,
+        'NoNewPrivileges=yes',
+        'ProtectSystem=strict',
+        'CapabilityBoundingSet=',
+      ]) {
+        expect(service.text.split('\n')).toContain(line)
+      }
+    }
+  })
+
+  test('can be written into a folder, for an env file that is there, and never over others', async () => {
+    const cwd = temporaryFolder()
+    mkdirSync(join(cwd, 'units'))
+    await init([], cwd)
+    const before = readFileSync(join(cwd, '.env'), 'utf8')
+    const { written, unitFiles, units } = await init(['--no-env', '--write-units', 'units'], cwd)
+    expect(written).toBe(false)
+    expect(readFileSync(join(cwd, '.env'), 'utf8')).toBe(before)
+    expect(unitFiles.map((path) => readFileSync(path, 'utf8'))).toEqual(units.map(({ text }) => text))
+    const again = await dash(['init', '--no-env', '--write-units', 'units'], { cwd })
+    expect(again.code).toBe(78)
+    const other = temporaryFolder()
+    const refused = await dash(['init', '--write-units', join(cwd, 'units')], { cwd: other })
+    expect(refused.code).toBe(78)
+    expect(existsSync(join(other, '.env'))).toBe(false)
+  })
+})
+
+describe('the crontab', () => {
+  /** Runs the command of a line as cron does: with its shell, its path, and percent signs for what they are. */
+  const runLine = (line: string, now: string): string => {
+    const command = line.split(' ').slice(5).join(' ').replaceAll('\\%', '%')
+    const env = { PATH: '/usr/bin:/bin', HOME: '/', NOW: now }
+    const clock = 'date() { command date -d "$NOW" "$@"; }\n'
+    return execFileSync('/bin/sh', ['-c', clock + command], { env, encoding: 'utf8' })
+  }
+
+  test('has the hours of UTC on a host of that zone, and no bare name of the program', async () => {
+    const { crontab } = await init([], temporaryFolder())
+    const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
+    expect(lines.map((line) => line.split(' ').slice(0, 5).join(' '))).toEqual([
+      '10 0 * * *',
+      '40 0 * * *',
+      '10 1 * * *',
+      '17 3 * * *',
+      '30 4 * * 0',
+      '50 23 * * *',
+    ])
+    for (const line of lines) expect(line).toContain(`&& ${process.execPath} ${PROGRAM} `)
+  })
+
+  test('elsewhere asks the clock, so that each line does its work at its hour of UTC alone', async () => {
+    const cwd = temporaryFolder()
+    const env = { TZ: 'Asia/Kathmandu' }
+    const { stdout } = await dash(['init', '--json', '--data-dir', '100% mine'], { cwd, env })
+    const { crontab } = JSON.parse(stdout) as Result
+    const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
+    expect(lines).toHaveLength(4)
+    const [publish = '', , verify = ''] = lines
+    expect(publish).toMatch(/^10,25,40,55 \* \* \* \* /)
+    const inPlaceOfWork = (line: string): string => line.replace(/ cd .*/, ' echo worked')
+    expect(runLine(inPlaceOfWork(publish), '2026-03-01T00:40:30Z')).toBe('worked\n')
+    expect(runLine(inPlaceOfWork(publish), '2026-03-01T02:40:30Z')).toBe('')
+    expect(runLine(inPlaceOfWork(verify), '2026-03-01T04:30:00Z')).toBe('worked\n')
+    expect(runLine(inPlaceOfWork(verify), '2026-03-02T04:30:00Z')).toBe('')
+  })
+
+  test('runs under the path that cron gives', async () => {
+    const cwd = join(temporaryFolder(), "it's 100% mine")
+    mkdirSync(cwd)
+    const { crontab } = await init([], cwd)
+    const verify = crontab.split('\n').find((line) => line.includes('verify-archive')) ?? ''
+    const snapshot = verify.replace('verify-archive --quiet', 'snapshot --json')
+    expect(runLine(snapshot, '2026-03-01')).toContain('"job":"snapshot"')
+  })
+})

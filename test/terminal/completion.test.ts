@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { dash, temporaryFolder } from '../support/dash.ts'
+import { openTerminal } from '../support/terminal.ts'
+
+type Shell = 'bash' | 'zsh' | 'fish'
+
+async function scriptFor(shell: Shell): Promise<{ script: string; folder: string }> {
+  const { code, stdout } = await dash(['completion', shell])
+  expect(code).toBe(0)
+  const folder = temporaryFolder()
+  const script = join(folder, `completion.${shell}`)
+  writeFileSync(script, stdout)
+  writeFileSync(join(folder, 'a file.ndjson'), '')
+  return { script, folder }
+}
+
+/** What each shell offers for a command line, as its own completion would be asked. */
+const OFFERED: Record<'bash' | 'fish', (script: string, line: string, cwd: string) => string[]> = {
+  bash(script, line, cwd) {
+    const words = line.split(/ |(?<==)|(?==)/)
+    const quoted = words.map((word) => `'${word}'`).join(' ')
+    const asked = `source ${script}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _dash; printf '%s\\n' "\${COMPREPLY[@]}"`
+    return execFileSync('bash', ['--norc', '-c', asked], { encoding: 'utf8', cwd }).trimEnd().split('\n')
+  },
+  fish(script, line, cwd) {
+    const asked = `source ${script}; complete -C '${line}'`
+    const told = execFileSync('fish', ['--no-config', '-c', asked], { encoding: 'utf8', cwd })
+    return told
+      .trimEnd()
+      .split('\n')
+      .map((offer) => offer.split('\t')[0] ?? '')
+  },
+}
+
+describe.each(['bash', 'fish'] as const)('%s', (shell) => {
+  test('offers commands, flags and choices where each may stand, and files where they may', async () => {
+    const { script, folder } = await scriptFor(shell)
+    const offered = (line: string): string[] => OFFERED[shell](script, line, folder).sort()
+    expect(offered('dash pub')).toEqual(['publish-year'])
+    expect(offered('dash import ')).toEqual(expect.arrayContaining(['archive', 'articles', 'signals']))
+    expect(offered('dash import s')).toEqual(['signals'])
+    expect(offered('dashctl serve --ho')).toEqual(['--host'])
+    expect(offered('dash --data-dir serve evaluate-models --mode ')).toEqual([
+      'forceEval',
+      'fullEval',
+      'healthOnly',
+      'metadataOnly',
+    ])
+    expect(offered('dash evaluate-models --mode=heal').map((word) => word.replace('--mode=', ''))).toEqual([
+      'healthOnly',
+    ])
+    expect(offered('dash completion ')).toEqual(['bash', 'fish', 'zsh'])
+    expect(offered('dash publish-year --retry-delay ')).toEqual([''])
+    expect(offered('dash import signals a')).toEqual([expect.stringMatching(/^a(\\)? file\.ndjson$/)])
+  })
+
+  test('offers every command that the help names', async () => {
+    const { script, folder } = await scriptFor(shell)
+    const { stdout } = await dash(['--help'])
+    const named = [...stdout.split('Commands:')[1]!.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name)
+    expect(named.length).toBeGreaterThan(12)
+    expect(OFFERED[shell](script, 'dash ', folder).sort()).toEqual(named.sort())
+  })
+})
+
+test('zsh completes at its prompt', async () => {
+  const { script, folder } = await scriptFor('zsh')
+  const terminal = await openTerminal([], { command: ['zsh', '-f'], home: folder, rows: 40 })
+  await terminal.type(`PS1='> '; autoload -Uz compinit; compinit -u; source ${script}; clear`)
+  await terminal.press('Enter')
+  await terminal.until(/^>$/m)
+  for (const [typed, completed] of [
+    ['dash pub', '> dash publish-year'],
+    ['dash publish-year --retr', '> dash publish-year --retry-delay'],
+    ['dash evaluate-models --mode=heal', '> dash evaluate-models --mode=healthOnly'],
+    ['dashctl import sig', '> dashctl import signals'],
+    ['dash import signals a', String.raw`> dash import signals a\ file.ndjson`],
+  ] as const) {
+    await terminal.type(typed)
+    await terminal.press('Tab')
+    expect(await terminal.until(completed)).toContain('>')
+    await terminal.press('C-u')
+  }
+  await terminal.type('dash verify-archive --s')
+  await terminal.press('Tab', 'Tab')
+  await terminal.until(/--self-test +-- also damage/)
+})

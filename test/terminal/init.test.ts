@@ -1,0 +1,73 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { dash, temporaryFolder } from '../support/dash.ts'
+import { ENDED, openTerminal } from '../support/terminal.ts'
+
+describe('the questions of init', () => {
+  test('are asked on a terminal, and their answers are written', async () => {
+    const home = temporaryFolder()
+    const terminal = await openTerminal(['init'], { home, outputFile: 'units', rows: 50 })
+    await terminal.until('Folder for everything')
+    await terminal.press('Enter')
+    await terminal.until('reached at from outside')
+    await terminal.type('dash.example')
+    await terminal.press('Enter')
+    await terminal.until('must be an absolute http(s) URL')
+    await terminal.press('C-u')
+    await terminal.type('https://dash.example')
+    await terminal.press('Enter')
+    await terminal.until('Which model')
+    await terminal.press('Down', 'Enter')
+    await terminal.until('Key of the model-routing service')
+    await terminal.type('a-key-of-mine')
+    await terminal.press('Enter')
+    const screen = await terminal.until(`${ENDED} 0`)
+    expect(screen).not.toContain('a-key-of-mine')
+    const { DASH_SESSION_SECRET: _fresh, ...settings } = parseEnv(readFileSync(join(home, '.env'), 'utf8'))
+    expect(settings).toEqual({
+      DASH_DATA_DIR: join(home, 'dash-data'),
+      DASH_BASE_URL: 'https://dash.example',
+      DASH_CHAT_MODEL: 'auto',
+      OPENROUTER_API_KEY: 'a-key-of-mine',
+    })
+    expect(statSync(join(home, '.env')).mode & 0o777).toBe(0o600)
+    // No question and no escape is in what is printed.
+    const printed = readFileSync(join(home, 'units'), 'utf8')
+    expect(printed).toMatch(/^# --- \/etc\/systemd\/system\/dash.service\n/)
+    expect(printed).not.toContain('\x1b')
+  })
+
+  test('can be left, and then nothing is written', async () => {
+    const home = temporaryFolder()
+    const terminal = await openTerminal(['init'], { home })
+    await terminal.until('Folder for everything')
+    await terminal.press('C-c')
+    await terminal.until(`${ENDED} 130`)
+    expect(readdirSync(home)).toEqual([])
+  })
+
+  test('are not asked with --yes', async () => {
+    const terminal = await openTerminal(['init', '--yes', '--quiet'])
+    expect(await terminal.until(`${ENDED} 0`)).not.toContain('?')
+  })
+})
+
+test('systemd takes the units as they are, whatever the paths hold', async () => {
+  const cwd = join(temporaryFolder(), "100% o'mine $HOME")
+  mkdirSync(cwd)
+  mkdirSync(join(cwd, 'units'))
+  const { code, stdout } = await dash(['init', '--json', '--user', 'root', '--write-units', 'units'], { cwd })
+  expect(code).toBe(0)
+  const { unitFiles } = JSON.parse(stdout) as { unitFiles: string[] }
+  const told = spawnSync('systemd-analyze', ['verify', '--man=no', ...unitFiles], { encoding: 'utf8' })
+  expect(told).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  const timers = unitFiles.filter((path) => path.endsWith('.timer'))
+  for (const timer of timers) {
+    for (const [, calendar = ''] of readFileSync(timer, 'utf8').matchAll(/^OnCalendar=(.*)$/gm)) {
+      execFileSync('systemd-analyze', ['calendar', calendar], { stdio: 'ignore' })
+    }
+  }
+})
