@@ -9,6 +9,7 @@ export default defineConfig({
       'test/**/*.slow.test.ts',
       'test/faults/**',
       'test/installed/**',
+      'test/ops/**',
       'test/page/**',
       'test/remote/**',
       'test/terminal/**',

@@ -112,6 +112,7 @@ describe('the import rule', () => {
       'src/cli/wire-agent.ts',
       'src/cli/wire-audit.ts',
       'src/cli/wire-chat.ts',
+      'src/cli/wire-jobs.ts',
       'src/cli/wire-models.ts',
       'src/cli/wire-operations.ts',
       'src/cli/wire-sources.ts',

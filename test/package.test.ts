@@ -38,6 +38,7 @@ test('every dependency is pinned to one version', () => {
 
 /** What belongs into the package beside the built program. A new kind of file is a new line here, on purpose. */
 const BELONGS = [
+  /^ops\/(?:caddy|container|grafana|prometheus|scale)\/(?!\.)/,
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
@@ -72,6 +73,8 @@ test('the package holds the built program, what it reads beside itself, and noth
       'assets/page/page.js',
       'assets/demo/titles.json',
       'docs/page.md',
+      'ops/grafana/dash.json',
+      'ops/container/timer.sh',
       'docs/decisions/README.md',
       'bench/README.md',
       'README.md',

@@ -35,17 +35,7 @@ export function conversation() {
       item = next
       return true
     },
-    /**
-     * Turns about the same thing that have an answer, as messages.
-     *
-     * @returns {import('./chat-request.js').Message[]}
-     */
-    messages: () =>
-      turns
-        .filter((turn) => turn.answer !== '' && turn.item?.key === item?.key)
-        .flatMap(({ question, answer }) => [
-          { role: 'user', content: question },
-          { role: 'assistant', content: answer },
-        ]),
+    /** Turns about the same thing that have an answer. */
+    answered: () => turns.filter((turn) => turn.answer !== '' && turn.item?.key === item?.key),
   }
 }

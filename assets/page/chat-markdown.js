@@ -15,6 +15,7 @@ const marked = new Marked({
     // Of a model's HTML and images the words are left, where they can be seen.
     html: ({ text }) => escape(text),
     image: ({ text }) => escape(text),
+    checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
     heading({ tokens }) {
       return `<p><strong>${this.parser.parseInline(tokens)}</strong></p>`
     },
@@ -23,12 +24,27 @@ const marked = new Marked({
 
 /**
  * What a model wrote, as elements that can do nothing but be read: no image, no script, no style, and links that lead to
- * web pages, in a window of their own, with nothing of ours.
+ * web pages, in a window of their own, with nothing of ours, in the order in which its characters come. What is nested too deeply to be taken apart is shown as it
+ * was written.
  *
  * @param {string} text Markdown
  * @returns {DocumentFragment}
  */
 export function readable(text) {
+  try {
+    return rendered(text)
+  } catch {
+    // The parser and the sanitiser call themselves once a level, until the browser's stack ends.
+    const fragment = document.createDocumentFragment()
+    const plain = document.createElement('pre')
+    plain.textContent = inItsOrder(text)
+    fragment.append(plain)
+    return fragment
+  }
+}
+
+/** @param {string} text Markdown */
+function rendered(text) {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href', 'start'],
@@ -42,7 +58,19 @@ export function readable(text) {
     link.target = '_blank'
     link.rel = 'noopener noreferrer nofollow ugc'
   }
+  const texts = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT)
+  for (let node = texts.nextNode(); node; node = texts.nextNode())
+    node.nodeValue = inItsOrder(node.nodeValue ?? '')
   return fragment
+}
+
+/**
+ * A text without what turns the order of its characters around; isolates and marks, which languages need, stay.
+ *
+ * @param {string} text
+ */
+function inItsOrder(text) {
+  return text.replaceAll(/[\u202a-\u202e]/g, '')
 }
 
 /** @param {string} text */

@@ -66,10 +66,7 @@ class ChatPanel {
   /** @param {string} question */
   async #ask(question) {
     const item = this.#talk.item()
-    const request = chatRequest(
-      [...this.#talk.messages(), { role: 'user', content: question }],
-      this.#wishes(),
-    )
+    const request = chatRequest(this.#talk.answered(), question, this.#wishes())
     const note = omissionsOf(request)
     this.#parts.note.textContent = note
     this.#parts.note.hidden = note === ''
@@ -119,8 +116,8 @@ class ChatPanel {
     const kept = trouble !== '' && turn.answer !== '' ? `${trouble} What came is kept.` : trouble
     const copy = { title: 'Copy', act: () => void this.#copy(turn.answer) }
     const retry = { title: 'Retry', act: () => this.#again(turn) }
-    turn.view.end(kept, turn.answer === '' ? [retry] : [copy, retry])
     this.#say(kept === '' ? 'The answer is complete.' : kept)
+    turn.view.end(kept, turn.answer === '' ? [retry] : [copy, retry])
     void this.#access.greet()
   }
 

@@ -3,30 +3,32 @@ const MESSAGES_READ = 12
 const MESSAGE_MAX_LENGTH = 2_000
 const BODY_MAX_BYTES = 32_768
 
-/** @typedef {{ role: 'user' | 'assistant', content: string }} Message */
+/** Earlier turns that a request holds beside its question. */
+const TURNS_READ = Math.floor((MESSAGES_READ - 1) / 2)
+
+/** @typedef {{ question: string, answer: string }} Answered */
 /** @typedef {{ body: string, leftOut: number, cut: number }} ChatRequest */
 
 /**
- * The body of a turn: the last messages that the server reads and that fit its limit, in bytes.
+ * The body of a turn: the question after the last turns that the server reads and that fit its limit, in bytes. Turns are
+ * whole: an answer whose question is not sent would be read as the answer to something else.
  *
- * @param {readonly Message[]} conversation the last of them the user's
+ * @param {readonly Answered[]} turns earlier ones, oldest first
+ * @param {string} question
  * @param {object} wishes scope, sort and settings
- * @returns {ChatRequest} with the number of messages left out and of those cut short
+ * @returns {ChatRequest} with the number of turns left out and of messages cut short
  */
-export function chatRequest(conversation, wishes) {
-  const messages = conversation
-    .slice(-MESSAGES_READ)
-    .map(({ role, content }) => ({ role, content: cut(content) }))
-  let body = JSON.stringify({ messages, ...wishes })
-  while (messages.length > 1 && new TextEncoder().encode(body).length > BODY_MAX_BYTES) {
-    messages.shift()
-    body = JSON.stringify({ messages, ...wishes })
-  }
-  const sent = conversation.slice(conversation.length - messages.length)
-  return {
-    body,
-    leftOut: conversation.length - messages.length,
-    cut: sent.filter(({ content }) => cut(content) !== content).length,
+export function chatRequest(turns, question, wishes) {
+  for (let kept = Math.min(turns.length, TURNS_READ); ; kept -= 1) {
+    const texts = turns.slice(turns.length - kept).flatMap((turn) => [turn.question, turn.answer])
+    texts.push(question)
+    const messages = texts.map((text, index) => ({
+      role: index % 2 === 0 ? 'user' : 'assistant',
+      content: cut(text),
+    }))
+    const body = JSON.stringify({ messages, ...wishes })
+    if (kept > 0 && new TextEncoder().encode(body).length > BODY_MAX_BYTES) continue
+    return { body, leftOut: turns.length - kept, cut: texts.filter((text) => cut(text) !== text).length }
   }
 }
 
@@ -39,7 +41,7 @@ export function omissionsOf({ leftOut, cut: shortened }) {
   const parts = []
   if (leftOut > 0) {
     parts.push(
-      `${leftOut} older ${leftOut === 1 ? 'message was' : 'messages were'} not sent: the last ${MESSAGES_READ} are read, within 32 KiB.`,
+      `${leftOut} older ${leftOut === 1 ? 'turn was' : 'turns were'} not sent: the last ${TURNS_READ} are read, within 32 KiB.`,
     )
   }
   if (shortened > 0) {

@@ -9,7 +9,7 @@ import { eventsOf } from './chat-stream.js'
 /** What the server declined, by its public code. */
 export class ChatRefusal extends Error {
   /**
-   * @param {{ error: string, reason?: string, scope?: string, retryAfterSeconds?: number }} body
+   * @param {{ error: string, reason?: string, scope?: string, retryAfterSeconds?: number | undefined }} body
    */
   constructor({ error, reason, scope, retryAfterSeconds }) {
     super(error)
@@ -85,8 +85,26 @@ export function chatService(proveHuman) {
   }
 }
 
-/** @param {Response} response */
+/**
+ * What an answer declined: in the words of the interface, or of whatever stands before the server and knows none of them.
+ *
+ * @param {Response} response
+ */
 async function refusalOf(response) {
   const body = await response.json().catch(() => null)
-  return new ChatRefusal(typeof body?.error === 'string' ? body : { error: `HTTP ${response.status}` })
+  if (typeof body?.error === 'string') return new ChatRefusal(body)
+  const retryAfterSeconds = secondsIn(response.headers.get('retry-after') ?? '', Date.now())
+  return new ChatRefusal({ error: `HTTP ${response.status}`, retryAfterSeconds })
+}
+
+/**
+ * Seconds of a `Retry-After` (RFC 9110, 10.2.3), which may be a date; undefined for what is neither.
+ *
+ * @param {string} value
+ * @param {number} now
+ */
+function secondsIn(value, now) {
+  if (/^\d+$/.test(value)) return Number(value)
+  const at = value.endsWith(' GMT') ? Date.parse(value) : NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000))
 }

@@ -95,11 +95,11 @@ export function turnView(log, question) {
      * @param {readonly { title: string, act: () => void }[]} offers
      */
     end(problem, offers) {
-      paint()
       for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
       trouble.textContent = problem
       actions.replaceChildren(...offers.map(({ title, act }) => button(title, act)))
       setBusy(false)
+      paint()
       log.scrollTop = log.scrollHeight
     },
     /** Takes away what can be done with this turn but copying. */

@@ -13,6 +13,7 @@ const REFUSALS = {
   invalid_json: 'The server did not understand the message.',
   no_user_message: 'There is nothing to read in the message.',
   not_found: 'This server has no chat.',
+  'HTTP 429': 'The server, or one before it, takes no more requests now (HTTP 429).',
   internal_error: 'The server cannot answer now; nothing was asked of the model.',
 }
 
@@ -36,6 +37,9 @@ const FAILURES = {
   empty: 'The model said nothing',
 }
 
+/** A hundred years: of what lies further ahead no time is told. */
+const LONGEST_SECONDS = 100 * 366 * 86_400
+
 export const CUT_OFF = 'The answer was cut off on the way.'
 
 /**
@@ -46,12 +50,14 @@ export const CUT_OFF = 'The answer was cut off on the way.'
  */
 export function troubleOf(error, now) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
-  if (error.code !== 'rate_limited') return REFUSALS[error.code] ?? `The server refused: ${error.code}.`
-  const { scope = '', retryAfterSeconds } = error
-  const what = SCOPES[scope] ?? 'Too many messages.'
-  return retryAfterSeconds === undefined
-    ? what
-    : `${what} It opens again at ${clockTime(retryAfterSeconds, now)}.`
+  const { code, scope = '', retryAfterSeconds } = error
+  const what =
+    code === 'rate_limited'
+      ? (SCOPES[scope] ?? 'Too many messages.')
+      : (REFUSALS[code] ?? `The server refused: ${code}.`)
+  if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return what
+  const time = clockTime(retryAfterSeconds, now)
+  return `${what} ${code === 'rate_limited' ? `It opens again at ${time}.` : `Try again at ${time}.`}`
 }
 
 /**
@@ -64,7 +70,7 @@ export function failureOf({ error, code }) {
 }
 
 /**
- * The time of the visitor's own clock after so many seconds, to the second when it is near, with the day when it is another.
+ * The time of the visitor's own clock after so many seconds, to the second when it is near, with the day and the year when it is another.
  *
  * @param {number} seconds
  * @param {number} now
@@ -79,6 +85,7 @@ function clockTime(seconds, now) {
     hourCycle: 'h23',
     ...(seconds < 120 ? { second: '2-digit' } : {}),
     ...(isToday ? {} : { day: 'numeric', month: 'short' }),
+    ...(at.getFullYear() === new Date(now).getFullYear() ? {} : { year: 'numeric' }),
   }
   return new Intl.DateTimeFormat('en-GB', format).format(at)
 }

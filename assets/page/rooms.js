@@ -2,8 +2,8 @@ import { announce } from './announce.js'
 
 /**
  * Links and forms with `data-room` change the page in place: the same address is asked for, and every room that has such
- * is taken from the answer, since each keeps in its links what the others show. The named room gets the focus. Whatever
- * goes wrong, the browser goes there itself.
+ * is taken from the answer, since each keeps in its links what the others show. The named room gets the focus. While the
+ * server cannot be reached the page stays as it is, which it says; to what is no such page the browser goes itself.
  */
 export function followRooms() {
   document.addEventListener('click', (event) => {
@@ -22,7 +22,7 @@ export function followRooms() {
   })
   window.addEventListener('popstate', () => {
     // Going to another place of the same page is told here too.
-    if (questionOf(location.href) !== shown) void show(location.href, changeableRooms())
+    if (questionOf(location.href) !== shown) void comeBack()
   })
 }
 
@@ -56,19 +56,60 @@ function changeableRooms() {
  */
 async function visit(href, room) {
   const held = document.activeElement?.id ?? ''
-  const address = await show(href, changeableRooms())
-  if (address === null) return
-  history.pushState(null, '', address)
+  const page = await show(href, changeableRooms(), room)
+  if (page === null) return
+  history.pushState(null, '', page.address)
+  // After the new entry, or the one before would be named so.
+  document.title = page.title
+  const isKept = giveFocus(room, held)
   const section = document.getElementById(room)
-  const heading = document.getElementById(`${room}-title`)
-  const current = section?.querySelector('[aria-current]')
-  // Whoever steps on with the same control keeps it.
+  if (section && !isKept && section.getBoundingClientRect().top < 0) section.scrollIntoView()
+  announce(saidOf(room))
+}
+
+/** Shows what the address is now: the browser went back or forward. Where it took away what had the focus, its room gets it. */
+async function comeBack() {
+  const rooms = changeableRooms()
+  const textOf = (/** @type {string} */ room) => document.getElementById(room)?.textContent
+  const texts = new Map(rooms.map((room) => [room, textOf(room)]))
+  const focused = document.activeElement
+  const room = focused?.closest('section.room')?.id
+  const page = await show(location.href, rooms, room ?? rooms[0] ?? '')
+  if (page === null) return
+  document.title = page.title
+  if (room !== undefined && document.activeElement === document.body) giveFocus(room, focused?.id ?? '')
+  announce(saidOf(rooms.find((each) => textOf(each) !== texts.get(each)) ?? rooms[0] ?? ''))
+}
+
+/**
+ * Gives a room the focus: the control that had it, so that whoever steps on with the same keeps it, else what is current
+ * there, else its heading.
+ *
+ * @param {string} room
+ * @param {string} held id of what had the focus; empty for none
+ * @returns {boolean} whether that control is still there
+ */
+function giveFocus(room, held) {
+  const section = document.getElementById(room)
   const again = held === '' ? null : section?.querySelector(`#${CSS.escape(held)}`)
+  const current = section?.querySelector('[aria-current]')
+  const heading = document.getElementById(`${room}-title`)
   const target = [again, current, heading].find((element) => element instanceof HTMLElement)
   if (target instanceof HTMLElement) target.focus({ preventScroll: true })
-  if (section && !again && section.getBoundingClientRect().top < 0) section.scrollIntoView()
+  return again instanceof HTMLElement
+}
+
+/**
+ * What is shown in a room, for those who do not see it.
+ *
+ * @param {string} room
+ */
+function saidOf(room) {
+  const section = document.getElementById(room)
   const said = section?.querySelector('[data-announce]')?.getAttribute('data-announce')
-  announce(said ?? `${heading?.textContent ?? ''} ${current?.textContent ?? ''}`.trim() + ' is shown.')
+  const heading = document.getElementById(`${room}-title`)?.textContent ?? ''
+  const current = section?.querySelector('[aria-current]')?.textContent ?? ''
+  return said ?? `${heading} ${current}`.trim() + ' is shown.'
 }
 
 /** What the page shows now: its address without the place in it. */
@@ -88,29 +129,68 @@ let asking = new AbortController()
  *
  * @param {string} href
  * @param {string[]} rooms
- * @returns {Promise<string | null>} the address that answered; null when a newer question has taken its place, or the
- *   browser goes there itself
+ * @param {string} asked the room in which it is said when the server cannot be reached
+ * @returns {Promise<{ address: string, title: string } | null>} the address that answered, and its title; null when a newer
+ *   question has taken its place, the server cannot be reached, or the browser goes there itself
  */
-async function show(href, rooms) {
+async function show(href, rooms, asked) {
   asking.abort()
   asking = new AbortController()
   const { signal } = asking
   const sections = rooms.flatMap((room) => document.getElementById(room) ?? [])
   for (const section of sections) section.setAttribute('aria-busy', 'true')
   try {
-    const answer = await fetch(href, { signal })
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const answer = await pageAt(href, signal)
+    if (signal.aborted) return null
+    const page = new DOMParser().parseFromString(answer?.text ?? '', 'text/html')
     const fresh = sections.map((section) => page.getElementById(section.id))
-    if (fresh.length === 0 || fresh.includes(null)) throw new Error('the answer is another page')
+    if (answer === null || fresh.length === 0 || fresh.includes(null)) {
+      // A failure that is not the server's own page is told by what stands before it.
+      if (answer === null || answer.status >= 500) tellUnreachable(asked, href)
+      else location.assign(href)
+      return null
+    }
     for (const [index, section] of sections.entries())
       section.replaceChildren(...(fresh[index]?.childNodes ?? []))
-    const address = answer.redirected ? answer.url : href
-    shown = questionOf(address)
-    return address
-  } catch {
-    if (!signal.aborted) location.assign(href)
-    return null
+    shown = questionOf(answer.address)
+    return { address: answer.address, title: page.title }
   } finally {
     if (!signal.aborted) for (const section of sections) section.removeAttribute('aria-busy')
   }
+}
+
+/**
+ * @param {string} href
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ address: string, status: number, text: string } | null>} null when nothing answers, or not to the end
+ */
+async function pageAt(href, signal) {
+  try {
+    const answer = await fetch(href, { signal })
+    const address = answer.redirected ? answer.url : href
+    return { address, status: answer.status, text: await answer.text() }
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Says at the top of a room that it is still what it was: the browser's own error page would take the conversation along.
+ *
+ * @param {string} room
+ * @param {string} href
+ */
+function tellUnreachable(room, href) {
+  document.getElementById('unreachable')?.remove()
+  const notice = document.createElement('p')
+  notice.id = 'unreachable'
+  notice.className = 'notice'
+  notice.setAttribute('role', 'alert')
+  const again = document.createElement('a')
+  again.href = href
+  again.dataset['room'] = room
+  again.textContent = 'Try again'
+  notice.append('The server could not be reached; what is shown here is what was shown before. ', again)
+  document.getElementById(`${room}-title`)?.after(notice)
+  notice.scrollIntoView({ block: 'nearest' })
 }

@@ -7,6 +7,7 @@ import type { DatabaseLocation, StoreLocation } from '../domain/storage.ts'
 import { chatOf } from './chat-config.ts'
 import type { ChatConfig } from './chat-config.ts'
 import type { Settings } from './environment.ts'
+import type { ListenAddress } from './settings/monitoring-settings.ts'
 import type { LogLevel } from './settings/rules.ts'
 import { toFilePath } from './settings/store-url.ts'
 
@@ -67,8 +68,18 @@ export interface Config {
   allowedOrigins: readonly string[]
   /** Folder of what a user's programs remember between runs; ours is below it. */
   stateHome: string
+  /** Folder of the user, which `~` stands for. */
+  home: string
   logLevel: LogLevel
   drainMs: number
+  monitoring: {
+    /** Where metrics are served; null: nowhere. */
+    metrics: ListenAddress | null
+    /** Folder of the metrics of jobs; null: none. */
+    textfileDir: string | null
+    /** Address of the check that is told of jobs, `{job}` in place of the name of one; null: nobody is. */
+    pingUrl: string | null
+  }
 }
 
 const DEFAULT_DATA_DIR = './dash-data'
@@ -131,8 +142,17 @@ export function configOf(settings: Settings, cwd: string): Config {
     trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
     allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
     stateHome: stateHomeOf(settings.XDG_STATE_HOME),
+    home: homedir(),
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
+    monitoring: {
+      metrics: settings.DASH_METRICS_ADDRESS ?? null,
+      textfileDir:
+        settings.DASH_METRICS_TEXTFILE_DIR === undefined
+          ? null
+          : resolve(cwd, settings.DASH_METRICS_TEXTFILE_DIR),
+      pingUrl: settings.DASH_HEALTHCHECK_PING_URL ?? null,
+    },
   }
 }
 

@@ -7,7 +7,7 @@ export interface Surroundings extends Streams {
   stdin: NodeJS.ReadStream
   /** Folder that relative paths start from. */
   cwd: string
-  /** Aborted by SIGINT or SIGTERM. */
+  /** Aborted by SIGHUP, SIGINT, SIGQUIT or SIGTERM. */
   signal: AbortSignal
 }
 

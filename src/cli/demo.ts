@@ -19,7 +19,7 @@ import { DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/source-app.ts'
 import type { DemoTitles } from '../server/demo/source-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
-import { leaveRecord } from './audit-record.ts'
+import { leaveAuditRecord } from './audit-record.ts'
 import type { ChatConfig } from './chat-config.ts'
 import type { Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
@@ -56,21 +56,25 @@ export interface Demo {
  */
 export async function openDemo({ config, terminal, signal, version }: CommandContext): Promise<Demo> {
   const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
-  const close = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  const servers: RunningServer[] = []
+  const close = async (): Promise<void> => {
+    for (const server of servers) await server.close(0)
+    await rm(folder, { recursive: true, force: true })
+  }
+  const keepOpen = async (app: Parameters<typeof listenOn>[0]): Promise<string> => {
+    const server = await listenQuietly(app, signal)
+    servers.push(server)
+    return server.url
+  }
   try {
     const sources = await openDemoSources(signal)
     try {
       const demo = demoConfig(config, folder, sources.url)
       terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
-      await fill(demo, version, signal, terminal.note)
-      const provider = await listenQuietly(demoProviderApp(), signal)
-      return {
-        config: { ...demo, chat: demoChat(demo.chat, provider.url) },
-        async close() {
-          await provider.close(0)
-          await close()
-        },
-      }
+      // Stays open: the recommendation names it, and so do the lines that the page has to copy.
+      const routerUrl = await keepOpen(demoRouterApp(DEMO_MODELS, Date.now))
+      await fill(demo, routerUrl, version, signal, terminal.note)
+      return { config: { ...demo, chat: demoChat(demo.chat, await keepOpen(demoProviderApp())) }, close }
     } finally {
       await sources.close(0)
     }
@@ -102,6 +106,8 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
 function demoChat(chat: ChatConfig, providerUrl: string): ChatConfig {
   return {
     ...chat,
+    // The switch is for the operator's own server.
+    disabled: false,
     sessionSecret: randomBytes(32).toString('base64url'),
     provider: {
       url: providerUrl,
@@ -134,6 +140,7 @@ function listenQuietly(app: Parameters<typeof listenOn>[0], signal: AbortSignal)
 
 async function fill(
   config: Config,
+  routerUrl: string,
   version: string,
   signal: AbortSignal,
   note: (message: string) => void,
@@ -162,7 +169,7 @@ async function fill(
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })
-    await evaluateDemoModels(config, signal)
+    await evaluateDemoModels(config, routerUrl, signal)
     note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
     await auditDemo(config, signal, note)
   } finally {
@@ -171,10 +178,9 @@ async function fill(
 }
 
 /** Evaluates the scripted models by the real job, over the demo's own routing service and with no real key. */
-async function evaluateDemoModels(config: Config, signal: AbortSignal): Promise<void> {
-  const router = await listenQuietly(demoRouterApp(DEMO_MODELS, Date.now), signal)
+async function evaluateDemoModels(config: Config, routerUrl: string, signal: AbortSignal): Promise<void> {
   const silent = { onProgress: () => undefined, onNote: () => undefined }
-  const scripted = { ...config, openRouterUrl: router.url, openRouterKey: 'demo' }
+  const scripted = { ...config, openRouterUrl: routerUrl, openRouterKey: 'demo' }
   const { ports, close } = openEvaluation(scripted, Date.now, silent)
   try {
     const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
@@ -183,7 +189,6 @@ async function evaluateDemoModels(config: Config, signal: AbortSignal): Promise<
     }
   } finally {
     await close()
-    await router.close(0)
   }
 }
 
@@ -198,7 +203,7 @@ async function auditDemo(
   const silent = { onProgress: () => undefined, onNote: () => undefined }
   try {
     const ports = { ...auditors, clock: Date.now, random: Math.random, ...silent }
-    await leaveRecord(config, await verifyArchive(ports, options), options, { note })
+    await leaveAuditRecord(config, await verifyArchive(ports, options), options, { note })
   } finally {
     await auditors.close()
   }

@@ -13,8 +13,18 @@ export const EXIT = {
   storage: 74,
   leaseHeld: 75,
   configuration: 78,
+  hungUp: 129,
   interrupted: 130,
+  quit: 131,
   terminated: 143,
+} as const
+
+/** Signals that ask a command to end, and the exit code it then ends with. */
+export const EXIT_OF_SIGNAL = {
+  SIGHUP: EXIT.hungUp,
+  SIGINT: EXIT.interrupted,
+  SIGQUIT: EXIT.quit,
+  SIGTERM: EXIT.terminated,
 } as const
 
 const OF_REFUSAL: Readonly<Record<string, number>> = {
@@ -81,7 +91,7 @@ function innermost(error: Error, matches: (cause: Error) => boolean): Error | nu
 
 /** The exit code of a command that a signal ended, from the reason the signal was given. */
 export function exitCodeOfStop(signal: AbortSignal): number {
-  return signal.reason instanceof Error && signal.reason.message.includes('SIGINT')
-    ? EXIT.interrupted
-    : EXIT.terminated
+  const reason = signal.reason instanceof Error ? signal.reason.message : ''
+  const told = Object.entries(EXIT_OF_SIGNAL).find(([name]) => reason.endsWith(name))
+  return told?.[1] ?? EXIT.terminated
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
+import type { Job } from '../domain/job-run.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { describeChat } from './program/chat.ts'
 import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
@@ -41,8 +42,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   const barely: Barely = async (flags, run) => {
     exitCode = await runCommand(flags, surroundings, run)
   }
-  const within: Within = (flags, run) =>
-    barely(flags, (bare) => run({ ...bare, config: readConfig(flags, bare.env, bare.cwd) }))
+  const within: Within = (flags, run, job = null) => barely(flags, (bare) => runConfigured(bare, run, job))
   const program = describeProgram({ within, barely }, surroundings)
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -85,23 +85,35 @@ function describeProgram({ within, barely }: Runners, surroundings: Surroundings
   return program
 }
 
-async function runCommand(
+function runCommand(
   flags: SharedFlags & ConfigFlags,
   surroundings: Surroundings,
   run: Run<BareContext>,
 ): Promise<number> {
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
+  return runToEnd({ ...surroundings, flags, terminal, version: releaseVersion() }, run)
+}
+
+/** Runs a command with its configuration; one that is a job is watched. */
+async function runConfigured(bare: BareContext, run: Run, job: Job | null): Promise<number> {
+  const context = { ...bare, config: readConfig(bare.flags, bare.env, bare.cwd) }
+  if (job === null) return run(context)
+  const { runWatched } = await import('./watched-job.ts')
+  return runWatched(job, context, (watched) => runToEnd(watched, run))
+}
+
+/** Runs a command; what it throws is told and becomes its exit code. */
+async function runToEnd<Context extends BareContext>(context: Context, run: Run<Context>): Promise<number> {
+  const { terminal, signal } = context
   try {
-    return await run({ ...surroundings, flags, terminal, version: releaseVersion() })
+    return await run(context)
   } catch (error) {
-    if (wasStopped(error, surroundings.signal)) {
-      terminal.error('stopped by a signal')
-      const exitCode = exitCodeOfStop(surroundings.signal)
-      terminal.failure('stopped by a signal', exitCode)
-      return exitCode
-    }
-    return reportFailure(error, terminal)
+    if (!wasStopped(error, signal)) return reportFailure(error, terminal)
+    terminal.error('stopped by a signal')
+    const exitCode = exitCodeOfStop(signal)
+    terminal.failure('stopped by a signal', exitCode)
+    return exitCode
   }
 }
 

@@ -21,6 +21,9 @@ export interface Terminal {
   colored: boolean
 }
 
+/** No name and no code is longer. */
+const NAME_MAX_LENGTH = 100
+
 export interface TerminalOptions {
   json: boolean
   quiet: boolean
@@ -71,6 +74,12 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
       progressShown = true
     },
   }
+}
+
+/** What another party sent as a name or a code, as part of one line. */
+export function inOneLine(text: string): string {
+  const line = printable(text).replaceAll(/\s+/g, ' ').trim()
+  return line.length > NAME_MAX_LENGTH ? `${line.slice(0, NAME_MAX_LENGTH)}…` : line
 }
 
 /** Text from files and sources must not steer the terminal: control and format characters become spaces. */

@@ -9,13 +9,14 @@ import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { isLoopbackUrl, priceOf } from '../domain/agent/budget.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
-import type { ChatModel, Clock, RouterAllowance } from '../domain/ports.ts'
+import type { ChatLedger, ChatModel, Clock, RouterAllowance } from '../domain/ports.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import type { AgentPorts } from '../server/agent/service.ts'
 import type { AgentSources } from '../server/agent/sources.ts'
 import { startSweeper } from '../server/agent/sweeper.ts'
 import type { Log } from '../server/log.ts'
+import type { AgentMeter } from '../server/metrics/agent-meter.ts'
 import { listeningUrl } from './config.ts'
 import type { Config } from './config.ts'
 import { SERVER_BUSY } from './wire.ts'
@@ -27,6 +28,8 @@ const STUCK_MS = 30_000
 /** The chat of a server. */
 export interface WiredAgent {
   agent: Agent
+  /** What the day's budget is counted by. */
+  ledger: Pick<ChatLedger, 'spending'>
   /** Resolves when the state database can be used. */
   ping: () => Promise<void>
   /** Waits for the settlement of every turn, then ends everything that was opened; to be called once no turn can begin. */
@@ -37,9 +40,9 @@ export interface WiredAgent {
 export function openWiredAgent(
   config: Config,
   stores: Pick<Stores, 'recommendations'> & { sources: AgentSources },
-  surroundings: { clock: Clock; log: Log; origins: () => readonly string[] },
+  surroundings: { clock: Clock; log: Log; origins: () => readonly string[]; meter: AgentMeter },
 ): WiredAgent {
-  const { clock, log, origins } = surroundings
+  const { clock, log, origins, meter } = surroundings
   const { chat } = config
   const state = database({
     location: config.state,
@@ -71,6 +74,7 @@ export function openWiredAgent(
     ledger,
     cache: libsqlAnswerCache(state, (key) => log.warn({ key }, 'a kept chat answer is damaged')),
     sources: stores.sources,
+    meter,
     clock,
     randomBytes,
     server: randomBytes(8).toString('hex'),
@@ -80,6 +84,7 @@ export function openWiredAgent(
   const stopSweeping = startSweeper(ledger, clock, log, chat.sessionSeconds)
   return {
     agent,
+    ledger,
     ping: () => ledger.ping(),
     async close() {
       await agent.settled()

@@ -14,6 +14,7 @@ import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { libsqlAudits } from '../adapters/state/audits.ts'
+import { libsqlJobLog } from '../adapters/state/job-log.ts'
 import type {
   Archive,
   ArticleStore,
@@ -21,6 +22,7 @@ import type {
   Clock,
   FeedSearch,
   FeedStore,
+  JobLog,
   Ledger,
   LineSource,
   SourceMemory,
@@ -53,6 +55,7 @@ export interface Stores {
   /** What the chat agent reads, through handles that cannot write. */
   reads: Omit<AgentReads, 'clock'>
   audits: AuditLog
+  jobs: JobLog
   close(): Promise<void>
 }
 
@@ -95,6 +98,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     recommendations,
     reads,
     audits: libsqlAudits(state),
+    jobs: libsqlJobLog(state),
     async close() {
       await reads.close()
       await search.close()
@@ -116,10 +120,14 @@ function stateDatabase(config: Config, busy: typeof BATCH_BUSY): ReturnType<type
   })
 }
 
-/** Where an audit leaves its record: beside what servers and evaluations remember. */
-export function openAuditLog(config: Config): Pick<AuditLog, 'record'> & { close: () => void } {
+/** Where commands leave a record of how they went: beside what servers and evaluations remember. */
+export function openRecords(config: Config): {
+  audits: Pick<AuditLog, 'record'>
+  jobs: Pick<JobLog, 'record'>
+  close: () => void
+} {
   const state = stateDatabase(config, BATCH_BUSY)
-  return { ...libsqlAudits(state), close: () => state.close() }
+  return { audits: libsqlAudits(state), jobs: libsqlJobLog(state), close: () => state.close() }
 }
 
 /** An archive as a copy reads or writes it. */

@@ -1,19 +1,9 @@
 import { H3 } from 'h3'
-import type {
-  Archive,
-  AuditLog,
-  Clock,
-  FeedSearch,
-  Ledger,
-  RecommendationStore,
-  YearReader,
-} from '../domain/ports.ts'
+import type { AuditLog, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
 import { mountDocs } from './docs/docs.ts'
 import { publishedDocuments } from './docs/documents.ts'
 import { liveRoutes } from './feed/live-routes.ts'
-import { provedSnapshots } from './feed/proved-snapshots.ts'
-import type { SnapshotReader } from './feed/proved-snapshots.ts'
 import { searchRoutes } from './feed/search-routes.ts'
 import { mountHealth } from './health.ts'
 import type { ReadinessChecks } from './health.ts'
@@ -21,7 +11,7 @@ import type { Log } from './log.ts'
 import { mcpRoute } from './mcp/route.ts'
 import type { McpPorts } from './mcp/route.ts'
 import { freeModelRoutes } from './models/routes.ts'
-import { servedRecommendation } from './models/served-recommendation.ts'
+import type { RequestMeter } from './metrics/request-meter.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
@@ -31,40 +21,45 @@ import { mountItemPage } from './page/item-page.ts'
 import { modelsPanel } from './page/models-panel.ts'
 import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
+import { openReaders } from './readers.ts'
+import type { ReaderPorts } from './readers.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { history } from './year/history.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
-import { provedPublications } from './year/proved-publications.ts'
 
-export interface ServerPorts {
-  ledger: Ledger
-  archive: Archive
-  year: YearReader
-  live: SnapshotReader
+export interface ServerPorts extends ReaderPorts {
   search: FeedSearch
-  recommendations: Pick<RecommendationStore, 'current'>
   agent: Pick<Agent, 'routes' | 'config' | 'status'>
   /** The agent's tools for other programs; null while they are not offered. */
   mcp: McpPorts | null
   /** Address of the script of the human challenge; null while nobody has to prove to be human. */
   widgetUrl: string | null
   audits: Pick<AuditLog, 'newest'>
-  clock: Clock
-  log: Log
   checks: ReadinessChecks
   isDraining: () => boolean
+  /** Is told which route answers. */
+  requests: Pick<RequestMeter, 'routed'>
   demo: boolean
   /** Address the server is reached at from outside, without a slash at its end; asked once it listens. */
   baseUrl: () => string
 }
 
-/** The whole HTTP application, without a socket. */
-export function createApp(ports: ServerPorts): H3 {
-  const { log, demo, clock } = ports
+/**
+ * The whole HTTP application, without a socket.
+ *
+ * @param readers of what is served, where others share them
+ */
+export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 {
+  const { log, demo, clock, requests } = ports
+  const { publications, snapshots, recommendation } = readers
   const app = new H3({
     silent: true,
-    ...(demo ? { onResponse: (response) => response.headers.set('x-dash-demo', 'true') } : {}),
+    onResponse(response, event) {
+      const answer = event.runtime?.node?.res
+      if (answer) requests.routed(answer, event.context.matchedRoute?.route ?? null)
+      if (demo) response.headers.set('x-dash-demo', 'true')
+    },
     // What no route answers. The library's own error body would repeat the address asked for.
     onError: (error, event) => {
       if (error.status === 404) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
@@ -73,11 +68,8 @@ export function createApp(ports: ServerPorts): H3 {
       return respondJson(event, 500, NO_STORE, { error: 'internal_error' })
     },
   })
-  const publications = provedPublications(ports)
   mountHealth(app, ports.checks, ports.isDraining, log)
-  const snapshots = provedSnapshots(ports.live)
   const frame = { assets: mountAssets(app), demo }
-  const recommendation = servedRecommendation(ports.recommendations, log)
   const facts = [
     feedFact(snapshots),
     publicationFact(publications),
@@ -87,7 +79,7 @@ export function createApp(ports: ServerPorts): H3 {
     chatFact(ports.agent),
   ]
   const feed = feedPanel({ snapshots, publications, baseUrl: ports.baseUrl })
-  const models = modelsPanel(recommendation)
+  const models = modelsPanel(recommendation, demo)
   const chat = chatPanel({ agent: ports.agent, assets: frame.assets, widgetUrl: ports.widgetUrl })
   mountHome(app, {
     frame,

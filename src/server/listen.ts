@@ -7,6 +7,7 @@ import type { NodeHttp1Handler } from 'srvx'
 import { toNodeHandler } from 'srvx/node'
 import { Refusal } from '../domain/refusal.ts'
 import type { Log } from './log.ts'
+import type { RequestMeter } from './metrics/request-meter.ts'
 import { requestId } from './respond.ts'
 
 /** Largest request body any route reads; each route may ask for less. */
@@ -25,9 +26,20 @@ export interface ListenOptions {
   headersTimeoutMs: number
   /** Time for a whole request to arrive, body included (docs/operations.md: 15 s). */
   requestTimeoutMs: number
+  /** Is told of every request. */
+  requests?: Pick<RequestMeter, 'begun' | 'ended'>
+  /** Settings that name port and host, for what is said when they cannot be had. */
+  settings?: ListenSettings
   /** Largest request body any route reads, when it is not that of the public interfaces. */
   bodyMaxBytes?: number
 }
+
+export interface ListenSettings {
+  port: string
+  host: string
+}
+
+const SERVE_SETTINGS: ListenSettings = { port: '--port', host: '--host' }
 
 export interface RunningServer {
   /** `http://host:port` as a person would open it. */
@@ -46,14 +58,14 @@ type ListenRefusal = 'port_taken' | 'address_unavailable'
  * @throws Refusal `port_taken` or `address_unavailable`; never listens anywhere else than asked
  */
 export async function listenOn(app: H3, options: ListenOptions): Promise<RunningServer> {
-  const { host, port } = options
-  await requireFreePort(host, port)
-  const server = await listenQuietly(host, port)
+  const { host, port, settings = SERVE_SETTINGS } = options
+  await requireFreePort(host, port, settings)
+  const server = await listenQuietly(host, port, settings)
   const address = server.address()
   const actual = typeof address === 'object' && address ? address.port : port
   if (port !== 0 && actual !== port) {
     server.close()
-    throw unsafePort(host, port)
+    throw unsafePort(host, port, settings)
   }
   const sockets = serveRequests(server, app, options)
   return {
@@ -64,7 +76,7 @@ export async function listenOn(app: H3, options: ListenOptions): Promise<Running
 }
 
 /** listhen would otherwise try other ports, read `--host` from the command line, print, and exit on SIGTERM. */
-async function listenQuietly(host: string, port: number): Promise<Server> {
+async function listenQuietly(host: string, port: number, settings: ListenSettings): Promise<Server> {
   try {
     const { server } = await listen(() => undefined, {
       hostname: host,
@@ -78,14 +90,19 @@ async function listenQuietly(host: string, port: number): Promise<Server> {
     return server
   } catch (cause) {
     // Taken since it was looked at, or unsafe: the look tells which.
-    await requireFreePort(host, port)
-    throw unsafePort(host, port, cause)
+    await requireFreePort(host, port, settings)
+    throw unsafePort(host, port, settings, cause)
   }
 }
 
 /** The port is free, so it is one of those that browsers refuse to open, which listhen exchanges for 3000. */
-function unsafePort(host: string, port: number, cause?: unknown): Refusal<ListenRefusal> {
-  const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another with --port`
+function unsafePort(
+  host: string,
+  port: number,
+  settings: ListenSettings,
+  cause?: unknown,
+): Refusal<ListenRefusal> {
+  const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another with ${settings.port}`
   return new Refusal<ListenRefusal>('address_unavailable', detail, { cause })
 }
 
@@ -94,7 +111,11 @@ function unsafePort(host: string, port: number, cause?: unknown): Refusal<Listen
  *
  * @throws Refusal `port_taken` or `address_unavailable`
  */
-export async function requireFreePort(host: string, port: number): Promise<void> {
+export async function requireFreePort(
+  host: string,
+  port: number,
+  settings: ListenSettings = SERVE_SETTINGS,
+): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -103,7 +124,7 @@ export async function requireFreePort(host: string, port: number): Promise<void>
         reject(
           new Refusal<ListenRefusal>(
             'port_taken',
-            `${where} is taken by another process; choose another with --port`,
+            `${where} is taken by another process; choose another with ${settings.port}`,
           ),
         )
       } else if (error.code === 'EACCES') {
@@ -114,7 +135,7 @@ export async function requireFreePort(host: string, port: number): Promise<void>
           ),
         )
       } else {
-        const detail = `${where} cannot be listened on (${error.message}); choose an address of this machine with --host`
+        const detail = `${where} cannot be listened on (${error.message}); choose an address of this machine with ${settings.host}`
         reject(new Refusal<ListenRefusal>('address_unavailable', detail))
       }
     })
@@ -126,7 +147,7 @@ export async function requireFreePort(host: string, port: number): Promise<void>
 type OpenSockets = Map<Socket, number>
 
 function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSockets {
-  const { log, isDraining, headersTimeoutMs, requestTimeoutMs } = options
+  const { log, isDraining, headersTimeoutMs, requestTimeoutMs, requests } = options
   const sockets: OpenSockets = new Map()
   server.on('connection', (socket: Socket) => {
     sockets.set(socket, 0)
@@ -145,6 +166,7 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSoc
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const startedAt = performance.now()
+    requests?.begun()
     const { socket } = request
     sockets.set(socket, (sockets.get(socket) ?? 0) + 1)
     const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
@@ -153,17 +175,12 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSoc
     response.once('close', () => {
       if (sockets.has(socket)) sockets.set(socket, (sockets.get(socket) ?? 1) - 1)
       if (!server.listening) closeUnused(sockets)
-      log.info(
-        {
-          requestId: id,
-          method: request.method,
-          path: request.url?.split('?', 1)[0],
-          status: response.statusCode,
-          finished: response.writableFinished,
-          durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
-        },
-        'request',
-      )
+      const { method } = request
+      const { statusCode: status, headersSent: answered, writableFinished: finished } = response
+      const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
+      requests?.ended(response, { method, status, answered, durationMs })
+      const path = request.url?.split('?', 1)[0]
+      log.info({ requestId: id, method, path, status, finished, durationMs }, 'request')
     })
     void handle(request, response)
   })

@@ -72,6 +72,26 @@ describe('dash chat with a question', () => {
     expect(stdout).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
   })
 
+  test.each([[['--json']], [[]]])('%j: ends the turn when its reader has left', async (flags) => {
+    let left: () => void = () => undefined
+    const gone = new Promise<void>((resolve) => (left = resolve))
+    const endless: Reply = (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(META)
+      const words = setInterval(() => response.write(delta('word ')), 10)
+      response.once('close', () => {
+        clearInterval(words)
+        left()
+      })
+    }
+    const { url } = await startScripted({ chat: endless })
+    const child = startDash(['chat', ...flags, '--url', url, 'x'])
+    await once(child.stdout ?? child, 'data')
+    child.stdout?.destroy()
+    await gone
+    expect(await exitOf(child)).toBe(0)
+  })
+
   test('passes item and sort on', async () => {
     const { url, requests } = await startScripted()
     await chat(['--url', url, '--item', 'hn-29387264', '--sort', 'week', 'x'])
@@ -121,6 +141,12 @@ describe('the exit code', () => {
       /budget is used up \(global-budget\); it opens/,
     ],
     [
+      'of a limit of what stands before the server',
+      { chat: html(429, { 'retry-after': '60' }) },
+      69,
+      /a limit is reached \(rate_limited\); it opens again at .*\d\d:\d\d:\d\d/,
+    ],
+    [
       'of a chat that is off',
       { config: json({ ...CONFIG, enabled: false }) },
       69,
@@ -129,6 +155,12 @@ describe('the exit code', () => {
     ['of the kill switch', { session: json({ error: 'disabled' }, 503) }, 69, /switched off/],
     ['of a server without settings', { session: json({ error: 'misconfigured' }, 503) }, 69, /misconfigured/],
     ['of another server', { config: html() }, 69, /does not answer as the chat of dash does \(text\/html\)/],
+    [
+      'of an answer that is no stream',
+      { chat: json({ hello: 'you' }) },
+      69,
+      /does not answer as the chat of dash does \(application\/json\)/,
+    ],
     [
       'of verification',
       { config: json({ ...CONFIG, requireVerification: true }) },
@@ -225,7 +257,8 @@ test('a server that listens where the settings say is asked without --url, by it
 })
 
 test('a private server answers from the demo, and is gone afterwards', async () => {
-  const finished = await chat(['--demo', 'what is trending?'])
+  // The switch is for the operator's own server.
+  const finished = await chat(['--demo', 'what is trending?'], { env: { DASH_CHAT_DISABLED: '1' } })
   expect(finished).toMatchObject({ code: 0 })
   expect(finished.stdout).toMatch(/^_Demo: a script answers here/)
   const [, folder = ''] = /^DEMO: filling (\S+) with the bundled sample/.exec(finished.stderr) ?? []

@@ -1,5 +1,6 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/token.ts'
 import type { Said } from '../support/provider-wire.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
@@ -35,6 +36,11 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await last.textContent()).toMatch(/It opens again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
     expect(await page.locator('.question').last().textContent()).toBe('You: two')
     expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
+    // However many rows the status line takes, what can be done next is seen.
+    const [log, retry] = await Promise.all(
+      [page.getByRole('log'), page.getByRole('button', { name: 'Retry' })].map((part) => part.boundingBox()),
+    )
+    expect((retry?.y ?? 0) + (retry?.height ?? 0)).toBeLessThanOrEqual((log?.y ?? 0) + (log?.height ?? 0))
     if (scope === 'session') {
       await picture(page, 'chat-429', false)
       await page.getByRole('button', { name: 'New conversation' }).click()
@@ -57,6 +63,32 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await troubles(page).textContent()).toContain(words)
     expect(await page.locator('.question').textContent()).toBe('You: Anybody?')
     expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
+  })
+
+  test.each([
+    [
+      '12',
+      429,
+      /^The server, or one before it, .* \(HTTP 429\)\. Try again at (\d+ \w+,? )?\d\d:\d\d:\d\d\.$/,
+    ],
+    ['Fri, 31 Dec 2100 12:59:59 GMT', 429, /Try again at (31 Dec 2100|1 Jan 2101), \d\d:\d\d\.$/],
+    ['120', 503, /^The server refused: HTTP 503\. Try again at (\d+ \w+,? )?\d\d:\d\d\.$/],
+    ['soon', 429, /^The server, or one before it, takes no more requests now \(HTTP 429\)\.$/],
+    [null, 502, /^The server refused: HTTP 502\.$/],
+  ])('of a proxy, with the time that came with it: Retry-After %s, %i', async (retryAfter, code, words) => {
+    const { url } = await serveChat(NOBODY)
+    const { page } = await openChat(browser, url)
+    await page.route('**/api/agent/chat', (route) =>
+      route.fulfill({
+        status: code,
+        contentType: 'text/html',
+        headers: retryAfter === null ? {} : { 'retry-after': retryAfter },
+        body: '<html><h1>No</h1></html>',
+      }),
+    )
+    await ask(page, 'Anybody?')
+    expect(await troubles(page).textContent()).toMatch(words)
+    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
   })
 
   test('a foreign origin', async () => {
@@ -138,17 +170,14 @@ test('a stream that ends without its last event is an error, with what came', as
 
 test('a session that is over is renewed once, and the question is answered', async () => {
   const provider = await startProvider()
-  const { url } = await serveChat(provider.url, { DASH_CHAT_SESSION_SECONDS: '1' })
+  const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
   const { page } = await openChat(browser, url)
-  const first = page.waitForRequest(/agent\/chat$/)
   await ask(page, 'one')
-  const token = (await first).headers()['x-agent-session'] ?? ''
-  // The server itself tells when the session is over; a body that is no JSON counts for nothing.
-  const isOver = async (): Promise<boolean> => {
-    const headers = { origin: url, 'x-agent-session': token }
-    return (await fetch(`${url}/api/agent/chat`, { method: 'POST', headers, body: '?' })).status === 401
-  }
-  await expect.poll(isOver, { timeout: 10_000 }).toBe(true)
+  // On the way the next question's session becomes one of an hour ago; the server itself tells that it is over.
+  const over = beginSession(new Uint8Array(SESSION_ID_BYTES), Date.now() - 3_600_000, 60, '0'.repeat(32))
+  const headers = { 'x-agent-session': sessionSigner(SECRET).sign(over) }
+  const replaced = (route: Route) => route.continue({ headers: { ...route.request().headers(), ...headers } })
+  await page.route('**/api/agent/chat', replaced, { times: 1 })
   const statuses: number[] = []
   page.on('response', (response) => {
     if (response.url().endsWith('/api/agent/chat')) statuses.push(response.status())
@@ -158,6 +187,8 @@ test('a session that is over is renewed once, and the question is answered', asy
   expect(await answers(page).last().textContent()).toContain('Hello')
   expect(await page.locator('#chat-quota').textContent()).toMatch(/^19\/20 session, 58\/60 today$/)
 })
+
+const SECRET = 'a secret of this test, thirty-two bytes or more'
 
 /** Bodies of the chat requests of a page. */
 function bodiesOf(page: Page): string[] {
@@ -170,7 +201,12 @@ function bodiesOf(page: Page): string[] {
 
 const MANY = { DASH_CHAT_BURST_PER_MINUTE: '100' }
 
-test('of a long conversation the last twelve messages are sent, which is said', async () => {
+type Sent = { messages: { role: string; content: string }[] }
+
+/** Whose messages a body holds, `uau` for two questions and the answer between them. */
+const roles = ({ messages }: Sent): string => messages.map(({ role }) => role[0]).join('')
+
+test('of a long conversation the last five turns are sent, which is said', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, MANY)
   const { page } = await openChat(browser, url)
@@ -178,10 +214,11 @@ test('of a long conversation the last twelve messages are sent, which is said', 
   for (let turn = 1; turn <= 6; turn += 1) await ask(page, `question ${turn}`)
   expect(await page.locator('#chat-note').isVisible()).toBe(false)
   await ask(page, 'question 7')
-  const { messages } = JSON.parse(bodies.at(-1) ?? '') as { messages: { content: string }[] }
-  expect(messages.length).toBe(12)
-  expect(messages.at(-1)?.content).toBe('question 7')
-  expect(await page.locator('#chat-note').textContent()).toContain('1 older message was not sent')
+  const sent = JSON.parse(bodies.at(-1) ?? '') as Sent
+  expect(roles(sent)).toBe('uauauauauau')
+  expect(sent.messages.at(0)?.content).toBe('question 2')
+  expect(sent.messages.at(-1)?.content).toBe('question 7')
+  expect(await page.locator('#chat-note').textContent()).toContain('1 older turn was not sent')
 })
 
 test('long texts are cut by bytes and by characters, which is said, and stay in the page', async () => {
@@ -193,14 +230,44 @@ test('long texts are cut by bytes and by characters, which is said, and stay in 
   const bodies = bodiesOf(page)
   for (let turn = 0; turn < 6; turn += 1) await ask(page, 'Щ'.repeat(2_100))
   for (const body of bodies) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(32_768)
-  const { messages } = JSON.parse(bodies.at(-1) ?? '') as { messages: { content: string }[] }
-  expect(messages.length).toBeLessThan(11)
-  expect(messages.at(-1)?.content).toBe('Щ'.repeat(2_000))
+  const sent = JSON.parse(bodies.at(-1) ?? '') as Sent
+  expect(roles(sent)).toBe('uauauau')
+  expect(sent.messages.at(-1)?.content).toBe('Щ'.repeat(2_000))
   const note = await page.locator('#chat-note').textContent()
-  expect(note).toContain('older messages were not sent')
+  expect(note).toContain('2 older turns were not sent')
   expect(note).toContain('only the first 2,000 characters are read')
   expect(await page.locator('.question').last().textContent()).toBe(`You: ${'Щ'.repeat(2_100)}`)
   expect(await troubles(page).allTextContents()).toEqual(Array.from({ length: 6 }, () => ''))
+})
+
+test.each([['>'], ['- '], ['1. ']])(
+  'an answer nested deeper than can be shown is shown as it was written, and its turn ends: %j',
+  async (mark) => {
+    const text = `${mark.repeat(3_000)}the end`
+    const provider = await startProvider({ rounds: [[{ text }, { end: 'completed' }]] })
+    const { url } = await serveChat(provider.url)
+    const { page, problems } = await openChat(browser, url, { viewport: WIDE })
+    await ask(page, 'Go')
+    await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+    expect(await answers(page).textContent()).toContain('the end')
+    expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('false')
+    expect(await page.locator('.turn .actions button').allTextContents()).toEqual(['Copy', 'Retry'])
+    expect(problems).toEqual([])
+  },
+)
+
+test('of a list of tasks what is done looks otherwise, and nothing turns the order of characters around', async () => {
+  const { url } = await serveChat(NOBODY)
+  const { page } = await visit(browser, url)
+  const shown = (text: string): Promise<string> =>
+    page.evaluate<string>(`import('/assets/chat-markdown.js')
+      .then(({ readable }) => readable(${JSON.stringify(text)}).textContent.trim())`)
+  expect(await shown('- [ ] to do\n- [x] done')).toBe('☐ to do\n☑ done')
+  expect(await shown('read \u202egnorw\u202c &#x202e;and right \u2067אב\u2069')).toBe(
+    'read gnorw and right \u2067אב\u2069',
+  )
+  const deep = '>'.repeat(20_000)
+  expect(await shown(`${deep}\u202ex`)).toBe(`${deep}x`)
 })
 
 const HOSTILE = [
@@ -233,7 +300,7 @@ describe('hostile text of a model does nothing', () => {
     await page.waitForLoadState('networkidle')
     expect(asked.filter((path) => !path.startsWith('/api/agent/'))).toEqual([])
     expect([...hosts]).toEqual([new URL(url).host])
-    expect(await page.title()).toBe('dash')
+    expect(await page.title()).toBe('Trending · dash')
     expect(await page.locator('.answer').locator(FORBIDDEN).count()).toBe(0)
     expect(problems).toEqual([])
   })
@@ -252,7 +319,7 @@ describe('hostile text of a model does nothing', () => {
     await page.waitForLoadState('networkidle')
     expect(asked.filter((path) => !path.startsWith('/assets/'))).toEqual([])
     expect([...hosts]).toEqual([new URL(url).host])
-    expect(await page.title()).toBe('dash')
+    expect(await page.title()).toBe('Trending · dash')
     const place = page.locator('#hostile')
     expect(await place.locator(FORBIDDEN).count()).toBe(0)
     const links = await place.locator('a').evaluateAll((found) => found.map((link) => link.outerHTML))

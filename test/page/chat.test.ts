@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
+import { startProvider } from '../support/synthetic-provider.ts'
 import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
 
@@ -106,6 +107,61 @@ test('a chat about an item has its title, sends its key, and leads back to the s
   expect(problems).toEqual([])
 })
 
+test('turns about an item stay out of those about the site, and the other way round', async () => {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await visit(browser, url, { viewport: WIDE })
+  const questions = async (question: string): Promise<string[]> => {
+    const request = page.waitForRequest(/agent\/chat$/)
+    await ask(page, question)
+    const { messages } = (await request).postDataJSON() as { messages: { role: string; content: string }[] }
+    return messages.filter(({ role }) => role === 'user').map(({ content }) => content)
+  }
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
+  expect(await questions('site 1')).toEqual(['site 1'])
+  await page.getByRole('button', { name: 'discuss' }).first().click()
+  expect(await questions('item 1')).toEqual(['item 1'])
+  expect(await questions('item 2')).toEqual(['item 1', 'item 2'])
+  await page.getByRole('button', { name: 'Whole site' }).click()
+  expect(await questions('site 2')).toEqual(['site 1', 'site 2'])
+})
+
+test('a new conversation in the middle of an answer leaves nothing of it', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url)
+  const { page, problems } = await openChat(browser, url, { viewport: WIDE })
+  await ask(page, 'Tell me', false)
+  await provider.arrived(1)
+  provider.say('Half of it')
+  await page.locator('.answer', { hasText: 'Half of it' }).waitFor()
+  await page.evaluate(STATUSES)
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await provider.idle()
+  expect(await page.locator('.turn').count()).toBe(0)
+  await ask(page, 'And now?', false)
+  await provider.arrived(2)
+  provider.say('All of it.')
+  await page.locator('.answer', { hasText: 'All of it.' }).waitFor()
+  expect(await page.getByRole('button', { name: 'Stop' }).isVisible()).toBe(true)
+  provider.finish()
+  await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+  expect(await page.evaluate('window.statuses')).toEqual([
+    'A new conversation.',
+    'Asking …',
+    'Answering …',
+    'The answer is complete.',
+  ])
+  expect(problems).toEqual([])
+})
+
+/** Notes what the status line says from now on. */
+const STATUSES = `(() => {
+  const line = document.getElementById('chat-status')
+  window.statuses = []
+  new MutationObserver(() => window.statuses.push(line.textContent)).observe(line, { childList: true })
+})()`
+
 test('the same question of a new conversation is answered from before, and says so', async () => {
   const { page } = await openChat(browser, demo.url)
   await ask(page, 'What was at the top of the last month?')
@@ -138,7 +194,7 @@ test('the keyboard alone opens, breaks a line, sends, stops, and closes', async 
   expect(await page.getByRole('dialog').isVisible()).toBe(true)
   await page.keyboard.press('Escape')
   expect(await page.getByRole('dialog').count()).toBe(0)
-  expect(await page.evaluate('document.activeElement.textContent')).toContain('Open the chat')
+  expect(await page.evaluate('document.activeElement.dataset.chat')).toBe('open')
   await page.keyboard.press('Enter')
   expect(await answers(page).textContent()).toContain('Half')
 })
@@ -161,7 +217,14 @@ test('on a narrow screen the sheet holds the focus, and Escape stops before it c
     ).toBe(true)
   }
   await page.setViewportSize(WIDE)
+  await page.locator('.chat:not(:modal)').waitFor()
   expect(await page.locator('.trouble').textContent()).toBe('Stopped.')
+  // Not every browser gives a button the focus that is clicked: whoever closes the sheet is still back at what opened it.
+  await page.evaluate(`(() => {
+    document.activeElement.blur()
+    document.querySelector('[data-chat="close"]').click()
+  })()`)
+  expect(await page.evaluate('document.activeElement.dataset.chat')).toBe('open')
 })
 
 test('settings are sent, kept in this browser alone, and forgotten on demand', async () => {

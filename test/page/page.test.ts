@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
@@ -116,12 +118,26 @@ test('with scripts a period changes in place: the page stays, and back and forwa
   await page.getByRole('link', { name: 'Week', exact: true }).click()
   await period('Week')
   await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
+  expect(await page.title()).toBe('DEMO: Week · dash')
+  // Whoever was in the room stays in it, is told what it shows, and finds it in the title.
+  const arrives = async (name: string): Promise<void> => {
+    await period(name)
+    await page.locator('#announcements', { hasText: `Feed ${name} is shown.` }).waitFor({ state: 'attached' })
+    expect(await page.evaluate('document.activeElement.textContent')).toBe(name)
+    expect(await page.title()).toBe(`DEMO: ${name} · dash`)
+  }
   await page.goBack()
-  await period('Month')
+  await arrives('Month')
   await page.goBack()
-  await period('Trending')
+  await arrives('Trending')
   await page.goForward()
-  await period('Month')
+  await arrives('Month')
+  // Whoever is elsewhere stays there, and is told.
+  await page.getByRole('link', { name: 'Skip to the content' }).focus()
+  await page.goForward()
+  await period('Week')
+  await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
   await page.evaluate(
@@ -130,6 +146,36 @@ test('with scripts a period changes in place: the page stays, and back and forwa
   expect(asked).toEqual([])
   expect(await page.evaluate('window.stays')).toBe(true)
   expect(problems).toEqual([])
+})
+
+test('while the server cannot be reached the page stays, with the conversation, and says so', async () => {
+  const { page } = await visit(browser, demo.url, { viewport: WIDE })
+  await page.evaluate('window.stays = true')
+  await page.getByRole('link', { name: 'Week', exact: true }).click()
+  await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByLabel('Message').fill('hello')
+  await page.context().setOffline(true)
+  await page.getByRole('link', { name: 'Month', exact: true }).click()
+  const notice = page.locator('#feed [role="alert"]', { hasText: 'The server could not be reached' })
+  await notice.waitFor()
+  expect(new URL(page.url()).search).toBe('?sort=week')
+  await page.goBack()
+  await expect.poll(() => notice.getByRole('link').getAttribute('href')).toBe(`${demo.url}/`)
+  expect(await page.locator('.tabs [aria-current]').textContent()).toBe('Week')
+  expect(await page.locator('[aria-busy="true"]').count()).toBe(0)
+  await page.context().setOffline(false)
+  await page.route(`${demo.url}/`, (route) => route.fulfill({ status: 502, body: '<h1>Bad Gateway</h1>' }), {
+    times: 1,
+  })
+  const kept = await notice.elementHandle()
+  await notice.getByRole('link', { name: 'Try again' }).click()
+  await expect.poll(() => kept?.evaluate((element) => element.isConnected)).toBe(false)
+  await notice.getByRole('link', { name: 'Try again' }).click()
+  await page.locator('.tabs [aria-current]', { hasText: 'Trending' }).waitFor()
+  expect(await notice.count()).toBe(0)
+  expect(await page.getByLabel('Message').inputValue()).toBe('hello')
+  expect(await page.evaluate('window.stays')).toBe(true)
 })
 
 test('the status strip tells what the interfaces tell, and how the archive was found', async () => {
@@ -154,6 +200,25 @@ test('a line to copy is copied, and that is said', async () => {
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
     await page.locator('#snippet-curl').textContent(),
   )
+})
+
+test('the lines to copy are answered while the demo runs, by every model, with any key', async () => {
+  const { page } = await visit(browser, demo.url)
+  expect(await page.locator('#models').textContent()).toContain('export OPENROUTER_API_KEY=demo')
+  const env = { PATH: process.env['PATH'], OPENROUTER_API_KEY: 'demo' }
+  const run = async (command: string, ...args: string[]): Promise<string> =>
+    (await promisify(execFile)(command, args, { env })).stdout
+  const text = async (name: string): Promise<string> =>
+    ((await page.locator(`#snippet-${name}`).textContent()) ?? '').trim()
+  const models = await page.locator('.models tbody th code').allTextContents()
+  expect(models.length).toBe(4)
+  for (const model of models) {
+    await page.goto(`${demo.url}/?model=${encodeURIComponent(model)}`)
+    const answer: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
+    expect(answer).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
+    const javascript = await run(process.execPath, '--input-type=module', '-e', await text('javascript'))
+    expect(javascript).toBe('Hello.\n')
+  }
 })
 
 test('the keyboard alone reaches everything, sees where it is, and can skip to the content', async () => {

@@ -52,7 +52,7 @@ describe('what strangers wrote', () => {
     for (const viewport of [NARROW, WIDE]) {
       const { page, problems, hosts } = await visit(browser, `${url}/?sort=month`, { viewport })
       await picture(page, `strangers-${viewport.width}`)
-      expect(await page.title()).toBe('dash')
+      expect(await page.title()).toBe('Month · dash')
       const shown = await page.locator('#column-hackerNews .item .title').allTextContents()
       expect(shown.length).toBe(TITLES.length)
       for (const [index, title] of TITLES.entries()) expect(shown[index]).toContain(title)

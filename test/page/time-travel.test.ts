@@ -134,6 +134,9 @@ describe.each([
     expect(new URL(page.url()).searchParams.get('with')).toBe(first?.publishedAt)
     await page.locator('#compared-columns').getByRole('link', { name: 'Lobsters' }).click()
     await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()
+    await expect
+      .poll(() => page.title())
+      .toBe(`DEMO: Lobsters, Year up to ${first?.asOfDay} and up to ${last?.asOfDay} · dash`)
     type Feed = { feed: { lobsters: { key: string }[] } }
     const listed = async (at = ''): Promise<Set<string>> => {
       const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
@@ -166,20 +169,30 @@ test('the slider tells each day and the gap, goes there when it is let go, and k
   })
   await page.evaluate('window.stays = true')
   const slider = page.getByRole('slider', { name: 'Day of the history' })
+  const said = (asOfDay: string): string => {
+    const at = index.publications.find((one) => one.asOfDay === asOfDay)?.publishedAt ?? ''
+    return `${asOfDay}, published ${at.slice(0, 16).replace('T', ' ')} UTC`
+  }
+  expect(await slider.getAttribute('aria-valuetext')).toBe(said(before))
+  expect(await page.locator('#slider-day').textContent()).toBe(said(before))
   await slider.focus()
   await page.keyboard.press('ArrowRight')
   await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
   expect(await page.evaluate('document.activeElement.id')).toBe('slider')
+  expect(await page.title()).toBe(`DEMO: gap of ${gap}, Year up to ${before} · dash`)
+  expect(await slider.getAttribute('aria-valuetext')).toBe(`${gap}, a gap`)
+  expect(await page.locator('#slider-day').textContent()).toBe(`${gap}, a gap`)
   await page
     .locator('#announcements', { hasText: `The Year up to ${before} is shown.` })
     .waitFor({ state: 'attached' })
   await page.evaluate(DRAGGED)
   const day = addDays(gap, -2)
-  const published = index.publications.find(({ asOfDay }) => asOfDay === day)?.publishedAt ?? ''
-  await page.locator('#slider-day', { hasText: `${day}, published ${published.slice(0, 10)}` }).waitFor()
-  expect(await slider.getAttribute('aria-valuetext')).toContain(day)
+  await page.locator('#slider-day', { hasText: said(day) }).waitFor()
+  expect(await slider.getAttribute('aria-valuetext')).toBe(said(day))
   await page.goBack()
   await page.locator('#next', { hasText: 'a gap' }).waitFor()
+  await expect.poll(() => page.title()).toBe(`DEMO: Year up to ${before} · dash`)
+  expect(await page.evaluate('document.activeElement.id')).toBe('slider')
   expect(await page.evaluate('window.stays')).toBe(true)
   expect(problems).toEqual([])
 })

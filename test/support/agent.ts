@@ -14,6 +14,10 @@ import type { AgentEvents } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../src/domain/agent/token.ts'
 import { openAgent } from '../../src/server/agent/routes.ts'
+import { agentMeter } from '../../src/server/metrics/agent-meter.ts'
+import type { AgentMeter } from '../../src/server/metrics/agent-meter.ts'
+import { requestMeter } from '../../src/server/metrics/request-meter.ts'
+import type { RequestMeter } from '../../src/server/metrics/request-meter.ts'
 import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/sources.ts'
 import { listenOn } from '../../src/server/listen.ts'
@@ -38,6 +42,8 @@ export interface AgentServer {
   provider: SyntheticProvider
   ledger: ChatLedger
   cache: AnswerCache
+  /** Counts its requests and turns. */
+  meters: { requests: RequestMeter; agent: AgentMeter }
   /** Every line logged so far. */
   lines: LogLine[]
   /** Lines of turns. */
@@ -104,6 +110,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   const log = logInto(lines)
   const ledger = libsqlChatLedger(state)
   const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
+  const meters = { requests: requestMeter(), agent: agentMeter() }
   let origins: readonly string[] = []
   const agent = openAgent({
     settings: {
@@ -123,6 +130,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     modelName: () => model.name(),
     provider: { model, prices: PRICES },
     verification: null,
+    meter: meters.agent,
     ledger,
     cache,
     sources: agentSources({
@@ -141,7 +149,8 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     log,
     ...options.ports,
   })
-  const server = await listenOn(openApp(workspace, { agent, log }), {
+  const server = await listenOn(openApp(workspace, { agent, log, requests: meters.requests }), {
+    requests: meters.requests,
     host: '127.0.0.1',
     port: 0,
     log,
@@ -164,6 +173,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     provider,
     ledger,
     cache,
+    meters,
     lines,
     turns: () => lines.filter(({ message }) => message === 'chat turn').map(({ fields }) => fields),
     settled: () => agent.settled(),

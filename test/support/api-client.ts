@@ -5,6 +5,7 @@ import type { HistoryRefusal } from '../../src/domain/year/refusals.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
 import type { Log } from '../../src/server/log.ts'
+import { requestMeter } from '../../src/server/metrics/request-meter.ts'
 import { historyContract } from '../../src/server/year/contract.ts'
 import { NO_CHAT } from './no-chat.ts'
 import type { Workspace } from './workspace.ts'
@@ -22,6 +23,7 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     log: silentLog,
     checks: { ledger: () => workspace.ledger.ping(), archive: () => workspace.archive.ping() },
     isDraining: () => false,
+    requests: requestMeter(),
     demo: false,
     baseUrl: () => 'http://dash.test',
     ...changes,

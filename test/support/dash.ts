@@ -86,6 +86,12 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
   return listening(startDash(['serve', '--port', '0', ...args], options))
 }
 
+/** Where a server told that its metrics are. */
+export async function metricsUrlOf({ child, output }: Serving): Promise<string> {
+  while (!output.stderr.includes('metrics: ')) await once(child.stderr ?? child, 'data')
+  return /metrics: (\S+)/.exec(output.stderr)?.[1] ?? ''
+}
+
 /** Starts a demo that outlives a test; `close` asks it to end, so that it removes its folder. */
 export async function serveDemo(): Promise<{ url: string; close: () => Promise<void> }> {
   const { url, child } = await listening(spawnDash(['serve', '--port', '0', '--demo']))

@@ -43,6 +43,16 @@ export const stream =
     })
   }
 
+/** An event stream of a few records and then of nothing but the comments that keep a connection open. */
+export const pings =
+  (records: readonly string[]): Reply =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(records.join(''))
+    const ping = setInterval(() => response.write(': ping\n\n'), 10)
+    response.once('close', () => clearInterval(ping))
+  }
+
 export const record = (event: string, data: unknown): string =>
   `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 

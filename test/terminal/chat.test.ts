@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
@@ -7,7 +7,8 @@ import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
 import { refresh } from '../support/indexing.ts'
 import { startGatedProvider } from '../support/gated-provider.ts'
 import type { GatedProvider } from '../support/gated-provider.ts'
-import { delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
+import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
+import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
 
@@ -255,6 +256,8 @@ describe('a signal', () => {
   test.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
   ])('%s ends the program in mid answer, the terminal as it was', async (signal, code) => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
@@ -276,9 +279,54 @@ test('a signal ends it at the prompt too', async () => {
   expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 143\nicanon\\S* echo`))
 })
 
+test.each([
+  ['at the prompt', async () => undefined],
+  [
+    'in mid answer',
+    async (terminal: TestTerminal) => {
+      await terminal.type('what about the kernel?')
+      await terminal.press('Enter')
+      await terminal.until('· search_items')
+    },
+  ],
+])('a terminal that goes away %s ends the demo too, which deletes its folder', async (_when, before) => {
+  const home = temporaryFolder()
+  const terminal = await openTerminal(['chat', '--demo'], { home, env: { TMPDIR: home } })
+  await terminal.until(/^> ?$/m)
+  await before(terminal)
+  const folders = async (): Promise<string[]> =>
+    (await readdir(home)).filter((name) => name.startsWith('dash-demo-'))
+  expect(await folders()).toHaveLength(1)
+  const changes = watch(home)
+  await terminal.tmux('kill-server').catch(() => undefined)
+  for await (const { filename } of changes)
+    if (filename?.startsWith('dash-demo-') && (await folders()).length === 0) break
+  expect(await folders()).toEqual([])
+})
+
 async function childOf(pid: number): Promise<number> {
   return Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')[0])
 }
+
+test('Ctrl-Z where nobody could go on with it leaves the keyboard as it was', async () => {
+  const { server, model } = await startGated()
+  const terminal = await openChat(server)
+  const prepared = (): number => terminal.written.split('\x1b[?2004h').length
+  const before = prepared()
+  await terminal.press('C-z')
+  await terminal.until(() => prepared() > before)
+  await terminal.type('Tell me')
+  await terminal.press('Enter')
+  await model.arrived(1)
+  await terminal.type('typed ahead')
+  model.say('An answer')
+  await terminal.until('An answer')
+  expect(await terminal.screen()).not.toContain('typed ahead')
+  await terminal.press('C-c')
+  expect(await terminal.until('stopped;')).toMatch(/^> Tell me\nAn answer\nstopped;/m)
+  await terminal.press('C-z', 'C-d')
+  expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 0\nicanon\\S* echo`))
+})
 
 describe('what is typed', () => {
   test('a paste of several lines stays one message', async () => {
@@ -449,9 +497,28 @@ test('the answer can be copied, saved, and asked for again', async () => {
   await terminal.type('/save talk.md')
   await terminal.press('Enter')
   await terminal.until('not saved')
+  await terminal.type('/save ~/at-home.md')
+  await terminal.press('Enter')
+  await terminal.until('at-home.md\n>')
+  expect(await readFile(join(terminal.home, 'at-home.md'), 'utf8')).toBe('> Question\n\nAn **answer**\n')
   await terminal.type('/quota')
   await terminal.press('Enter')
   await terminal.until('today left; budget ok')
+})
+
+test.each([
+  [[], /^> ?$/m, /^dash chat at \S+, model test-model\n/],
+  [['x'], ENDED, /^Hello\n19\/20 session, 59\/60 today left\n/],
+])('%j: says whom it asks while nothing comes, and nothing of that stays', async (words, until, shown) => {
+  let answer: () => void = () => undefined
+  const isToAnswer = new Promise<void>((resolve) => (answer = resolve))
+  const { url } = await startScripted({
+    config: (response, request) => void isToAnswer.then(() => json(CONFIG)(response, request)),
+  })
+  const terminal = await openTerminal(['chat', '--url', url, ...words])
+  await terminal.until(`asking ${url} …`)
+  answer()
+  expect(await terminal.until(until)).toMatch(shown)
 })
 
 describe('against a server that does what it should not', () => {
@@ -459,6 +526,17 @@ describe('against a server that does what it should not', () => {
     await terminal.type(text)
     await terminal.press('Enter')
   }
+
+  test('shows what it is told in a line of its own', async () => {
+    const server = await startScripted({
+      config: json({ ...CONFIG, model: 'm\n> \u001b[2J\rx' }),
+      chat: stream([META, record('error', { error: 'upstream_error', code: 'a\nb' })]),
+    })
+    const terminal = await openChat(server)
+    expect(await terminal.screen()).toMatch(/, model m > x\n\/help/)
+    await say(terminal, 'one')
+    await terminal.until('(upstream_error, a b)')
+  })
 
   test('goes on after an answer that broke off, one that failed, and a server that left', async () => {
     const server = await startScripted({
@@ -516,6 +594,29 @@ describe('against a server that does what it should not', () => {
       settings: { preferredLanguage: 'ru', tone: 'terse' },
     })
   })
+})
+
+test('turns about an item and turns about the site stay apart', async () => {
+  const server = await startScripted()
+  const terminal = await openChat(server, { rows: 60 })
+  let answers = 0
+  const ask = async (question: string): Promise<string[]> => {
+    await terminal.type(question)
+    await terminal.press('Enter')
+    answers += 1
+    await terminal.until((screen) => screen.split('59/60 today left').length === answers + 1)
+    const { messages } = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: { content: string }[] }
+    return messages.map(({ content }) => content)
+  }
+  expect(await ask('of the site')).toEqual(['of the site'])
+  await terminal.type('/item hn-1')
+  await terminal.press('Enter')
+  await terminal.until('about the item hn-1')
+  expect(await ask('of the item')).toEqual(['of the item'])
+  await terminal.type('/item')
+  await terminal.press('Enter')
+  await terminal.until('about the whole site')
+  expect(await ask('again')).toEqual(['of the site', 'Hello', 'again'])
 })
 
 test('answers are plain text where standard output is a file', async () => {

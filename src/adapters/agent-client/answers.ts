@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { ChatApiRefusal } from '../../domain/agent/chat-api.ts'
 import { AGENT_ERRORS } from '../../domain/agent/refusals.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import type { Instant } from '../../domain/time.ts'
 import { retryAt } from '../retry-after.ts'
 
 /** No answer but a stream is near this size. */
@@ -50,12 +51,20 @@ export function typeOf({ headers }: Dispatcher.ResponseData): string {
 
 /**
  * What an answer other than 200 says: a refusal of the interface with its members (`reason`, `scope`,
- * `retryAfterSeconds`, and the `status`), or that this is no such server.
+ * `retryAfterSeconds`, and the `status`), or that this is no such server. A 429 is a limit whoever sends it: what stands
+ * before a server may have limits of its own.
  */
-export function declined(root: string, response: Dispatcher.ResponseData, text: string): Refusal {
+export function declined(
+  root: string,
+  response: Dispatcher.ResponseData,
+  text: string,
+  now: Instant,
+): Refusal {
   const body = parseJson(text)
   const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
-  const code = AGENT_ERRORS.find((known) => known === given['error'])
+  const code =
+    AGENT_ERRORS.find((known) => known === given['error']) ??
+    (response.statusCode === 429 ? ('rate_limited' as const) : undefined)
   if (code === undefined) return foreign(root, '', response)
   const members: Record<string, string | number> = { status: response.statusCode }
   for (const name of ['reason', 'scope'] as const) {
@@ -65,8 +74,8 @@ export function declined(root: string, response: Dispatcher.ResponseData, text: 
   const seconds = given['retryAfterSeconds']
   if (Number.isSafeInteger(seconds) && Number(seconds) >= 0) members['retryAfterSeconds'] = Number(seconds)
   else {
-    const until = retryAt(response.headers, 0)
-    if (until !== null) members['retryAfterSeconds'] = Math.ceil(until / 1000)
+    const until = retryAt(response.headers, now)
+    if (until !== null) members['retryAfterSeconds'] = Math.ceil((until - now) / 1000)
   }
   return new Refusal(code, undefined, { members })
 }

@@ -1,10 +1,11 @@
 import type { Dispatcher } from 'undici'
 import type { AgentEvents, AgentStatus } from '../../domain/agent/schema.ts'
-import type { ChatApi, ServedEvent } from '../../domain/ports.ts'
+import type { ChatApi, Clock, ServedEvent } from '../../domain/ports.ts'
 import type { ChatApiRefusal } from '../../domain/agent/chat-api.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { openConnections } from '../connections.ts'
 import type { Connections } from '../connections.ts'
+import { TimeLimitExceeded } from '../time-limit.ts'
 import { EventStream, StreamTooLarge } from '../event-stream.ts'
 import { declined, foreign, parseJson, readText, typeOf } from './answers.ts'
 import { readEvent } from './events.ts'
@@ -16,6 +17,9 @@ const ANSWER_MS = 20_000
 /** Time between two pieces of an answer: a server says something at least every 15 s while it works. */
 const SILENCE_MS = 45_000
 
+/** Longest that a turn may take. A server ends its turns after 90 s, unless its operator gives them longer. */
+const TURN_MS = 600_000
+
 /** No event and no answer of a sound server is near these sizes. */
 const STREAM_BOUNDS = { maxEventBytes: 256 * 1024, maxBytes: 8 * 1024 * 1024 }
 
@@ -24,6 +28,8 @@ const USER_AGENT = 'dash (terminal chat)'
 export interface ChatApiOptions {
   answerMs?: number
   silenceMs?: number
+  turnMs?: number
+  clock?: Clock
 }
 
 /**
@@ -34,7 +40,7 @@ export interface ChatApiOptions {
  */
 export function openChatApi(
   base: string,
-  { answerMs = ANSWER_MS, silenceMs = SILENCE_MS }: ChatApiOptions = {},
+  { answerMs = ANSWER_MS, silenceMs = SILENCE_MS, turnMs = TURN_MS, clock = Date.now }: ChatApiOptions = {},
 ): ChatApi & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const pool = openConnections({
@@ -50,9 +56,9 @@ export function openChatApi(
     parse: (value: unknown) => T | null,
     signal: AbortSignal,
   ): Promise<T> => {
-    const response = await send(request, signal)
+    const response = await send(request, answerMs, signal)
     const text = await readText(response, root, signal)
-    if (response.statusCode !== 200) throw declined(root, response, text)
+    if (response.statusCode !== 200) throw declined(root, response, text, clock())
     const value = parse(parseJson(text))
     if (value === null) throw foreign(root, request.path, response)
     return value
@@ -67,8 +73,9 @@ export function openChatApi(
       json({ method: 'POST', path: '/api/agent/session', body: '{}' }, parseSession, signal),
     async *ask(token, body, signal) {
       const path = '/api/agent/chat'
-      const response = await send({ method: 'POST', path, body, token }, signal)
-      if (response.statusCode !== 200) throw declined(root, response, await readText(response, root, signal))
+      const response = await send({ method: 'POST', path, body, token }, turnMs, signal)
+      if (response.statusCode !== 200)
+        throw declined(root, response, await readText(response, root, signal), clock())
       if (typeOf(response) !== 'text/event-stream') {
         response.body.destroy()
         throw foreign(root, path, response)
@@ -89,12 +96,12 @@ interface Question {
 function sender(
   pool: Connections,
   root: string,
-): (question: Question, signal: AbortSignal) => Promise<Dispatcher.ResponseData> {
+): (question: Question, wholeMs: number, signal: AbortSignal) => Promise<Dispatcher.ResponseData> {
   const { origin } = new URL(root)
-  return async ({ method, path, body, token }, signal) => {
+  return async ({ method, path, body, token }, wholeMs, signal) => {
     signal.throwIfAborted()
     try {
-      return await pool.request(`${root}${path}`, {
+      const response = await pool.request(`${root}${path}`, {
         method,
         signal,
         headers: {
@@ -107,11 +114,24 @@ function sender(
         },
         ...(body === undefined ? {} : { body }),
       })
+      // Ending a body early makes it say so, and nobody else listens then.
+      response.body.on('error', () => undefined)
+      endAfter(wholeMs, response.body)
+      return response
     } catch (error) {
       signal.throwIfAborted()
       throw unreachable(root, error)
     }
   }
+}
+
+/** Ends a body that is not over by then: whatever drips in starts the limit of silence again, comments too. */
+function endAfter(ms: number, body: Dispatcher.ResponseData['body']): void {
+  const timer = setTimeout(
+    () => body.destroy(new TimeLimitExceeded(`no whole answer within ${ms / 1000} s`)),
+    ms,
+  )
+  body.once('close', () => clearTimeout(timer))
 }
 
 /** The events of an answer up to its terminal one; a stream without it is `answer_cut`. */

@@ -66,4 +66,4 @@ process.on('message', (question: Question) => {
 })
 process.once('disconnect', () => process.exit())
 // Signals to a whole group of processes are for the one that asks: it lets open questions end, and this one with it.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) process.on(signal, () => undefined)

@@ -121,3 +121,11 @@ export const audits = sqliteTable('audits', {
   headSeq: integer('head_seq').notNull(),
   headLeaf: text('head_leaf').notNull(),
 })
+
+export const jobs = sqliteTable('jobs', {
+  job: text('job').primaryKey(),
+  startedAt: integer('started_at').notNull(),
+  endedAt: integer('ended_at').notNull(),
+  exitCode: integer('exit_code').notNull(),
+  lastSuccessAt: integer('last_success_at'),
+})

@@ -5,6 +5,7 @@ import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { logStream } from '../log-stream.ts'
 import type { CommandContext } from '../context.ts'
+import { readableLog } from '../readable-log.ts'
 import { startServer } from '../running-server.ts'
 
 /** How long the last log lines may take. */
@@ -28,16 +29,20 @@ export async function serve(context: CommandContext, demo: boolean): Promise<num
 }
 
 async function serveConfig(
-  { terminal, signal, version }: CommandContext,
+  { terminal, signal, stderr, version }: CommandContext,
   config: Config,
   demo: boolean,
 ): Promise<number> {
   const lines = logStream(process.stderr.fd)
-  const log = pino({ level: config.logLevel }, lines)
+  const log = pino({ level: config.logLevel }, stderr.isTTY ? readableLog(lines, terminal.colored) : lines)
   try {
-    const server = await startServer(config, { log, demo, version, isDraining: () => signal.aborted })
+    const isDraining = (): boolean => signal.aborted
+    const server = await startServer(config, { log, version, demo, isDraining })
     const label = demo ? 'DEMO: ' : ''
-    terminal.result({ job: 'serve', url: server.url, demo }, `${label}dash is listening on ${server.url}`)
+    const { url, metricsUrl } = server
+    const told = { job: 'serve', url, demo, ...(metricsUrl === null ? {} : { metricsUrl }) }
+    terminal.result(told, `${label}dash is listening on ${url}`)
+    if (metricsUrl !== null) terminal.note(`metrics: ${metricsUrl}`)
     if (!signal.aborted)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     terminal.note(

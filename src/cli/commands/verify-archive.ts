@@ -14,7 +14,7 @@ import { requireFolders } from '../data-folder.ts'
 import { EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import type { Terminal } from '../terminal.ts'
-import { leaveRecord } from '../audit-record.ts'
+import { leaveAuditRecord } from '../audit-record.ts'
 import { openAuditors } from '../wire-audit.ts'
 import {
   describeProgress,
@@ -49,7 +49,7 @@ export async function verifyArchiveCommand(
       ? await auditFolder(config, options, terminal)
       : await (await import('./verify-host.ts')).auditHost(base, config, options, terminal)
   showFindings(result, terminal)
-  if (base === null) await leaveRecord(config, result, options, terminal)
+  if (base === null) await leaveAuditRecord(config, result, options, terminal)
   const tested = flags.selfTest && !signal.aborted ? await testUnlessStopped(config, terminal, signal) : null
   const report = tested ? { ...result.report, selfTest: tested } : result.report
   terminal.result(

@@ -17,8 +17,10 @@ export function describeCollect(program: Command, within: Within): void {
       .addOption(liveSourceOption()),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & { source?: LiveSourceName[] }>()
-    return within(flags, async (context) =>
-      (await import('../commands/collect.ts')).collectCommand(context, flags.source ?? []),
+    return within(
+      flags,
+      async (context) => (await import('../commands/collect.ts')).collectCommand(context, flags.source ?? []),
+      'collect',
     )
   })
 }
@@ -30,8 +32,10 @@ export function describeReindex(program: Command, within: Within): void {
       .command('reindex')
       .description('build the search index anew; the one there answers until the new one is complete'),
   ).action((_flags: unknown, command: Command) =>
-    within(command.optsWithGlobals<SharedFlags>(), async (context) =>
-      (await import('../commands/reindex.ts')).reindexCommand(context),
+    within(
+      command.optsWithGlobals<SharedFlags>(),
+      async (context) => (await import('../commands/reindex.ts')).reindexCommand(context),
+      'reindex',
     ),
   )
 }
@@ -68,8 +72,10 @@ export function describeSnapshot(program: Command, within: Within): void {
       ),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & { discardLater: boolean }>()
-    return within(flags, async (context) =>
-      (await import('../commands/snapshot.ts')).snapshotCommand(context, flags),
+    return within(
+      flags,
+      async (context) => (await import('../commands/snapshot.ts')).snapshotCommand(context, flags),
+      'snapshot',
     )
   })
 }

@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
+import type { Run } from '../context.ts'
 import { shared } from './shared-flags.ts'
 import type { SharedFlags, Within } from './shared-flags.ts'
 
@@ -26,12 +27,13 @@ function describeSignals(imports: Command, within: Within): void {
       ),
   ).action((files: string[], _flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<ImportFlags>()
-    return within(flags, async (context) =>
+    const { onError, titleProvenance = null } = flags
+    const run: Run = async (context) =>
       (await import('../commands/import-signals.ts')).importSignalsCommand(context, files, {
-        onError: flags.onError,
-        titleProvenance: flags.titleProvenance ?? null,
-      }),
-    )
+        onError,
+        titleProvenance,
+      })
+    return within(flags, run, 'import-signals')
   })
 }
 
@@ -44,11 +46,10 @@ function describeArticles(imports: Command, within: Within): void {
       .addOption(onErrorOption()),
   ).action((files: string[], _flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<ImportFlags>()
-    return within(flags, async (context) =>
-      (await import('../commands/import-articles.ts')).importArticlesCommand(context, files, {
-        onError: flags.onError,
-      }),
-    )
+    const { onError } = flags
+    const run: Run = async (context) =>
+      (await import('../commands/import-articles.ts')).importArticlesCommand(context, files, { onError })
+    return within(flags, run, 'import-articles')
   })
 }
 
@@ -59,8 +60,10 @@ function describeArchive(imports: Command, within: Within): void {
       .description('found an archive with older publications, verbatim, before anything is published')
       .argument('<dir>', 'folder with manifests.ndjson and the files it names'),
   ).action((dir: string, _flags: unknown, command: Command) =>
-    within(command.optsWithGlobals<SharedFlags>(), async (context) =>
-      (await import('../commands/import-archive.ts')).importArchiveCommand(context, dir),
+    within(
+      command.optsWithGlobals<SharedFlags>(),
+      async (context) => (await import('../commands/import-archive.ts')).importArchiveCommand(context, dir),
+      'import-archive',
     ),
   )
 }

@@ -20,8 +20,11 @@ export function describeEvaluateModels(program: Command, within: Within): void {
       .option('--why <model>', 'explain where a model stands instead: every part of its score'),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & EvaluateFlags>()
-    return within(flags, async (context) =>
-      (await import('../commands/evaluate-models.ts')).evaluateModelsCommand(context, flags),
+    return within(
+      flags,
+      async (context) =>
+        (await import('../commands/evaluate-models.ts')).evaluateModelsCommand(context, flags),
+      flags.dryRun || flags.why !== undefined ? null : 'evaluate-models',
     )
   })
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Job } from '../../domain/job-run.ts'
 import type { BareContext, Run } from '../context.ts'
 import type { ConfigFlags } from '../read-config.ts'
 
@@ -11,8 +12,12 @@ export interface SharedFlags {
   color?: boolean
 }
 
-/** Runs a command with what its flags and the surroundings come to, and keeps its exit code. */
-export type Within = (flags: SharedFlags & ConfigFlags, run: Run) => Promise<void>
+/**
+ * Runs a command with what its flags and the surroundings come to, and keeps its exit code.
+ *
+ * @param job the job the command is, when it is one whose runs are watched
+ */
+export type Within = (flags: SharedFlags & ConfigFlags, run: Run, job?: Job | null) => Promise<void>
 
 /** As {@link Within}, for a command that runs whatever the configuration is worth. */
 export type Barely = (flags: SharedFlags & ConfigFlags, run: Run<BareContext>) => Promise<void>

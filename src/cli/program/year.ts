@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { VerifyFlags } from '../commands/verify-archive.ts'
+import type { Run } from '../context.ts'
 import { readTargetConfig } from '../read-config.ts'
 import { shared } from './shared-flags.ts'
 import type { SharedFlags, Within } from './shared-flags.ts'
@@ -17,8 +18,10 @@ export function describePublishYear(program: Command, within: Within): void {
     const flags = command.optsWithGlobals<
       SharedFlags & { retryDelay: string; once: boolean; dryRun: boolean }
     >()
-    return within(flags, async (context) =>
-      (await import('../commands/publish-year.ts')).publishYearCommand(context, flags),
+    return within(
+      flags,
+      async (context) => (await import('../commands/publish-year.ts')).publishYearCommand(context, flags),
+      flags.dryRun ? null : 'publish-year',
     )
   })
 }
@@ -42,8 +45,10 @@ export function describeVerifyArchive(program: Command, within: Within): void {
       ),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & VerifyFlags>()
-    return within(flags, async (context) =>
-      (await import('../commands/verify-archive.ts')).verifyArchiveCommand(context, flags),
+    return within(
+      flags,
+      async (context) => (await import('../commands/verify-archive.ts')).verifyArchiveCommand(context, flags),
+      flags.url === undefined ? 'verify-archive' : 'verify-host',
     )
   })
 }
@@ -60,9 +65,10 @@ export function describeCopyArchive(program: Command, within: Within, env: NodeJ
       ),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & { to: string[] }>()
-    return within(flags, async (context) => {
+    const run: Run = async (context) => {
       const target = readTargetConfig(flags.to, flags, env, context.cwd)
       return (await import('../commands/copy-archive.ts')).copyArchiveCommand(context, target)
-    })
+    }
+    return within(flags, run, 'copy-archive')
   })
 }

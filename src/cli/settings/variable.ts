@@ -10,6 +10,7 @@ export const GROUPS = {
   chat: 'Chat',
   'chat-limits': 'Limits of the chat',
   verification: 'Human verification',
+  monitoring: 'Monitoring',
   program: 'The program itself',
 } as const
 

@@ -1,4 +1,5 @@
 import { CHAT_VARIABLES } from './chat-variables.ts'
+import { MONITORING_VARIABLES } from './monitoring-variables.ts'
 import { SERVER_VARIABLES } from './server-variables.ts'
 import { SOURCE_VARIABLES } from './source-variables.ts'
 import { STORE_VARIABLES } from './store-variables.ts'
@@ -14,6 +15,7 @@ export const VARIABLES = {
   ...SERVER_VARIABLES,
   ...SOURCE_VARIABLES,
   ...CHAT_VARIABLES,
+  ...MONITORING_VARIABLES,
 } as const
 
 type VariableName = keyof typeof VARIABLES

@@ -6,6 +6,8 @@ import { firstCodePoints } from './untrusted-text.ts'
 
 /** A question and what was answered, whole or as far as it came. */
 export interface Turn {
+  /** Save key of what it was about; null: the whole site. */
+  itemKey: string | null
   question: string
   answer: string
 }
@@ -22,7 +24,7 @@ export interface Wishes {
 export interface Replay {
   /** JSON, at most {@link BODY_MAX_BYTES} bytes. */
   body: string
-  /** Earlier turns that are not sent, counted from the oldest. */
+  /** Earlier turns of the same scope that are not sent, counted from the oldest. */
   leftOut: number
   /** True when the question is longer than what is read of a message. */
   questionCut: boolean
@@ -33,14 +35,14 @@ export interface Replay {
 type Message = { role: 'user' | 'assistant'; content: string }
 
 /**
- * The conversation as the next turn sends it (docs/chat.md): whole turns alone, the latest that fit into the messages a
- * server reads and into the bytes of a request, each text cut where the server would cut it.
+ * The conversation as the next turn sends it (docs/chat.md): whole turns of the same scope alone, the latest that fit into
+ * the messages a server reads and into the bytes of a request, each text cut where the server would cut it.
  *
  * @param turns earlier turns, oldest first; one without an answer says nothing and is not sent
  */
 export function replayOf(turns: readonly Turn[], question: string, wishes: Wishes): Replay {
   const asked = cut(question)
-  const answered = turns.filter(({ answer }) => answer.trim() !== '')
+  const answered = turns.filter(({ itemKey, answer }) => itemKey === wishes.itemKey && answer.trim() !== '')
   const most = Math.floor((MESSAGES_READ - 1) / 2)
   for (let kept = Math.min(answered.length, most); ; kept -= 1) {
     const sent = answered.slice(answered.length - kept)

@@ -50,6 +50,7 @@ export async function admitTurn(ports: AgentPorts, callers: Callers, event: H3Ev
     prices,
   })
   const admission = await fromQuotaStore(admit(ports, session, address, reserve))
+  ports.meter.asked(admission)
   if (admission.admitted) return { admission, request, provider }
   const { scope, retryAfterSeconds } = admission
   throw new Refusal<AgentRefusal>('rate_limited', undefined, { members: { scope, retryAfterSeconds } })

@@ -17,7 +17,7 @@ import type { StoredItem } from '../../domain/feed/stored-item.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
 import type { AgentSources } from './sources.ts'
 import { snapshotFacts, snapshotLists } from './tool-answers.ts'
-import { withinTime } from './within-time.ts'
+import { withinTime } from '../within-time.ts'
 
 /** Items shown of each list of the feed, before whatever does not fit is left out. */
 const LIST_LENGTH = 10

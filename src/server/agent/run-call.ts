@@ -6,7 +6,7 @@ import type { ToolCall, ToolName } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { AgentSources } from './sources.ts'
 import { answerCall, ToolProblem } from './tool-answers.ts'
-import { withinTime } from './within-time.ts'
+import { withinTime } from '../within-time.ts'
 
 /** What a call came to, as whoever made it is told. */
 export interface ToolRun {

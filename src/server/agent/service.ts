@@ -10,6 +10,7 @@ import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
+import type { AgentMeter } from '../metrics/agent-meter.ts'
 import type { AgentSources } from './sources.ts'
 
 /** What an operator has chosen. */
@@ -44,6 +45,7 @@ export interface AgentPorts {
   cache: AnswerCache
   /** The product's own stored data, through handles that only read. */
   sources: AgentSources
+  meter: AgentMeter
   clock: Clock
   randomBytes: (count: number) => Uint8Array
   /** Names this server among those that share a ledger. */

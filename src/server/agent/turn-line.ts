@@ -1,3 +1,4 @@
+import type { MicroUsd } from '../../domain/agent/money.ts'
 import { costOfAnswer } from './answer.ts'
 import type { Tally } from './answer.ts'
 import type { Ending, Turn } from './turn.ts'
@@ -11,12 +12,17 @@ export interface Facts {
   startedAt: number
 }
 
+interface TurnLine extends Record<string, unknown> {
+  costMicroUsd: MicroUsd
+  durationMs: number
+}
+
 /** Ids, counts and durations: nothing that anyone wrote, and nothing of who asked. */
 export function lineOf(
   { admission, provider, stream, requestId, request }: Turn,
   ending: Ending,
   facts: Facts,
-): Record<string, unknown> {
+): TurnLine {
   const { tally, startedAt, firstDeltaMs, scope, source } = facts
   const { usage, rounds, calls, text } = tally
   return {

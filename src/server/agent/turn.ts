@@ -56,6 +56,7 @@ export async function runTurn(
     tally: emptyTally(),
     startedAt: performance.now(),
   }
+  ports.meter.streaming()
   const openTools = new Map<ToolName, number>()
   let ending: Ending
   let reader: AnswerReader<AnswerPart> | null = null
@@ -79,7 +80,17 @@ export async function runTurn(
     await nextTurn()
     await settle(ports, admission.turn, 0)
   }
-  ports.log.info(lineOf(turn, ending, facts), 'chat turn')
+  report(ports, turn, ending, facts)
+}
+
+/** One line in the log, and the same in numbers. */
+function report({ log, meter }: AgentPorts, turn: Turn, ending: Ending, facts: Facts): void {
+  const line = lineOf(turn, ending, facts)
+  log.info(line, 'chat turn')
+  const { source, firstDeltaMs } = facts
+  const { durationMs, costMicroUsd } = line
+  // A shared answer is charged to the turn that began it.
+  meter.ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd: source === 'own' ? costMicroUsd : 0 })
 }
 
 /** The stored answer to the question, or a reader of the one being made. */

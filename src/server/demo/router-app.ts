@@ -1,5 +1,6 @@
 import { H3 } from 'h3'
 import { drawItems, solutions } from '../../domain/models/lite/items.ts'
+import type { LiteItems } from '../../domain/models/lite/items.ts'
 import type { ModelReply } from '../../domain/models/reply.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { dayOf } from '../../domain/time.ts'
@@ -121,11 +122,20 @@ function endpointsOf({ id, latencyMs }: ScriptedModel): unknown {
   return { data: { id, endpoints: [endpoint] } }
 }
 
+interface Asked {
+  model: string
+  tools?: unknown[]
+  messages?: { content: unknown }[]
+}
+
 function completionOf(models: readonly ScriptedModel[], body: string, clock: Clock): RouterReply {
-  const { model: id, tools } = JSON.parse(body) as { model: string; tools?: unknown[] }
+  const { model: id, tools, messages = [] } = JSON.parse(body) as Asked
   const model = models.find((each) => each.id === id)
   if (!model) return failure(404, `No endpoints found for ${id}.`)
-  const reply = replyOf(model.character, tools === undefined ? 'text' : 'tool', clock)
+  const items = drawItems(dayOf(clock()))
+  const kind = tools === undefined ? 'text' : 'tool'
+  const isOfSuite = messages.at(-1)?.content === items.questions[kind].messages.at(-1)?.content
+  const reply = isOfSuite ? replyOf(model.character, kind, items) : GREETING
   const toolCalls = reply.toolCalls.map((call, index) => ({
     id: `call_${index}`,
     type: 'function',
@@ -140,8 +150,11 @@ function completionOf(models: readonly ScriptedModel[], body: string, clock: Clo
   return { status: 200, body: { id: 'gen-demo', object: 'chat.completion', model: id, choices } }
 }
 
-function replyOf(character: Character, kind: 'tool' | 'text', clock: Clock): ModelReply {
-  const solved = solutions(drawItems(dayOf(clock())))[kind]
+/** What every model says to whatever the suite does not ask, such as the question of the lines that the page has to copy. */
+const GREETING: ModelReply = { text: 'Hello.', toolCalls: [], finishReason: 'stop' }
+
+function replyOf(character: Character, kind: 'tool' | 'text', items: LiteItems): ModelReply {
+  const solved = solutions(items)[kind]
   const said = (text: string): ModelReply => ({ text, toolCalls: [], finishReason: 'stop' })
   if (character === 'solver') return solved
   if (character === 'silent') return said('I would rather talk about the weather.')

@@ -1,5 +1,5 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
-import { withinTime } from '../agent/within-time.ts'
+import { withinTime } from '../within-time.ts'
 import { createToolServer } from './tool-server.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 

@@ -19,6 +19,11 @@ export const COLUMNS = {
 } as const
 export type ColumnName = keyof typeof COLUMNS
 
+/** What is shown, for the title of the page: `Hacker News, Week`. */
+export function titleOf(only: ColumnName | null, period: string): string {
+  return only === null ? period : `${COLUMNS[only]}, ${period}`
+}
+
 /** The lists of a live period or of a Year. */
 export type ShownLists = Readonly<Record<ColumnName, readonly ShownItem[]>>
 

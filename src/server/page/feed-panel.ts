@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { liveContract } from '../feed/contract.ts'
 import { parseFeed } from '../feed/parse-feed.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
-import { COLUMNS, feedColumns } from './feed-columns.ts'
+import { COLUMNS, feedColumns, titleOf } from './feed-columns.ts'
 import type { ColumnName } from './feed-columns.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
@@ -57,11 +57,12 @@ export function feedPanel(ports: FeedPanelPorts): Panel {
       const proved = await ports.snapshots.newest(sort)
       if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
-      return html`<p class="as-of">
+      const content = html`<p class="as-of">
           ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)} (${ageOf(generatedAt, now)}) · snapshot
           <code>${id}</code> · <a href="/api/feed?sort=${sort}">JSON</a>
         </p>
         ${feedColumns(parseFeed(proved), column, now, query)}`
+      return { status: 200, content, title: titleOf(column, PERIOD_TITLES[sort]) }
     },
     refusalOf(error, view) {
       const own = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined

@@ -31,10 +31,11 @@ export function mountHome(app: H3, { frame, panels, lead, headers, clock, log }:
     const view = { now: clock(), query: pageQuery(event.url.searchParams, known) }
     const forwarded = await addressInstead(panels, view)
     if (forwarded !== null) return respond(event, 303, { ...headers, location: forwarded }, null)
-    const { sections, status } = await renderRooms(event, panels, lead, view, log)
+    const { sections, status, title } = await renderRooms(event, panels, lead, view, log)
     const main = html`<h1>dash</h1>
       ${INTRODUCTION} ${sections}`
-    const page = layout(frame, { title: 'dash', head: FEED_LINKS, rooms, main })
+    const name = title === null ? 'dash' : `${title} · dash`
+    const page = layout(frame, { title: name, head: FEED_LINKS, rooms, main })
     return respondCompressed(event, status, headers, HTML_TYPE, page)
   })
 }

@@ -31,7 +31,7 @@ const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
 }
 
 /** The shortlist of free models with the filters of its interface, and how to ask the chosen one. */
-export function modelsPanel(served: ServedRecommendation): Panel {
+export function modelsPanel(served: ServedRecommendation, demo: boolean): Panel {
   return {
     id: 'models',
     title: 'Free models',
@@ -55,7 +55,7 @@ export function modelsPanel(served: ServedRecommendation): Panel {
             ? modelsTable(list.models, chosen?.id ?? null, query)
             : html`<p class="empty">No ranked model passes these filters.</p>`
         }
-        ${usage(chosen, wanted, current.run)} ${notes(list.notes)}`
+        ${usage(chosen, wanted, current.run, demo)} ${notes(list.notes)}`
     },
   }
 }
@@ -143,16 +143,25 @@ function usage(
   chosen: RankedModel | undefined,
   wanted: string | null,
   { baseUrl, createKeyUrl }: StoredRun,
+  demo: boolean,
 ): Html {
   if (!chosen) {
     if (wanted === null) return NOTHING
     return html`<p class="notice">The model <code>${wanted}</code> is not in the list now.</p>`
   }
   return html`<h3>Ask <bdi>${chosen.name}</bdi></h3>
-    <p>
-      With a key in <code>OPENROUTER_API_KEY</code>, which
-      <a href="${createKeyUrl}" rel="noopener noreferrer">the routing service gives</a>:
-    </p>
+    ${
+      demo
+        ? html`<p>
+            A scripted model, which answers on the machine of this server while the demo runs. Any text is a
+            key:
+            <code>export OPENROUTER_API_KEY=demo</code>
+          </p>`
+        : html`<p>
+            With a key in <code>OPENROUTER_API_KEY</code>, which
+            <a href="${createKeyUrl}" rel="noopener noreferrer">the routing service gives</a>:
+          </p>`
+    }
     ${snippets(baseUrl, chosen.id)}`
 }
 

@@ -21,10 +21,13 @@ export interface PanelRefusal {
   help?: Html
 }
 
-/** A content that answers with another status than 200: the question was sound, and there is nothing. */
+/** A content with what the page says of it elsewhere. */
 export interface PanelAnswer {
+  /** Another than 200 where the question was sound, and there is nothing. */
   status: number
   content: Html
+  /** What is shown, as a part of the page's title. */
+  title?: string
 }
 
 /**

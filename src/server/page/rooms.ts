@@ -11,12 +11,15 @@ interface Rendered {
   controls: Html
   content: Html
   status: number
+  title?: string
 }
 
 /** The rooms of a page, and the status it answers with. */
 export interface Rooms {
   sections: readonly Html[]
   status: number
+  /** What the leading room shows; null where it does not say. */
+  title: string | null
 }
 
 /**
@@ -34,7 +37,12 @@ export async function renderRooms(
   const onFault = (panel: Panel, code: string, error: unknown): void =>
     log.error({ requestId: requestId(event.req.headers), code, panel: panel.id, err: error }, 'panel refused')
   const rendered = await Promise.all(panels.map((panel) => renderPanel(panel, view, onFault)))
-  return { sections: rendered.map(sectionOf), status: statusOf(rendered, lead) }
+  const leading = rendered.find(({ panel }) => panel === lead)
+  return {
+    sections: rendered.map(sectionOf),
+    status: statusOf(rendered, leading),
+    title: leading?.title ?? null,
+  }
 }
 
 async function renderPanel(
@@ -53,9 +61,8 @@ async function renderPanel(
   }
 }
 
-function statusOf(rendered: readonly Rendered[], lead: Panel): number {
+function statusOf(rendered: readonly Rendered[], leading: Rendered | undefined): number {
   const misasked = rendered.find(({ status }) => status >= 400 && status < 500)
-  const leading = rendered.find(({ panel }) => panel === lead)
   return misasked?.status ?? leading?.status ?? 200
 }
 

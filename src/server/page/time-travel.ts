@@ -6,7 +6,7 @@ import { counted } from './counts.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './page-query.ts'
-import { instantOf } from './times.ts'
+import { instantOf, readable } from './times.ts'
 import { dayForm, NO_MOMENTS } from './year-question.ts'
 
 /** What the controls need to know of where they stand. */
@@ -33,7 +33,7 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
       ${step('previous', stops[moment.place - 1], to, now)} ${step('next', stops[moment.place + 1], to, now)}
       <a id="newest" href="${to(null)}" data-room="feed">Newest</a>
     </p>
-    ${slider(stops, firstDay, lastDay, day)}
+    ${slider(stops, firstDay, lastDay, current)}
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
     ${dayForm(query, {
       name: 'withDay',
@@ -69,9 +69,11 @@ const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
 /** A position a day from the first to the last, with the gaps below it; only scripts can make it move. */
-function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: string): Html {
+function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, current: Stop | undefined): Html {
   const place = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
   const last = place(lastDay)
+  // The script of the slider says the same of a day while it is moved.
+  const said = current ? `${lastDayOf(current)}, ${whatStands(current)}` : `before ${firstDay}`
   const gaps = stops.filter((stop) => stop.kind === 'gap')
   return html`<div class="slider needs-script">
     <label for="slider">Day of the history</label>
@@ -81,10 +83,10 @@ function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: string
       min="0"
       max="${last}"
       step="1"
-      value="${day === '' ? 0 : place(day)}"
+      value="${current ? place(lastDayOf(current)) : 0}"
+      aria-valuetext="${said}"
       data-first-day="${firstDay}"
       data-index="/api/feed/history/index"
-      aria-describedby="slider-day"
     />
     <svg class="gaps" viewBox="0 0 ${last + 1} 1" preserveAspectRatio="none" aria-hidden="true">
       ${gaps.map(
@@ -97,11 +99,15 @@ function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, day: string
           />`,
       )}
     </svg>
-    <output id="slider-day" for="slider">${day === '' ? `before ${firstDay}` : day}</output>
+    <output id="slider-day" for="slider">${said}</output>
     <p class="as-of">
       ${counted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
     </p>
   </div>`
+}
+
+function whatStands(stop: Stop): string {
+  return stop.kind === 'gap' ? 'a gap' : `published ${readable(stop.item.manifest.publishedAt)}`
 }
 
 /** What there is to say where the time that is asked for has no publication of its own; nothing where it has. */

@@ -28,11 +28,12 @@ export function ageOf(at: Instant, now: Instant): Html {
   return html`<time datetime="${instant}" title="${readable(at)}">${formatAge(now - at)} ago</time>`
 }
 
-/** An instant to the minute, `2026-03-02 00:10 UTC`. */
+/** An instant to the minute, `2026-03-02 00:10 UTC`, with the instant itself for machines. */
 export function instantOf(at: Instant): Html {
   return html`<time datetime="${formatInstant(at)}">${readable(at)}</time>`
 }
 
-function readable(at: Instant): string {
+/** An instant to the minute as plain text, where no element can stand. */
+export function readable(at: Instant): string {
   return `${formatInstant(at).slice(0, 16).replace('T', ' ')} UTC`
 }

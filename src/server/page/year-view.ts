@@ -7,7 +7,7 @@ import type { Head } from '../../domain/year/ledger.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { envelopeParser } from '../year/parse-envelope.ts'
 import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
-import { feedColumns } from './feed-columns.ts'
+import { feedColumns, titleOf } from './feed-columns.ts'
 import type { ColumnName } from './feed-columns.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
@@ -74,12 +74,12 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
     proved: ProvedLedger & { head: Head | null },
     column: ColumnName | null,
     { now, query }: View,
-  ): Html | PanelAnswer {
+  ): PanelAnswer {
     // Nobody asked for a past time: that the newest day is still to come is no gap of the history.
     const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
     if (!publication || !moment.selected) return { status: 404, content: html`${controls} ${BEFORE_FIRST}` }
     const envelope = envelopeOf(publication)
-    return html`${controls} ${notice}
+    const content = html`${controls} ${notice}
       <div class="historical">
         <div>
           ${aboutOf(publication, now)}
@@ -94,6 +94,9 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
         </div>
         ${proofPanel(moment.selected, proved, baseUrl())}
       </div>`
+    const day = `Year up to ${publication.manifest.asOfDay}`
+    const shown = moment.due.is === 'gap' ? `gap of ${moment.dueDay}, ${day}` : day
+    return { status: 200, content, title: titleOf(column, shown) }
   }
 
   function compared(
@@ -102,7 +105,7 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
     proved: ProvedLedger & { head: Head | null },
     column: ColumnName | null,
     { now, query }: View,
-  ): Html | PanelAnswer {
+  ): PanelAnswer {
     const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [Served, Served]
     const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
     const end = html`<p>
@@ -112,7 +115,7 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
       return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${end}` }
     const isOne = then.publication.manifest.sha256 === later.publication.manifest.sha256
     const publicationsShown = isOne ? [later] : [then, later]
-    return html`${controls} ${notices} ${end}
+    const content = html`${controls} ${notices} ${end}
       <div class="historical">
         <div>${isOne ? ONE_PUBLICATION : difference(then.publication, later.publication, column, query)}</div>
         <div>
@@ -124,6 +127,8 @@ export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
           )}
         </div>
       </div>`
+    const days = `Year up to ${then.publication.manifest.asOfDay} and up to ${later.publication.manifest.asOfDay}`
+    return { status: 200, content, title: titleOf(column, days) }
   }
 
   function difference(

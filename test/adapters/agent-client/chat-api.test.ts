@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -14,6 +15,7 @@ import {
   html,
   json,
   META,
+  pings,
   record,
   startScripted,
   stream,
@@ -100,6 +102,19 @@ describe('a server that misbehaves', () => {
   })
 
   test.each([
+    ['in seconds', '12'],
+    ['as a time', 'Thu, 03 Jan 2030 00:00:12 GMT'],
+  ])('limits by what stands before it, and tells the wait %s', async (_how, wait) => {
+    const { url } = await startScripted({ chat: html(429, { 'retry-after': wait }), config: html(429) })
+    const api = apiOf(url, { clock: () => Date.UTC(2030, 0, 3) })
+    expect(await refusalOf(answerOf(api))).toMatchObject({
+      code: 'rate_limited',
+      members: { status: 429, retryAfterSeconds: 12 },
+    })
+    expect((await refusalOf(api.config(never))).members).toEqual({ status: 429 })
+  })
+
+  test.each([
     ['a page', html(), /text\/html/],
     ['a page that is not found', html(404), /status 404, text\/html/],
     ['another interface', json({ hello: 'you' }), /application\/json/],
@@ -123,6 +138,17 @@ describe('a server that misbehaves', () => {
     const refusal = await refusalOf(reply ? api.config(never) : api.session(never))
     expect(refusal.code).toBe('server_foreign')
     expect(refusal.detail).toMatch(words)
+  })
+
+  test.each([
+    ['an answer that is no stream', json({ hello: 'you' })],
+    ['a page', html()],
+    ['a page without end', (response: ServerResponse) => void response.write('x'.repeat(200_000))],
+  ])('answers a question with %s, and can be asked again', async (_what, reply) => {
+    const { url } = await startScripted({ chat: [reply, stream([META, DONE])] })
+    const api = apiOf(url)
+    expect(await refusalOf(answerOf(api))).toMatchObject({ code: 'server_foreign' })
+    expect((await answerOf(api)).map(({ event }) => event)).toEqual(['meta', 'done'])
   })
 
   test.each([
@@ -169,6 +195,20 @@ describe('a server that misbehaves', () => {
   test('says nothing more', async () => {
     const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
     expect(await refusalOf(answerOf(apiOf(url, { silenceMs: 50 })))).toMatchObject({ code: 'answer_cut' })
+  })
+
+  test('says nothing but that it is there', async () => {
+    const { url } = await startScripted({ chat: pings([META, delta('Hel')]) })
+    const refusal = await refusalOf(answerOf(apiOf(url, { turnMs: 200 })))
+    expect(refusal).toMatchObject({ code: 'answer_cut' })
+    expect(refusal.detail).toMatch(/no whole answer within 0\.2 s/)
+  })
+
+  test('drips an answer that is no stream', async () => {
+    const { url } = await startScripted({ config: pings([]) })
+    const refusal = await refusalOf(apiOf(url, { answerMs: 1_000 }).config(never))
+    expect(refusal).toMatchObject({ code: 'server_unreachable' })
+    expect(refusal.detail).toMatch(/broke off its answer \(no whole answer within 1 s\)/)
   })
 
   test('never begins to answer', async () => {

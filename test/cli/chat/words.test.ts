@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { jsonLine } from '../../../src/cli/commands/chat/json-line.ts'
+import { noteRows } from '../../../src/cli/commands/chat/note-rows.ts'
 import { replayNotes } from '../../../src/cli/commands/chat/replay-notes.ts'
 import { completionsOf, helpText, parseSaid } from '../../../src/cli/commands/chat/slash-commands.ts'
-import { clockTime, declinedWords, quotaWords } from '../../../src/cli/commands/chat/words.ts'
+import { clockTime, declinedWords, failureWords, quotaWords } from '../../../src/cli/commands/chat/words.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 
 const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
@@ -19,17 +20,37 @@ describe('what a person is told', () => {
   })
 
   test('of a limit: a session that is used up can be replaced, one that is asked too fast is waited for', () => {
-    const words = (scope: string, retryAfterSeconds: number): string => {
+    const words = (scope: string, retryAfterSeconds: number, isTalk = true): string => {
       const refusal: Parameters<typeof declinedWords>[0] = new Refusal('rate_limited', undefined, {
         members: { status: 429, scope, retryAfterSeconds },
       })
-      return declinedWords(refusal, 'http://h', NOON).text
+      return declinedWords(refusal, 'http://h', NOON, { isTalk }).text
     }
     expect(words('session', 1_200)).toBe(
       "this session's limit is reached (session); it opens again at 12:20:00; /new begins another session",
     )
+    expect(words('session', 1_200, false)).toBe(
+      "this session's limit is reached (session); it opens again at 12:20:00",
+    )
     expect(words('session', 2)).toBe("this session's limit is reached (session); it opens again at 12:00:02")
     expect(words('ip', 30)).toBe("this address's limit is reached (ip); it opens again at 12:00:30")
+  })
+
+  test('of a model that failed: what asks again where it is read', () => {
+    const failure = { error: 'timeout', code: 'idle' }
+    expect(failureWords(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry asks again$/)
+    expect(failureWords(failure, { isTalk: false })).toMatch(/\(timeout, idle\); ask again$/)
+  })
+
+  test('in rows that end between words, whatever the width', () => {
+    const text = 'the session had ended; another was begun\n漢字漢字 \u202eb'
+    expect(noteRows(text, 20, false)).toEqual([
+      'the session had',
+      'ended; another was',
+      'begun',
+      '漢字漢字  b',
+    ])
+    expect(noteRows('ab cd', 4, true)).toEqual(['\x1b[2mab\x1b[22m', '\x1b[2mcd\x1b[22m'])
   })
 
   test('of what is left out, once', () => {
@@ -68,8 +89,16 @@ describe('what a person says', () => {
   })
 
   test('help lists every command', () => {
-    for (const name of completionsOf('/')) expect(helpText()).toContain(`  ${name.trim()}`)
+    for (const name of completionsOf('/')) expect(helpText(80)).toContain(`  ${name.trim()}`)
     expect(completionsOf('/')).toHaveLength(11)
+  })
+
+  test('help keeps its two columns where a line is wrapped', () => {
+    const rows = helpText(44).split('\n')
+    expect(rows).toContain('  /item [KEY]       talk about one item;')
+    expect(rows).toContain('                    without a key about the')
+    expect(rows.filter((row) => row.length > 44)).toEqual([])
+    expect(noteRows(helpText(44), 45, false)).toEqual(rows)
   })
 })
 

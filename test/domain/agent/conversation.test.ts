@@ -12,7 +12,11 @@ const WISHES: Wishes = {
 }
 
 const turnsOf = (count: number, answer = 'a'): Turn[] =>
-  Array.from({ length: count }, (_, index) => ({ question: `q${index}`, answer: `${answer}${index}` }))
+  Array.from({ length: count }, (_, index) => ({
+    itemKey: null,
+    question: `q${index}`,
+    answer: `${answer}${index}`,
+  }))
 
 const sent = (body: string): { role: string; content: string }[] =>
   (JSON.parse(body) as { messages: { role: string; content: string }[] }).messages
@@ -53,8 +57,22 @@ describe('what of a talk is sent', () => {
     ])
   })
 
+  test('turns about the same item alone, or those about the site; of these alone it is told what is left out', () => {
+    const about = (itemKey: string | null, count: number): Turn[] =>
+      turnsOf(count, `${itemKey}-`).map((turn) => ({ ...turn, itemKey }))
+    const turns = [...about('hn-1', 1), ...about(null, 7), ...about('hn-2', 1), ...about('hn-1', 1)]
+    const contents = (itemKey: string | null): string[] =>
+      sent(replayOf(turns, 'now', { ...WISHES, itemKey }).body).map(({ content }) => content)
+    expect(contents('hn-1')).toEqual(['q0', 'hn-1-0', 'q0', 'hn-1-0', 'now'])
+    expect(contents('hn-2')).toEqual(['q0', 'hn-2-0', 'now'])
+    expect(contents('hn-3')).toEqual(['now'])
+    expect(contents(null).filter((content) => content.startsWith('hn'))).toEqual([])
+    expect(replayOf(turns, 'now', WISHES).leftOut).toBe(2)
+    expect(replayOf(turns, 'now', { ...WISHES, itemKey: 'hn-1' }).leftOut).toBe(0)
+  })
+
   test('no turn without an answer', () => {
-    const turns = [{ question: 'lost', answer: ' \n' }, ...turnsOf(1)]
+    const turns = [{ itemKey: null, question: 'lost', answer: ' \n' }, ...turnsOf(1)]
     expect(sent(replayOf(turns, 'now', WISHES).body).map(({ content }) => content)).toEqual([
       'q0',
       'a0',
@@ -70,7 +88,11 @@ describe('what of a talk is sent', () => {
   })
 
   test('texts cut where the server would cut them, which is told', () => {
-    const replay = replayOf([{ question: 'q', answer: '👍'.repeat(2_001) }], '👎'.repeat(2_001), WISHES)
+    const replay = replayOf(
+      [{ itemKey: null, question: 'q', answer: '👍'.repeat(2_001) }],
+      '👎'.repeat(2_001),
+      WISHES,
+    )
     expect(replay).toMatchObject({ questionCut: true, earlierCut: 1, leftOut: 0 })
     expect(sent(replay.body).map(({ content }) => Array.from(content).length)).toEqual([1, 2_000, 2_000])
   })
@@ -80,7 +102,7 @@ describe('what of a talk is sent', () => {
       fc.string({ unit: 'binary', maxLength: 3_000 }),
       fc.string({ unit: fc.constantFrom('\0', '"', '\\', '漢', '👍', '\ud800'), maxLength: 4_000 }),
     )
-    const turn = fc.record({ question: text, answer: text })
+    const turn = fc.record({ itemKey: fc.constant(null), question: text, answer: text })
     fc.assert(
       fc.property(fc.array(turn, { maxLength: 9 }), text, (turns, question) => {
         const { body } = replayOf(turns, `x${question}`, WISHES)

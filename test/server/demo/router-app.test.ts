@@ -3,7 +3,9 @@ import { DEMO_MODELS, demoRouterApp } from '../../../src/server/demo/router-app.
 import { parseCatalogue } from '../../../src/domain/models/catalogue.ts'
 import { parseEndpoints } from '../../../src/domain/models/endpoints.ts'
 import { parseKeyRequests } from '../../../src/domain/models/quota.ts'
+import { drawItems } from '../../../src/domain/models/lite/items.ts'
 import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
+import { dayOf } from '../../../src/domain/time.ts'
 
 const NOW = Date.UTC(2026, 2, 1)
 
@@ -37,8 +39,11 @@ test('tells a key and endpoints, to whoever has a key', async () => {
   expect((await ask('/key', undefined, null)).response.status).toBe(401)
 })
 
-test('answers for its own models alone', async () => {
+test('answers for its own models alone: the suite in their manner, and everything else with a greeting', async () => {
   expect((await ask('/chat/completions', { model: 'nobody/nothing:free' })).response.status).toBe(404)
-  const { text } = await ask('/chat/completions', { model: DEMO_MODELS[0]?.id, tools: [{}] })
-  expect(text).toContain('"tool_calls"')
+  const model = DEMO_MODELS[0]?.id
+  const { messages, tools } = drawItems(dayOf(NOW)).questions.tool
+  expect((await ask('/chat/completions', { model, messages, tools })).text).toContain('"tool_calls"')
+  const greeted = await ask('/chat/completions', { model, messages: [{ role: 'user', content: 'Hi' }] })
+  expect(greeted.text).toContain('"content":"Hello."')
 })

@@ -58,7 +58,9 @@ export async function chatCommand(
     return exitCode
   }
   try {
+    terminal.progress(`asking ${api.base} …`)
     const config = await api.config(signal)
+    if (isTalk) terminal.progress('')
     const problem = problemOf(config, api, flags)
     if (problem) return onDeclined(problem)
     const talk = new Talk(api, {
@@ -72,7 +74,7 @@ export async function chatCommand(
   } catch (error) {
     signal.throwIfAborted()
     if (!isChatRefusal(error)) throw error
-    const { text, exitCode } = declinedWords(error, api.base, Date.now())
+    const { text, exitCode } = declinedWords(error, api.base, Date.now(), { isTalk: false })
     const isOwn = flags.url === undefined && !flags.demo && error.code.startsWith('server_')
     return onDeclined({ text: isOwn ? `${text}; ${HOW_TO_START}` : text, exitCode })
   } finally {

@@ -2,16 +2,16 @@ import { join } from 'node:path'
 import type { Replay } from '../../../domain/agent/conversation.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { CommandContext } from '../../context.ts'
-import { printable } from '../../terminal.ts'
 import { Keyboard } from './keyboard.ts'
 import { readMessage } from './line-prompt.ts'
+import { inOneLine } from '../../terminal.ts'
+import { noteColumns, noteRows } from './note-rows.ts'
 import { openQuestions } from './question-file.ts'
 import { showTurn } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
 import { runSlashCommand } from './slash-actions.ts'
 import { parseSaid } from './slash-commands.ts'
 import type { Said } from './slash-commands.ts'
-import { styled } from './style.ts'
 import type { Conversing } from './talk.ts'
 
 /** Below the folder of what a user's programs remember. */
@@ -28,7 +28,7 @@ export async function converse(context: CommandContext, conversing: Conversing):
   const { talk, api } = conversing
   const keyboard = new Keyboard(stdin, stderr)
   const say = (text: string): void =>
-    void stderr.write(`${styled(printable(text), ['dim'], terminal.colored).replaceAll('\n', '\r\n')}\r\n`)
+    void stderr.write(`${noteRows(text, noteColumns(stderr), terminal.colored).join('\r\n')}\r\n`)
   const place: Place = { context, keyboard, talk, base: api.base, say }
   const questions = openQuestions(conversing.remember ? join(config.stateHome, QUESTIONS_FILE) : null)
   if (!terminal.quiet) say(greeting(conversing))
@@ -66,7 +66,8 @@ export async function converse(context: CommandContext, conversing: Conversing):
       else if (said.name === 'quit') return EXIT.done
       else if (said.name === 'retry') await retry(place, ask)
       else {
-        if (said.name === 'new') replay = null
+        // What is left out is told anew of a conversation of its own.
+        if (said.name === 'new' || said.name === 'item') replay = null
         await runSlashCommand(place, conversing, said)
       }
     }
@@ -85,7 +86,7 @@ async function retry(
 }
 
 function greeting({ api, config, isDemo, talk }: Conversing): string {
-  const model = config.model === '' ? '' : `, model ${config.model}`
+  const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
   const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''
   return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves`

@@ -8,6 +8,9 @@ const CTRL_Z = '\x1a'
 const BRACKETED_PASTE_ON = '\x1b[?2004h'
 const BRACKETED_PASTE_OFF = '\x1b[?2004l'
 
+/** A process that is to be stopped is not there any more after less than this. */
+const STOPPED_AFTER_MS = 100
+
 /** What is typed while nobody asks for it is kept up to this length. */
 const TYPED_AHEAD_MAX = 100_000
 
@@ -58,6 +61,7 @@ export class Keyboard {
   #waiting: Typed[] = []
   #reader: Reader | null = null
   #onInterrupt: (() => void) | null = null
+  #stopping: NodeJS.Timeout | null = null
   /** Told when the terminal is there again after the program was stopped. */
   onContinued: () => void = () => undefined
   /** Told when there is nobody at the terminal any more. */
@@ -73,6 +77,8 @@ export class Keyboard {
     this.#stdin.on('data', this.#take)
     this.#stdin.once('end', this.#ended)
     this.#stdin.once('error', this.#ended)
+    // A terminal that went away says so of whatever is still done to it, to the very end.
+    this.#stdin.on('error', () => undefined)
     process.on('SIGCONT', this.#continued)
     // However this process ends, short of being killed, the terminal is left as it was.
     process.once('exit', this.#restore)
@@ -86,6 +92,7 @@ export class Keyboard {
     this.#stdin.off('error', this.#ended)
     process.off('SIGCONT', this.#continued)
     process.off('exit', this.#restore)
+    this.#endStopping()
     this.#restore()
     this.#stdin.pause()
   }
@@ -147,11 +154,20 @@ export class Keyboard {
 
   /** Ctrl-Z: the whole job is stopped, as the terminal itself would do it. */
   #stop(): void {
+    this.#endStopping()
     this.#restore()
+    // Where no shell could continue it, a terminal's only program among them, the system does not stop a job.
+    this.#stopping = setTimeout(() => this.#raw(), STOPPED_AFTER_MS)
     process.kill(0, 'SIGTSTP')
   }
 
+  #endStopping(): void {
+    if (this.#stopping !== null) clearTimeout(this.#stopping)
+    this.#stopping = null
+  }
+
   readonly #continued = (): void => {
+    this.#endStopping()
     // The mode is remembered as it was set, but a shell has set another meanwhile.
     this.#stdin.setRawMode(false)
     this.#raw()

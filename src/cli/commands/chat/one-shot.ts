@@ -9,7 +9,7 @@ import { failureWords, labelsOf, quotaWords } from './words.ts'
  * One question, one answer: plain text on standard output, or one line an event under `--json`; what else there is to
  * say on standard error.
  *
- * @returns 0, or 69 when the model failed
+ * @returns 0, also when the reader of standard output has left, which ends the turn; 69 when the model failed
  * @throws Refusal of the interface, or the signal's reason
  */
 export async function askOnce(context: CommandContext, talk: Talk, question: string): Promise<number> {
@@ -17,21 +17,23 @@ export async function askOnce(context: CommandContext, talk: Talk, question: str
   for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
   let wrote = ''
   let exitCode: number = EXIT.failed
+  const reading = whileRead(stdout, signal)
   const endLine = async (): Promise<void> => {
-    if (!terminal.json && wrote !== '' && !wrote.endsWith('\n')) await write(stdout, '\n', signal)
+    if (!terminal.json && wrote !== '' && !wrote.endsWith('\n')) await write(stdout, '\n', reading.signal)
   }
   try {
-    for await (const each of talk.ask(question, signal)) {
+    for await (const each of talk.ask(question, reading.signal)) {
       if (each.kind === 'text') {
         // Where both streams are one terminal, the answer begins at the start of the line.
         if (wrote === '') terminal.progress('')
         wrote = each.text
-        if (!terminal.json) await write(stdout, each.text, signal)
+        if (!terminal.json) await write(stdout, each.text, reading.signal)
         continue
       }
       if (each.kind === 'renewed') continue
       const { served } = each
-      if (terminal.json) await write(stdout, jsonLine({ event: served.event, data: served.raw }), signal)
+      if (terminal.json)
+        await write(stdout, jsonLine({ event: served.event, data: served.raw }), reading.signal)
       if (served.event === 'tool' && wrote === '') terminal.progress(`${served.data.name} …`)
       if (served.event === 'done') {
         exitCode = EXIT.done
@@ -41,19 +43,42 @@ export async function askOnce(context: CommandContext, talk: Talk, question: str
       } else if (served.event === 'error') {
         exitCode = EXIT.unavailable
         await endLine()
-        terminal.error(failureWords(served.data).replace('; /retry asks again', '; ask again'))
+        terminal.error(failureWords(served.data, { isTalk: false }))
       }
     }
   } catch (error) {
+    if (reading.signal.aborted && !signal.aborted) return EXIT.done
     await endLine()
     throw error
+  } finally {
+    reading.release()
   }
   if (talk.quota && (terminal.interactive || terminal.verbose))
     terminal.note(`${quotaWords(talk.quota)} left`)
   return exitCode
 }
 
-/** Writes no faster than the reader takes it; one that has left takes everything. */
+/** A signal that aborts with `signal`, or when the reader of standard output has left, until it is released. */
+function whileRead(
+  stdout: NodeJS.WriteStream,
+  signal: AbortSignal,
+): { signal: AbortSignal; release(): void } {
+  const ending = new AbortController()
+  const stop = (): void => ending.abort(signal.reason)
+  const leave = (): void => ending.abort(new DOMException('nobody reads the answer', 'AbortError'))
+  signal.addEventListener('abort', stop, { once: true })
+  stdout.once('error', leave)
+  if (signal.aborted) stop()
+  return {
+    signal: ending.signal,
+    release() {
+      signal.removeEventListener('abort', stop)
+      stdout.off('error', leave)
+    },
+  }
+}
+
+/** Writes no faster than the reader takes it, until `signal` says that it has left. */
 async function write(stdout: NodeJS.WriteStream, text: string, signal: AbortSignal): Promise<void> {
   if (stdout.destroyed || stdout.write(text) || signal.aborted) return
   await new Promise<void>((resolve) => {

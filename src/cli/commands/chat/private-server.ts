@@ -13,7 +13,8 @@ export async function startPrivate(context: CommandContext): Promise<PrivateServ
   const demo = await openDemo(context)
   const { signal, version } = context
   try {
-    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null }
+    const monitoring = { ...demo.config.monitoring, metrics: null }
+    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null, monitoring }
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
     const server = await startServer(config, { log, demo: true, version, isDraining: () => signal.aborted })
     return {

@@ -48,7 +48,7 @@ export async function showTurn(
   } catch (error) {
     if (ending.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
     else if (isChatRefusal(error))
-      after.push(`${declinedWords(error, base, Date.now()).text}; /retry asks again`)
+      after.push(`${declinedWords(error, base, Date.now(), { isTalk: true }).text}; /retry asks again`)
     else throw error
   } finally {
     screen.close()
@@ -88,7 +88,7 @@ function show(served: ServedEvent, screen: TurnScreen): string[] {
       return labelsOf({ degraded, cached })
     }
     case 'error':
-      return [failureWords(served.data)]
+      return [failureWords(served.data, { isTalk: true })]
     case 'meta':
     case 'delta':
       return []

@@ -8,6 +8,7 @@ import type { Conversing } from './talk.ts'
 import { KeyStream } from './keyboard.ts'
 import { interruptible } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
+import { noteColumns } from './note-rows.ts'
 import { helpText } from './slash-commands.ts'
 import type { Said } from './slash-commands.ts'
 import { clockTime, declinedWords, isChatRefusal, quotaWords } from './words.ts'
@@ -24,7 +25,7 @@ export async function runSlashCommand(place: Place, conversing: Conversing, comm
   const { wishes } = talk
   switch (command.name) {
     case 'help':
-      return say(helpText())
+      return say(helpText(noteColumns(place.context.stderr)))
     case 'new':
       talk.forget()
       return say('a new talk; nothing of the one before is sent any more')
@@ -103,7 +104,9 @@ function copy({ context, talk, say }: Place): void {
 async function save({ context, talk, say }: Place, named: string): Promise<void> {
   if (talk.turns.length === 0) return say('there is nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
-  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : named)
+  // A shell would do this; here there is none.
+  const meant = named.replace(/^~(?=\/|$)/, () => context.config.home)
+  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : meant)
   try {
     // A file that is there is never written over.
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
@@ -143,7 +146,7 @@ async function quota(place: Place, { api }: Conversing): Promise<void> {
   } catch (error) {
     context.signal.throwIfAborted()
     if (ending.signal.aborted) say('stopped')
-    else if (isChatRefusal(error)) say(declinedWords(error, base, Date.now()).text)
+    else if (isChatRefusal(error)) say(declinedWords(error, base, Date.now(), { isTalk: true }).text)
     else throw error
   } finally {
     ending.release()

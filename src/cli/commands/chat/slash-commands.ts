@@ -1,5 +1,6 @@
 import { LANGUAGES, TONES } from '../../../domain/agent/chat-request.ts'
 import { LIVE_SORTS } from '../../../domain/feed/live-sort.ts'
+import { wrap } from './wrap.ts'
 
 interface SlashCommand {
   /** What may stand behind it, as help shows it. */
@@ -61,8 +62,11 @@ export function completionsOf(line: string): string[] {
   return (command?.choices ?? []).filter((each) => each.startsWith(begun)).map((each) => `/${name} ${each}`)
 }
 
-/** The list that `/help` shows. */
-export function helpText(): string {
+/** Columns before what a command does. */
+const HELP_INDENT = 20
+
+/** The list that `/help` shows, in lines of at most `columns` where these hold a word beside the names. */
+export function helpText(columns: number): string {
   const rows = Object.entries(SLASH_COMMANDS).map(([name, { takes, does }]) => [
     `/${name} ${takes}`.trim(),
     does,
@@ -72,5 +76,14 @@ export function helpText(): string {
     ['Ctrl-C', 'stops the answer; twice at the prompt it leaves'],
     ['Ctrl-D', 'leaves'],
   ]
-  return [...rows, ...keys].map(([what = '', does = '']) => `  ${what.padEnd(17)} ${does}`).join('\n')
+  return [...rows, ...keys]
+    .flatMap(([what = '', does = '']) => {
+      const indent = { first: `  ${what.padEnd(HELP_INDENT - 3)} `, rest: ' '.repeat(HELP_INDENT) }
+      return wrap([{ text: does, styles: [] }], Math.max(columns, 2 * HELP_INDENT), {
+        indent,
+        colored: false,
+      })
+    })
+    .map(({ text }) => text)
+    .join('\n')
 }

@@ -53,6 +53,7 @@ export class Talk {
   async *ask(question: string, signal: AbortSignal, again = false): AsyncGenerator<TalkEvent, void> {
     const { body } = this.replay(question, again)
     const before = this.#before(again)
+    const { itemKey } = this.wishes
     this.#lastQuestion = question
     if (!again) this.#lastAnswered = false
     const text = cleanText()
@@ -74,7 +75,7 @@ export class Talk {
       yield* take(text.end())
     } finally {
       if (answer.trim() !== '') {
-        this.#turns = [...before, { question, answer }]
+        this.#turns = [...before, { itemKey, question, answer }]
         this.#lastAnswered = true
       }
     }

@@ -4,6 +4,7 @@ import { AGENT_ERRORS } from '../../../domain/agent/refusals.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { EXIT } from '../../exit-codes.ts'
+import { inOneLine } from '../../terminal.ts'
 
 /** What is left of the quotas, and of how much. */
 export interface Quota {
@@ -36,8 +37,18 @@ export function isChatRefusal(error: unknown): error is Refusal<Code> {
   return error instanceof Refusal && CODES.has(error.code)
 }
 
+/** Where words are read: in a talk there are commands, elsewhere the question is asked anew. */
+export interface Setting {
+  isTalk: boolean
+}
+
 /** @param base address of the server, as it is opened in a browser too */
-export function declinedWords(refusal: Refusal<Code>, base: string, now: Instant): Declined {
+export function declinedWords(
+  refusal: Refusal<Code>,
+  base: string,
+  now: Instant,
+  setting: Setting,
+): Declined {
   const { code, detail, members } = refusal
   const unavailable = (text: string): Declined => ({ text, exitCode: EXIT.unavailable })
   const failed = (text: string): Declined => ({ text, exitCode: EXIT.failed })
@@ -47,7 +58,7 @@ export function declinedWords(refusal: Refusal<Code>, base: string, now: Instant
     case 'answer_cut':
       return unavailable(detail ?? code)
     case 'rate_limited':
-      return unavailable(limitWords(members, now))
+      return unavailable(limitWords(members, now, setting))
     case 'disabled':
       return unavailable(`the chat of ${base} is switched off; its operator can switch it on`)
     case 'misconfigured':
@@ -92,13 +103,17 @@ const LIMITS: Readonly<Record<string, string>> = {
 }
 
 /** Which limit it is, and by the clock when it ends. */
-function limitWords({ scope, retryAfterSeconds }: Refusal['members'], now: Instant): string {
+function limitWords(
+  { scope, retryAfterSeconds }: Refusal['members'],
+  now: Instant,
+  { isTalk }: Setting,
+): string {
   const what = LIMITS[String(scope)] ?? 'a limit is reached'
   const when =
     typeof retryAfterSeconds === 'number'
       ? `; it opens again at ${clockTime(now + retryAfterSeconds * 1000, now)}`
       : ''
-  const session = scope === 'session' && Number(retryAfterSeconds) > SHORT_WAIT_SECONDS
+  const session = isTalk && scope === 'session' && Number(retryAfterSeconds) > SHORT_WAIT_SECONDS
   return `${what} (${String(scope ?? 'rate_limited')})${when}${session ? '; /new begins another session' : ''}`
 }
 
@@ -117,9 +132,9 @@ export function clockTime(at: Instant, now: Instant): string {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** A failure that the stream itself told. */
-export function failureWords({ error, code }: { error: string; code: string }): string {
+export function failureWords({ error, code }: { error: string; code: string }, { isTalk }: Setting): string {
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
-  return `${what} (${error}, ${code}); /retry asks again`
+  return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry asks again' : 'ask again'}`
 }
 
 /** Labels of an answer that is not quite an ordinary one. */

@@ -1,0 +1,35 @@
+# The image of docs/containers.md: the program, what it needs to run, and nothing it was built with.
+FROM node:24.21.0-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+# No package of the program runs a script when it is installed.
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM node:24.21.0-bookworm-slim
+ENV NODE_ENV=production \
+    HOST=0.0.0.0 \
+    PORT=3000 \
+    DASH_DATA_DIR=/data
+RUN install -d -o node -g node -m 0750 /data
+WORKDIR /opt/dash
+COPY --from=build /build/node_modules ./node_modules
+COPY --from=build /build/dist ./dist
+COPY package.json README.md CHANGELOG.md CONTRIBUTING.md LICENSE ./
+COPY bench/README.md ./bench/README.md
+COPY assets ./assets
+COPY docs ./docs
+COPY migrations ./migrations
+COPY ops ./ops
+USER node
+WORKDIR /data
+VOLUME ["/data"]
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 \
+  CMD ["/usr/local/bin/node", "/opt/dash/dist/cli/main.js", "healthcheck", "--url", "http://127.0.0.1:3000"]
+# By absolute paths: a program named dash is the system's shell here.
+ENTRYPOINT ["/usr/local/bin/node", "/opt/dash/dist/cli/main.js"]
+CMD ["serve"]

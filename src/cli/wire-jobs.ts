@@ -1,0 +1,7 @@
+import { openJobPings } from '../adapters/pings/job-pings.ts'
+import type { JobWatch } from '../domain/ports.ts'
+
+/** The service that watches jobs. Loaded only where one is named. */
+export function openJobWatch(url: string): JobWatch {
+  return openJobPings({ url })
+}

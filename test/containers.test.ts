@@ -1,0 +1,129 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { ValidationSeverity, validate } from 'dockerfile-utils'
+import { describe, expect, test } from 'vitest'
+import { namedVariables } from '../src/cli/settings/variables.ts'
+
+const fileOf = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
+const read = (name: string): string => readFileSync(fileOf(name), 'utf8')
+
+/** The instructions of a Dockerfile, each on one line. */
+const instructions = read('Dockerfile')
+  .replaceAll(/^#.*\n/gm, '')
+  .replaceAll(/\\\n\s*/g, ' ')
+  .split('\n')
+  .filter(Boolean)
+
+const argumentsOf = (name: string): string[] =>
+  instructions.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1))
+
+/** What is copied from the folder of the project. */
+const copied = argumentsOf('COPY')
+  .filter((line) => !line.startsWith('--from='))
+  .flatMap((line) => line.split(/\s+/).slice(0, -1))
+
+describe('the Dockerfile', () => {
+  test('has nothing that a linter minds', () => {
+    const { ERROR } = ValidationSeverity
+    const found = validate(read('Dockerfile'), {
+      deprecatedMaintainer: ERROR,
+      directiveCasing: ERROR,
+      emptyContinuationLine: ERROR,
+      instructionCasing: ERROR,
+      instructionCmdMultiple: ERROR,
+      instructionEntrypointMultiple: ERROR,
+      instructionHealthcheckMultiple: ERROR,
+      instructionJSONInSingleQuotes: ERROR,
+      instructionWorkdirRelative: ERROR,
+    })
+    expect(found.map(({ message }) => message)).toEqual([])
+  })
+
+  test('copies what is there, and .dockerignore lets it through', () => {
+    const allowed = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1))
+    expect(copied.length).toBeGreaterThan(10)
+    for (const name of copied.map((each) => each.replace('./', ''))) {
+      expect(existsSync(fileOf(name)), name).toBe(true)
+      expect(allowed).toContain(name)
+    }
+    for (const name of allowed) expect(copied.map((each) => each.replace('./', ''))).toContain(name)
+  })
+
+  test('copies all that the package holds', () => {
+    const { files } = JSON.parse(read('package.json')) as { files: string[] }
+    const brought = [
+      ...copied,
+      ...argumentsOf('COPY').flatMap((line) => /^--from=build \/build\/(\S+)/.exec(line)?.[1] ?? []),
+    ]
+    // The package's own copy of the lock file, and what it leaves out, are not for an image.
+    const held = files.filter((name) => !name.startsWith('!') && name !== 'npm-shrinkwrap.json')
+    for (const name of [...held, 'package.json', 'README.md', 'LICENSE']) expect(brought).toContain(name)
+  })
+
+  test('lets no env file into an image, in any folder', () => {
+    const last = read('.dockerignore').trimEnd().split('\n').at(-1)
+    expect(last).toBe('**/.env')
+  })
+
+  test('is built on one release of Node that the program runs on, in all its stages', () => {
+    const bases = argumentsOf('FROM').map((line) => line.split(' ')[0])
+    expect(bases.length).toBe(2)
+    expect(new Set(bases).size).toBe(1)
+    expect(bases[0]).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/)
+  })
+
+  test('runs as nobody special, from absolute paths, with settings that there are', () => {
+    const user = instructions.indexOf('USER node')
+    expect(user).toBeGreaterThan(0)
+    expect(instructions.slice(user).filter((line) => /^(?:RUN|COPY|ADD|USER) /.test(line))).toEqual([
+      'USER node',
+    ])
+    const program = ['/usr/local/bin/node', '/opt/dash/dist/cli/main.js']
+    expect(argumentsOf('ENTRYPOINT').map((line) => JSON.parse(line) as unknown)).toEqual([program])
+    const [health = ''] = argumentsOf('HEALTHCHECK').map((line) => line.replace(/^.* CMD /, ''))
+    expect((JSON.parse(health) as string[]).slice(0, 3)).toEqual([...program, 'healthcheck'])
+    const set = argumentsOf('ENV').flatMap((line) =>
+      [...line.matchAll(/([A-Z_]+)=/g)].map(([, name]) => name),
+    )
+    const known = new Set<string | undefined>(namedVariables.map(({ name }) => name))
+    expect(set.filter((name) => !known.has(name))).toEqual(['NODE_ENV'])
+  })
+})
+
+describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
+  test('sets variables that there are', () => {
+    const known = new Set<string | undefined>(namedVariables.map((variable) => variable.name))
+    const set = [...read(name).matchAll(/^ +(DASH_[A-Z_]+|HOST|PORT):/gm)].map(([, variable]) => variable)
+    expect(set.length).toBeGreaterThan(2)
+    // Those of Caddy's own file.
+    expect(
+      set
+        .filter((variable) => !known.has(variable))
+        .filter((variable) => !/^DASH_(?:DOMAIN|UPSTREAM)$/.test(variable ?? '')),
+    ).toEqual([])
+  })
+
+  test('trusts the network that the proxy is in, and no other', () => {
+    const [, trusted] = /DASH_TRUSTED_PROXIES: (\S+)/.exec(read(name)) ?? []
+    const [, subnet] = /subnet: (\S+)/.exec(read(name)) ?? []
+    expect(trusted).toBe(subnet)
+  })
+
+  test('lets the server drain before it is ended', () => {
+    const drains = Number(namedVariables.find((variable) => variable.name === 'DASH_DRAIN_SECONDS')?.standard)
+    for (const [, seconds] of read(name).matchAll(/stop_grace_period: (\d+)s/g))
+      expect(Number(seconds)).toBeGreaterThan(drains)
+  })
+})
+
+test.each(['ops/container/env.example', 'ops/scale/env.example'])(
+  '%s names variables that there are',
+  (name) => {
+    const known = new Set<string>(namedVariables.map((variable) => variable.name))
+    const set = [...read(name).matchAll(/^([A-Z_]+)=/gm)].map(([, variable = '']) => variable)
+    expect(set.filter((variable) => !known.has(variable))).toEqual(['DASH_DOMAIN'])
+  },
+)

@@ -1,0 +1,108 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { afterRun } from '../../src/domain/job-run.ts'
+import { exposition } from '../../src/domain/metrics/exposition.ts'
+import { jobMetrics } from '../../src/domain/metrics/job-metrics.ts'
+import { dash, metricsUrlOf, serve, temporaryFolder } from '../support/dash.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Runs a program that reads what we give operators; whatever it says is shown when it minds. */
+function run(
+  command: string,
+  args: readonly string[],
+  { cwd = ROOT, input = '', env = {} }: { cwd?: string; input?: string; env?: Record<string, string> } = {},
+): { code: number | null; said: string } {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    input,
+    env: { PATH: process.env['PATH'] ?? '', HOME: temporaryFolder(), ...env },
+    encoding: 'utf8',
+  })
+  if (error) throw error
+  return { code: status, said: `${stdout}${stderr}` }
+}
+
+describe('Prometheus', () => {
+  test('takes the rules, the example of a configuration, and what the alerts are to do', () => {
+    const prometheus = join(ROOT, 'ops/prometheus')
+    const config = run('promtool', ['check', 'config', '--lint=all', 'prometheus.yml'], { cwd: prometheus })
+    expect(config, config.said).toMatchObject({ code: 0 })
+    const tests = run('promtool', ['test', 'rules', 'alerts.yml'], { cwd: join(ROOT, 'test/ops') })
+    expect(tests, tests.said).toMatchObject({ code: 0 })
+  })
+
+  test('takes the metrics of a server and of a job without a word', async () => {
+    const env = { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: join(temporaryFolder(), 'data') }
+    expect(
+      (
+        await dash(['collect', '--source', 'lobsters'], {
+          env: { ...env, DASH_LOBSTERS_URL: 'http://127.0.0.1:1' },
+        })
+      ).code,
+    ).toBe(69)
+    const server = await serve([], { env })
+    await (await fetch(`${server.url}/api/feed`)).text()
+    const scraped = await (await fetch(await metricsUrlOf(server))).text()
+    expect(run('promtool', ['check', 'metrics'], { input: scraped })).toEqual({ code: 0, said: '' })
+    const job = { job: 'collect', startedAt: 1_000, endedAt: 2_500, exitCode: 69 } as const
+    const written = exposition(jobMetrics([afterRun(job, null)]))
+    expect(run('promtool', ['check', 'metrics'], { input: written })).toEqual({ code: 0, said: '' })
+  })
+})
+
+describe('Caddy', () => {
+  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('takes %s', (name) => {
+    const env = { DASH_DOMAIN: 'dash.example.org' }
+    const { code, said } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
+    expect(code, said).toBe(0)
+    expect(said).toContain('Valid configuration')
+  })
+})
+
+describe('docker-compose', () => {
+  /** The compose files and what they name, with the env files that an operator would write. */
+  function operatorsFolder(): string {
+    const folder = temporaryFolder()
+    for (const name of ['compose.yaml', 'ops'])
+      cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+    copyFileSync(join(folder, 'ops/container/env.example'), join(folder, '.env'))
+    copyFileSync(join(folder, 'ops/scale/env.example'), join(folder, 'ops/scale/.env'))
+    return folder
+  }
+
+  test('takes the file of one machine', () => {
+    const { code, said } = run('docker-compose', ['config', '--quiet'], { cwd: operatorsFolder() })
+    expect([code, said]).toEqual([0, ''])
+  })
+
+  const SCALE = ['--project-directory', '.', '-f', 'ops/scale/compose.yaml', '--env-file', 'ops/scale/.env']
+
+  test('takes the file of several servers, with a secret and not without', () => {
+    const cwd = operatorsFolder()
+    const without = run('docker-compose', [...SCALE, 'config', '--quiet'], { cwd })
+    expect(without.code).not.toBe(0)
+    expect(without.said).toContain('set it to one secret for all servers')
+    const env = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
+    expect(run('docker-compose', [...SCALE, 'config', '--quiet'], { cwd, env })).toEqual({
+      code: 0,
+      said: '',
+    })
+    const { said } = run('docker-compose', [...SCALE, 'config', '--services'], { cwd, env })
+    expect(said.split('\n').filter(Boolean).sort()).toEqual([
+      'caddy',
+      'libsql',
+      'server1',
+      'server2',
+      'server3',
+      'timer',
+    ])
+  })
+})
+
+test('shellcheck minds nothing in the timer', () => {
+  expect(run('shellcheck', ['ops/container/timer.sh'])).toMatchObject({ said: '' })
+})

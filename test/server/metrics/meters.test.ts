@@ -1,0 +1,143 @@
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import type { MetricFamily } from '../../../src/domain/metrics/exposition.ts'
+import { exposition } from '../../../src/domain/metrics/exposition.ts'
+import { agentMeter } from '../../../src/server/metrics/agent-meter.ts'
+import { histogram } from '../../../src/server/metrics/instruments.ts'
+import { ask, chat, question, sessionOf, startAgent } from '../../support/agent.ts'
+import type { AgentServer } from '../../support/agent.ts'
+
+function linesOf(families: readonly MetricFamily[], name: string): string[] {
+  return exposition(families)
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+}
+
+/** Requests as they were counted; an answer is counted when its connection has it, after the reader may have it. */
+async function countedRequests({ meters }: AgentServer, count: number): Promise<string[]> {
+  const total = (lines: readonly string[]): number =>
+    lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  for (;;) {
+    const lines = linesOf(meters.requests.families(), 'dash_http_requests_total')
+    if (total(lines) >= count) return lines
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+describe('requests', () => {
+  test('are counted by the template of their route, never by what a caller sent', async () => {
+    const server = await startAgent()
+    const paths = [
+      '/healthz',
+      '/item?key=hn%3A1',
+      '/item?key=hn%3A2',
+      '/docs',
+      '/secret-1',
+      '/secret-2',
+      '/docs/secret-3',
+    ]
+    for (const path of paths) await (await fetch(`${server.url}${path}`)).text()
+    await (await fetch(`${server.url}/healthz`, { method: 'DELETE' })).text()
+    const lines = await countedRequests(server, paths.length + 1)
+    expect(lines.join('\n')).not.toMatch(/secret|hn%3A|DELETE/)
+    expect(lines).toContain('dash_http_requests_total{route="/healthz",method="GET",status="2xx"} 1')
+    expect(lines).toContain('dash_http_requests_total{route="none",method="GET",status="4xx"} 3')
+    expect(lines).toContain('dash_http_requests_total{route="none",method="other",status="4xx"} 1')
+    expect(lines.filter((line) => line.includes('route="/item"'))).toHaveLength(1)
+    expect(linesOf(server.meters.requests.families(), 'dash_http_requests_open')).toEqual([
+      'dash_http_requests_open 0',
+    ])
+  })
+
+  test('whose reader leaves before there is an answer are counted as left', async () => {
+    const server = await startAgent()
+    const socket = connect(server.port, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write(
+      `POST /api/agent/session HTTP/1.1\r\nhost: x\r\norigin: ${server.url}\r\ncontent-length: 5\r\n\r\n`,
+    )
+    while (!linesOf(server.meters.requests.families(), 'dash_http_requests_open')[0]?.endsWith(' 1'))
+      await new Promise((resolve) => setImmediate(resolve))
+    socket.destroy()
+    expect(await countedRequests(server, 1)).toEqual([
+      'dash_http_requests_total{route="none",method="POST",status="left"} 1',
+    ])
+  })
+})
+
+describe('a histogram', () => {
+  test('counts each time in every bucket it fits, bounds included', () => {
+    const times = histogram('dash_chat_first_text_seconds', [0.1, 1])
+    for (const seconds of [0.05, 0.1, 0.5, 2]) times.observe({}, seconds)
+    const text = exposition([times.family()])
+    expect(text).toContain('_bucket{le="0.1"} 2\n')
+    expect(text).toContain('_bucket{le="1"} 3\n')
+    expect(text).toContain('_bucket{le="+Inf"} 4\n')
+    expect(text).toContain('_sum 2.65\n')
+    expect(text).toContain('_count 4\n')
+  })
+})
+
+describe('turns of the chat', () => {
+  test('are counted by admission, by where the answer came from, and by their end', async () => {
+    const server = await startAgent({
+      settings: {
+        limits: {
+          messagesPerSession: 2,
+          messagesPerDay: 100,
+          burstPerMinute: 100,
+          minGapMs: 0,
+          maxOpenTurns: 10,
+          budgetPerDay: 1_000_000_000,
+        },
+      },
+    })
+    const token = await sessionOf(server)
+    await ask(server, question('What is new?'), { token })
+    await ask(server, question('What is new?'), { token })
+    const refused = await chat(server, question('And now?'), { token })
+    expect([refused.status, await refused.json()]).toMatchObject([429, { scope: 'session' }])
+    await server.settled()
+    const families = server.meters.agent.families()
+    expect(linesOf(families, 'dash_chat_admissions_total')).toEqual([
+      'dash_chat_admissions_total{outcome="normal"} 2',
+      'dash_chat_admissions_total{outcome="degraded"} 0',
+      'dash_chat_admissions_total{outcome="ip"} 0',
+      'dash_chat_admissions_total{outcome="session"} 1',
+      'dash_chat_admissions_total{outcome="global-budget"} 0',
+    ])
+    expect(linesOf(families, 'dash_chat_answers_total')).toEqual([
+      'dash_chat_answers_total{source="cache"} 1',
+      'dash_chat_answers_total{source="shared"} 0',
+      'dash_chat_answers_total{source="own"} 1',
+    ])
+    expect(linesOf(families, 'dash_chat_turns_total')[0]).toBe(
+      'dash_chat_turns_total{terminal="done",code=""} 2',
+    )
+    expect(linesOf(families, 'dash_chat_streams_open')).toEqual(['dash_chat_streams_open 0'])
+    const { settled } = await server.spending()
+    expect(linesOf(families, 'dash_chat_cost_usd_total')).toEqual([
+      `dash_chat_cost_usd_total ${settled / 1_000_000}`,
+    ])
+  })
+
+  test('that end with a status of the provider are of few codes', () => {
+    const meter = agentMeter()
+    for (let status = 400; status < 600; status += 1) {
+      meter.streaming()
+      meter.ended({
+        ending: { kind: 'error', error: 'upstream_error', code: `http_${status}` },
+        source: 'own',
+        firstDeltaMs: null,
+        durationMs: 10,
+        costMicroUsd: 0,
+      })
+    }
+    const errors = linesOf(meter.families(), 'dash_chat_turns_total').filter((line) => line.includes('error'))
+    expect(errors).toEqual([
+      'dash_chat_turns_total{terminal="error",code="http_4xx"} 100',
+      'dash_chat_turns_total{terminal="error",code="http_5xx"} 100',
+    ])
+  })
+})

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest'
+import { single } from '../../../src/domain/metrics/catalogue.ts'
+import { createMetricsApp } from '../../../src/server/metrics/metrics-app.ts'
+import { processMeter } from '../../../src/server/metrics/process-metrics.ts'
+import { scraper } from '../../../src/server/metrics/scrape.ts'
+import type { ScrapePorts } from '../../../src/server/metrics/scrape.ts'
+import { storedMetrics } from '../../../src/server/metrics/stored-metrics.ts'
+import { openReaders } from '../../../src/server/readers.ts'
+import { silentLog } from '../../support/api-client.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+
+const never = (): Promise<never> => new Promise(() => undefined)
+
+function scrapeOf(ports: Partial<ScrapePorts>): () => Promise<string> {
+  return scraper({ meters: [], sources: {}, sourceMs: 60_000, log: silentLog, ...ports })
+}
+
+describe('a scrape', () => {
+  test('leaves out what cannot be read and says so, once in the log', async () => {
+    const lines: unknown[] = []
+    const warn = (fields: Record<string, unknown>): void => void lines.push(fields['source'])
+    let broken = true
+    const scrape = scrapeOf({
+      sources: {
+        jobs: async () => {
+          if (broken) throw new Error('the disk is gone')
+          return [single('dash_gaps', 3)]
+        },
+        archive: async () => [single('dash_publications', 7)],
+      },
+      log: { ...silentLog, warn },
+    })
+    for (let count = 0; count < 3; count += 1) {
+      const text = await scrape()
+      expect(text).toContain('dash_scrape_source_up{source="jobs"} 0\n')
+      expect(text).toContain('dash_scrape_source_up{source="archive"} 1\n')
+      expect(text).toContain('dash_publications 7\n')
+      expect(text).not.toContain('dash_gaps')
+    }
+    expect(lines).toEqual(['jobs'])
+    broken = false
+    expect(await scrape()).toContain('dash_gaps 3\n')
+    broken = true
+    await scrape()
+    expect(lines).toEqual(['jobs', 'jobs'])
+  })
+
+  test('does not wait for what does not come', async () => {
+    const scrape = scrapeOf({ sources: { archive: never, jobs: async () => [] }, sourceMs: 20 })
+    expect(await scrape()).toMatch(/source="archive"\} 0\n.*source="jobs"\} 1\n/s)
+  })
+
+  test('is read anew for each scrape that does not come together with another', async () => {
+    let reads = 0
+    const scrape = scrapeOf({
+      sources: {
+        archive: async () => [single('dash_publications', (reads += 1))],
+      },
+    })
+    expect(await scrape()).toContain('dash_publications 1\n')
+    expect(await scrape()).toContain('dash_publications 2\n')
+  })
+
+  test('tells of the process', async () => {
+    const meter = processMeter('1.2.3')
+    const text = await scrapeOf({ meters: [meter] })()
+    meter.close()
+    expect(text).toContain(`dash_build_info{version="1.2.3",node="${process.versions.node}"} 1\n`)
+    const valueOf = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
+    expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
+    expect(valueOf('process_start_time_seconds')).toBeLessThan(Date.now() / 1000)
+    expect(valueOf('process_open_fds')).toBeGreaterThan(3)
+  })
+})
+
+describe('metrics of the stores', () => {
+  test('are those of the archive, its audit and its jobs', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    await publishDays(workspace, [AS_OF])
+    await workspace.audits.record({
+      endedAt: 5_000,
+      ok: false,
+      complete: true,
+      whole: false,
+      publications: 1,
+      objects: 1,
+      bytes: 99,
+      gaps: 0,
+      damage: 2,
+      head: { seq: 1, leaf: 'ab'.repeat(32) },
+    })
+    const ports = {
+      readers: openReaders({ ...workspace, clock: Date.now, log: silentLog }),
+      audits: workspace.audits,
+      jobs: { states: async () => [] },
+      budget: {
+        ledger: { spending: async () => ({ settled: 250_000, reserved: 1 }) },
+        perDayMicroUsd: 2_000_000,
+      },
+      checks: {
+        ledger: () => workspace.ledger.ping(),
+        archive: () => Promise.reject(new Error('unmounted')),
+      },
+      clock: Date.now,
+    }
+    const text = await scrapeOf({ sources: storedMetrics(ports) })()
+    const day = Date.parse(`${AS_OF}T00:00:00Z`) / 1000
+    for (const line of [
+      'dash_publications 1',
+      'dash_gaps 0',
+      `dash_publication_newest_day_timestamp_seconds ${day}`,
+      'dash_recommendation_seed 1',
+      'dash_audit_ok 0',
+      'dash_audit_damage_findings 2',
+      'dash_chat_budget_usd 2',
+      'dash_chat_budget_spent_usd 0.25',
+      'dash_chat_budget_reserved_usd 0.000001',
+      'dash_store_up{store="ledger"} 1',
+      'dash_store_up{store="archive"} 0',
+    ]) {
+      expect(text).toContain(`${line}\n`)
+    }
+    expect(text).not.toContain('dash_snapshot_newest')
+    expect(text).not.toContain('dash_recommendation_timestamp')
+    expect(text).not.toMatch(/dash_scrape_source_up\{[^}]*\} 0/)
+  })
+})
+
+describe('the application of the metrics', () => {
+  const app = createMetricsApp(async () => 'a 1\n')
+
+  test('answers /metrics in the text format, which nobody may keep', async () => {
+    const response = await app.request('/metrics')
+    expect([response.status, await response.text()]).toEqual([200, 'a 1\n'])
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('answers nothing else', async () => {
+    for (const path of ['/', '/metrics/x', '/healthz', '/api/feed']) {
+      const response = await app.request(path)
+      expect([path, response.status, await response.json()]).toEqual([path, 404, { error: 'not_found' }])
+    }
+  })
+})
