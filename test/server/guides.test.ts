@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { guideFiles } from '../../src/server/docs/guide-files.ts'
 import { renderMarkdown } from '../../src/server/docs/markdown.ts'
+import { MENU_GROUPS } from '../../src/server/docs/menu-groups.ts'
 import { openApp } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
@@ -41,6 +43,19 @@ describe('the guides', () => {
     }
   })
 
+  test('are in a menu whose groups name each page once and leave none over', async () => {
+    const app = openApp(await openWorkspace())
+    const page = await (await app.request('http://dash.test/docs')).text()
+    const menu = page.split('id="menu"')[1] ?? ''
+    const groups = [...menu.matchAll(/<p class="group">([^<]*)<\/p>/g)].map(([, title]) => title)
+    expect(groups).toEqual(['Start', 'Interfaces', ...MENU_GROUPS.slice(1).map(({ title }) => title)])
+    const links = [...menu.matchAll(/href="([^"]*)"/g)].map(([, link]) => link)
+    expect(links.slice(0, 2)).toEqual(['/docs/readme', '/docs/quick-start'])
+    const guides = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
+    for (const { path } of guides)
+      expect([path, links.filter((link) => link === path).length]).toEqual([path, 1])
+  })
+
   test('have their own title, say where they are, and are no page for anything else', async () => {
     const app = openApp(await openWorkspace())
     const page = await (await app.request('http://dash.test/docs/operations')).text()
@@ -75,7 +90,7 @@ describe('what language models read', () => {
   test('a guide is there as it was written, with links that lead to others like it', async () => {
     const app = openApp(await openWorkspace())
     for (const [path, link] of [
-      ['/docs/readme.md', '](/docs/operations.md#several-machines)'],
+      ['/docs/quick-start.md', '](/docs/collecting.md#tokens)'],
       ['/docs/decisions.md', '](/docs/decisions/0001-rollback-journal-and-a-guarded-driver.md)'],
       ['/docs/security.md', '](/docs/agent-tools.md#text-of-strangers)'],
     ] as const) {
@@ -104,6 +119,13 @@ describe('markdown', () => {
     expect(shown).toContain('a &lt;b&gt;c&lt;/b&gt; d e ')
     expect(shown.match(/<a /g)).toHaveLength(1)
     expect(shown).toContain('rel="noopener noreferrer"')
+  })
+
+  test('says beside an example what it needs', () => {
+    expect(render('```sh needs=clone,jq\nx\n```')).toMatch(
+      /<p class="needs">Needs a clone of the project, jq:<\/p>\s*<pre/,
+    )
+    expect(render('```sh refused=404\nx\n```')).not.toContain('needs')
   })
 
   test('gives headings the ids that links name them by, each once', () => {

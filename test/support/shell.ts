@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { examplesOf, isRun } from './examples.ts'
 
 export interface Said {
   code: number | null
@@ -9,10 +8,11 @@ export interface Said {
   lines: string[]
 }
 
-/** The shell blocks of a page of the documents, in their order. */
+/** The shell blocks of a page of the documents that a test can run, in their order. */
 export function shellBlocks(page: string): string[] {
-  const text = readFileSync(fileURLToPath(new URL(`../../${page}`, import.meta.url)), 'utf8')
-  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  return examplesOf(page)
+    .filter((example) => example.language === 'sh' && isRun(example))
+    .map(({ text }) => text)
 }
 
 /** What a person's shell says: nothing but the script, a folder of its own and the usual tools. */

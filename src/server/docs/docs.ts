@@ -6,9 +6,10 @@ import type { Html } from '../page/html.ts'
 import { layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
 import { respondJson } from '../respond.ts'
-import { isDecision, isForUsers, openGuides } from './guides.ts'
+import { openGuides } from './guides.ts'
 import type { Guides } from './guides.ts'
 import { llmsText } from './llms.ts'
+import { groupsOf } from './menu-groups.ts'
 import { withMenu } from './menu.ts'
 import type { Menu } from './menu.ts'
 import { reference } from './reference.ts'
@@ -70,16 +71,14 @@ function serviceDescription({ path }: PublishedDocument): Html {
   return html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
 }
 
+/** The groups of pages, and behind the first of them the interfaces. */
 function menuOf(documents: readonly PublishedDocument[], guides: Guides): Menu {
-  const all = guides.all()
-  return [
-    { title: 'Interfaces', entries: [{ path: '/docs', title: 'All interfaces' }, ...documents] },
-    { title: 'Guides', entries: all.filter(isForUsers) },
-    {
-      title: 'The project',
-      entries: all.filter((guide) => !isForUsers(guide) && !isDecision(guide)),
-    },
-  ]
+  const interfaces = {
+    title: 'Interfaces',
+    entries: [{ path: '/docs', title: 'All interfaces' }, ...documents],
+  }
+  const groups: Menu = groupsOf(guides.all())
+  return [...groups.slice(0, 1), interfaces, ...groups.slice(1)]
 }
 
 function index(documents: readonly PublishedDocument[]): Html {

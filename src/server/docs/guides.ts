@@ -15,7 +15,7 @@ export interface Guide extends MenuEntry {
 }
 
 export interface Guides {
-  /** Every document, the first to be read and then by title; read when they are first asked for. */
+  /** Every document, by its name; read when they are first asked for. */
   all: () => readonly Guide[]
   /** The document shown at one of `paths`. */
   at: (path: string) => Guide
@@ -23,27 +23,21 @@ export interface Guides {
   paths: readonly string[]
 }
 
-/** Documents that are about the project, not about using it. */
-const ABOUT =
-  /^\/docs\/(?:decisions(?:\/|$)|architecture|contributing|changelog|benchmarks|evidence|demo-sources)/
-
 /** The project's own documents. */
 export function openGuides(): Guides {
   const files = guideFiles()
   const read = once(() =>
-    files
-      .map((file): Guide => {
-        const text = readFileSync(filePathOf(file), 'utf8')
-        const linkTo = (link: string): string | null => linkedPath(files, file, link)
-        return {
-          path: file.path,
-          title: titleOf(text),
-          summary: summaryOf(text),
-          content: once(() => renderMarkdown(text, linkTo)),
-          markdown: once(() => withLinksToMarkdown(text, linkTo)),
-        }
-      })
-      .sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)) || a.title.localeCompare(b.title, 'en')),
+    files.map((file): Guide => {
+      const text = readFileSync(filePathOf(file), 'utf8')
+      const linkTo = (link: string): string | null => linkedPath(files, file, link)
+      return {
+        path: file.path,
+        title: titleOf(text),
+        summary: summaryOf(text),
+        content: once(() => renderMarkdown(text, linkTo)),
+        markdown: once(() => withLinksToMarkdown(text, linkTo)),
+      }
+    }),
   )
   return {
     paths: files.map(({ path }) => path),
@@ -54,21 +48,6 @@ export function openGuides(): Guides {
       return guide
     },
   }
-}
-
-/** True for a document that whoever uses the product may want to read. */
-export function isForUsers({ path }: MenuEntry): boolean {
-  return !ABOUT.test(path)
-}
-
-/** True for a page that tells of one decision. */
-export function isDecision({ path }: MenuEntry): boolean {
-  return path.startsWith('/docs/decisions/')
-}
-
-/** What to read first is the project's own front door. */
-function isFirst({ path }: MenuEntry): boolean {
-  return path === '/docs/readme'
 }
 
 /** The first heading, without its markup. */

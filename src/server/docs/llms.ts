@@ -1,12 +1,14 @@
-import { isDecision, isForUsers } from './guides.ts'
 import type { Guide } from './guides.ts'
+import { groupsOf } from './menu-groups.ts'
 import type { PublishedDocument } from './reference.ts'
+
+/** What a reader with little room may leave out (llmstxt.org). */
+const OPTIONAL = 'The project'
 
 /**
  * The documentation as a list that language models read (llmstxt.org): every interface with its OpenAPI document, every
- * guide as Markdown, what is about the project itself as optional.
+ * guide as Markdown, in the groups of the menu; what is about the project itself is optional.
  *
- * @param guides every guide, the front door first
  * @param base what addresses begin with, without a slash at its end
  */
 export function llmsText(
@@ -14,20 +16,18 @@ export function llmsText(
   guides: readonly Guide[],
   base: string,
 ): string {
-  const [front] = guides
   const guideLine = ({ title, path, summary }: Guide): string =>
     `- [${title}](${base}${path}.md)${summary === '' ? '' : `: ${summary}`}`
   const interfaces = documents.map(
     ({ title, path, summary }) => `- [${title}](${base}${path}/openapi.json): OpenAPI 3.1. ${summary}`,
   )
-  const sections = [
-    `# ${front?.title ?? 'dash'}`,
-    `> ${front?.summary ?? ''}`,
-    section('Interfaces', interfaces),
-    section('Guides', guides.filter(isForUsers).map(guideLine)),
-    section('Optional', guides.filter((guide) => !isForUsers(guide) && !isDecision(guide)).map(guideLine)),
-  ]
-  return `${sections.join('\n\n')}\n`
+  const groups = groupsOf(guides)
+  const front = groups[0]?.entries[0]
+  const sections = groups.map(({ title, entries }) =>
+    section(title === OPTIONAL ? 'Optional' : title, entries.map(guideLine)),
+  )
+  const head = [`# ${front?.title ?? 'dash'}`, `> ${front?.summary ?? ''}`, section('Interfaces', interfaces)]
+  return `${[...head, ...sections].join('\n\n')}\n`
 }
 
 function section(title: string, lines: readonly string[]): string {

@@ -1,7 +1,8 @@
 import { Marked, Renderer } from 'marked'
 import type { Token } from 'marked'
-import { html } from '../page/html.ts'
+import { html, NOTHING } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
+import { needsText } from './needs.ts'
 
 /**
  * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
@@ -19,7 +20,12 @@ export function renderMarkdown(text: string, linkTo: (link: string) => string | 
         const id = uniqueId(slugOf(plainText(tokens)), ids)
         return `<h${depth} id="${html`${id}`.html}">${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
-      code: ({ text: code }) => html`<pre tabindex="0"><code>${code}</code></pre>`.html,
+      code({ text: code, lang = '' }) {
+        const needs = needsText(lang)
+        const note = needs === '' ? NOTHING : html`<p class="needs">Needs ${needs}:</p>`
+        return html`${note}
+          <pre tabindex="0"><code>${code}</code></pre>`.html
+      },
       table(token) {
         const table = Renderer.prototype.table.call(this, token)
         return `<div class="wide" tabindex="0" role="group" aria-label="table">${table}</div>`

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { NEEDS } from '../../src/server/docs/needs.ts'
+import { examplePages, examplesOf, flawOf, isRun } from '../support/examples.ts'
+import type { Example } from '../support/examples.ts'
+
+describe('every fenced block of', () => {
+  test.each(examplePages())('%s names its language, and is run or says what it needs', (page) => {
+    const examples = examplesOf(page)
+    const flaws = examples.flatMap((example) => {
+      const flaw = flawOf(example) ?? unusedFile(example, examples)
+      return flaw === null ? [] : [`${page}:${example.line}: ${flaw}`]
+    })
+    expect(flaws).toEqual([])
+  })
+
+  /** A file that is shown is there for an example that uses it. */
+  function unusedFile({ file, line }: Example, examples: readonly Example[]): string | null {
+    if (file === null) return null
+    const isUsed = examples.some((other) => other.line > line && isRun(other) && other.text.includes(file))
+    return isUsed ? null : `no example behind it uses ${file}`
+  }
+
+  test('all pages together: most that could run do', () => {
+    const runnable = examplePages()
+      .flatMap((page) => examplesOf(page))
+      .filter((example) => isRun({ ...example, needs: [] }))
+    const kept = runnable.filter((example) => example.needs.some((need) => need in NEEDS))
+    expect(runnable.length).toBeGreaterThan(40)
+    expect(kept.length).toBeLessThan(runnable.length / 3)
+  })
+})
+
+describe('the marks of a block', () => {
+  const flawsOf = (info: string): (string | null)[] =>
+    examplesOf('page.md', `\`\`\`${info}\nx\n\`\`\`\n`).map(flawOf)
+
+  test('are few, and none hides what could run', () => {
+    for (const info of [
+      'sh',
+      'sh needs=docker',
+      'sh needs=root,internet refused=404',
+      'json output',
+      'text output',
+      'cron',
+    ])
+      expect([info, flawsOf(info)]).toEqual([info, [null]])
+    for (const info of [
+      '',
+      'bash',
+      'python3x needs=root',
+      'sh needs=luck',
+      'sh norun',
+      'py',
+      'sh refused=no',
+    ])
+      expect([info, flawsOf(info)[0]]).toEqual([info, expect.any(String)])
+  })
+
+  test('are read with the place and the text of the block, in a list too', () => {
+    const [example] = examplesOf(
+      'page.md',
+      'a\n\n- b\n\n  ```sh needs=jq refused=400,404\n  one\n\n    two\n  ```\n',
+    )
+    expect(example).toMatchObject({
+      line: 5,
+      language: 'sh',
+      text: 'one\n\n  two\n',
+      needs: ['jq'],
+      refused: [400, 404],
+    })
+  })
+})

@@ -1,0 +1,125 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { NEEDS, TOOLS } from '../../src/server/docs/needs.ts'
+
+/**
+ * Examples in the documents (CONTRIBUTING.md, "Examples in documents"): every fenced block names its language; blocks of
+ * the languages that run are run by `test/documents/examples.slow.test.ts`, or say what they need that a test has not.
+ */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** One fenced block of a page. */
+export interface Example {
+  /** From the project's root on. */
+  page: string
+  /** Line of the opening fence, from 1. */
+  line: number
+  language: string
+  text: string
+  /** Words behind the language, such as `needs=docker`. */
+  marks: readonly string[]
+  /** What it takes to run it, of NEEDS and TOOLS. */
+  needs: readonly string[]
+  /** Statuses with which some of its questions are refused, as the text around it tells. */
+  refused: readonly number[]
+  /** True for what the block before it prints. */
+  isOutput: boolean
+  /** File it is the content of; null for what is run. */
+  file: string | null
+}
+
+/** Languages whose blocks are run; JSON is parsed. */
+const RUN: readonly string[] = ['sh', 'console', 'js', 'python', 'json']
+
+/** Other names of languages that run: a block must not escape by its name. */
+const ALIASES = new Set([
+  'bash',
+  'shell',
+  'shellsession',
+  'zsh',
+  'javascript',
+  'mjs',
+  'ts',
+  'typescript',
+  'py',
+  'jsonc',
+])
+
+/** How a line begins that is to be typed. */
+const TYPED = /^(?:\$ |curl |npx |npm |dash |dashctl |node )/m
+
+/** The pages that people read to learn how the product is used. */
+export function examplePages(): string[] {
+  const guides = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`)
+  return ['README.md', 'CONTRIBUTING.md', 'bench/README.md', ...guides.sort()]
+}
+
+/** Every fenced block of a page, in its order. */
+export function examplesOf(page: string, text = readFileSync(join(ROOT, page), 'utf8')): Example[] {
+  const lines = text.split('\n')
+  const examples: Example[] = []
+  for (let index = 0; index < lines.length; index += 1) {
+    const [fence, indent = '', language = '', rest = ''] = /^( *)```(\S*)(.*)$/.exec(lines[index] ?? '') ?? []
+    if (fence === undefined) continue
+    const body: string[] = []
+    const line = index + 1
+    for (index += 1; index < lines.length && lines[index] !== `${indent}\`\`\``; index += 1)
+      body.push((lines[index] ?? '').slice(indent.length))
+    examples.push({ page, line, language, text: `${body.join('\n')}\n`, ...marksOf(rest) })
+  }
+  return examples
+}
+
+function marksOf(rest: string): Omit<Example, 'page' | 'line' | 'language' | 'text'> {
+  const marks = rest.split(' ').filter((word) => word !== '')
+  const valuesOf = (name: string): string[] =>
+    marks
+      .filter((mark) => mark.startsWith(`${name}=`))
+      .flatMap((mark) => mark.slice(name.length + 1).split(','))
+  return {
+    marks,
+    needs: valuesOf('needs'),
+    refused: valuesOf('refused').map(Number),
+    isOutput: marks.includes('output'),
+    file: valuesOf('file')[0] ?? null,
+  }
+}
+
+/** True for a block that the test of the examples runs, when the tools it needs are there. */
+export function isRun({ language, needs, isOutput, file }: Example): boolean {
+  return RUN.includes(language) && !isOutput && file === null && !needs.some((need) => need in NEEDS)
+}
+
+/** What is wrong with how a block is marked, or null. */
+export function flawOf({ language, text, marks, needs }: Example): string | null {
+  if (language === '') return 'it names no language; output and layouts are `text`'
+  if (ALIASES.has(language)) return `it is named ${language}; the name here is one of ${RUN.join(', ')}`
+  if (language === 'text' && TYPED.test(text))
+    return 'what a reader types is `sh`, or `console` with its output'
+  const unknown = marks.find(
+    (mark) => !/^(needs=[\w,]+|refused=\d{3}(,\d{3})*|file=[\w./-]+|output)$/.test(mark),
+  )
+  if (unknown !== undefined) return `${unknown} is no mark`
+  const strange = needs.find((need) => !(need in NEEDS) && !TOOLS.includes(need))
+  if (strange !== undefined)
+    return `nothing may need ${strange}; known: ${[...Object.keys(NEEDS), ...TOOLS].join(', ')}`
+  if (marks.length > 0 && !RUN.includes(language) && !marks.every((mark) => /^(output|file=)/.test(mark)))
+    return `${language} is not run, so that it needs nothing`
+  return null
+}
+
+/** What the shell is to run of a block, each with what is shown as its output. */
+export function commandsOf({ language, text }: Example): { script: string; shown: string | null }[] {
+  if (language !== 'console') return [{ script: text, shown: null }]
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((part) => {
+      const [, script = '', shown = ''] = /^((?:.*\\\n)*.*\n)([^]*)$/.exec(part) ?? []
+      return { script, shown }
+    })
+}
