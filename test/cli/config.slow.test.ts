@@ -50,10 +50,13 @@ test('no secret is shown, whichever way it came, nor how long it is', async () =
   const secrets = namedVariables.filter(({ secret }) => secret).map(({ name }) => name)
   const outputs = await Promise.all(
     [40, 80].map(async (length) => {
+      const secret = 'x'.repeat(length)
       const env = {
-        ...Object.fromEntries(secrets.map((name) => [name, 'x'.repeat(length)])),
+        ...Object.fromEntries(
+          secrets.map((name) => [name, name.endsWith('_URL') ? `https://check.example/${secret}` : secret]),
+        ),
         DASH_VERIFICATION_SITE_KEY: 'site-key',
-        DASH_DATABASE_URL: `libsql://user:${'x'.repeat(length)}@db.example/?authToken=${'x'.repeat(length)}`,
+        DASH_DATABASE_URL: `libsql://user:${secret}@db.example/?authToken=${secret}`,
       }
       return Promise.all([dash(['config'], { env }), dash(['config', '--json'], { env })])
     }),
