@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -17,6 +17,10 @@ const found = (pattern: RegExp): { path: string; what: string }[] =>
   )
 
 describe('the bundled program', () => {
+  test('can be executed: else `npx dash` falls through to the shell of that name', () => {
+    expect(() => accessSync(join(ROOT, 'dist/cli/main.js'), constants.X_OK)).not.toThrow()
+  })
+
   test('starts with what every command needs, in one file', () => {
     const { text = '' } = bundle[0] ?? {}
     const imported = [...text.matchAll(/(?:from|import) "([^"]+)"/g)].map(([, name]) => name)

@@ -6,7 +6,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundle } from './bundle.mjs'
@@ -25,6 +25,8 @@ try {
   const options = ['-p', 'tsconfig.build.json', '--outDir', next]
   execFileSync(process.execPath, [compiler, ...options], { cwd: ROOT, stdio: 'inherit' })
   await bundle(next)
+  // npm makes it executable once, when it links the program; what is built later must be so by itself.
+  chmodSync(join(next, 'cli', 'main.js'), 0o755)
   writeFileSync(join(next, '.built'), digest)
   if (existsSync(DIST)) renameSync(DIST, old)
   renameSync(next, DIST)
