@@ -52,7 +52,7 @@ describe('the schedule', () => {
   test('that comes with the image is due at its times of the UTC day', () => {
     expect(dueAt(NOW, SCHEDULE)).toEqual([
       '2026-11-22T00:10:00Z publish-year --once --quiet',
-      '2026-11-21T22:05:00Z collect --quiet',
+      '2026-11-21T22:05:00Z collect --quiet --source hn lobsters lesswrong hype:github hype:huggingface',
       '2026-11-22T03:17:00Z evaluate-models --quiet',
       '2026-11-22T04:30:00Z verify-archive --quiet',
     ])

@@ -297,10 +297,11 @@ describe('the page about it', () => {
     for (const { mcpServers, servers = mcpServers } of configurations) {
       const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
       if (dash.url === undefined)
-        expect([dash.command, dash.args?.[0], dash.args?.[3]]).toEqual([
+        expect([dash.command, dash.args?.[0], ...(dash.args ?? []).slice(2)]).toEqual([
           '/usr/bin/node',
           '/opt/dash/dist/cli/main.js',
-          '/var/lib/dash',
+          '--dotenv',
+          '/etc/dash/.env',
         ])
       else expect(new URL(dash.url).pathname).toBe('/mcp')
     }

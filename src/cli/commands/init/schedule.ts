@@ -1,3 +1,5 @@
+import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
+
 /** What runs by itself, and when. */
 export interface Job {
   /** As its unit is called: `dash-<name>`. */
@@ -10,6 +12,15 @@ export interface Job {
   /** Only on this day of the week; null: daily. */
   weekday: 'Sun' | null
 }
+
+/** What needs a token that is not there would make every run a failure (docs/collecting.md, "Tokens"). */
+const SOURCES_WITHOUT_TOKEN: readonly LiveSourceName[] = [
+  'hn',
+  'lobsters',
+  'lesswrong',
+  'hype:github',
+  'hype:huggingface',
+]
 
 /** The jobs of one installation (docs/operations.md). A day has three attempts: each time spends at most one. */
 export const JOBS: readonly Job[] = [
@@ -37,7 +48,7 @@ export const JOBS: readonly Job[] = [
   {
     name: 'collect',
     meaning: "the items of the day from the live sources, before the day's end",
-    words: ['collect', '--quiet'],
+    words: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
     times: ['23:50'],
     weekday: null,
   },
