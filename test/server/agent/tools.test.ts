@@ -28,11 +28,12 @@ interface Asked {
   ask: (name: string, given: object | string) => Promise<Answer>
 }
 
-function toolsOn(sources: AgentSources, timeoutMs?: number): Asked {
+/** A call has long enough for a busy machine, but where its time is the matter. */
+function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
   const faults: unknown[] = []
   const tools = createAgentTools(sources, {
     onFault: (_, error) => faults.push(error),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    timeoutMs,
   })
   const ask = async (name: string, given: object | string): Promise<Answer> => {
     const text = typeof given === 'string' ? given : JSON.stringify(given)
