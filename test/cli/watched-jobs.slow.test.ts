@@ -193,6 +193,33 @@ describe('metrics of a server', () => {
     await expect(fetch(metrics)).rejects.toThrow('fetch failed')
   })
 
+  test('tell which store does not answer, though it accepts, as readiness does', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as AddressInfo
+    const env = { DASH_STATE_URL: `http://127.0.0.1:${port}`, DASH_METRICS_ADDRESS: '127.0.0.1:0' }
+    const server = await serve(['--data-dir', await filledFolder()], { env })
+    const metrics = await metricsUrlOf(server)
+    const text = await (await fetch(metrics)).text()
+    expect(text.match(/^dash_store_up.*$/gm)).toEqual([
+      'dash_store_up{store="ledger"} 1',
+      'dash_store_up{store="archive"} 1',
+      'dash_store_up{store="feed"} 1',
+      'dash_store_up{store="state"} 0',
+    ])
+    const ready = await fetch(`${server.url}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      {
+        status: 'unavailable',
+        checks: { ledger: 'ok', archive: 'ok', feed: 'ok', state: 'unavailable' },
+      },
+    ])
+    server.child.kill('SIGKILL')
+    await exitOf(server.child)
+  })
+
   test('are nowhere unless an address is named', async () => {
     const { child, output } = await serve(['--data-dir', await filledFolder()])
     child.kill('SIGTERM')
