@@ -5,6 +5,7 @@ COPY package.json package-lock.json ./
 # No package of the program runs a script when it is installed.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
+COPY scripts/build ./scripts/build
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { JOBS } from '../src/cli/commands/init/schedule.ts'
 import { METRICS } from '../src/domain/metrics/catalogue.ts'
 
 const read = (name: string): string =>
@@ -76,4 +77,60 @@ test('the page of metrics names each with its labels, and each alert', () => {
     ([, name = '']) => name,
   )
   for (const alert of alerts) expect(page).toMatch(new RegExp(`^\\| \`${alert}\` `, 'm'))
+})
+
+describe('alerts on what has not come for long', () => {
+  const DAY_HOURS = 24
+  /** Command, days of the week (1 is Monday) and times of what runs by itself. */
+  type Line = readonly [command: string | undefined, days: readonly number[], times: readonly string[]]
+  const WEEK = [1, 2, 3, 4, 5, 6, 7]
+
+  const ofInit: Line[] = JOBS.map(({ words, weekday, times }) => [words[0], weekday ? [7] : WEEK, times])
+  const ofTimer: Line[] = read('ops/container/schedule')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [days = '', times = '', command] = line.split(/ +/)
+      return [command, days === '*' ? WEEK : days.split(',').map(Number), times.split(',')]
+    })
+
+  /** The longest time between two runs of a command, in hours. */
+  function longestPause(schedule: readonly Line[], command: string): number {
+    const starts = schedule
+      .filter(([name]) => name === command)
+      .flatMap(([, days, times]) =>
+        days.flatMap((day) =>
+          times.map((time) => {
+            const [hours, minutes] = time.split(':').map(Number)
+            return day * DAY_HOURS + (hours ?? NaN) + (minutes ?? NaN) / 60
+          }),
+        ),
+      )
+      .sort((a, b) => a - b)
+    const next = [...starts.slice(1), (starts[0] ?? NaN) + 7 * DAY_HOURS]
+    return Math.max(...next.map((start, index) => start - (starts[index] ?? NaN)))
+  }
+
+  const limits = alertExpressions().flatMap((expression) => {
+    const [, metric = '', factor, unit] =
+      /^time\(\) - max\((.*?)\) > (\d+) \* (3600|86400)\s*$/.exec(expression) ?? []
+    const command = metric.startsWith('dash_snapshot_') ? 'collect' : /command="(.*?)"/.exec(metric)?.[1]
+    return command === undefined ? [] : [{ metric, command, hours: (Number(factor) * Number(unit)) / 3600 }]
+  })
+
+  test('are there for each command that runs by itself, and for what it leaves', () => {
+    expect(limits.map(({ command }) => command).sort()).toEqual(
+      [...new Set(ofInit.map(([command]) => command)), 'collect'].sort(),
+    )
+  })
+
+  test.each([
+    ['dash init sets up', ofInit],
+    ['the timer of the image keeps', ofTimer],
+  ])('leave the schedule that %s an hour for a run, and one run to miss at most', (_whose, schedule) => {
+    for (const { metric, command, hours } of limits) {
+      expect(hours, metric).toBeGreaterThan(longestPause(schedule, command) + 1)
+      expect(hours, metric).toBeLessThan(2 * longestPause(ofInit, command) + 6)
+    }
+  })
 })

@@ -75,6 +75,12 @@ describe('the schedule', () => {
   test.each([
     ['* 24:00 collect', "the time '24:00' is not HH:MM"],
     ['* 1:00 collect', "the time '1:00' is not HH:MM"],
+    ['* , collect', "the times ',' are no list of HH:MM"],
+    ['* ,,, collect', "the times ',,,' are no list of HH:MM"],
+    ['* 01:00, collect', "the times '01:00,' are no list of HH:MM"],
+    ['* ,01:00 collect', "the times ',01:00' are no list of HH:MM"],
+    ['* 01:00,,02:00 collect', "the times '01:00,,02:00' are no list of HH:MM"],
+    [', 01:00 collect', "the days ',' are neither"],
     ['8 01:00 collect', "the days '8' are neither"],
     ['12 01:00 collect', "the days '12' are neither"],
     ['* 01:00', "the line '* 01:00' names no command"],

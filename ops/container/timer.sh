@@ -31,6 +31,9 @@ check() {
     '*') ;;
     *[!1-7,]* | *[1-7][1-7]* | ,* | *, | *,,*) refuse "the days '$1' are neither * nor numbers from 1 (Monday) to 7" ;;
   esac
+  case $2 in
+    ,* | *, | *,,*) refuse "the times '$2' are no list of HH:MM" ;;
+  esac
   for time in $(echo "$2" | tr , ' '); do
     case $time in
       [01][0-9]:[0-5][0-9] | 2[0-3]:[0-5][0-9]) ;;

@@ -1,6 +1,7 @@
 import { ownOrigins } from '../domain/agent/origin.ts'
 import { agentSources } from '../server/agent/sources.ts'
 import { createApp } from '../server/app.ts'
+import { boundedChecks } from '../server/health.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
 import type { Log } from '../server/log.ts'
@@ -55,12 +56,12 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
     { sources, recommendations: stores.recommendations },
     { ...own, origins: () => origins, meter: meters.agent },
   )
-  const checks = {
+  const checks = boundedChecks({
     ledger: () => ledger.ping(),
     archive: () => stores.archive.ping(),
     feed: () => feed.ping(),
     state: () => wired.ping(),
-  }
+  })
   const readers = openReaders({ ...stores, ...own })
   let scrapes: RunningServer | null = null
   const closeAll = async (): Promise<void> => {

@@ -39,12 +39,12 @@ export async function runWatched(job: Job, context: CommandContext, run: Run): P
   }
 }
 
-async function leaveTextfile(folder: string, run: JobRun, { note }: Terminal): Promise<void> {
+async function leaveTextfile(folder: string, run: JobRun, { error: tell }: Terminal): Promise<void> {
   const { writeTextfile } = await import('./metrics-textfile.ts')
   try {
     await writeTextfile(folder, run)
   } catch (error) {
-    note(
+    tell(
       `no metrics of this run could be left in ${folder} (DASH_METRICS_TEXTFILE_DIR): ${describeError(error)}`,
     )
   }

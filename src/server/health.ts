@@ -2,9 +2,21 @@ import type { H3, H3Event } from 'h3'
 import { coalesce } from './coalesce.ts'
 import type { Log } from './log.ts'
 import { NO_STORE, respondJson } from './respond.ts'
+import { withinTime } from './within-time.ts'
 
 /** What readiness asks of each store: resolve when it can be used. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
+
+/** Two in a row are over before whoever asks gives up: `dash healthcheck`, a balancer and a scrape wait five seconds. */
+const CHECK_MS = 2_000
+
+/** The same checks, each of which fails when its store has not answered in time: a store may accept and stay silent. */
+export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): ReadinessChecks {
+  const { signal } = new AbortController()
+  return Object.fromEntries(
+    Object.entries(checks).map(([name, check]) => [name, () => withinTime(check(), limitMs, signal)]),
+  )
+}
 
 /**
  * Mounts `/healthz`, which does no I/O, and `/readyz`, which is 503 until every store is reachable with its

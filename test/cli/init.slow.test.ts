@@ -129,6 +129,21 @@ describe('the units', () => {
     }
   })
 
+  test('may write in the folder of metrics where they run jobs, and start when it is missing', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(
+      join(cwd, '.env'),
+      `DASH_DATA_DIR=${cwd}/data\nDASH_METRICS_TEXTFILE_DIR="/var/lib/node files"\n`,
+    )
+    const { units } = await init(['--no-env'], cwd)
+    const services = units.filter(({ name }) => name.endsWith('.service'))
+    const writing = services.filter(({ text }) => text.includes('\nReadWritePaths="-/var/lib/node files"\n'))
+    expect(writing.map(({ name }) => name)).toEqual(
+      services.map(({ name }) => name).filter((name) => name !== 'dash.service'),
+    )
+    expect(services.map(({ text }) => text).join('')).not.toMatch(/^RequiresMountsFor=.*node files/m)
+  })
+
   test('can be written into a folder, for an env file that is there, and never over others', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'units'))

@@ -152,16 +152,17 @@ describe('metrics of jobs in files', () => {
     expect(readdirSync(textfiles)).toEqual(['dash-snapshot.prom'])
   })
 
-  test('that cannot be written fail nothing, and what was there stays', async () => {
+  test('that cannot be written are told under --quiet too, and fail nothing', async () => {
     const data = await filledFolder()
     const missing = join(temporaryFolder(), 'not-mounted')
-    const run = await dash(['snapshot', '--data-dir', data], { env: { DASH_METRICS_TEXTFILE_DIR: missing } })
-    expect([run.code, run.stderr]).toEqual([
+    const env = { DASH_METRICS_TEXTFILE_DIR: missing }
+    const run = await dash(['snapshot', '--quiet', '--data-dir', data], { env })
+    expect([run.code, run.stdout, run.stderr]).toEqual([
       0,
-      expect.stringContaining(
-        `no metrics of this run could be left in ${missing} (DASH_METRICS_TEXTFILE_DIR)`,
-      ),
+      '',
+      expect.stringMatching(/^error: no metrics of this run could be left in .*\n$/),
     ])
+    expect(run.stderr).toContain(` ${missing} (DASH_METRICS_TEXTFILE_DIR): `)
   })
 })
 
@@ -190,6 +191,33 @@ describe('metrics of a server', () => {
     server.child.kill('SIGTERM')
     expect(await exitOf(server.child)).toBe(0)
     await expect(fetch(metrics)).rejects.toThrow('fetch failed')
+  })
+
+  test('tell which store does not answer, though it accepts, as readiness does', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as AddressInfo
+    const env = { DASH_STATE_URL: `http://127.0.0.1:${port}`, DASH_METRICS_ADDRESS: '127.0.0.1:0' }
+    const server = await serve(['--data-dir', await filledFolder()], { env })
+    const metrics = await metricsUrlOf(server)
+    const text = await (await fetch(metrics)).text()
+    expect(text.match(/^dash_store_up.*$/gm)).toEqual([
+      'dash_store_up{store="ledger"} 1',
+      'dash_store_up{store="archive"} 1',
+      'dash_store_up{store="feed"} 1',
+      'dash_store_up{store="state"} 0',
+    ])
+    const ready = await fetch(`${server.url}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      {
+        status: 'unavailable',
+        checks: { ledger: 'ok', archive: 'ok', feed: 'ok', state: 'unavailable' },
+      },
+    ])
+    server.child.kill('SIGKILL')
+    await exitOf(server.child)
   })
 
   test('are nowhere unless an address is named', async () => {

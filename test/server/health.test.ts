@@ -1,6 +1,8 @@
 import { rmSync } from 'node:fs'
+import { H3 } from 'h3'
 import { expect, test } from 'vitest'
-import { openApp } from '../support/api-client.ts'
+import { boundedChecks, mountHealth } from '../../src/server/health.ts'
+import { openApp, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
 test('is alive without any I/O', async () => {
@@ -25,6 +27,20 @@ test('is not ready without its stores, and says which is missing', async () => {
   expect([response.status, await response.json()]).toEqual([
     503,
     { status: 'unavailable', checks: { ledger: 'ok', archive: 'unavailable' } },
+  ])
+})
+
+test('is not ready while a store does not answer, and says which', async () => {
+  const checks = boundedChecks(
+    { ledger: async () => undefined, state: () => new Promise(() => undefined) },
+    20,
+  )
+  const app = new H3()
+  mountHealth(app, checks, () => false, silentLog)
+  const response = await app.request('http://dash.test/readyz')
+  expect([response.status, await response.json()]).toEqual([
+    503,
+    { status: 'unavailable', checks: { ledger: 'ok', state: 'unavailable' } },
   ])
 })
 

@@ -1,4 +1,4 @@
-import type { Admission } from '../../domain/agent/ports.ts'
+import type { Admission, FailureCode } from '../../domain/agent/ports.ts'
 import { single } from '../../domain/metrics/catalogue.ts'
 import type { MetricFamily } from '../../domain/metrics/exposition.ts'
 import type { Ending } from '../agent/ending.ts'
@@ -29,6 +29,23 @@ export interface AgentMeter {
 const OUTCOMES = ['normal', 'degraded', 'ip', 'session', 'global-budget']
 const SOURCES = ['cache', 'shared', 'own']
 
+type BoundedCode = Exclude<FailureCode['code'], `http_${number}`> | 'http_4xx' | 'http_5xx'
+
+/** Every code, or the compiler names the one that is missing. */
+const CODES: Readonly<Record<BoundedCode, true>> = {
+  first_event: true,
+  idle: true,
+  total: true,
+  connect: true,
+  http_4xx: true,
+  http_5xx: true,
+  truncated: true,
+  invalid_stream: true,
+  failed: true,
+  incomplete: true,
+  empty: true,
+}
+
 export function agentMeter(): AgentMeter {
   const admissions = counter(
     'dash_chat_admissions_total',
@@ -38,10 +55,10 @@ export function agentMeter(): AgentMeter {
     'dash_chat_answers_total',
     SOURCES.map((source) => ({ source })),
   )
-  const turns = counter(
-    'dash_chat_turns_total',
-    ['done', 'gone'].map((terminal) => ({ terminal, code: '' })),
-  )
+  const turns = counter('dash_chat_turns_total', [
+    ...['done', 'gone'].map((terminal) => ({ terminal, code: '' })),
+    ...Object.keys(CODES).map((code) => ({ terminal: 'error', code })),
+  ])
   const durations = histogram('dash_chat_turn_duration_seconds', BOUNDS)
   const firstTexts = histogram('dash_chat_first_text_seconds', BOUNDS)
   const cost = counter('dash_chat_cost_usd_total', [{}])

@@ -40,7 +40,10 @@ export function requestMeter(): RequestMeter {
       open -= 1
       const route = templates.get(answer) ?? 'none'
       const of = answered ? `${Math.floor(status / 100)}xx` : 'left'
-      requests.add({ route, method: METHODS.has(method) ? method : 'other', status: of })
+      const asked = { route, method: METHODS.has(method) ? method : 'other' }
+      // Told from the first answer on: of errors that appear with the first one Prometheus sees no increase.
+      requests.add({ ...asked, status: '5xx' }, 0)
+      requests.add({ ...asked, status: of })
       durations.observe({ route, status: of }, durationMs / 1000)
     },
     families: () => [requests.family(), durations.family(), single('dash_http_requests_open', open)],

@@ -44,7 +44,10 @@ describe('requests', () => {
     expect(lines).toContain('dash_http_requests_total{route="/healthz",method="GET",status="2xx"} 1')
     expect(lines).toContain('dash_http_requests_total{route="none",method="GET",status="4xx"} 3')
     expect(lines).toContain('dash_http_requests_total{route="none",method="other",status="4xx"} 1')
-    expect(lines.filter((line) => line.includes('route="/item"'))).toHaveLength(1)
+    expect(lines.filter((line) => line.includes('route="/item"'))).toEqual([
+      'dash_http_requests_total{route="/item",method="GET",status="5xx"} 0',
+      expect.stringMatching(/\{route="\/item",method="GET",status="\dxx"\} 2$/),
+    ])
     expect(linesOf(server.meters.requests.families(), 'dash_http_requests_open')).toEqual([
       'dash_http_requests_open 0',
     ])
@@ -61,6 +64,7 @@ describe('requests', () => {
       await new Promise((resolve) => setImmediate(resolve))
     socket.destroy()
     expect(await countedRequests(server, 1)).toEqual([
+      'dash_http_requests_total{route="none",method="POST",status="5xx"} 0',
       'dash_http_requests_total{route="none",method="POST",status="left"} 1',
     ])
   })
@@ -122,6 +126,12 @@ describe('turns of the chat', () => {
     ])
   })
 
+  test('are told as none of each code before the first error', () => {
+    const lines = linesOf(agentMeter().families(), 'dash_chat_turns_total')
+    for (const code of ['idle', 'connect', 'http_5xx', 'failed'])
+      expect(lines).toContain(`dash_chat_turns_total{terminal="error",code="${code}"} 0`)
+  })
+
   test('that end with a status of the provider are of few codes', () => {
     const meter = agentMeter()
     for (let status = 400; status < 600; status += 1) {
@@ -135,7 +145,7 @@ describe('turns of the chat', () => {
       })
     }
     const errors = linesOf(meter.families(), 'dash_chat_turns_total').filter((line) => line.includes('error'))
-    expect(errors).toEqual([
+    expect(errors.filter((line) => !line.endsWith(' 0'))).toEqual([
       'dash_chat_turns_total{terminal="error",code="http_4xx"} 100',
       'dash_chat_turns_total{terminal="error",code="http_5xx"} 100',
     ])

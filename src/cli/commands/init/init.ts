@@ -116,7 +116,7 @@ function fromFlags({ dataDir, host, port, baseUrl, chatModel }: InitFlags): Choi
 }
 
 function installationOf(
-  { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state }: Config,
+  { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state, monitoring }: Config,
   place: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
 ): Installation {
   const files = [ledger, feed, state].flatMap(({ url }) =>
@@ -136,6 +136,7 @@ function installationOf(
     program: fileURLToPath(new URL('../../main.js', import.meta.url)),
     root: fileURLToPath(new URL('../../../..', import.meta.url)).replace(/\/$/, ''),
     written: written.map(onOneLine),
+    textfileDir: monitoring.textfileDir === null ? null : onOneLine(monitoring.textfileDir),
     drainSeconds: drainMs / 1000,
     user: place.user,
     folder: onOneLine(place.folder),
@@ -203,7 +204,7 @@ function printed(units: readonly Unit[], unitFiles: readonly { path: string }[],
 /** What a person does next, on standard error. */
 function tellWhatIsLeft(
   { terminal }: BareContext,
-  { node, program, dotenv, user, written }: Installation,
+  { node, program, dotenv, user, written, textfileDir }: Installation,
   { written: wrote, created }: { written: boolean; created: boolean },
 ): void {
   const { note } = terminal
@@ -213,6 +214,8 @@ function tellWhatIsLeft(
     if (user !== userInfo().username)
       note(`give ${folder} to the user of the services: chown -R ${user}: ${folder}`)
   }
+  if (textfileDir !== null)
+    note(`the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`)
   if (user === 'dash' && userInfo().uid === 0)
     note('the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash')
   note(`check everything: ${node} ${program} doctor --dotenv ${dotenv}`)

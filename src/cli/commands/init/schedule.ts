@@ -63,6 +63,8 @@ export interface Installation {
   dotenv: string
   /** Folders that are written: data, and whatever store lies elsewhere. */
   written: readonly string[]
+  /** Folder in which jobs leave their metrics; null: they leave none. */
+  textfileDir: string | null
   /** Folder of the package, with its documents. */
   root: string
   user: string

@@ -38,7 +38,7 @@ RestartSec=5
 # What only a person can mend: the command line, the configuration.
 RestartPreventExitStatus=64 78
 TimeoutStopSec=${installation.drainSeconds + STOP_MARGIN_SECONDS}
-${hardening(installation)}
+${hardening(installation, installation.written.map(word))}
 
 [Install]
 WantedBy=multi-user.target
@@ -46,6 +46,9 @@ WantedBy=multi-user.target
 }
 
 function jobUnit(installation: Installation, { meaning, words }: Job): string {
+  const { written, textfileDir } = installation
+  // One that is missing costs the metrics and not the run.
+  const writable = [...written.map(word), ...(textfileDir === null ? [] : [word(`-${textfileDir}`)])]
   return `[Unit]
 Description=dash: ${meaning}
 ${dependencies(installation)}
@@ -56,7 +59,7 @@ ${execution(installation, words)}
 # Another run is at work on it.
 SuccessExitStatus=75
 Nice=10
-${hardening(installation)}
+${hardening(installation, writable)}
 `
 }
 
@@ -94,14 +97,14 @@ LoadCredential=env:${specifiers(dotenv)}
 ExecStart=${command} \${CREDENTIALS_DIRECTORY}/env`
 }
 
-function hardening(installation: Installation): string {
-  const { written } = installation
+/** @param writable words: the paths that are written, after a `-` where one may be missing */
+function hardening(installation: Installation, writable: readonly string[]): string {
   return `UMask=0077
 NoNewPrivileges=yes
 CapabilityBoundingSet=
 ProtectSystem=strict
 ProtectHome=${isBelow(installation, HOMES) ? 'read-only' : 'yes'}
-${written.map((folder) => `ReadWritePaths=${word(folder)}\n`).join('')}PrivateTmp=${isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes'}
+${writable.map((path) => `ReadWritePaths=${path}\n`).join('')}PrivateTmp=${isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes'}
 PrivateDevices=yes
 ProtectClock=yes
 ProtectControlGroups=yes
@@ -124,10 +127,10 @@ const HOMES = ['/home', '/root', '/run/user']
 
 /** True when anything of the installation lies below one of these folders, which would then be hidden from it. */
 function isBelow(
-  { node, program, folder, root, written }: Installation,
+  { node, program, folder, root, written, textfileDir }: Installation,
   folders: readonly string[],
 ): boolean {
-  return [node, program, folder, root, ...written].some((path) =>
+  return [node, program, folder, root, ...written, textfileDir ?? root].some((path) =>
     folders.some((each) => path === each || path.startsWith(`${each}/`)),
   )
 }
