@@ -42,7 +42,20 @@ export interface GivenSettings {
  * @throws Refusal `configuration` when the env file cannot be read
  */
 export function gatherSettings(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): GivenSettings {
-  const file = readDotenv(flags.dotenv, cwd)
+  return gathered(flags, env, readDotenv(flags.dotenv, cwd), dotenvPath(flags.dotenv, cwd))
+}
+
+/** As {@link gatherSettings}, for whoever goes on when the env file cannot be read: flags and environment alone. */
+export function gatherWithoutFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): GivenSettings {
+  return gathered(flags, env, null, null)
+}
+
+function gathered(
+  flags: ConfigFlags,
+  env: NodeJS.ProcessEnv,
+  file: NodeJS.Dict<string> | null,
+  path: string | null,
+): GivenSettings {
   const given: [Origin, NodeJS.Dict<string>][] = [
     ['flag', settingsOf(flags)],
     ['environment', env],
@@ -51,7 +64,7 @@ export function gatherSettings(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: 
   return {
     values: { ...file, ...env, ...settingsOf(flags) },
     originOf: (name) => given.find(([, values]) => values[name] !== undefined)?.[0] ?? null,
-    dotenv: file === null ? null : dotenvPath(flags.dotenv, cwd),
+    dotenv: file === null ? null : path,
   }
 }
 

@@ -233,6 +233,58 @@ describe('what is wrong', () => {
   })
 })
 
+describe('what this user may not look at is a finding among others', () => {
+  /** A folder that nobody may look into, with a file in it. */
+  function closedFolder(): { cwd: string; closed: string } {
+    const cwd = temporaryFolder()
+    const closed = join(cwd, 'closed')
+    mkdirSync(closed)
+    writeFileSync(join(closed, 'token'), 'a-token\n', { mode: 0o600 })
+    chmodSync(closed, 0)
+    onTestFinished(() => chmodSync(closed, 0o700))
+    return { cwd, closed }
+  }
+
+  const PATH = process.env['PATH'] ?? ''
+
+  test.each([
+    ['a folder of PATH', 0, 'name.path', 'note', (closed: string) => ({ PATH: `${closed}:${PATH}` })],
+    [
+      'the data folder',
+      74,
+      'data-folder',
+      'problem',
+      (closed: string) => ({ DASH_DATA_DIR: `${closed}/data` }),
+    ],
+    [
+      'the objects',
+      74,
+      'object-folder',
+      'problem',
+      (closed: string) => ({ DASH_STORE_URL: `file:${closed}/o` }),
+    ],
+    ['a secret', 78, 'secrets.files', 'problem', (closed: string) => ({ HF_TOKEN_FILE: `${closed}/token` })],
+  ] as const)('%s', async (_what, code, check, verdict, env) => {
+    const { cwd, closed } = closedFolder()
+    const told = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
+    expect(told.code).toBe(code)
+    expect(told.find(check)).toMatchObject({ verdict, detail: expect.stringContaining('EACCES') as string })
+    expect(told.find(check)?.mend).not.toBeNull()
+    expect(told.find('name')).toBeDefined()
+  })
+
+  test.each(['closed/env', 'missing'])('the env file %s', async (name) => {
+    const { cwd } = closedFolder()
+    const told = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
+    expect(told.code).toBe(78)
+    expect(told.find('configuration.file')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining('--dotenv') as string,
+    })
+    expect(told.find('data-folder')).toMatchObject({ verdict: 'note' })
+  })
+})
+
 test('another program of the name is told', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'dash'), '#!/bin/sh\n', { mode: 0o755 })
