@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
 import type { Stats } from 'node:fs'
-import { userInfo } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../../config.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { GivenSettings } from '../../read-config.ts'
 import { namedVariables } from '../../settings/variables.ts'
+import { currentUser, ownerWord } from '../../user.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
 
@@ -112,10 +112,9 @@ function checkAccess(check: string, path: string, { mode, uid }: { mode: number;
   try {
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch {
-    const detail = `${path} belongs to user ${uid} and cannot be written by ${userInfo().username}`
-    return [
-      problem(check, detail, `run as its owner, or chown -R ${userInfo().username}: ${path}`, EXIT.storage),
-    ]
+    const { name } = currentUser()
+    const detail = `${path} belongs to user ${uid} and cannot be written by ${name}`
+    return [problem(check, detail, `run as its owner, or chown -R ${ownerWord(name)} ${path}`, EXIT.storage)]
   }
   const findings: Finding[] = []
   if ((mode & 0o002) !== 0)
@@ -123,7 +122,7 @@ function checkAccess(check: string, path: string, { mode, uid }: { mode: number;
   const strange = readdirSync(path).find((name) => sightOf(join(path, name)).stat?.uid !== uid)
   if (strange !== undefined) {
     const detail = `${join(path, strange)} belongs to another user than its folder: jobs and server run as different users`
-    findings.push(warning(check, detail, `run all of them as one user, and chown -R ${uid}: ${path}`))
+    findings.push(warning(check, detail, `run all of them as one user, and chown -R ${uid} ${path}`))
   }
   return findings.length > 0 ? findings : [ok(check, `${path} can be read and written`)]
 }
