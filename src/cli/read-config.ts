@@ -5,6 +5,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { configOf } from './config.ts'
 import type { Config } from './config.ts'
 import { configurationError, parseEnvironment } from './environment.ts'
+import { withoutSecrets } from './masking.ts'
 
 /** What the command line says; it wins over the environment, which wins over the env file. */
 export interface ConfigFlags {
@@ -115,13 +116,16 @@ export function readTargetConfig(
   for (const target of targets) {
     const name = targetSetting(target)
     if (named[name] !== undefined)
-      throw new Refusal('usage', `--to names two of a kind: ${named[name]} and ${target}`)
+      throw new Refusal(
+        'usage',
+        `--to names two of a kind: ${withoutSecrets(named[name])} and ${withoutSecrets(target)}`,
+      )
     named[name] = target
   }
   if (named['DASH_DATA_DIR'] === undefined && targets.length < 2) {
     throw new Refusal(
       'usage',
-      `--to ${first} says where one half goes: name a database and a store, or a data folder`,
+      `--to ${withoutSecrets(first)} says where one half goes: name a database and a store, or a data folder`,
     )
   }
   const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }

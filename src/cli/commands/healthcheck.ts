@@ -4,6 +4,7 @@ import { localUrl } from '../config.ts'
 import type { Config } from '../config.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { withoutSecrets } from '../masking.ts'
 import { openReach } from '../wire-operations.ts'
 
 /** A server that is ready answers at once; whoever asks again every half minute waits no longer. */
@@ -19,19 +20,20 @@ const TIMEOUT_MS = 5_000
 export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
   const { terminal, signal, config } = context
   const asked = `${baseOf(url, config)}/readyz`
+  const shown = withoutSecrets(asked)
   const reach = openReach()
   try {
     const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
     const told = 'unreachable' in answer ? null : statusOf(answer.body)
     const ready = !('unreachable' in answer) && answer.status === 200 && told === 'ready'
     if (ready) {
-      terminal.result({ job: 'healthcheck', ready, url: asked, status: told }, `${asked} is ready`)
+      terminal.result({ job: 'healthcheck', ready, url: shown, status: told }, `${shown} is ready`)
       return EXIT.done
     }
     const why =
       'unreachable' in answer ? `does not answer (${answer.unreachable})` : wordsOf(answer.status, told)
-    terminal.error(`${asked} ${why}; look at the log of the server, or name another with --url`)
-    if (terminal.json) terminal.result({ job: 'healthcheck', ready, url: asked, status: told }, '')
+    terminal.error(`${shown} ${why}; look at the log of the server, or name another with --url`)
+    if (terminal.json) terminal.result({ job: 'healthcheck', ready, url: shown, status: told }, '')
     return EXIT.unavailable
   } finally {
     await reach.close()
@@ -50,7 +52,7 @@ function baseOf(url: string | undefined, config: Config): string {
   if (isHttpUrl(url) && !/[?#]/.test(url)) return url.replace(/\/+$/, '')
   throw new Refusal(
     'usage',
-    `--url ${JSON.stringify(url)} must be an absolute http(s) URL without query or fragment`,
+    `--url ${withoutSecrets(JSON.stringify(url))} must be an absolute http(s) URL without query or fragment`,
   )
 }
 

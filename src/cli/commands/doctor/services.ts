@@ -3,6 +3,7 @@ import type { Instant } from '../../../domain/time.ts'
 import { localUrl } from '../../config.ts'
 import type { Config } from '../../config.ts'
 import { EXIT } from '../../exit-codes.ts'
+import { withoutSecrets } from '../../masking.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
 
@@ -205,11 +206,16 @@ function sourceVisits(config: Config): Visit[] {
   ] as const
   return sources.map(([name, url, setting]): Visit => {
     const check = name === 'verification' ? name : `source.${name}`
+    const shown = withoutSecrets(url)
     // Whatever it answers to such a request: it is there.
     const judge: Visit['judge'] = (answer) =>
       'unreachable' in answer
-        ? warning(check, `${url} does not answer (${answer.unreachable})`, `check the network and ${setting}`)
-        : ok(check, `${url} answers`)
+        ? warning(
+            check,
+            `${shown} does not answer (${answer.unreachable})`,
+            `check the network and ${setting}`,
+          )
+        : ok(check, `${shown} answers`)
     return { check, url, method: 'HEAD', judge }
   })
 }
