@@ -165,6 +165,30 @@ describe('what is wrong', () => {
     expect(find('data-folder')?.detail).toContain('cannot be written by')
   })
 
+  test('with what the next job could not write ends with 74, and nothing is written to try it', async () => {
+    const cwd = temporaryFolder()
+    await dash(['init', '--quiet'], { cwd })
+    await dash(['publish-year', '--once'], { cwd })
+    const data = join(cwd, 'dash-data')
+    const well = await doctor({ cwd, boundByModes: true }, ['--offline'])
+    expect(well.find('ledger.files')).toMatchObject({ verdict: 'ok' })
+    const folder = join(data, 'objects', readdirSync(join(data, 'objects'))[0]!)
+    chmodSync(join(data, 'ledger.db'), 0o444)
+    chmodSync(folder, 0o555)
+    const before = stateOf(cwd)
+    const { code, find } = await doctor({ cwd, boundByModes: true }, ['--offline'])
+    expect(code).toBe(74)
+    expect(find('ledger.files')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining(`chmod u+rw ${join(data, 'ledger.db')}`) as string,
+    })
+    expect(find('objects.folders')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining(folder) as string,
+    })
+    expect(stateOf(cwd)).toEqual(before)
+  })
+
   test('with a database ends with 74: damaged, or of a newer release', async () => {
     const cwd = temporaryFolder()
     await dash(['init', '--quiet'], { cwd })

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -210,7 +211,7 @@ test.skipIf(process.getuid?.() !== 0)('a user without a name is called by the nu
   const { user, units } = JSON.parse(written.stdout) as Result
   expect(user).toBe('12345')
   expect(units[0]?.text).toContain('User=12345\n')
-  chmodSync(join(cwd, 'dash-data'), 0o500)
+  chownSync(join(cwd, 'dash-data'), 0, 0)
   const looked = await dash(['doctor', '--json', '--offline'], { cwd, under: NAMELESS })
   expect(looked.code).toBe(74)
   expect(looked.stdout).toContain('cannot be written by 12345')

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync, statfsSync } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,26 +6,15 @@ import type { Config } from '../../config.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { GivenSettings } from '../../read-config.ts'
 import { namedVariables } from '../../settings/variables.ts'
-import { currentUser, ownerWord } from '../../user.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { isWritable, notWritable, sightOf } from './sight.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
-/** What is at a path, as far as this user may see. */
-type Sight = { stat: Stats | null; fault: null } | { stat: null; fault: string }
-
-function sightOf(path: string): Sight {
-  try {
-    return { stat: statSync(path, { throwIfNoEntry: false }) ?? null, fault: null }
-  } catch (error) {
-    return { stat: null, fault: error instanceof Error ? error.message : String(error) }
-  }
-}
-
 /** What `dash` means where commands are looked for by their names. */
 export function checkName(path: string | undefined): Finding[] {
-  const places = (path ?? '').split(delimiter).map((folder) => {
+  const places = [...new Set((path ?? '').split(delimiter))].map((folder) => {
     const place = join(folder, 'dash')
     return { folder, place, ...sightOf(place) }
   })
@@ -108,13 +97,11 @@ export function checkFolders(config: Config): Finding[] {
   })
 }
 
-function checkAccess(check: string, path: string, { mode, uid }: { mode: number; uid: number }): Finding[] {
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch {
-    const { name } = currentUser()
-    const detail = `${path} belongs to user ${uid} and cannot be written by ${name}`
-    return [problem(check, detail, `run as its owner, or chown -R ${ownerWord(name)} ${path}`, EXIT.storage)]
+function checkAccess(check: string, path: string, stat: Stats): Finding[] {
+  const { mode, uid } = stat
+  if (!isWritable(path, stat)) {
+    const { detail, mend } = notWritable(path, stat)
+    return [problem(check, detail, mend, EXIT.storage)]
   }
   const findings: Finding[] = []
   if ((mode & 0o002) !== 0)
