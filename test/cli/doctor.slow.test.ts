@@ -237,6 +237,20 @@ describe('what is wrong', () => {
     })
   })
 
+  test('with a server is told from what it says, and another program is none', async () => {
+    const told = async (answer: string): Promise<unknown> => {
+      const { env } = await services({ '/readyz': answer })
+      const { find } = await doctor({
+        cwd: temporaryFolder(),
+        env: { ...env, PORT: new URL(env['DASH_HN_URL'] ?? '').port },
+      })
+      return [find('server')?.verdict, find('server')?.mend]
+    }
+    expect(await told('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
+    expect(await told('{"status":"draining"}')).toEqual(['problem', 'look at the log of the server'])
+    expect(await told('{"status":"ready"}')).toEqual(['ok', null])
+  })
+
   test('with the model is told from what the provider lists', async () => {
     const { env } = await services({ '/v1/models': '{"data":[{"id":"another"}]}' })
     const { find } = await doctor({ cwd: temporaryFolder(), env: { ...env, DASH_CHAT_MODEL: 'm' } })
