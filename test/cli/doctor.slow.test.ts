@@ -189,6 +189,20 @@ describe('what is wrong', () => {
     expect(stateOf(cwd)).toEqual(before)
   })
 
+  test('with the folder of the metrics is told', async () => {
+    const cwd = temporaryFolder()
+    const told = async (): Promise<unknown> => {
+      const env = { DASH_METRICS_TEXTFILE_DIR: 'metrics' }
+      const { code, find } = await doctor({ cwd, env, boundByModes: true }, ['--offline'])
+      return [code, find('metrics.textfile')?.verdict]
+    }
+    expect(await told()).toEqual([78, 'problem'])
+    mkdirSync(join(cwd, 'metrics'))
+    expect(await told()).toEqual([0, 'ok'])
+    chmodSync(join(cwd, 'metrics'), 0o500)
+    expect(await told()).toEqual([74, 'problem'])
+  })
+
   test('with a database ends with 74: damaged, or of a newer release', async () => {
     const cwd = temporaryFolder()
     await dash(['init', '--quiet'], { cwd })

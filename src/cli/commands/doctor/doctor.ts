@@ -21,7 +21,7 @@ import type { Finding, Verdict } from './finding.ts'
 import { checkFolders, checkName, checkSecretFiles } from './host.ts'
 import { askServices, judgeClock } from './services.ts'
 import { checkFeatures, checkSettings } from './settings.ts'
-import { checkWritable } from './writable.ts'
+import { checkTextfileDir, checkWritable } from './writable.ts'
 import { judgeDatabase, judgeFeed, judgeLedger, judgeRecommendation, judgeState } from './stores.ts'
 
 /**
@@ -49,6 +49,7 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
       ...checkFeatures(config),
       ...checkFolders(config),
       ...checkWritable(config),
+      ...checkTextfileDir(config),
       ...stores.findings,
       ...services.findings,
       judgeClock([...stores.skews, ...services.skews]),

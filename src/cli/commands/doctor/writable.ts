@@ -55,3 +55,17 @@ function judged(check: string, paths: readonly string[], well: string): Finding[
   const { detail, mend } = notWritable(closed.path, closed.stat)
   return [problem(check, detail, mend, EXIT.storage)]
 }
+
+/** The folder that jobs leave their metrics in, where one is set. */
+export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config): Finding[] {
+  if (path === null) return []
+  const check = 'metrics.textfile'
+  const { stat, fault } = sightOf(path)
+  if (!stat?.isDirectory()) {
+    const why = fault === null ? (stat ? 'is no folder' : 'is not there') : `cannot be looked at (${fault})`
+    const mend =
+      'create it, let this user look into the folders above it, or correct DASH_METRICS_TEXTFILE_DIR'
+    return [problem(check, `${path} ${why}`, mend, EXIT.configuration)]
+  }
+  return judged(check, [path], `${path} can be written`)
+}
