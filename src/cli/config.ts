@@ -1,4 +1,3 @@
-import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { MinPoints } from '../domain/feed/article-plan.ts'
@@ -10,6 +9,7 @@ import type { Settings } from './environment.ts'
 import type { ListenAddress } from './settings/monitoring-settings.ts'
 import type { LogLevel } from './settings/rules.ts'
 import { toFilePath } from './settings/store-url.ts'
+import { homeFolder } from './user.ts'
 
 /** Everything the commands need to know, read once. */
 export interface Config {
@@ -142,7 +142,7 @@ export function configOf(settings: Settings, cwd: string): Config {
     trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
     allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
     stateHome: stateHomeOf(settings.XDG_STATE_HOME),
-    home: homedir(),
+    home: homeFolder(),
     logLevel: settings.DASH_LOG_LEVEL,
     drainMs: settings.DASH_DRAIN_SECONDS * 1000,
     monitoring: {
@@ -158,7 +158,7 @@ export function configOf(settings: Settings, cwd: string): Config {
 
 /** A relative path there is none: by its specification it is ignored. */
 function stateHomeOf(named: string | undefined): string {
-  return named !== undefined && isAbsolute(named) ? named : join(homedir(), '.local', 'state')
+  return named !== undefined && isAbsolute(named) ? named : join(homeFolder(), '.local', 'state')
 }
 
 /** Where a server with these settings listens. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { Refusal } from '../domain/refusal.ts'
+import { NOT_SHOWN, withoutSecrets } from './masking.ts'
 import { namedVariables } from './settings/variables.ts'
 import type { VARIABLES } from './settings/variables.ts'
 
@@ -62,7 +63,7 @@ export function examineEnvironment(given: NodeJS.Dict<string>, cwd: string): Exa
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = issue.path.join('.')
-      const shown = SECRETS.includes(name) ? NOT_SHOWN : withoutPassword(JSON.stringify(values[name] ?? ''))
+      const shown = SECRETS.includes(name) ? NOT_SHOWN : withoutSecrets(JSON.stringify(values[name] ?? ''))
       problems.push({ names: [name], message: `${name}=${shown} ${issue.message}` })
     }
   }
@@ -70,9 +71,6 @@ export function examineEnvironment(given: NodeJS.Dict<string>, cwd: string): Exa
   const settings = parsed.success && problems.length === 0 ? parsed.data : null
   return { settings, values, problems }
 }
-
-/** What stands for a secret wherever values are shown. */
-export const NOT_SHOWN = '(not shown)'
 
 /** What is wrong with variables that belong together. */
 function problemsTogether(values: Readonly<Record<string, string>>): SettingProblem[] {
@@ -96,13 +94,6 @@ const PAIRS = [
 
 export function configurationError(detail: string): Refusal<'configuration'> {
   return new Refusal('configuration', detail)
-}
-
-/** A URL without the password or token it may hold. */
-export function withoutPassword(shown: string): string {
-  return shown
-    .replace(/(\/\/[^/?#:@]*:)[^/?#]*@/, `$1${NOT_SHOWN}@`)
-    .replaceAll(/([?&](?:authToken|token|key|secret|password)=)[^&#"]*/gi, `$1${NOT_SHOWN}`)
 }
 
 /** The secrets that files hold, without the newline at their end. */

@@ -5,6 +5,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { configOf } from './config.ts'
 import type { Config } from './config.ts'
 import { configurationError, parseEnvironment } from './environment.ts'
+import { withoutSecrets } from './masking.ts'
 
 /** What the command line says; it wins over the environment, which wins over the env file. */
 export interface ConfigFlags {
@@ -42,7 +43,20 @@ export interface GivenSettings {
  * @throws Refusal `configuration` when the env file cannot be read
  */
 export function gatherSettings(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): GivenSettings {
-  const file = readDotenv(flags.dotenv, cwd)
+  return gathered(flags, env, readDotenv(flags.dotenv, cwd), dotenvPath(flags.dotenv, cwd))
+}
+
+/** As {@link gatherSettings}, for whoever goes on when the env file cannot be read: flags and environment alone. */
+export function gatherWithoutFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): GivenSettings {
+  return gathered(flags, env, null, null)
+}
+
+function gathered(
+  flags: ConfigFlags,
+  env: NodeJS.ProcessEnv,
+  file: NodeJS.Dict<string> | null,
+  path: string | null,
+): GivenSettings {
   const given: [Origin, NodeJS.Dict<string>][] = [
     ['flag', settingsOf(flags)],
     ['environment', env],
@@ -51,7 +65,7 @@ export function gatherSettings(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: 
   return {
     values: { ...file, ...env, ...settingsOf(flags) },
     originOf: (name) => given.find(([, values]) => values[name] !== undefined)?.[0] ?? null,
-    dotenv: file === null ? null : dotenvPath(flags.dotenv, cwd),
+    dotenv: file === null ? null : path,
   }
 }
 
@@ -102,13 +116,16 @@ export function readTargetConfig(
   for (const target of targets) {
     const name = targetSetting(target)
     if (named[name] !== undefined)
-      throw new Refusal('usage', `--to names two of a kind: ${named[name]} and ${target}`)
+      throw new Refusal(
+        'usage',
+        `--to names two of a kind: ${withoutSecrets(named[name])} and ${withoutSecrets(target)}`,
+      )
     named[name] = target
   }
   if (named['DASH_DATA_DIR'] === undefined && targets.length < 2) {
     throw new Refusal(
       'usage',
-      `--to ${first} says where one half goes: name a database and a store, or a data folder`,
+      `--to ${withoutSecrets(first)} says where one half goes: name a database and a store, or a data folder`,
     )
   }
   const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }

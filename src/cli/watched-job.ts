@@ -32,7 +32,9 @@ export async function runWatched(job: Job, context: CommandContext, run: Run): P
     const ended: JobRun = { job, startedAt, endedAt: Date.now(), exitCode }
     if (textfileDir !== null) await leaveTextfile(textfileDir, ended, terminal)
     await tell(() => watch?.ended(job, exitCode, heard.message()))
-    await leaveRecord(config, 'run', ({ jobs }) => jobs.record(ended), terminal)
+    // That a store cannot be had was said of the job already: of its record it is no second trouble.
+    const { note } = code === EXIT.storage ? { note: () => undefined } : terminal
+    await leaveRecord(config, 'run', ({ jobs }) => jobs.record(ended), { note })
     return code
   } finally {
     await watch?.close()

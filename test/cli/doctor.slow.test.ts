@@ -165,6 +165,44 @@ describe('what is wrong', () => {
     expect(find('data-folder')?.detail).toContain('cannot be written by')
   })
 
+  test('with what the next job could not write ends with 74, and nothing is written to try it', async () => {
+    const cwd = temporaryFolder()
+    await dash(['init', '--quiet'], { cwd })
+    await dash(['publish-year', '--once'], { cwd })
+    const data = join(cwd, 'dash-data')
+    const well = await doctor({ cwd, boundByModes: true }, ['--offline'])
+    expect(well.find('ledger.files')).toMatchObject({ verdict: 'ok' })
+    const folder = join(data, 'objects', readdirSync(join(data, 'objects'))[0]!)
+    chmodSync(join(data, 'ledger.db'), 0o444)
+    chmodSync(folder, 0o555)
+    const before = stateOf(cwd)
+    const { code, find } = await doctor({ cwd, boundByModes: true }, ['--offline'])
+    expect(code).toBe(74)
+    expect(find('ledger.files')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining(`chmod u+rw ${join(data, 'ledger.db')}`) as string,
+    })
+    expect(find('objects.folders')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining(folder) as string,
+    })
+    expect(stateOf(cwd)).toEqual(before)
+  })
+
+  test('with the folder of the metrics is told', async () => {
+    const cwd = temporaryFolder()
+    const told = async (): Promise<unknown> => {
+      const env = { DASH_METRICS_TEXTFILE_DIR: 'metrics' }
+      const { code, find } = await doctor({ cwd, env, boundByModes: true }, ['--offline'])
+      return [code, find('metrics.textfile')?.verdict]
+    }
+    expect(await told()).toEqual([78, 'problem'])
+    mkdirSync(join(cwd, 'metrics'))
+    expect(await told()).toEqual([0, 'ok'])
+    chmodSync(join(cwd, 'metrics'), 0o500)
+    expect(await told()).toEqual([74, 'problem'])
+  })
+
   test('with a database ends with 74: damaged, or of a newer release', async () => {
     const cwd = temporaryFolder()
     await dash(['init', '--quiet'], { cwd })
@@ -213,6 +251,20 @@ describe('what is wrong', () => {
     })
   })
 
+  test('with a server is told from what it says, and another program is none', async () => {
+    const told = async (answer: string): Promise<unknown> => {
+      const { env } = await services({ '/readyz': answer })
+      const { find } = await doctor({
+        cwd: temporaryFolder(),
+        env: { ...env, PORT: new URL(env['DASH_HN_URL'] ?? '').port },
+      })
+      return [find('server')?.verdict, find('server')?.mend]
+    }
+    expect(await told('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
+    expect(await told('{"status":"draining"}')).toEqual(['problem', 'look at the log of the server'])
+    expect(await told('{"status":"ready"}')).toEqual(['ok', null])
+  })
+
   test('with the model is told from what the provider lists', async () => {
     const { env } = await services({ '/v1/models': '{"data":[{"id":"another"}]}' })
     const { find } = await doctor({ cwd: temporaryFolder(), env: { ...env, DASH_CHAT_MODEL: 'm' } })
@@ -230,6 +282,58 @@ describe('what is wrong', () => {
       verdict: 'problem',
       mend: expect.stringContaining('set-ntp') as string,
     })
+  })
+})
+
+describe('what this user may not look at is a finding among others', () => {
+  /** A folder that nobody may look into, with a file in it. */
+  function closedFolder(): { cwd: string; closed: string } {
+    const cwd = temporaryFolder()
+    const closed = join(cwd, 'closed')
+    mkdirSync(closed)
+    writeFileSync(join(closed, 'token'), 'a-token\n', { mode: 0o600 })
+    chmodSync(closed, 0)
+    onTestFinished(() => chmodSync(closed, 0o700))
+    return { cwd, closed }
+  }
+
+  const PATH = process.env['PATH'] ?? ''
+
+  test.each([
+    ['a folder of PATH', 0, 'name.path', 'note', (closed: string) => ({ PATH: `${closed}:${PATH}` })],
+    [
+      'the data folder',
+      74,
+      'data-folder',
+      'problem',
+      (closed: string) => ({ DASH_DATA_DIR: `${closed}/data` }),
+    ],
+    [
+      'the objects',
+      74,
+      'object-folder',
+      'problem',
+      (closed: string) => ({ DASH_STORE_URL: `file:${closed}/o` }),
+    ],
+    ['a secret', 78, 'secrets.files', 'problem', (closed: string) => ({ HF_TOKEN_FILE: `${closed}/token` })],
+  ] as const)('%s', async (_what, code, check, verdict, env) => {
+    const { cwd, closed } = closedFolder()
+    const told = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
+    expect(told.code).toBe(code)
+    expect(told.find(check)).toMatchObject({ verdict, detail: expect.stringContaining('EACCES') as string })
+    expect(told.find(check)?.mend).not.toBeNull()
+    expect(told.find('name')).toBeDefined()
+  })
+
+  test.each(['closed/env', 'missing'])('the env file %s', async (name) => {
+    const { cwd } = closedFolder()
+    const told = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
+    expect(told.code).toBe(78)
+    expect(told.find('configuration.file')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining('--dotenv') as string,
+    })
+    expect(told.find('data-folder')).toMatchObject({ verdict: 'note' })
   })
 })
 

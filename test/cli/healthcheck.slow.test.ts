@@ -40,6 +40,19 @@ test.each([
   expect(stderr).toContain(words)
 })
 
+test('the password of an address is not shown', async () => {
+  const url = (await answering(200, '{"status":"ready"}')).replace('//', '//someone:hidden@')
+  for (const args of [
+    ['--url', url],
+    ['--json', '--url', url],
+    ['--url', `${url}?`],
+  ]) {
+    const { stdout, stderr } = await dash(['healthcheck', ...args])
+    expect(stdout + stderr).toContain('(not shown)@127.0.0.1')
+    expect(stdout + stderr).not.toContain('hidden')
+  }
+})
+
 test('without a port to ask it needs an address', async () => {
   expect((await dash(['healthcheck'], { env: { PORT: '0' } })).code).toBe(64)
   expect((await dash(['healthcheck', '--url', 'localhost:3000'])).code).toBe(64)

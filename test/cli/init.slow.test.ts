@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -15,6 +17,7 @@ import { namedVariables } from '../../src/cli/settings/variables.ts'
 import { dash, PROGRAM, temporaryFolder } from '../support/dash.ts'
 
 interface Result {
+  user: string
   written: boolean
   dataDir: string
   units: { name: string; text: string }[]
@@ -74,7 +77,7 @@ describe('the env file', () => {
   test.each([
     [['--port', 'many'], 78, 'PORT="many" must be a port'],
     [['--base-url', 'dash.example'], 78, 'DASH_BASE_URL='],
-    [['--user', 'a b'], 64, '--user "a b" is no name'],
+    [['--user', 'a b'], 64, '--user "a b" is no name and no number'],
     [['--data-dir', 'not/there'], 78, 'cannot be created'],
     [['--data-dir', 'both\'and"and`'], 64, 'DASH_DATA_DIR has a value that no env file can hold'],
     [['--write-units', 'nowhere'], 78, 'is no folder'],
@@ -209,4 +212,23 @@ describe('the crontab', () => {
     const snapshot = verify.replace('verify-archive --quiet', 'snapshot --json')
     expect(runLine(snapshot, '2026-03-01')).toContain('"job":"snapshot"')
   })
+})
+
+/** As containers run a program by `--user`: a number that the system knows no name for. */
+const NAMELESS = ['setpriv', '--reuid', '12345', '--regid', '12345', '--clear-groups']
+
+test.skipIf(process.getuid?.() !== 0)('a user without a name is called by the number', async () => {
+  const cwd = temporaryFolder()
+  chmodSync(cwd, 0o777)
+  const written = await dash(['init', '--json'], { cwd, under: NAMELESS })
+  expect(written.code).toBe(0)
+  expect(written.stderr).not.toContain('chown')
+  const { user, units } = JSON.parse(written.stdout) as Result
+  expect(user).toBe('12345')
+  expect(units[0]?.text).toContain('User=12345\n')
+  chownSync(join(cwd, 'dash-data'), 0, 0)
+  const looked = await dash(['doctor', '--json', '--offline'], { cwd, under: NAMELESS })
+  expect(looked.code).toBe(74)
+  expect(looked.stdout).toContain('cannot be written by 12345')
+  expect(looked.stdout).toContain(`chown -R 12345 ${join(cwd, 'dash-data')}`)
 })

@@ -66,6 +66,30 @@ describe.each(['bash', 'fish'] as const)('%s', (shell) => {
   })
 })
 
+test('bash completes at its prompt, beyond a colon too', async () => {
+  const { script, folder } = await scriptFor('bash')
+  const terminal = await openTerminal([], {
+    command: ['bash', '--norc', '--noprofile'],
+    home: folder,
+    rows: 40,
+  })
+  await terminal.type(`PS1='> '; source ${script}; clear`)
+  await terminal.press('Enter')
+  await terminal.until(/^>$/m)
+  for (const [typed, completed] of [
+    ['dash pub', '> dash publish-year'],
+    ['dash collect --source hype:g', '> dash collect --source hype:github'],
+    ['dash collect --source=hype:hug', '> dash collect --source=hype:huggingface'],
+    ['dash collect --source hy', '> dash collect --source hype:'],
+    ['dash evaluate-models --mode=heal', '> dash evaluate-models --mode=healthOnly'],
+  ] as const) {
+    await terminal.type(typed)
+    await terminal.press('Tab')
+    expect(await terminal.until(completed)).toContain('>')
+    await terminal.press('C-u')
+  }
+})
+
 test('zsh completes at its prompt', async () => {
   const { script, folder } = await scriptFor('zsh')
   const terminal = await openTerminal([], { command: ['zsh', '-f'], home: folder, rows: 40 })

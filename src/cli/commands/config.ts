@@ -1,10 +1,11 @@
 import { pathToFileURL } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
 import { configOf, listeningUrl } from '../config.ts'
-import { examineEnvironment, NOT_SHOWN, withoutPassword } from '../environment.ts'
+import { examineEnvironment } from '../environment.ts'
 import type { ExaminedSettings } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { BareContext } from '../context.ts'
+import { NOT_SHOWN, withoutSecrets } from '../masking.ts'
 import { gatherSettings } from '../read-config.ts'
 import type { GivenSettings } from '../read-config.ts'
 import { GROUPS } from '../settings/variable.ts'
@@ -72,7 +73,7 @@ function shown(
   const source = originOf(name)
   if (value && source !== null) {
     const from = { flag, environment: null, 'env-file': dotenv }[source]
-    return { ...about, value: secret ? NOT_SHOWN : withoutPassword(value), source, from }
+    return { ...about, value: secret ? NOT_SHOWN : withoutSecrets(value), source, from }
   }
   return { ...about, value: standard ?? derived[name] ?? null, source: 'default', from: null }
 }
@@ -84,9 +85,9 @@ function derivedValues({ settings }: ExaminedSettings, cwd: string): Record<stri
   const { prices } = config.chat.provider
   return {
     DASH_DATA_DIR: config.dataDir,
-    DASH_LEDGER_URL: withoutPassword(config.ledger.url),
-    DASH_FEED_URL: withoutPassword(config.feed.url),
-    DASH_STATE_URL: withoutPassword(config.state.url),
+    DASH_LEDGER_URL: withoutSecrets(config.ledger.url),
+    DASH_FEED_URL: withoutSecrets(config.feed.url),
+    DASH_STATE_URL: withoutSecrets(config.state.url),
     ...(config.store.kind === 'file' ? { DASH_STORE_URL: pathToFileURL(config.store.path).href } : {}),
     DASH_BASE_URL: listeningUrl(config.host, config.port),
     ...(prices ? { DASH_CHAT_PRICE_CACHED: String(prices.cached / 1_000_000) } : {}),

@@ -4,6 +4,8 @@ import { localUrl } from '../config.ts'
 import type { Config } from '../config.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { withoutSecrets } from '../masking.ts'
+import { readinessOf } from '../readiness.ts'
 import { openReach } from '../wire-operations.ts'
 
 /** A server that is ready answers at once; whoever asks again every half minute waits no longer. */
@@ -19,27 +21,25 @@ const TIMEOUT_MS = 5_000
 export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
   const { terminal, signal, config } = context
   const asked = `${baseOf(url, config)}/readyz`
+  const shown = withoutSecrets(asked)
   const reach = openReach()
   try {
     const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
-    const told = 'unreachable' in answer ? null : statusOf(answer.body)
-    const ready = !('unreachable' in answer) && answer.status === 200 && told === 'ready'
+    const { ready, status, words } =
+      'unreachable' in answer
+        ? { ready: false, status: null, words: `does not answer (${answer.unreachable})` }
+        : readinessOf(answer)
+    const result = { job: 'healthcheck', ready, url: shown, status }
     if (ready) {
-      terminal.result({ job: 'healthcheck', ready, url: asked, status: told }, `${asked} is ready`)
+      terminal.result(result, `${shown} ${words}`)
       return EXIT.done
     }
-    const why =
-      'unreachable' in answer ? `does not answer (${answer.unreachable})` : wordsOf(answer.status, told)
-    terminal.error(`${asked} ${why}; look at the log of the server, or name another with --url`)
-    if (terminal.json) terminal.result({ job: 'healthcheck', ready, url: asked, status: told }, '')
+    terminal.error(`${shown} ${words}; look at the log of the server, or name another with --url`)
+    if (terminal.json) terminal.result(result, '')
     return EXIT.unavailable
   } finally {
     await reach.close()
   }
-}
-
-function wordsOf(status: number, told: string | null): string {
-  return told === null ? `answers ${status}, as no server of dash does` : `says that it is ${told}`
 }
 
 function baseOf(url: string | undefined, config: Config): string {
@@ -50,17 +50,6 @@ function baseOf(url: string | undefined, config: Config): string {
   if (isHttpUrl(url) && !/[?#]/.test(url)) return url.replace(/\/+$/, '')
   throw new Refusal(
     'usage',
-    `--url ${JSON.stringify(url)} must be an absolute http(s) URL without query or fragment`,
+    `--url ${withoutSecrets(JSON.stringify(url))} must be an absolute http(s) URL without query or fragment`,
   )
-}
-
-/** What `/readyz` says of itself; null for whatever else answered. */
-function statusOf(body: string): string | null {
-  try {
-    const parsed: unknown = JSON.parse(body)
-    if (typeof parsed !== 'object' || parsed === null || !('status' in parsed)) return null
-    return ['ready', 'unavailable', 'draining'].find((status) => status === parsed.status) ?? null
-  } catch {
-    return null
-  }
 }

@@ -10,9 +10,16 @@ export function bashCompletion(tree: readonly CommandNode[], names: readonly str
   const places = flagPlaces(tree)
   return `# completion of ${names.join(' and ')} for bash
 _dash() {
-  local current=\${COMP_WORDS[COMP_CWORD]} path='' pending='' word i offers='' take='' IFS=$'\\n'
-  for ((i = 1; i < COMP_CWORD; i++)); do
+  local words=() last=-1 join='' path='' pending='' word current prefix i offers='' take='' IFS=$'\\n'
+  # bash splits source:name at the :
+  for ((i = 0; i <= COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
+    if [[ -n $join || ( $word == : && $last -ge 0 ) ]]; then words[last]+=$word; else words[++last]=$word; fi
+    if [[ $word == : ]]; then join=yes; else join=''; fi
+  done
+  current=\${words[last]}
+  for ((i = 1; i < last; i++)); do
+    word=\${words[i]}
     # bash splits --flag=value at the =
     if [[ $word == = ]]; then continue; fi
     if [[ -n $pending ]]; then pending=''; continue; fi
@@ -40,6 +47,11 @@ ${tree.map((node) => `      ${quoted(node.path)}) ${argumentOf(node)} ;;`).join(
     folders) COMPREPLY=($(compgen -d -- "$current")); compopt -o filenames 2>/dev/null ;;
     *) COMPREPLY=($(compgen -W "$offers" -- "$current")) ;;
   esac
+  # What is before the last : stands there already, where bash splits at it.
+  if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
+    prefix=\${current%"\${current##*:}"}
+    for ((i = 0; i < \${#COMPREPLY[@]}; i++)); do COMPREPLY[i]=\${COMPREPLY[i]#"$prefix"}; done
+  fi
 }
 complete -F _dash ${names.join(' ')}
 `

@@ -17,7 +17,7 @@ const SEGMENT_PATTERN = /^(?!\.{1,2}$)[\w.-]+$/
  * The object store that a `DASH_STORE_URL` names (docs/configuration.md).
  *
  * @param value `file:PATH` (relative paths allowed) or `s3://BUCKET/PREFIX?endpoint=URL&region=R`
- * @returns the location, or what is wrong with the value
+ * @returns the location, or what is wrong with the value, of which nothing is repeated: it may hold a key
  */
 export function parseStoreUrl(value: string): StoreUrl | string {
   if (value.startsWith('file:')) {
@@ -27,16 +27,16 @@ export function parseStoreUrl(value: string): StoreUrl | string {
   const match = /^s3:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(value)
   if (!match) return 'must be file:PATH or s3://BUCKET/PREFIX?endpoint=URL&region=R'
   const [, bucket = '', path = '', query = ''] = match
-  if (!BUCKET_PATTERN.test(bucket)) return `names a bucket, ${JSON.stringify(bucket)}, that S3 does not allow`
+  if (!BUCKET_PATTERN.test(bucket))
+    return 'names no bucket that S3 allows; its keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
   const segments = path.split('/').filter((segment) => segment !== '')
-  const odd = segments.find((segment) => !SEGMENT_PATTERN.test(segment))
-  if (odd !== undefined)
-    return `has ${JSON.stringify(odd)} in its prefix; use letters, digits, "-", "_" and "."`
+  if (segments.some((segment) => !SEGMENT_PATTERN.test(segment)))
+    return 'has other characters in its prefix than letters, digits, "-", "_" and "."'
   const parameters = new URLSearchParams(query)
-  const unknown = [...parameters.keys()].find((name) => name !== 'endpoint' && name !== 'region')
-  if (unknown !== undefined) return `has the unknown parameter ${JSON.stringify(unknown)}`
+  if ([...parameters.keys()].some((name) => name !== 'endpoint' && name !== 'region'))
+    return 'has another parameter than endpoint and region'
   const region = parameters.get('region') ?? DEFAULT_REGION
-  if (!/^[a-z0-9-]+$/.test(region)) return `names a region, ${JSON.stringify(region)}, that cannot be one`
+  if (!/^[a-z0-9-]+$/.test(region)) return 'names a region that cannot be one'
   const endpoint = parameters.get('endpoint') ?? `https://s3.${region}.amazonaws.com`
   if (!isHttpUrl(endpoint)) return 'must have an absolute http(s) URL as its endpoint'
   return { kind: 's3', bucket, prefix: segments.join('/'), endpoint: endpoint.replace(/\/+$/, ''), region }

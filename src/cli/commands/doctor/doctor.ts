@@ -13,13 +13,15 @@ import { examineEnvironment } from '../../environment.ts'
 import { describeError, EXIT, exitCodeOf } from '../../exit-codes.ts'
 import { isDeadProcess } from '../../process-identity.ts'
 import type { BareContext } from '../../context.ts'
-import { gatherSettings } from '../../read-config.ts'
+import { gatherSettings, gatherWithoutFile } from '../../read-config.ts'
+import type { GivenSettings } from '../../read-config.ts'
 import { openReach, openSurveys } from '../../wire-operations.ts'
 import { exitCodeOfFindings, note, ok, problem } from './finding.ts'
 import type { Finding, Verdict } from './finding.ts'
 import { checkFolders, checkName, checkSecretFiles } from './host.ts'
 import { askServices, judgeClock } from './services.ts'
 import { checkFeatures, checkSettings } from './settings.ts'
+import { checkTextfileDir, checkWritable } from './writable.ts'
 import { judgeDatabase, judgeFeed, judgeLedger, judgeRecommendation, judgeState } from './stores.ts'
 
 /**
@@ -30,12 +32,13 @@ import { judgeDatabase, judgeFeed, judgeLedger, judgeRecommendation, judgeState 
  * @returns 0 without a problem, else the code that a command would end with: 78, 74, 65, 69, 1
  */
 export async function doctorCommand(context: BareContext, offline: boolean): Promise<number> {
-  const { terminal, flags, env, cwd, signal } = context
-  const given = gatherSettings(flags, env, cwd)
+  const { terminal, env, cwd, signal } = context
+  const { given, unread } = settingsOf(context)
   const examined = examineEnvironment(given.values, cwd)
   const findings = [
+    ...unread,
     ...checkSettings(given, examined),
-    checkName(env['PATH']),
+    ...checkName(env['PATH']),
     ...checkSecretFiles(given, cwd),
   ]
   if (examined.settings !== null) {
@@ -45,6 +48,8 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
     findings.push(
       ...checkFeatures(config),
       ...checkFolders(config),
+      ...checkWritable(config),
+      ...checkTextfileDir(config),
       ...stores.findings,
       ...services.findings,
       judgeClock([...stores.skews, ...services.skews]),
@@ -54,6 +59,21 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
   const counts = countsOf(findings)
   terminal.result({ ok: exitCode === EXIT.done, counts, findings }, printed(findings))
   return exitCode
+}
+
+/** What is set; an env file that cannot be read is a finding, and everything else is looked at without it. */
+function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; unread: Finding[] } {
+  try {
+    return { given: gatherSettings(flags, env, cwd), unread: [] }
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === 'configuration')) throw error
+    const detail = `${describeError(error)}; the rest is looked at without it`
+    const mend = 'make it readable for this user, correct --dotenv, or write one with dash init'
+    return {
+      given: gatherWithoutFile(flags, env),
+      unread: [problem('configuration.file', detail, mend, EXIT.configuration)],
+    }
+  }
 }
 
 async function visitServices(config: Config, signal: AbortSignal): ReturnType<typeof askServices> {

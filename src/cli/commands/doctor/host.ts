@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
-import { userInfo } from 'node:os'
+import { existsSync, readdirSync, realpathSync, statfsSync } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../../config.ts'
@@ -8,14 +8,33 @@ import type { GivenSettings } from '../../read-config.ts'
 import { namedVariables } from '../../settings/variables.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { isWritable, notWritable, sightOf } from './sight.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
 /** What `dash` means where commands are looked for by their names. */
-export function checkName(path: string | undefined): Finding {
+export function checkName(path: string | undefined): Finding[] {
+  const places = [...new Set((path ?? '').split(delimiter))].map((folder) => {
+    const place = join(folder, 'dash')
+    return { folder, place, ...sightOf(place) }
+  })
+  const closed = places.flatMap(({ folder, fault }) =>
+    fault === null
+      ? []
+      : [
+          note(
+            'name.path',
+            `${folder} of PATH cannot be looked into (${fault})`,
+            `take ${folder} out of PATH`,
+          ),
+        ],
+  )
+  return [judgeName(places.find(({ stat }) => stat?.isFile())?.place), ...closed]
+}
+
+/** @param found the first program called dash */
+function judgeName(found: string | undefined): Finding {
   const command = `${process.execPath} ${PROGRAM}`
-  const places = (path ?? '').split(delimiter).map((folder) => join(folder, 'dash'))
-  const found = places.find((place) => statSync(place, { throwIfNoEntry: false })?.isFile())
   if (existsSync('/bin/sh') && realpathSync('/bin/sh') === PROGRAM) {
     return problem(
       'name',
@@ -36,7 +55,11 @@ export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string)
   const named = namedVariables.flatMap(({ name, secret }) => (secret && values[`${name}_FILE`]) || [])
   const paths = [...(dotenv === null ? [] : [dotenv]), ...named.map((path) => resolve(cwd, path))]
   const open = paths.flatMap((path) => {
-    const stat = statSync(path, { throwIfNoEntry: false })
+    const { stat, fault } = sightOf(path)
+    if (fault !== null) {
+      const mend = 'let this user look into the folders above it (chmod o+x), or name another file'
+      return [problem('secrets.files', `${path} cannot be looked at (${fault})`, mend, EXIT.configuration)]
+    }
     const mode = (stat?.mode ?? 0) & 0o777
     if ((mode & 0o077) === 0) return []
     const detail = `${path} may be read by others (mode ${mode.toString(8).padStart(4, '0')})`
@@ -59,8 +82,12 @@ export function checkFolders(config: Config): Finding[] {
       : []),
   ]
   return folders.flatMap(({ check, path, named, setting }) => {
-    const stat = statSync(path, { throwIfNoEntry: false })
-    if (stat === undefined && !named)
+    const { stat, fault } = sightOf(path)
+    if (fault !== null) {
+      const mend = `let this user look into the folders above it (chmod o+x), or correct ${setting}`
+      return [problem(check, `${path} cannot be looked at (${fault})`, mend, EXIT.storage)]
+    }
+    if (stat === null && !named)
       return [note(check, `${path} is not there yet`, 'dash collect and dash import make it')]
     if (!stat?.isDirectory()) {
       const detail = `${path} ${stat ? 'is no folder' : 'is not there'}`
@@ -70,24 +97,19 @@ export function checkFolders(config: Config): Finding[] {
   })
 }
 
-function checkAccess(check: string, path: string, { mode, uid }: { mode: number; uid: number }): Finding[] {
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch {
-    const detail = `${path} belongs to user ${uid} and cannot be written by ${userInfo().username}`
-    return [
-      problem(check, detail, `run as its owner, or chown -R ${userInfo().username}: ${path}`, EXIT.storage),
-    ]
+function checkAccess(check: string, path: string, stat: Stats): Finding[] {
+  const { mode, uid } = stat
+  if (!isWritable(path, stat)) {
+    const { detail, mend } = notWritable(path, stat)
+    return [problem(check, detail, mend, EXIT.storage)]
   }
   const findings: Finding[] = []
   if ((mode & 0o002) !== 0)
     findings.push(warning(check, `${path} may be written by everybody`, `chmod o-w ${path}`))
-  const strange = readdirSync(path).find(
-    (name) => statSync(join(path, name), { throwIfNoEntry: false })?.uid !== uid,
-  )
+  const strange = readdirSync(path).find((name) => sightOf(join(path, name)).stat?.uid !== uid)
   if (strange !== undefined) {
     const detail = `${join(path, strange)} belongs to another user than its folder: jobs and server run as different users`
-    findings.push(warning(check, detail, `run all of them as one user, and chown -R ${uid}: ${path}`))
+    findings.push(warning(check, detail, `run all of them as one user, and chown -R ${uid} ${path}`))
   }
   return findings.length > 0 ? findings : [ok(check, `${path} can be read and written`)]
 }

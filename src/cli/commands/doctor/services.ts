@@ -3,6 +3,8 @@ import type { Instant } from '../../../domain/time.ts'
 import { localUrl } from '../../config.ts'
 import type { Config } from '../../config.ts'
 import { EXIT } from '../../exit-codes.ts'
+import { withoutSecrets } from '../../masking.ts'
+import { readinessOf } from '../../readiness.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
 
@@ -77,9 +79,13 @@ function serverVisit(config: Config): Visit {
   const url = `${localUrl(config)}/readyz`
   const judge: Visit['judge'] = (answer) => {
     if ('unreachable' in answer) return note(check, `no server answers at ${url}`, 'dash serve starts one')
-    return answer.status === 200
-      ? ok(check, `${url} is ready`)
-      : problem(check, `${url} answers ${answer.status}`, 'look at the log of the server', EXIT.unavailable)
+    const { ready, status, words } = readinessOf(answer)
+    if (ready) return ok(check, `${url} ${words}`)
+    const mend =
+      status === null
+        ? 'another program listens there; correct HOST and PORT'
+        : 'look at the log of the server'
+    return problem(check, `${url} ${words}`, mend, EXIT.unavailable)
   }
   return { check, url, method: 'GET', judge }
 }
@@ -205,11 +211,16 @@ function sourceVisits(config: Config): Visit[] {
   ] as const
   return sources.map(([name, url, setting]): Visit => {
     const check = name === 'verification' ? name : `source.${name}`
+    const shown = withoutSecrets(url)
     // Whatever it answers to such a request: it is there.
     const judge: Visit['judge'] = (answer) =>
       'unreachable' in answer
-        ? warning(check, `${url} does not answer (${answer.unreachable})`, `check the network and ${setting}`)
-        : ok(check, `${url} answers`)
+        ? warning(
+            check,
+            `${shown} does not answer (${answer.unreachable})`,
+            `check the network and ${setting}`,
+          )
+        : ok(check, `${shown} answers`)
     return { check, url, method: 'HEAD', judge }
   })
 }

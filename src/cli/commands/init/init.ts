@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
-import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../domain/refusal.ts'
@@ -10,6 +9,7 @@ import { configurationError, parseEnvironment } from '../../environment.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { BareContext } from '../../context.ts'
 import { dotenvPath, readConfig } from '../../read-config.ts'
+import { currentUser, ownerWord } from '../../user.ts'
 import { crontab } from './crontab.ts'
 import { envFile } from './env-file.ts'
 import { requireAbsent, writeNew } from './new-file.ts'
@@ -152,10 +152,10 @@ function onOneLine(path: string): string {
 }
 
 function userOf(named: string | undefined): string {
-  const { uid, username } = userInfo()
-  const user = named ?? (uid === 0 ? 'dash' : username)
-  if (/^[A-Za-z_][\w.-]{0,31}$/.test(user)) return user
-  throw new Refusal('usage', `--user ${JSON.stringify(user)} is no name of a user`)
+  const { uid, name } = currentUser()
+  const user = named ?? (uid === 0 ? 'dash' : name)
+  if (/^(?:[A-Za-z_][\w.-]{0,31}|\d{1,10})$/.test(user)) return user
+  throw new Refusal('usage', `--user ${JSON.stringify(user)} is no name and no number of a user`)
 }
 
 function unitFilesOf(
@@ -211,12 +211,12 @@ function tellWhatIsLeft(
   if (wrote) note(`${dotenv} is written; it holds a fresh secret and is readable by its owner alone`)
   for (const folder of written) {
     if (created) note(`${folder} is created`)
-    if (user !== userInfo().username)
-      note(`give ${folder} to the user of the services: chown -R ${user}: ${folder}`)
+    if (user !== currentUser().name)
+      note(`give ${folder} to the user of the services: chown -R ${ownerWord(user)} ${folder}`)
   }
   if (textfileDir !== null)
     note(`the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`)
-  if (user === 'dash' && userInfo().uid === 0)
+  if (user === 'dash' && currentUser().uid === 0)
     note('the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash')
   note(`check everything: ${node} ${program} doctor --dotenv ${dotenv}`)
 }
