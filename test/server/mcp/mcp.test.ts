@@ -188,6 +188,33 @@ describe('the tools over HTTP', () => {
     expect(faults).toMatchObject([{ message: 'the disk is gone' }])
   })
 
+  test('answer arguments nested deeper than can be written down as any other wrong call', async () => {
+    const { url, faults } = await startMcp()
+    const deep = `${'['.repeat(15_000)}${']'.repeat(15_000)}`
+    const params = `{"name":"search_items","arguments":{"query":${deep}}}`
+    const response = await post(url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
+    const [text, isError] = [JSON.stringify({ error: 'the arguments are nested too deep' }), true]
+    const { result } = (await response.json()) as { result: unknown }
+    expect(result).toEqual({ content: [{ type: 'text', text }], isError })
+    expect(faults).toEqual([])
+  })
+
+  test.each([
+    [{ name: 'search_items', arguments: [] }],
+    [{ name: 'search_items', arguments: 'x' }],
+    [{ name: 'search_items', arguments: null }],
+    [{ arguments: {} }],
+    [undefined],
+  ])('answer %j, which is no call, in the words of the protocol', async (params) => {
+    const { url } = await startMcp()
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
+    expect(error.code).toBe(-32_602)
+    expect(error.message).toContain(
+      'a call has a name, which is a string, and arguments, which are an object',
+    )
+  })
+
   test('say that the data of a demo is a sample', async () => {
     const client = await connect((await startMcp({ demo: true })).url)
     expect(client.getServerVersion()).toMatchObject({ title: 'DEMO: dash' })
