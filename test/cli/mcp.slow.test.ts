@@ -70,7 +70,7 @@ test('the six tools give the same over HTTP and over standard input and output, 
 
 test('nothing but messages is written to standard output, and what was asked is answered after the input ended', async () => {
   const { code, stdout, stderr } = await dash(['mcp', '--demo', '--quiet'], {
-    stdin: `${HELLO}no message\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } })}`,
+    stdin: `${HELLO}no message\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } }).trimEnd()}`,
   })
   expect(code).toBe(0)
   expect(parsed(stdout)).toMatchObject([

@@ -371,13 +371,13 @@ describe('the page about it', () => {
 })
 
 describe('the tools on two streams', () => {
-  /** What is answered to lines that are followed by the end of the input. */
-  async function answersTo(lines: readonly string[]): Promise<{ answers: unknown[]; problems: string[] }> {
+  /** What is answered to an input and its end. */
+  async function answersToText(text: string): Promise<{ answers: unknown[]; problems: string[] }> {
     const { sources } = await startMcp()
     const input = new PassThrough()
     const output = new PassThrough()
     const problems: string[] = []
-    input.end(lines.map((line) => `${line}\n`).join(''))
+    input.end(text)
     await serveStdio(
       { sources, version: '1.2.3', demo: false, onFault: () => undefined },
       { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
@@ -391,6 +391,9 @@ describe('the tools on two streams', () => {
       problems,
     }
   }
+
+  const answersTo = (lines: readonly string[]): ReturnType<typeof answersToText> =>
+    answersToText(lines.map((line) => `${line}\n`).join(''))
 
   const message = (rest: object): string => JSON.stringify({ jsonrpc: '2.0', ...rest })
   const searching = { name: 'search_items', arguments: CALLS[0]?.[1] }
@@ -409,6 +412,28 @@ describe('the tools on two streams', () => {
     ])
     expect(answers).toMatchObject([{ id: 3 }])
     expect(problems).toEqual(['a line on standard input was no message that could be answered'])
+  })
+
+  test('answer a last line that does not end, and say of half a message that it is none', async () => {
+    const ping = message({ id: 1, method: 'ping' })
+    expect(await answersToText(ping)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    expect(await answersToText(`${ping}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    const half = await answersToText(`${ping}\n${ping.slice(0, -1)}`)
+    expect(half.answers).toHaveLength(1)
+    expect(half.problems).toEqual(['a line on standard input was no message that could be answered'])
+    expect(await answersToText('')).toEqual({ answers: [], problems: [] })
+  })
+
+  test('end with an input that cannot be read any more, and say why', async () => {
+    const { sources } = await startMcp()
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const problems: string[] = []
+    input.destroy(new Error('the pipe broke'))
+    await serveStdio(
+      { sources, version: '1.2.3', demo: false, onFault: () => undefined },
+      { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
+    )
+    expect(problems).toEqual(['standard input cannot be read: the pipe broke'])
   })
 
   test('give up what a cancelled call reads', async () => {
