@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -95,6 +96,24 @@ test('a signal ends it with 0 while its client is there', async () => {
   child.kill('SIGTERM')
   expect(await exitOf(child)).toBe(0)
 })
+
+test.each([
+  ['mcp', 'SIGTERM', 143],
+  ['mcp', 'SIGINT', 130],
+  ['serve', 'SIGTERM', 143],
+] as const)(
+  '%s --demo that gets %s before it is filled ends with %i and keeps no folder',
+  async (...given) => {
+    const [command, signal, code] = given
+    const TMPDIR = temporaryFolder()
+    const child = startDash([command, '--demo'], { env: { TMPDIR, PORT: '0' } })
+    const [told] = (await once(child.stderr ?? child, 'data')) as [Buffer]
+    expect(told.toString()).toContain('DEMO: filling')
+    child.kill(signal)
+    expect(await exitOf(child)).toBe(code)
+    expect(readdirSync(TMPDIR).filter((name) => name.startsWith('dash-demo-'))).toEqual([])
+  },
+)
 
 test('it ends when nobody reads what it writes', async () => {
   const child = startDash(['mcp', '--data-dir', await emptyFeed()])
