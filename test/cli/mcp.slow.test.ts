@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -70,7 +71,7 @@ test('the six tools give the same over HTTP and over standard input and output, 
 
 test('nothing but messages is written to standard output, and what was asked is answered after the input ended', async () => {
   const { code, stdout, stderr } = await dash(['mcp', '--demo', '--quiet'], {
-    stdin: `${HELLO}no message\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } })}`,
+    stdin: `${HELLO}no message\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } }).trimEnd()}`,
   })
   expect(code).toBe(0)
   expect(parsed(stdout)).toMatchObject([
@@ -95,6 +96,24 @@ test('a signal ends it with 0 while its client is there', async () => {
   child.kill('SIGTERM')
   expect(await exitOf(child)).toBe(0)
 })
+
+test.each([
+  ['mcp', 'SIGTERM', 143],
+  ['mcp', 'SIGINT', 130],
+  ['serve', 'SIGTERM', 143],
+] as const)(
+  '%s --demo that gets %s before it is filled ends with %i and keeps no folder',
+  async (...given) => {
+    const [command, signal, code] = given
+    const TMPDIR = temporaryFolder()
+    const child = startDash([command, '--demo'], { env: { TMPDIR, PORT: '0' } })
+    const [told] = (await once(child.stderr ?? child, 'data')) as [Buffer]
+    expect(told.toString()).toContain('DEMO: filling')
+    child.kill(signal)
+    expect(await exitOf(child)).toBe(code)
+    expect(readdirSync(TMPDIR).filter((name) => name.startsWith('dash-demo-'))).toEqual([])
+  },
+)
 
 test('it ends when nobody reads what it writes', async () => {
   const child = startDash(['mcp', '--data-dir', await emptyFeed()])

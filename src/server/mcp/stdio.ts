@@ -1,3 +1,4 @@
+import { Transform } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
@@ -29,9 +30,10 @@ export async function serveStdio(
   { input, output, signal, onProblem }: StdioSurroundings,
 ): Promise<void> {
   const { server, settled } = createToolServer(ports)
-  const transport = new StdioServerTransport(input, output, { maxBufferSize: WAITING_MAX_BYTES })
+  const lines = wholeLines()
+  const transport = new StdioServerTransport(lines, output, { maxBufferSize: WAITING_MAX_BYTES })
   const over = new Promise<'input' | 'at once' | 'too long'>((resolve) => {
-    for (const event of ['end', 'close']) input.once(event, () => resolve('input'))
+    for (const event of ['end', 'close']) lines.once(event, () => resolve('input'))
     for (const event of ['error', 'close']) output.once(event, () => resolve('at once'))
     signal.addEventListener('abort', () => resolve('at once'), { once: true })
     if (signal.aborted) resolve('at once')
@@ -49,8 +51,13 @@ export async function serveStdio(
       },
     })
   })
+  input.on('error', ({ message }) => onProblem(`standard input cannot be read: ${message}`))
+  input.once('close', () => lines.end())
+  input.pipe(lines)
   await server.connect(transport)
   const how = await over
+  // What is still read keeps the process alive.
+  input.unpipe(lines)
   if (how === 'too long') {
     const detail = `a line on standard input has more than ${WAITING_MAX_BYTES} bytes`
     throw new Refusal('input_unreadable', detail)
@@ -62,4 +69,18 @@ export async function serveStdio(
     await nextTurn()
   }
   await server.close()
+}
+
+/** What is written to it, ended by a line feed: the library leaves a last line without one unread. */
+function wholeLines(): Transform {
+  let isWhole = true
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      isWhole = chunk.at(-1) === 0x0a
+      done(null, chunk)
+    },
+    flush(done) {
+      done(null, isWhole ? null : '\n')
+    },
+  })
 }

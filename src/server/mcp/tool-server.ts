@@ -1,9 +1,14 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+} from '@modelcontextprotocol/sdk/types.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { RESULT_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import { MCP_INSTRUCTIONS, MCP_TOOLS } from '../../domain/agent/mcp.ts'
-import { runCall } from '../agent/run-call.ts'
+import { failure, runCall } from '../agent/run-call.ts'
 import type { CallOptions, ToolRun } from '../agent/run-call.ts'
 import type { AgentSources } from '../agent/sources.ts'
 
@@ -23,6 +28,14 @@ export interface ToolServer {
   settled: () => Promise<void>
 }
 
+/** The library's own schema, whose errors it would tell as faults of this server. */
+const callSchema = CallToolRequestSchema.extend({
+  params: CallToolRequestSchema.shape.params.catch(() => {
+    const problem = 'a call has a name, which is a string, and arguments, which are an object'
+    throw new McpError(ErrorCode.InvalidParams, problem)
+  }),
+})
+
 /**
  * The agent's six tools behind the Model Context Protocol, for one connection (docs/mcp.md). The protocol's own library is
  * loaded with this file: whoever may not need it imports this file when it does.
@@ -34,9 +47,15 @@ export function createToolServer({ sources, version, demo, onFault }: ToolServer
   const server = new Server({ name: 'dash', title, version }, { capabilities: { tools: {} }, instructions })
   const running = new Set<Promise<unknown>>()
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: MCP_TOOLS }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
-    const call = { name: params.name, arguments: JSON.stringify(params.arguments ?? {}) }
-    const run = runCall(call, sources, { maxBytes: RESULT_MAX_BYTES, onFault }, signal)
+  server.setRequestHandler(callSchema, async ({ params }, { signal }) => {
+    const text = textOf(params.arguments ?? {})
+    if (text === null) return resultOf(failure('the arguments are nested too deep'))
+    const run = runCall(
+      { name: params.name, arguments: text },
+      sources,
+      { maxBytes: RESULT_MAX_BYTES, onFault },
+      signal,
+    )
     running.add(run)
     try {
       return resultOf(await run)
@@ -49,6 +68,16 @@ export function createToolServer({ sources, version, demo, onFault }: ToolServer
     settled: async () => {
       await Promise.allSettled(running)
     },
+  }
+}
+
+/** JSON text; null for what is nested deeper than it can be written, although it could be read. */
+function textOf(value: object): string | null {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
   }
 }
 

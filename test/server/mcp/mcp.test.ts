@@ -9,7 +9,9 @@ import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/boun
 import { MCP_OPEN_MAX, MCP_REFUSALS } from '../../../src/domain/agent/mcp.ts'
 import type { McpRefusal } from '../../../src/domain/agent/mcp.ts'
 import { ownOrigins } from '../../../src/domain/agent/origin.ts'
+import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
 import { createAgentTools } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/sources.ts'
@@ -19,6 +21,7 @@ import type { McpPorts } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
+import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 
 const NOW = RUN_AT + 3_600_000
@@ -33,9 +36,10 @@ interface McpServer {
 
 async function startMcp(
   changes: Partial<Omit<McpPorts, 'sources'>> & { sources?: Partial<AgentSources> } = {},
+  signals: readonly Signal[] = sampleSignals(),
 ): Promise<McpServer> {
   const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
+  await workspace.feed.importSignals([...signals])
   await settle(workspace, NOW)
   await publishDays(workspace, [AS_OF])
   const faults: unknown[] = []
@@ -111,8 +115,19 @@ describe('the tools over HTTP', () => {
     expect(
       tools.map(({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema })),
     ).toEqual(TOOL_DEFINITIONS)
-    for (const { annotations } of tools)
-      expect(annotations).toMatchObject({ readOnlyHint: true, openWorldHint: false })
+    for (const { annotations, outputSchema } of tools) {
+      expect(annotations).toEqual({
+        readOnlyHint: true,
+        destructiveHint: false,
+        idempotentHint: true,
+        openWorldHint: false,
+      })
+      expect(outputSchema).toMatchObject({
+        type: 'object',
+        properties: { untrusted: { const: true }, notice: { const: UNTRUSTED.notice } },
+        required: ['untrusted', 'notice', 'source'],
+      })
+    }
   })
 
   test.each(CALLS)(
@@ -135,14 +150,18 @@ describe('the tools over HTTP', () => {
   )
 
   test('keep a result within the bytes of a call, however often they are called', async () => {
-    const client = await connect((await startMcp()).url)
+    const long = Array.from({ length: 20 }, (_, index) => ({
+      ...signalOf({ sourceId: `${index}`, day: AS_OF, points: index }),
+      title: `${'длинный "заголовок" '.repeat(20)}${index}`,
+    }))
+    const client = await connect((await startMcp({}, long)).url)
     for (let calls = 0; calls < 10; calls += 1) {
       const result = await client.callTool({
         name: 'get_feed_snapshot',
         arguments: { sort: 'month', limit: 20 },
       })
       const [text] = result.content as { text: string }[]
-      expect(result.isError).toBeUndefined()
+      expect(result.structuredContent).toHaveProperty('leftOut')
       expect(Buffer.byteLength(text?.text ?? '')).toBeLessThanOrEqual(RESULT_MAX_BYTES)
     }
   })
@@ -167,6 +186,33 @@ describe('the tools over HTTP', () => {
     expect(faults).toEqual([])
     expect(await errorOf('get_feed_snapshot', { sort: 'week', limit: 1 })).toBe('the data could not be read')
     expect(faults).toMatchObject([{ message: 'the disk is gone' }])
+  })
+
+  test('answer arguments nested deeper than can be written down as any other wrong call', async () => {
+    const { url, faults } = await startMcp()
+    const deep = `${'['.repeat(15_000)}${']'.repeat(15_000)}`
+    const params = `{"name":"search_items","arguments":{"query":${deep}}}`
+    const response = await post(url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
+    const [text, isError] = [JSON.stringify({ error: 'the arguments are nested too deep' }), true]
+    const { result } = (await response.json()) as { result: unknown }
+    expect(result).toEqual({ content: [{ type: 'text', text }], isError })
+    expect(faults).toEqual([])
+  })
+
+  test.each([
+    [{ name: 'search_items', arguments: [] }],
+    [{ name: 'search_items', arguments: 'x' }],
+    [{ name: 'search_items', arguments: null }],
+    [{ arguments: {} }],
+    [undefined],
+  ])('answer %j, which is no call, in the words of the protocol', async (params) => {
+    const { url } = await startMcp()
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
+    expect(error.code).toBe(-32_602)
+    expect(error.message).toContain(
+      'a call has a name, which is a string, and arguments, which are an object',
+    )
   })
 
   test('say that the data of a demo is a sample', async () => {
@@ -326,13 +372,13 @@ describe('the page about it', () => {
 })
 
 describe('the tools on two streams', () => {
-  /** What is answered to lines that are followed by the end of the input. */
-  async function answersTo(lines: readonly string[]): Promise<{ answers: unknown[]; problems: string[] }> {
+  /** What is answered to an input and its end. */
+  async function answersToText(text: string): Promise<{ answers: unknown[]; problems: string[] }> {
     const { sources } = await startMcp()
     const input = new PassThrough()
     const output = new PassThrough()
     const problems: string[] = []
-    input.end(lines.map((line) => `${line}\n`).join(''))
+    input.end(text)
     await serveStdio(
       { sources, version: '1.2.3', demo: false, onFault: () => undefined },
       { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
@@ -346,6 +392,9 @@ describe('the tools on two streams', () => {
       problems,
     }
   }
+
+  const answersTo = (lines: readonly string[]): ReturnType<typeof answersToText> =>
+    answersToText(lines.map((line) => `${line}\n`).join(''))
 
   const message = (rest: object): string => JSON.stringify({ jsonrpc: '2.0', ...rest })
   const searching = { name: 'search_items', arguments: CALLS[0]?.[1] }
@@ -364,6 +413,50 @@ describe('the tools on two streams', () => {
     ])
     expect(answers).toMatchObject([{ id: 3 }])
     expect(problems).toEqual(['a line on standard input was no message that could be answered'])
+  })
+
+  test('answer a last line that does not end, and say of half a message that it is none', async () => {
+    const ping = message({ id: 1, method: 'ping' })
+    expect(await answersToText(ping)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    expect(await answersToText(`${ping}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    const half = await answersToText(`${ping}\n${ping.slice(0, -1)}`)
+    expect(half.answers).toHaveLength(1)
+    expect(half.problems).toEqual(['a line on standard input was no message that could be answered'])
+    expect(await answersToText('')).toEqual({ answers: [], problems: [] })
+  })
+
+  test('end with an input that cannot be read any more, and say why', async () => {
+    const { sources } = await startMcp()
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const problems: string[] = []
+    input.destroy(new Error('the pipe broke'))
+    await serveStdio(
+      { sources, version: '1.2.3', demo: false, onFault: () => undefined },
+      { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
+    )
+    expect(problems).toEqual(['standard input cannot be read: the pipe broke'])
+  })
+
+  test('give up what a cancelled call reads', async () => {
+    const input = new PassThrough()
+    const output = new PassThrough()
+    const { sources, faults } = await startMcp({
+      sources: {
+        feed() {
+          input.end(`${message({ method: 'notifications/cancelled', params: { requestId: 1 } })}\n`)
+          return new Promise<never>(() => undefined)
+        },
+      },
+    })
+    const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
+    input.write(`${message({ id: 1, method: 'tools/call', params })}\n`)
+    await serveStdio(
+      { sources, version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
+      { input, output, signal: never, onProblem: () => undefined },
+    )
+    expect(output.read()).toBeNull()
+    // Nobody gave it up as reading that takes too long.
+    expect(faults).toEqual([])
   })
 
   test('refuse a line without end', async () => {
