@@ -17,7 +17,7 @@ test('the image is built from what the Dockerfile copies before it builds, and f
     const target = join(folder, words.at(-1) ?? '')
     // Into a folder that ends with a slash, else as the name itself.
     for (const name of words.slice(0, -1))
-      cpSync(join(ROOT, name), /\/$/.test(line) ? join(target, name) : target, { recursive: true })
+      cpSync(join(ROOT, name), line.endsWith('/') ? join(target, name) : target, { recursive: true })
   }
   // What `npm ci` brings.
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
