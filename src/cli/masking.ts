@@ -2,7 +2,7 @@
 export const NOT_SHOWN = '(not shown)'
 
 /** Parameters of addresses that hold no secret by themselves; an `endpoint` is an address again. */
-const SHOWN_PARAMETERS: readonly string[] = ['endpoint', 'region', 'tls']
+const SHOWN_PARAMETERS: ReadonlySet<string> = new Set(['endpoint', 'region', 'tls'])
 
 /**
  * An address without whatever may be a secret in it: who asks, and every parameter that is not known to hold none. What
@@ -33,7 +33,7 @@ function maskedParameter(parameter: string): string {
   const value = rest.join('=')
   if (rest.length === 0) return name === '' ? '' : NOT_SHOWN
   if (value === '') return parameter
-  if (!SHOWN_PARAMETERS.includes(name)) return `${name}=${NOT_SHOWN}`
+  if (!SHOWN_PARAMETERS.has(name)) return `${name}=${NOT_SHOWN}`
   const decoded = decodedOf(value)
   if (decoded === null) return `${name}=${NOT_SHOWN}`
   const masked = withoutSecrets(decoded)
