@@ -14,7 +14,7 @@ const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
 /** What `dash` means where commands are looked for by their names. */
 export function checkName(path: string | undefined): Finding[] {
-  const places = [...new Set((path ?? '').split(delimiter))].map((folder) => {
+  const places = [...new Set((path ?? '').split(delimiter))].filter(isOfTheHost).map((folder) => {
     const place = join(folder, 'dash')
     return { folder, place, ...sightOf(place) }
   })
@@ -30,6 +30,11 @@ export function checkName(path: string | undefined): Finding[] {
         ],
   )
   return [judgeName(places.find(({ stat }) => stat?.isFile())?.place), ...closed]
+}
+
+/** False for the folders that npx and npm put before PATH for what they start: no script of this host has them. */
+function isOfTheHost(folder: string): boolean {
+  return !/[\\/]node_modules[\\/]\.bin[\\/]?$/.test(folder)
 }
 
 /** @param found the first program called dash */
