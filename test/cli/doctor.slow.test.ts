@@ -1,9 +1,17 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
@@ -345,6 +353,12 @@ test('another program of the name is told', async () => {
     verdict: 'note',
     detail: expect.stringContaining(join(folder, 'dash')) as string,
   })
+  // npx puts a folder of its own before those that scripts of the host look into.
+  const own = join(folder, 'node_modules', '.bin')
+  mkdirSync(own, { recursive: true })
+  symlinkSync(fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url)), join(own, 'dash'))
+  const byNpx = await doctor({ cwd: folder, env: { PATH: `${own}:${folder}` } }, ['--offline'])
+  expect(byNpx.find('name')).toEqual(find('name'))
   const alone = await doctor({ cwd: folder, env: { PATH: '/nowhere' } }, ['--offline'])
   expect(alone.find('name')).toMatchObject({ verdict: 'ok' })
 })
