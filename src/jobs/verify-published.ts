@@ -14,13 +14,18 @@ import {
 import type { Question } from '../domain/year/published-answer.ts'
 import {
   auditPublishedLedger,
+  hasTooManyLines,
   isOvertaken,
+  LINES_MAX,
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
   publishedDocument,
 } from '../domain/year/published-ledger.ts'
 import type { PublishedDocument, Reference } from '../domain/year/published-ledger.ts'
+
+/** Findings after which a host is not audited further: what it is, is plain, and each of them takes memory. */
+const FINDINGS_MAX = 1_000
 
 /** Questions in a row that may go without an answer before the host counts as gone. */
 const UNANSWERED_MAX = 5
@@ -31,6 +36,8 @@ export interface PublishedAuditPorts {
   ledger: AuditedContents | null
   clock: Clock
   onProgress: (done: number, total: number) => void
+  /** Something a person should know that is no finding. */
+  onNote: (note: string) => void
 }
 
 export interface PublishedAuditOptions {
@@ -76,17 +83,19 @@ export async function verifyPublished(
   try {
     const startedAt = ports.clock()
     const { audit, isTheirs } = await auditLedgers(ports, options)
-    report.findings.push(...audit.findings)
+    addFindings(report, audit.findings)
     report.publications = audit.timeline.length
     report.gaps = audit.gaps
     report.head = audit.head
     const chosen = new Set(options.chosen(audit.timeline.map(({ manifest }) => manifest)))
-    const about = audit.timeline
+    const rounds: Round[] = audit.timeline
       .filter(({ manifest }) => chosen.has(manifest))
-      .map((item) => questionsAbout(item, audit.timeline, startedAt))
+      .map((item) => () => questionsAbout(item, audit.timeline, startedAt))
     // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
-    const end = isTheirs ? [{ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }] : []
-    await auditAnswers(ports, options, [...about, ...end], report)
+    if (isTheirs) {
+      rounds.push(() => ({ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }))
+    }
+    await auditAnswers(ports, options, rounds, report)
     return { report, cause: null }
   } catch (cause) {
     if (cause instanceof Refusal && cause.code === 'usage') throw cause
@@ -94,9 +103,26 @@ export async function verifyPublished(
   }
 }
 
+/** What to ask about one publication, made when its turn comes. */
+type Round = () => { questions: readonly Question[]; findings: readonly Finding[] }
+
+/** @throws Refusal `source_unavailable` when these are more than are reported of one host */
+function addFindings(report: PublishedAuditReport, findings: readonly Finding[]): void {
+  const room = FINDINGS_MAX - report.findings.length
+  report.findings.push(...findings.slice(0, room))
+  if (findings.length > room) throw tooManyFindings()
+}
+
+function tooManyFindings(): Refusal<PublishedRefusal> {
+  return new Refusal<PublishedRefusal>(
+    'source_unavailable',
+    `the host has more than ${FINDINGS_MAX} findings; the rest of it was not audited`,
+  )
+}
+
 /** `isTheirs` tells whose ledger the answers are held against. */
 async function auditLedgers(
-  { published, ledger: own }: PublishedAuditPorts,
+  { published, ledger: own, onNote }: PublishedAuditPorts,
   { expectedHead, signal }: PublishedAuditOptions,
 ): Promise<{ audit: LedgerAudit; isTheirs: boolean }> {
   const askHead = (): Promise<PublishedDocument> =>
@@ -112,6 +138,11 @@ async function auditLedgers(
   const laterHead = isOvertaken(head.bytes, ledger.bytes) ? await askHead() : null
   const texts = { ledger: ledger.bytes, legacy: legacy.bytes, head, laterHead }
   const audit = auditPublishedLedger(texts, { own, expectedHead })
+  if (audit.isOwnUnrelated) {
+    onNote(
+      `the archive in the data folder shares no entry and no publication with ${published.base}: the host was audited alone`,
+    )
+  }
   const findings = [...ledger.findings, ...legacy.findings, ...audit.findings]
   return { audit: { ...audit, findings }, isTheirs: true }
 }
@@ -142,6 +173,12 @@ async function documentFrom(
 ): Promise<PublishedDocument> {
   const answer = await ask()
   const document = publishedDocument(path, answer)
+  if (document?.bytes && hasTooManyLines(document.bytes)) {
+    throw new Refusal<PublishedRefusal>(
+      'source_unavailable',
+      `the host ${base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger has`,
+    )
+  }
   if (document) return document
   const said = answer.error === null ? '' : ` ${answer.error}`
   throw new Refusal<PublishedRefusal>(
@@ -154,10 +191,18 @@ async function documentFrom(
 async function auditAnswers(
   { published, onProgress }: PublishedAuditPorts,
   { jobs, signal }: PublishedAuditOptions,
-  rounds: readonly { questions: readonly Question[]; findings: readonly Finding[] }[],
+  rounds: readonly Round[],
   report: PublishedAuditReport,
 ): Promise<void> {
-  const findings = rounds.map((round) => [...round.findings])
+  /** By round, so that the report has them in the order of the ledger. */
+  const findings: Finding[][] = []
+  let found = 0
+  const add = (index: number, more: readonly Finding[]): void => {
+    if (more.length === 0) return
+    ;(findings[index] ??= []).push(...more)
+    found += more.length
+    if (found > FINDINGS_MAX) throw tooManyFindings()
+  }
   const stopped = new AbortController()
   const stop = (): void => stopped.abort(signal.reason)
   const ask = patientAsker(published, stopped.signal)
@@ -165,12 +210,14 @@ async function auditAnswers(
   let done = 0
 
   const work = async (): Promise<void> => {
-    for (const [index, { questions }] of waiting) {
+    for (const [index, round] of waiting) {
+      const { questions, findings: unasked } = round()
+      add(index, unasked)
       for (const question of questions) {
-        const { answer, found } = await ask(question)
-        findings[index]?.push(...found)
+        const { answer, found: shown } = await ask(question)
+        add(index, shown)
         if (answer?.status === 200) report.objects += 1
-        report.bytes += answer?.bytes.byteLength ?? 0
+        report.bytes += answer?.seen.byteSize ?? 0
       }
       done += 1
       onProgress(done, rounds.length)
@@ -185,7 +232,8 @@ async function auditAnswers(
     stopped.abort(error)
     throw error
   } finally {
-    report.findings.push(...distinct(findings.flat()))
+    const room = FINDINGS_MAX - report.findings.length
+    report.findings.push(...distinct(findings.flat()).slice(0, room))
     signal.removeEventListener('abort', stop)
   }
 }

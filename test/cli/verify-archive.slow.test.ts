@@ -309,6 +309,24 @@ test('an audit of another host needs no data folder here, and makes none', async
   expect(readdirSync(cwd)).toEqual([])
 })
 
+test('an audit of another host beside an unrelated archive says so in one sentence and finds no damage', async () => {
+  const host = await filledWorkspace(DAYS.slice(0, 1))
+  const own = await filledWorkspace(DAYS.slice(1, 2))
+  const { url } = await serve(['--data-dir', host.folder])
+  const { code, stdout, stderr } = await dash([
+    'verify-archive',
+    '--url',
+    url,
+    '--data-dir',
+    own.folder,
+    '--json',
+  ])
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, publications: 1, findings: [] }])
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringContaining(`shares no entry and no publication with ${url}: the host was audited alone`),
+  ])
+})
+
 describe('a head kept from before', () => {
   test('tells both stores rolled back together, which nothing in them can tell', async () => {
     const workspace = await filledWorkspace(DAYS.slice(0, 2))

@@ -31,7 +31,14 @@ async function verify(
   ports: Partial<PublishedAuditPorts> = {},
 ): Promise<PublishedAuditReport> {
   const { report, cause } = await verifyPublished(
-    { published, ledger: null, clock: Date.now, onProgress: () => undefined, ...ports },
+    {
+      published,
+      ledger: null,
+      clock: Date.now,
+      onProgress: () => undefined,
+      onNote: () => undefined,
+      ...ports,
+    },
     {
       expectedHead: null,
       chosen: (manifests) => manifests,
@@ -72,7 +79,7 @@ function without<T>(list: readonly T[], count: number): T[] {
 }
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
-const decode = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
+const decode = (bytes: Uint8Array | null): string => Buffer.from(bytes ?? []).toString()
 
 describe('a sound host', () => {
   test('has no findings, and every body is fetched once', async () => {
@@ -130,6 +137,18 @@ describe('a sound host', () => {
       const report = await verify(published, {}, { ledger: ownLedger({ rows: own, legacy }) })
       expect(report.findings).toEqual([])
     }
+  })
+
+  test('beside an unrelated archive of ours is audited alone, and one sentence says so', async () => {
+    const archive = sampleArchive()
+    const notes: string[] = []
+    const published = publishedBy(openSampleApp(archive))
+    const ledger = ownLedger(sampleArchive(9, 'b').contents)
+    const report = await verify(published, {}, { ledger, onNote: (note) => void notes.push(note) })
+    expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
+    expect(notes).toEqual([
+      'the archive in the data folder shares no entry and no publication with http://dash.test: the host was audited alone',
+    ])
   })
 
   test('with an empty archive is sound', async () => {
@@ -375,6 +394,22 @@ describe('a host is found out that', () => {
     expect(findings.map(({ code, path }) => [code, path])).toEqual([['chain_broken', 'entries/3']])
   })
 
+  test('rewrote every entry from the first on: by our own ledger, which holds the same publications', async () => {
+    const other = rewritten(archive, 1, { recordedAt: (rows[0]?.recordedAt ?? 0) - 1 })
+    const own = ownLedger(archive.contents)
+    const { findings } = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
+    expect(findings.map(({ code, path }) => [code, path])).toEqual([['chain_broken', 'entries/1']])
+  })
+
+  test('lost every entry it had: by our own ledger', async () => {
+    const lost = { contents: { rows: [], legacy: [], founding: null }, head: null, objects: new Map() }
+    const own = ownLedger(archive.contents)
+    const { findings } = await verify(publishedBy(openSampleApp(lost)), {}, { ledger: own })
+    expect(findings.map(({ code, path }) => [code, path])).toEqual([
+      ['head_mismatch', `entries/${rows.length}`],
+    ])
+  })
+
   test('was rolled back with everything it has: by a kept head, and by our own ledger', async () => {
     for (const entries of [1, 2]) {
       const shorter = shortened(archive, entries)
@@ -514,7 +549,13 @@ describe('a host that does not answer', () => {
       at: () => Promise.reject(unreachable),
     }
     const { report, cause } = await verifyPublished(
-      { published: lying, ledger: null, clock: Date.now, onProgress: () => undefined },
+      {
+        published: lying,
+        ledger: null,
+        clock: Date.now,
+        onProgress: () => undefined,
+        onNote: () => undefined,
+      },
       { expectedHead: null, chosen: (all) => all, jobs: 1, signal: new AbortController().signal },
     )
     expect(cause).toBe(unreachable)
@@ -562,6 +603,43 @@ describe('a host that does not answer', () => {
     }
     await expect(verify(published, { signal: stop.signal })).rejects.toThrow('told to stop')
     expect(asked).toBeLessThan(8)
+  })
+})
+
+describe('a hostile host', () => {
+  const archive = sampleArchive()
+
+  test.each(['/ledger', '/legacy'])('that sends more lines than %s may have is not audited', async (path) => {
+    const lines = textAnswer('\n'.repeat(50_001))
+    const lie: Lie = (answer, question) => (question.path.endsWith(path) ? { ...answer, ...lines } : answer)
+    await expect(verify(publishedBy(openSampleApp(archive), lie))).rejects.toMatchObject({
+      code: 'source_unavailable',
+      detail: expect.stringContaining('more than 50000 lines'),
+    })
+  })
+
+  test('is found out by a line that is longer than any of a ledger, which is not parsed', async () => {
+    const lie = ledgerLie((lines) => lines.with(3, `[${'{},'.repeat(3_000)}{}]`))
+    const { findings } = await verify(publishedBy(openSampleApp(archive), lie))
+    expect(findings).toContainEqual(
+      expect.objectContaining({ code: 'row_tampered', path: 'entries/4', actual: 'a line of 9004 bytes' }),
+    )
+  })
+
+  test('is no longer audited after a thousand findings', async () => {
+    const lie = ledgerLie(() => Array.from({ length: 2_000 }, () => 'x'))
+    const { report, cause } = await verifyPublished(
+      {
+        published: publishedBy(openSampleApp(archive), lie),
+        ledger: null,
+        clock: Date.now,
+        onProgress: () => undefined,
+        onNote: () => undefined,
+      },
+      { expectedHead: null, chosen: (all) => all, jobs: 1, signal: new AbortController().signal },
+    )
+    expect(report.findings).toHaveLength(1_000)
+    expect(cause).toMatchObject({ detail: expect.stringContaining('more than 1000 findings') })
   })
 })
 

@@ -1,17 +1,21 @@
 import type { H3 } from 'h3'
 import type { PublishedAnswer, PublishedHistory } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
+import { seeBytes } from '../../src/domain/year/identity.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
 } from '../../src/domain/year/published-ledger.ts'
 
+/** An answer with its whole body. */
+type WholeAnswer = Omit<PublishedAnswer, 'bytes' | 'seen'> & { bytes: Uint8Array }
+
 /** What a lying host makes of an honest answer. `at` is null for its ledgers and its head. */
 export type Lie = (
-  answer: PublishedAnswer,
+  answer: WholeAnswer,
   question: { path: string; at: number | null; held: readonly string[] },
-) => PublishedAnswer
+) => Omit<PublishedAnswer, 'seen'>
 
 /** The public answers of an application without a socket, as an auditor asks for them. */
 export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublishedHistory {
@@ -26,7 +30,7 @@ export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => ans
     ) as {
       error: string | null
     }
-    const answer: PublishedAnswer = {
+    const answer: WholeAnswer = {
       status: response.status,
       etag: response.headers.get('etag'),
       lastModified: response.headers.get('last-modified'),
@@ -34,7 +38,8 @@ export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => ans
       error,
       bytes,
     }
-    return lie(answer, { path, at, held })
+    const told = lie(answer, { path, at, held })
+    return { ...told, seen: seeBytes(told.bytes ?? new Uint8Array()) }
   }
   return {
     base: 'http://dash.test',
@@ -46,7 +51,7 @@ export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => ans
 }
 
 /** A refusal of a host, as it would send it. */
-export function refusalAnswer(status: number, error: string | null): PublishedAnswer {
+export function refusalAnswer(status: number, error: string | null): WholeAnswer {
   const bytes = new TextEncoder().encode(error === null ? 'oops' : JSON.stringify({ error }))
   return { status, etag: null, lastModified: null, requestedAt: null, error, bytes }
 }

@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { PublishedAnswer, PublishedHistory, PublishedRefusal } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { OBJECT_MAX_BYTES } from '../../domain/storage.ts'
 import { formatInstant } from '../../domain/time.ts'
+import { ENDS_BYTES, readIdentity, seeBytes } from '../../domain/year/identity.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
@@ -18,15 +21,22 @@ const SILENCE_TIMEOUT_MS = 20_000
 /** Time for a whole answer, connection included. */
 const ANSWER_TIMEOUT_MS = 60_000
 
-/** No ledger and no publication is near this size. */
-const ANSWER_MAX_BYTES = 64 * 1024 * 1024
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** The most bytes of a body, by what it is. A head is one short line; an entry takes some 400 bytes, a day has one. */
+const MOST_BYTES = { head: KIB, ledger: 16 * MIB, publication: OBJECT_MAX_BYTES, refusal: 16 * KIB }
+
+type BodyKind = Exclude<keyof typeof MOST_BYTES, 'refusal'>
+
+/** A publication over this is hashed as it comes, and not kept: only unusual layouts need the whole text, once. */
+const KEPT_MAX_BYTES = 4 * MIB
 
 /** A question that got no answer is asked once more: a dropped connection says nothing about an archive. */
 const TRIES = 2
 
 export interface PublishedHistoryOptions {
   answerTimeoutMs?: number
-  answerMaxBytes?: number
   /** Connections at a time. */
   connections?: number
 }
@@ -39,11 +49,7 @@ export interface PublishedHistoryOptions {
  */
 export function openPublishedHistory(
   base: string,
-  {
-    answerTimeoutMs = ANSWER_TIMEOUT_MS,
-    answerMaxBytes = ANSWER_MAX_BYTES,
-    connections = 8,
-  }: PublishedHistoryOptions = {},
+  { answerTimeoutMs = ANSWER_TIMEOUT_MS, connections = 8 }: PublishedHistoryOptions = {},
 ): PublishedHistory & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const pool = openConnections({
@@ -53,7 +59,12 @@ export function openPublishedHistory(
     connections,
   })
 
-  const askOnce = async (url: string, ifNoneMatch: string, signal: AbortSignal): Promise<PublishedAnswer> => {
+  const askOnce = async (
+    kind: BodyKind,
+    url: string,
+    ifNoneMatch: string,
+    signal: AbortSignal,
+  ): Promise<PublishedAnswer> => {
     signal.throwIfAborted()
     // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
     const limit = new AbortController()
@@ -61,7 +72,7 @@ export function openPublishedHistory(
     const timer = setTimeout(stop, answerTimeoutMs)
     signal.addEventListener('abort', stop, { once: true })
     try {
-      return await answerOf(pool, url, ifNoneMatch, limit.signal, answerMaxBytes)
+      return await answerOf(pool, kind, url, ifNoneMatch, limit.signal)
     } catch (error) {
       signal.throwIfAborted()
       const why = limit.signal.aborted ? `no whole answer within ${answerTimeoutMs} ms` : describe(error)
@@ -76,10 +87,15 @@ export function openPublishedHistory(
     }
   }
 
-  const ask = async (path: string, ifNoneMatch: string, signal: AbortSignal): Promise<PublishedAnswer> => {
+  const ask = async (
+    kind: BodyKind,
+    path: string,
+    ifNoneMatch: string,
+    signal: AbortSignal,
+  ): Promise<PublishedAnswer> => {
     for (let tried = 1; ; tried += 1) {
       try {
-        return await askOnce(`${root}${path}`, ifNoneMatch, signal)
+        return await askOnce(kind, `${root}${path}`, ifNoneMatch, signal)
       } catch (error) {
         if (signal.aborted || tried === TRIES) throw error
       }
@@ -88,12 +104,12 @@ export function openPublishedHistory(
 
   return {
     base: root,
-    ledger: (signal) => ask(PUBLISHED_LEDGER, '', signal),
-    legacyLedger: (signal) => ask(PUBLISHED_LEGACY_LEDGER, '', signal),
-    head: (signal) => ask(PUBLISHED_HEAD, '', signal),
+    ledger: (signal) => ask('ledger', PUBLISHED_LEDGER, '', signal),
+    legacyLedger: (signal) => ask('ledger', PUBLISHED_LEGACY_LEDGER, '', signal),
+    head: (signal) => ask('head', PUBLISHED_HEAD, '', signal),
     at: (instant, held, signal) => {
       const path = `/api/feed/history?sort=year&at=${formatInstant(instant)}`
-      return ask(path, held.map((sha256) => `"${sha256}"`).join(', '), signal)
+      return ask('publication', path, held.map((sha256) => `"${sha256}"`).join(', '), signal)
     },
     close: () => pool.close(),
   }
@@ -101,10 +117,10 @@ export function openPublishedHistory(
 
 async function answerOf(
   connections: Connections,
+  kind: BodyKind,
   url: string,
   ifNoneMatch: string,
   signal: AbortSignal,
-  maxBytes: number,
 ): Promise<PublishedAnswer> {
   const { statusCode, headers, body } = await connections.request(url, {
     method: 'GET',
@@ -118,29 +134,56 @@ async function answerOf(
     },
   })
   const encoding = plain(headers['content-encoding'])
-  const bytes = await readBytes(body, maxBytes)
+  const isRefusal = statusCode >= 400
+  const read = await readBody(body, MOST_BYTES[isRefusal ? 'refusal' : kind])
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`its answer is compressed with ${encoding} although that was not asked for`)
   }
+  if (read === null && !isRefusal) throw new Error(`its answer is larger than ${MOST_BYTES[kind]} bytes`)
+  const { bytes, seen } = read ?? { bytes: null, seen: seeBytes(new Uint8Array()) }
   return {
     status: statusCode,
     etag: plain(headers['etag']),
     lastModified: plain(headers['last-modified']),
     requestedAt: plain(headers['x-year-history-requested-at']),
-    error: statusCode >= 400 ? refusalCode(bytes) : null,
+    error: isRefusal && bytes ? refusalCode(bytes) : null,
     bytes,
+    seen,
   }
 }
 
-async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
+/** A body as it comes, in one buffer: a list of its pieces takes more than their bytes when they are short. */
+async function readBody(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Pick<PublishedAnswer, 'bytes' | 'seen'> | null> {
+  const keptMax = maxBytes === MOST_BYTES.publication ? KEPT_MAX_BYTES : maxBytes
+  const hash = createHash('sha256')
+  let kept = Buffer.alloc(Math.min(64 * KIB, keptMax))
+  let last = Buffer.alloc(0)
   let size = 0
   for await (const chunk of body) {
+    if (size + chunk.byteLength > maxBytes) return null
+    hash.update(chunk)
+    kept = keep(kept, chunk, size, keptMax)
+    last = Buffer.concat([last, chunk.subarray(-ENDS_BYTES.last)]).subarray(-ENDS_BYTES.last)
     size += chunk.byteLength
-    if (size > maxBytes) throw new Error(`its answer is larger than ${maxBytes} bytes`)
-    chunks.push(chunk)
   }
-  return Buffer.concat(chunks)
+  const whole = kept.subarray(0, Math.min(size, kept.byteLength))
+  const identity = readIdentity({ first: whole.subarray(0, ENDS_BYTES.first), last })
+  const seen = { byteSize: size, sha256: hash.digest('hex'), identity }
+  return { bytes: size <= keptMax ? whole : null, seen }
+}
+
+/** The buffer with a chunk at its place, as far as `most` bytes; larger when it must be. */
+function keep(kept: Buffer<ArrayBuffer>, chunk: Uint8Array, at: number, most: number): Buffer<ArrayBuffer> {
+  const end = Math.min(at + chunk.byteLength, most)
+  if (at >= end) return kept
+  const room =
+    end <= kept.byteLength ? kept : Buffer.alloc(Math.min(Math.max(end, kept.byteLength * 2), most))
+  if (room !== kept) kept.copy(room)
+  room.set(chunk.subarray(0, end - at), at)
+  return room
 }
 
 /** A header's value when a terminal can show it; a host may send anything. */

@@ -37,6 +37,7 @@ export async function auditHost(
         ledger: own && own.rows.length > 0 ? own : null,
         clock: Date.now,
         onProgress: (done, total) => onProgress(`${done} of ${total} publications asked for`),
+        onNote: terminal.note,
       },
       { ...options, chosen: (manifests) => chooseManifests(manifests, options, Math.random) },
     )

@@ -89,15 +89,19 @@ export function examineIdentity(manifest: Manifest, envelope: EnvelopeMembers): 
  * (docs/decisions/0012-what-an-audit-reads.md).
  */
 export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
-  const problems = examineSeen(manifest, seeBytes(bytes))
-  if (problems !== null) return problems
+  return examineSeen(manifest, seeBytes(bytes)) ?? examineMembers(manifest, bytes)
+}
+
+/** The identity by the whole text, where {@link examineSeen} cannot tell it. */
+export function examineMembers(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
   const parsed = parseEnvelope(bytes)
   return 'problem' in parsed ? [parsed.problem] : examineIdentity(manifest, parsed.members)
 }
 
 /** The part of {@link examineBytes} that needs no manifest. */
 export function seeBytes(bytes: Uint8Array): SeenBytes {
-  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(bytes) }
+  const ends = { first: bytes.subarray(0, ENDS_BYTES.first), last: bytes.subarray(-ENDS_BYTES.last) }
+  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(ends) }
 }
 
 /**
@@ -148,8 +152,7 @@ function identityOf(manifest: Manifest): string {
 }
 
 /** Bytes of each end of an envelope that {@link readIdentity} looks at. */
-const HEAD_BYTES = 1024
-const TAIL_BYTES = 128
+export const ENDS_BYTES = { first: 1024, last: 128 }
 
 const ascii = new TextDecoder('latin1')
 
@@ -166,9 +169,9 @@ const LAST_MEMBER =
  * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed. Of a name
  * that stands twice at an end the last one counts, as in the whole text.
  */
-function readIdentity(bytes: Uint8Array): string | null {
-  const leading = LEADING_MEMBERS.exec(ascii.decode(bytes.subarray(0, HEAD_BYTES)))?.[1]
-  const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-TAIL_BYTES)))?.[1]
+export function readIdentity(ends: { first: Uint8Array; last: Uint8Array }): string | null {
+  const leading = LEADING_MEMBERS.exec(ascii.decode(ends.first))?.[1]
+  const last = LAST_MEMBER.exec(ascii.decode(ends.last))?.[1]
   if (leading === undefined || last === undefined) return null
   const members = JSON.parse(`{${leading}"archivedAt":${last}}`) as EnvelopeMembers
   return JSON.stringify([

@@ -5,6 +5,7 @@ import type { AuditRecord } from './audit-record.ts'
 import type { ProvedLedger } from './chain.ts'
 import type { FindingCode, ObjectOutcome, SeenObject } from './finding.ts'
 import type { Attempt, FoundingMark, Head, LedgerContents, LedgerRow, Manifest } from './ledger.ts'
+import type { SeenBytes } from './identity.ts'
 import type { Founding } from './legacy-import.ts'
 
 /** What the archive asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
@@ -168,8 +169,10 @@ export interface PublishedAnswer {
   requestedAt: string | null
   /** The code in a refusal's `error`, or null. */
   error: string | null
-  /** The body as it was sent. */
-  bytes: Uint8Array
+  /** The body as it was sent; null when it is too large to be kept, or a refusal too long to be read. */
+  bytes: Uint8Array | null
+  /** Of the body, whether or not it is kept. */
+  seen: SeenBytes
 }
 
 /**

@@ -1,4 +1,3 @@
-import { sha256Hex } from '../digest.ts'
 import type { PublishedAnswer } from './ports.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -8,7 +7,8 @@ import type { Finding } from './finding.ts'
 import { latestAt } from './chain.ts'
 import type { TimelineItem } from './chain.ts'
 import { FUTURE_TOLERANCE_MS } from './history.ts'
-import { examineBytes } from './identity.ts'
+import { examineMembers, examineSeen } from './identity.ts'
+import type { ObjectProblem } from './identity.ts'
 import type { Manifest } from './ledger.ts'
 import { admitsDamage } from './published-ledger.ts'
 
@@ -91,12 +91,13 @@ export function unanswered(question: Question, why: string): Finding {
 
 function examineBody(question: Question, answer: PublishedAnswer): Finding[] {
   const { expected, held } = question
-  const digest = sha256Hex(answer.bytes)
+  const { sha256: digest, byteSize } = answer.seen
   if (expected === null) return [otherSelection(question, digest)]
-  const problems = examineBytes(expected, answer.bytes)
+  const problems = examineObject(expected, answer)
+  if (problems === null) return [unreadable(question, `${READ_ERROR}${byteSize} bytes are too many to parse`)]
   if (problems.length > 0) {
     if (held.length > 0) return [otherSelection(question, digest)]
-    return objectFindings(expected, { found: 'bytes', byteSize: answer.bytes.byteLength, problems })
+    return objectFindings(expected, { found: 'bytes', byteSize, problems })
   }
   if (answer.etag === `"${digest}"`) return examineHeaders(question, expected, answer)
   const path = objectPath(expected.sha256)
@@ -111,6 +112,27 @@ function examineBody(question: Question, answer: PublishedAnswer): Finding[] {
     },
   ]
 }
+
+/** Null when only the whole text can tell, and it was not kept or has more values than are parsed of a stranger's text. */
+function examineObject(expected: Manifest, { seen, bytes }: PublishedAnswer): ObjectProblem[] | null {
+  const problems = examineSeen(expected, seen)
+  if (problems !== null) return problems
+  return bytes === null || countValues(bytes) > VALUES_MAX ? null : examineMembers(expected, bytes)
+}
+
+/** A publication of a hundred items a list has about 15,000. */
+const VALUES_MAX = 200_000
+
+/** At least as many as a JSON text has values: parsing needs memory for each of them, however short it is. */
+function countValues(bytes: Uint8Array): number {
+  let count = 1
+  for (const byte of bytes) if (byte === COMMA || byte === BRACKET || byte === BRACE) count += 1
+  return count
+}
+
+const COMMA = 0x2c
+const BRACKET = 0x5b
+const BRACE = 0x7b
 
 function examineNotModified(question: Question, answer: PublishedAnswer): Finding[] {
   const { expected, held } = question

@@ -1,5 +1,4 @@
 import type { PublishedAnswer } from './ports.ts'
-import { sha256Hex } from '../digest.ts'
 import { auditExpectedHead, auditLedger, readable } from './audit.ts'
 import type { AuditedContents, AuditedRow, LedgerAudit } from './audit.ts'
 import type { Finding } from './finding.ts'
@@ -52,7 +51,7 @@ export function publishedDocument(path: string, answer: PublishedAnswer): Publis
     return { path, bytes: null, findings: [finding('chain_broken', 200, '503 year_history_archive_corrupt')] }
   }
   if (answer.status !== 200) return null
-  const etag = `"${sha256Hex(answer.bytes)}"`
+  const etag = `"${answer.seen.sha256}"`
   const findings = answer.etag === etag ? [] : [finding('digest_mismatch', answer.etag, etag)]
   return { path, bytes: answer.bytes, findings }
 }
@@ -72,29 +71,66 @@ export function auditPublishedLedger(
     laterHead: PublishedDocument | null
   },
   { own, expectedHead }: Reference,
-): LedgerAudit {
+): LedgerAudit & { isOwnUnrelated: boolean } {
   const contents = publishedContents(texts.ledger, texts.legacy)
   const audit = auditLedger(contents, null, expectedHead)
   const rows = readable(contents.rows)
   const whole = rows.length === contents.rows.length
+  const isOwnUnrelated = own !== null && areUnrelated(contents, own)
   return {
     ...audit,
+    isOwnUnrelated,
     findings: [
       ...audit.findings,
       ...auditPublishedHead(rows, texts, whole),
-      ...(own ? auditAgainstOwn(rows, readable(own.rows)) : []),
+      ...(own && !isOwnUnrelated ? auditAgainstOwn(rows, readable(own.rows)) : []),
     ],
   }
 }
 
+/**
+ * True when two archives share no entry and no publication, so that neither is a copy of the other. A copy whose entries
+ * were all rewritten still names the same publications, and one without entries may have lost them.
+ */
+function areUnrelated(theirs: AuditedContents, own: AuditedContents): boolean {
+  const marks = new Set(marksOf(theirs))
+  return marks.size > 0 && !marksOf(own).some((mark) => marks.has(mark))
+}
+
+/** The leaves of the entries and the digests of the publications. */
+function marksOf({ rows, legacy }: AuditedContents): string[] {
+  const entries = readable(rows)
+  return [
+    ...entries.map(({ leaf }) => leaf),
+    ...[...entries, ...readable(legacy)].flatMap(({ sha256 }) => sha256 ?? []),
+  ]
+}
+
 /** True when the host went on publishing between its head and its ledger: its head must be asked for again. */
 export function isOvertaken(head: Uint8Array | null, ledger: Uint8Array): boolean {
-  const lines = ledger.reduce((count, byte) => (byte === NEWLINE ? count + 1 : count), 0)
+  const lines = countLineEnds(ledger)
   const seq = head === null ? 0 : parseHead(head)?.seq
   return seq !== undefined && lines > seq + 1
 }
 
+function countLineEnds(bytes: Uint8Array): number {
+  let count = 0
+  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) count += 1
+  return count
+}
+
 const NEWLINE = 0x0a
+
+/** Lines of a ledger of a day each for more than a century. */
+export const LINES_MAX = 50_000
+
+/** No entry has texts of this length; a host may send any. */
+const LINE_MAX_BYTES = 8 * 1024
+
+/** True for a text with more lines than any ledger has: what is made of each line needs more memory than the line. */
+export function hasTooManyLines(bytes: Uint8Array): boolean {
+  return countLineEnds(bytes) > LINES_MAX
+}
 
 function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): AuditedContents {
   return {
@@ -110,22 +146,34 @@ function rowsOf<Row>(
   ending: 'every line ends with a newline' | 'lines are only parted by newlines',
 ): AuditedRow<Row>[] {
   if (bytes.byteLength === 0) return []
-  const problem = (at: number, what: string): AuditedRow<Row> => ({ problem: what, at, publicationId: null })
+  const rows: AuditedRow<Row>[] = []
+  let start = 0
+  for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+    rows.push(rowOf(bytes.subarray(start, end), rows.length + 1, parse))
+    start = end + 1
+  }
+  const rest = bytes.subarray(start)
+  if (ending === 'lines are only parted by newlines') return [...rows, rowOf(rest, rows.length + 1, parse)]
+  return rest.byteLength === 0 ? rows : [...rows, problem(rows.length + 1, 'a line that was cut off')]
+}
+
+function rowOf<Row>(line: Uint8Array, at: number, parse: (line: string) => Row | null): AuditedRow<Row> {
+  if (line.byteLength > LINE_MAX_BYTES) return problem(at, `a line of ${line.byteLength} bytes`)
   let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    text = utf8.decode(line)
   } catch {
-    return [problem(1, 'not UTF-8')]
+    return problem(at, 'not UTF-8')
   }
-  const lines = text.split('\n')
-  const ended = ending === 'every line ends with a newline'
-  const rest = ended ? lines.pop() : ''
-  const rows = lines.map((line, index): AuditedRow<Row> => {
-    const row = parse(line)
-    return row === null ? problem(index + 1, 'not a line that a ledger publishes') : { row }
-  })
-  return rest === '' ? rows : [...rows, problem(lines.length + 1, 'a line that was cut off')]
+  const row = parse(text)
+  return row === null ? problem(at, 'not a line that a ledger publishes') : { row }
 }
+
+function problem(at: number, what: string): { problem: string; at: number; publicationId: null } {
+  return { problem: what, at, publicationId: null }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * The ledger must hold the head told before it, and must not be more than one entry ahead of the newest: one is what a
