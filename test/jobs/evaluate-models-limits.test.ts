@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { DAY_MS, startOfDay } from '../../src/domain/time.ts'
+import { addDays, DAY_MS, startOfDay } from '../../src/domain/time.ts'
 import type { EvaluationBench } from '../support/evaluation.ts'
 import { openBench } from '../support/evaluation.ts'
+import { openApp } from '../support/api-client.ts'
 import { sandbox } from '../support/lite-shell.ts'
 import { scriptedModels } from '../support/router-simulator.ts'
+import { openWorkspace } from '../support/workspace.ts'
 
 const DAY = '2026-03-01'
 const START = startOfDay(DAY) + 3 * 3_600_000
@@ -211,3 +213,75 @@ describe("the account's daily limit", () => {
     expect(bench.service.chats.filter(({ at }) => at < START + 61_000)).toHaveLength(2)
   })
 })
+
+describe('an evaluation across midnight', () => {
+  test('asks nothing after it, and ranks what it measured as scores of the day it began', async () => {
+    const midnight = startOfDay(addDays(DAY, 1))
+    const models = scriptedModels(15)
+    const bench = await open({ models }, midnight - 20_000)
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'partial', rankingVersion: `${DAY}.v1` })
+    expect(bench.time.now).toBeGreaterThanOrEqual(midnight)
+    expect(bench.service.chats.length).toBeGreaterThan(0)
+    expect(bench.service.chats.every(({ at }) => at < midnight)).toBe(true)
+    const run = await bench.stored()
+    const measured = run?.models.filter(({ evalSummary }) => evalSummary.status === 'completed') ?? []
+    expect(measured).toHaveLength(report.evaluated)
+    expect(measured.length).toBeGreaterThan(0)
+    expect(run?.evalCoverage).toMatchObject({ completedToday: report.evaluated })
+    expect(run?.updatedAt).toBe(`${DAY}T23:59:59.999Z`)
+
+    const next = await bench.against({ models })
+    const { report: later } = await next.run()
+    expect(later).toMatchObject({
+      outcome: 'complete',
+      rankingVersion: `${addDays(DAY, 1)}.v1`,
+      evaluated: 15,
+    })
+  })
+})
+
+describe('an account limit that lasts', () => {
+  test.each([
+    ['of a minute', (at: number) => minuteLimit(at + 3_600_000)],
+    ['of the day', () => spent],
+  ])('%s serves the stored scores, marked as cached, and blames no model', async (_which, limit) => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const limited = await bench.against({ models: MODELS, fault: ({ at }) => limit(at) })
+    const { report } = await limited.run()
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      primary: SOLVER,
+      evaluated: 0,
+      rateLimit: { kind: 'account' },
+    })
+    const run = await limited.stored()
+    expect(run?.models).toHaveLength(MODELS.length)
+    for (const { evalSummary, instabilityPenalty } of run?.models ?? []) {
+      expect(evalSummary).toMatchObject({ status: 'cached_recent', cacheMultiplier: 0.9, cacheAgeDays: 1 })
+      expect(instabilityPenalty).toBe(0)
+    }
+  })
+})
+
+test.each([
+  [32, 'high', '4 of the top 5'],
+  [34, 'medium', '3 of the top 5'],
+])(
+  'with %i requests of the day used by others the status has the confidence %s: %s have a fresh score',
+  async (usedByOthers, confidence, share) => {
+    const models = MODELS.slice(0, 5)
+    const bench = await open({ models })
+    await bench.run()
+    bench.time.now += DAY_MS + 3_600_000
+    const capped = await bench.against({ models, usedByOthers })
+    expect((await capped.run()).report).toMatchObject({ outcome: 'partial', requests: 40 - usedByOthers })
+    const { recommendations } = capped.ports
+    const app = openApp(await openWorkspace(), { recommendations, clock: bench.time.clock })
+    const status = await app.request('http://dash.test/api/status/free-llm')
+    expect(await status.json()).toMatchObject({ rankingConfidence: confidence })
+    expect((await capped.stored())?.rankingConfidenceReason).toContain(share)
+  },
+)

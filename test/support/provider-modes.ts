@@ -6,6 +6,8 @@ export interface Behaviour {
   rounds?: readonly (readonly Said[])[]
   /** An answer that is no stream. */
   answer?: { status: number; type: string; body: string; headers?: Record<string, string> }
+  /** Headers of the stream beside its type. */
+  headers?: Record<string, string>
   /** Where it falls silent. */
   silent?: 'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only'
   /** How the connection ends; `hold`: not at all. */
@@ -48,6 +50,7 @@ export const MODES = {
   'comments only': { silent: 'comments-only' },
   'HTML 200': { answer: { status: 200, type: 'text/html', body: '<html>SECRET</html>' } },
   'JSON 200': { answer: { status: 200, type: 'application/json', body: '{"output":"SECRET"}' } },
+  'content encoding': { rounds: answer, headers: { 'content-encoding': 'br' } },
   failed: { rounds: [[{ text: 'Hello ' }, { end: 'failed', usage: null }]] },
   incomplete: { rounds: [[{ text: 'Hello ' }, { end: 'incomplete' }]] },
   'error event': { rounds: [[{ text: 'Hello ' }, { end: 'error' }]] },

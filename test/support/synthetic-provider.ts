@@ -131,7 +131,7 @@ async function answer(
   }
   if (silent === 'before-headers') return
   if (!behaviour.rounds && behaviour.ending === 'reset') return void response.socket?.resetAndDestroy()
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...behaviour.headers })
   if (silent === 'after-headers') return response.flushHeaders()
   if (silent === 'comments-only') return comment(response)
   const said = roundOf(behaviour, roundsIn(api, seen.body))

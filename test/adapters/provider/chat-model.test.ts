@@ -37,6 +37,7 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['comments only', '', { error: 'timeout', code: 'first_event' }],
   ['HTML 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
   ['JSON 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
+  ['content encoding', '', { error: 'upstream_error', code: 'invalid_stream' }],
   ['failed', 'Hello ', { error: 'upstream_error', code: 'failed' }],
   ['incomplete', 'Hello ', { error: 'upstream_error', code: 'incomplete' }],
   ['error event', 'Hello ', { error: 'upstream_error', code: 'failed' }],

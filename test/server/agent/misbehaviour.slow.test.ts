@@ -19,6 +19,7 @@ const ENDINGS: Record<ModeName, string> = {
   'comments only': 'timeout first_event',
   'HTML 200': 'upstream_error invalid_stream',
   'JSON 200': 'upstream_error invalid_stream',
+  'content encoding': 'upstream_error invalid_stream',
   failed: 'upstream_error failed',
   incomplete: 'upstream_error incomplete',
   'error event': 'upstream_error failed',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../src/domain/time.ts'
+import { storageDamaged } from '../../../src/domain/storage.ts'
 import { askHistory, openApp } from '../../support/api-client.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -191,4 +192,36 @@ test('a time before the epoch and the year 0000 are times without a publication'
   for (const at of ['0000-01-01T00:00:00Z', '1969-12-31T23:59:59Z', formatInstant(startOfDay(AS_OF))]) {
     expect((await askHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_not_found')
   }
+})
+
+test.each([
+  ['', 'invalid_sort'],
+  ['?sort=month', 'invalid_sort'],
+  ['?sort=year&sort=year', 'invalid_sort'],
+  ['?sort=year&at=', 'invalid_at'],
+  ['?sort=year&at=2026-02-30T00:00:00Z', 'invalid_at'],
+  ['?sort=year&at=2026-03-02T12:00:00Z&at=2026-03-02T12:00:00Z', 'invalid_at'],
+])('a damaged store is not read for the bad query %s, which is 400', async (query, error) => {
+  const workspace = await publishedWorkspace()
+  let reads = 0
+  const damaged = <Port extends object>(port: Port): Port =>
+    new Proxy(port, {
+      get: () => (): Promise<never> => {
+        reads += 1
+        return Promise.reject(storageDamaged('the store holds something else'))
+      },
+    })
+  const { year, ledger, archive } = workspace
+  const app = openApp(workspace, {
+    year: damaged(year),
+    ledger: damaged(ledger),
+    archive: damaged(archive),
+  })
+  expect(await askHistory(app, query)).toMatchObject({ status: 400, error })
+  expect(reads).toBe(0)
+  expect(await askHistory(app, '?sort=year')).toMatchObject({
+    status: 503,
+    error: 'year_history_archive_corrupt',
+  })
+  expect(reads).toBeGreaterThan(0)
 })

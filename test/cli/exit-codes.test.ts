@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { declinedWords } from '../../src/cli/commands/chat/words.ts'
+import { exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
+import type { ChatApiRefusal } from '../../src/domain/agent/chat-api.ts'
+import type { AGENT_ERRORS } from '../../src/domain/agent/refusals.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
+import { StorageFault } from '../../src/domain/storage.ts'
+
+/** The exit code of a command that ends with a refusal of this code. */
+const OF_REFUSAL: Record<string, number> = {
+  address_unavailable: 69,
+  clock_behind: 1,
+  configuration: 78,
+  copy_refused: 1,
+  input_unreadable: 1,
+  lease_held: 75,
+  lease_lost: 75,
+  lite_suite_refused: 1,
+  model_unknown: 1,
+  port_taken: 69,
+  rebuild_superseded: 75,
+  search_busy: 69,
+  snapshot_damaged: 74,
+  source_unavailable: 69,
+  storage_damaged: 74,
+  storage_unavailable: 74,
+  title_not_vouched: 1,
+  usage: 64,
+}
+
+/** Codes that a command handles itself and that never end one, so that one which does is a fault of the program. */
+const HANDLED = ['catalogue_unreadable', 'invalid_cursor', 'item_not_found']
+
+/** The exit code of `dash chat` with one question that is declined with this code. */
+const OF_CHAT: Record<ChatApiRefusal | (typeof AGENT_ERRORS)[number], number> = {
+  answer_cut: 69,
+  disabled: 69,
+  forbidden_origin: 1,
+  human_verification_failed: 1,
+  internal_error: 69,
+  invalid_json: 1,
+  invalid_session: 1,
+  misconfigured: 69,
+  no_user_message: 1,
+  not_found: 1,
+  payload_too_large: 1,
+  rate_limited: 69,
+  server_foreign: 69,
+  server_unreachable: 69,
+}
+
+function withCode(code: string): Error {
+  return Object.assign(new Error('failed'), { code })
+}
+
+describe('the exit code of a command', () => {
+  test.each(Object.entries(OF_REFUSAL))('that ends with the refusal %s is %i', (code, exitCode) => {
+    expect(exitCodeOf(new Refusal(code, 'why'))).toBe(exitCode)
+  })
+
+  test.each(HANDLED)('that ends with the refusal %s, which it should have handled, is 70', (code) => {
+    expect(exitCodeOf(new Refusal(code, 'why'))).toBe(70)
+  })
+
+  test.each([
+    ...['ENOSPC', 'EDQUOT', 'EACCES', 'EPERM', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOENT', 'ENOTDIR'],
+    ...['EFBIG', 'ECONNRESET', 'EPIPE', 'SQLITE_BUSY', 'SQLITE_CORRUPT', 'SERVER_ERROR'],
+    ...['HRANA_WEBSOCKET_ERROR', 'UND_ERR_SOCKET'],
+  ])('that ends with the fault %s of a store is 74, however deep it lies', (code) => {
+    expect(exitCodeOf(withCode(code))).toBe(74)
+    expect(exitCodeOf(new Error('outer', { cause: withCode(code) }))).toBe(74)
+  })
+
+  test('that ends with a fault told by a store is 74, and with any other error 70', () => {
+    expect(exitCodeOf(new StorageFault('no answer'))).toBe(74)
+    expect(exitCodeOf(new Error('outer', { cause: new StorageFault('no answer') }))).toBe(74)
+    for (const error of [new Error('a bug'), withCode('ERR_ASSERTION'), withCode('XENOENT'), 'text', null])
+      expect(exitCodeOf(error)).toBe(70)
+  })
+
+  test.each(Object.entries(OF_CHAT))('of dash chat that is declined with %s is %i', (code, exitCode) => {
+    const refusal = new Refusal(code as ChatApiRefusal, 'why')
+    expect(declinedWords(refusal, 'http://dash.test', 0, { isTalk: false }).exitCode).toBe(exitCode)
+  })
+
+  test.each([
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGQUIT', 131],
+    ['SIGTERM', 143],
+  ])('that %s ended is %i', (name, exitCode) => {
+    const stopping = new AbortController()
+    stopping.abort(new DOMException(`stopped by ${name}`, 'AbortError'))
+    expect(exitCodeOfStop(stopping.signal)).toBe(exitCode)
+  })
+})
+
+test('every code that a job, an adapter or a command refuses with has its exit code in a table', () => {
+  const folders = ['adapters', 'cli', 'jobs'].map((name) => new URL(`../../src/${name}/`, import.meta.url))
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => new URL(name, folder)),
+  )
+  const raised = files.flatMap((file) => {
+    const source = readFileSync(file, 'utf8')
+    return [...source.matchAll(/new Refusal(?:<[^>]*>)?\(\s*'(\w+)'/g)].map(([, code = '']) => code)
+  })
+  const known = new Set([...Object.keys(OF_REFUSAL), ...HANDLED, ...Object.keys(OF_CHAT)])
+  expect(raised.length).toBeGreaterThan(40)
+  expect(raised.filter((code) => !known.has(code))).toEqual([])
+})

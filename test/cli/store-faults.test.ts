@@ -1,0 +1,85 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createClient } from '@libsql/client'
+import { describe, expect, test } from 'vitest'
+import { lastCompleteDay } from '../../src/domain/year/window.ts'
+import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
+import { memoryBucket } from '../support/memory-bucket.ts'
+import type { MemoryBucket } from '../support/memory-bucket.ts'
+import { storiesOf } from '../support/ndjson.ts'
+import { run } from '../support/run-program.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+interface Scene {
+  folder: string
+  bucket: MemoryBucket
+  publish: () => Promise<{ code: number; stderr: string; report: PublishReport }>
+}
+
+/** Signals of the last complete day, and a bucket for the archive. */
+async function filledScene(): Promise<Scene> {
+  const folder = join(await temporaryFolder(), 'data')
+  mkdirSync(folder)
+  const bucket = await memoryBucket()
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
+  const imported = await run(['import', 'signals', '-', '--data-dir', folder], { stdin })
+  expect(imported.code).toBe(0)
+  const publish: Scene['publish'] = async () => {
+    const args = ['publish-year', '--once', '--json', '--data-dir', folder]
+    const { code, stdout, stderr } = await run(args, { env: bucket.env })
+    return { code, stderr, report: JSON.parse(stdout) as PublishReport }
+  }
+  return { folder, bucket, publish }
+}
+
+async function inLedger(folder: string, ...statements: string[]): Promise<unknown[]> {
+  const client = createClient({ url: `file:${join(folder, 'ledger.db')}` })
+  let rows: unknown[] = []
+  for (const statement of statements) ({ rows } = await client.execute(statement))
+  client.close()
+  return rows
+}
+
+describe('publish-year', () => {
+  test('counts no attempt while its store cannot be prepared', async () => {
+    const { folder, bucket, publish } = await filledScene()
+    bucket.keepsObjects = false
+    for (let runs = 0; runs < 4; runs += 1) expect((await publish()).code).toBe(74)
+    expect(await inLedger(folder, 'SELECT * FROM attempts')).toEqual([])
+    bucket.keepsObjects = true
+    expect(await publish()).toMatchObject({ code: 0, report: { outcome: 'published', attempt: 1 } })
+  })
+
+  test('reports a publication whose head could not be written, and ends with 74', async () => {
+    const { bucket, publish } = await filledScene()
+    bucket.refuse('PUT', /heads/)
+    const { code, stderr, report } = await publish()
+    expect([code, report]).toMatchObject([
+      74,
+      { outcome: 'published', attempt: 1, reason: expect.stringContaining('its head could not be written') },
+    ])
+    expect(stderr).toContain('the next run writes it')
+    bucket.refuse(null)
+    expect(await publish()).toMatchObject({ code: 0, report: { outcome: 'already-published', reason: null } })
+    expect(bucket.keys()).toContain('heads/1')
+  })
+})
+
+describe('verify-archive', () => {
+  test('ends with 65 for damage beside a store that cannot be read, and with 74 for that store alone', async () => {
+    const { folder, bucket, publish } = await filledScene()
+    expect((await publish()).code).toBe(0)
+    bucket.refuse('GET', /list-type.*sha256/)
+    const audit = async (): Promise<[code: number, report: VerifyReport]> => {
+      const args = ['verify-archive', '--json', '--data-dir', folder]
+      const { code, stdout } = await run(args, { env: bucket.env })
+      return [code, JSON.parse(stdout) as VerifyReport]
+    }
+    expect(await audit()).toMatchObject([74, { ok: false, complete: false, findings: [] }])
+    await inLedger(folder, 'DROP TRIGGER entries_no_update', 'UPDATE entries SET byte_size = byte_size + 1')
+    const [code, { complete, findings }] = await audit()
+    expect([code, complete]).toEqual([65, false])
+    expect(findings).toContainEqual(expect.objectContaining({ code: 'row_tampered', path: 'entries/1' }))
+  })
+})
