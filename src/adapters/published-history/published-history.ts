@@ -134,30 +134,36 @@ async function answerOf(
     },
   })
   const encoding = plain(headers['content-encoding'])
-  const isRefusal = statusCode >= 400
-  const read = await readBody(body, MOST_BYTES[isRefusal ? 'refusal' : kind])
+  const what = statusCode >= 400 ? 'refusal' : kind
+  const read = await readBody(body, what)
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`its answer is compressed with ${encoding} although that was not asked for`)
   }
-  if (read === null && !isRefusal) throw new Error(`its answer is larger than ${MOST_BYTES[kind]} bytes`)
+  if (read === null && what !== 'refusal')
+    throw new Error(`its answer is larger than ${MOST_BYTES[kind]} bytes`)
   const { bytes, seen } = read ?? { bytes: null, seen: seeBytes(new Uint8Array()) }
   return {
     status: statusCode,
     etag: plain(headers['etag']),
     lastModified: plain(headers['last-modified']),
     requestedAt: plain(headers['x-year-history-requested-at']),
-    error: isRefusal && bytes ? refusalCode(bytes) : null,
+    error: what === 'refusal' && bytes ? refusalCode(bytes) : null,
     bytes,
     seen,
   }
 }
 
-/** A body as it comes, in one buffer: a list of its pieces takes more than their bytes when they are short. */
+/**
+ * A body in one buffer: a list of its pieces takes more than their bytes when they are short.
+ *
+ * @returns null when it is larger than its bound
+ */
 async function readBody(
   body: AsyncIterable<Uint8Array>,
-  maxBytes: number,
+  what: BodyKind | 'refusal',
 ): Promise<Pick<PublishedAnswer, 'bytes' | 'seen'> | null> {
-  const keptMax = maxBytes === MOST_BYTES.publication ? KEPT_MAX_BYTES : maxBytes
+  const maxBytes = MOST_BYTES[what]
+  const keptMax = what === 'publication' ? KEPT_MAX_BYTES : maxBytes
   const hash = createHash('sha256')
   let kept = Buffer.alloc(Math.min(64 * KIB, keptMax))
   let last = Buffer.alloc(0)
