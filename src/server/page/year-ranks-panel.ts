@@ -10,13 +10,14 @@ import type { YearStanding } from '../../domain/year/item-ranks.ts'
 import type { YearFeed } from '../../domain/year/schema.ts'
 import { trendContract } from '../feed/search-contracts.ts'
 import { codeOf } from '../route.ts'
-import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
+import type { ProvedPublication } from '../year/proved-publications.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { keptStops } from './kept-stops.ts'
 import type { PageQuery } from './page-query.ts'
+import type { ShownPublications } from './page-sources.ts'
 import type { Panel } from './panel.ts'
 import { refusalOfYear } from './year-question.ts'
 
@@ -27,9 +28,7 @@ const STOPS_SHOWN = 31
 const KNOWN_ALGORITHM = 'top-year-v3'
 
 /** The rank of an item in the Year, publication by publication, each read from its proved bytes. */
-export function yearRanksPanel(publications: ProvedPublications): Panel {
-  const standings = keptStandings()
-  const stopsOnce = keptStops()
+export function yearRanksPanel(publications: ShownPublications): Panel {
   return {
     id: 'year-ranks',
     title: 'In the Top Year',
@@ -46,7 +45,9 @@ export function yearRanksPanel(publications: ProvedPublications): Panel {
       for (const stop of shown) {
         if (stop.kind === 'gap') rows.push(gapRow(stop))
         else
-          rows.push(rowOf(stop.item, standings(await publications.publication(stop.item.manifest))?.get(key)))
+          rows.push(
+            rowOf(stop.item, standingsIn(await publications.publication(stop.item.manifest))?.get(key)),
+          )
       }
       return html`<p>
           The place in the list of its source and in <em>Popular</em>, as it was published; nothing changes it
@@ -60,6 +61,10 @@ export function yearRanksPanel(publications: ProvedPublications): Panel {
 }
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
+
+/** Shared by all renders; each goes by the very object it was made from. */
+const standingsIn = keptStandings()
+const stopsOnce = keptStops()
 
 function parseAt({ params }: PageQuery, now: Instant): Instant {
   if (!params.has('at')) return now

@@ -6,13 +6,14 @@ import { formatInstant } from '../../domain/time.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { envelopeParser } from '../year/parse-envelope.ts'
-import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
+import type { ProvedPublication } from '../year/proved-publications.ts'
 import { feedColumns, titleOf } from './feed-columns.ts'
 import type { ColumnName } from './feed-columns.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import type { PanelAnswer, View } from './panel.ts'
 import { keptStops } from './kept-stops.ts'
+import type { ShownPublications } from './page-sources.ts'
 import { proofPanel } from './proof.ts'
 import { gapNotice, travelControls } from './time-travel.ts'
 import { ageOf, instantOf } from './times.ts'
@@ -21,7 +22,7 @@ import { addressOfDays, parseMoments } from './year-question.ts'
 import type { Moments } from './year-question.ts'
 
 export interface YearViewPorts {
-  publications: ProvedPublications
+  publications: ShownPublications
   /** Address of the server from outside, for the commands that check it. */
   baseUrl: () => string
 }
@@ -32,6 +33,10 @@ export interface YearView {
   forward(view: View): Promise<string | null>
 }
 
+/** Shared by all renders; each goes by the very object it was made from. */
+const envelopeOf = envelopeParser()
+const stopsOnce = keptStops()
+
 /** A moment with the publication the history serves for it, proved for this very question. */
 interface Served {
   moment: Moment
@@ -39,9 +44,6 @@ interface Served {
 }
 
 export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
-  const envelopeOf = envelopeParser()
-  const stopsOnce = keptStops()
-
   return {
     async forward({ now, query }) {
       const moments = parseMoments(query, now)
