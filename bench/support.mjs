@@ -128,16 +128,17 @@ export async function runDash(args, folder) {
  * Starts `dash serve` on a free port and waits until it listens.
  *
  * @param {string} dataDir
- * @param {{ logLevel: string, logFile: number }} options `logFile` is a descriptor that takes the log
+ * @param {{ logLevel: string, logFile: number, env?: Record<string, string> }} options `logFile` is a descriptor that
+ *   takes the log, `env` further settings
  * @returns {Promise<string>} its URL
  */
-export async function startDash(dataDir, { logLevel, logFile }) {
+export async function startDash(dataDir, { logLevel, logFile, env = {} }) {
   const child = startChild(
     process.execPath,
     [DASH, 'serve', '--port', '0', '--data-dir', dataDir, '--json'],
     {
       cwd: dataDir,
-      env: { ...plainEnvironment(), DASH_LOG_LEVEL: logLevel },
+      env: { ...plainEnvironment(), ...env, DASH_LOG_LEVEL: logLevel },
       stdio: ['ignore', 'pipe', logFile],
     },
   )
@@ -241,7 +242,12 @@ export const grouped = (count) => Math.round(count).toLocaleString('en-US')
 
 /** The 50th, 95th and 99th percentile of milliseconds, as words. */
 export function percentiles(values) {
-  return [50, 95, 99].map((percent) => ms(percentile(values, percent)))
+  return percentilesOf(values).map(ms)
+}
+
+/** The same as numbers. @param {readonly number[]} values @returns {number[]} */
+export function percentilesOf(values) {
+  return [50, 95, 99].map((percent) => percentile(values, percent))
 }
 
 /** What the percentiles of one exceed those of another by, as words. */

@@ -27,6 +27,8 @@ import type { PageSources } from './page/page-sources.ts'
 import { servePages } from './page/rendered-pages.ts'
 import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
+import { keptYears } from './page/year-view.ts'
+import type { KeptYears } from './page/year-view.ts'
 import { openReaders } from './readers.ts'
 import type { ReaderPorts, Readers } from './readers.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
@@ -80,9 +82,10 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const frame = { assets: mountAssets(app), demo }
   const sources = pageSources(ports, readers)
   const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
+  const kept = keptYears()
   mountHome(mount, {
     frame,
-    panelsOf: (read) => homePanels(ports, frame, read),
+    panelsOf: (read) => homePanels(ports, frame, kept, read),
     sources,
     headers: pageHeaders(challengeSources(ports.widgetUrl)),
     log,
@@ -113,6 +116,7 @@ function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Rea
 function homePanels(
   { log, demo, baseUrl, widgetUrl }: ServerPorts,
   { assets }: Frame,
+  kept: KeptYears,
   sources: PageSources,
 ): HomePanels {
   const { snapshots, publications, recommendation, agent, audits } = sources
@@ -124,7 +128,7 @@ function homePanels(
     modelFact(recommendation),
     chatFact(agent),
   ]
-  const lead = feedPanel({ snapshots, publications, baseUrl })
+  const lead = feedPanel({ snapshots, publications, kept, baseUrl })
   const models = modelsPanel(recommendation, demo)
   return { panels: [statusPanel(facts, log), lead, models, chatPanel({ agent, assets, widgetUrl })], lead }
 }

@@ -7,16 +7,17 @@ import { layout } from './layout.ts'
 import type { Frame } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 import { renderRooms } from './rooms.ts'
-import { yearRanksPanel } from './year-ranks-panel.ts'
+import { keptRanks, yearRanksPanel } from './year-ranks-panel.ts'
 
 /** Mounts `/item?key=…`: the rank of an item over time, as tables that a script draws (docs/page.md). */
 export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
+  const kept = keptRanks()
   mount({
     path: ITEM_PATH,
     query: { known: ['key', 'at'] },
     async render({ search, publications, clock }, query, event) {
       const item = itemPanel(search)
-      const panels = [item, yearRanksPanel(publications)]
+      const panels = [item, yearRanksPanel(publications, kept)]
       const { sections, status } = await renderRooms(event, panels, item, { now: clock(), query }, log)
       const main = html`<h1>Rank over time</h1>
         ${sections}`

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import type { H3, H3Event } from 'h3'
@@ -24,6 +25,9 @@ const compress = promisify(zlib.gzip)
 
 /** Most bytes of a page's query, as it was sent. */
 const QUERY_MAX_BYTES = 1_024
+
+/** A refused page is sent after this long, or who asks without end would keep the server busy with refusals. */
+const REFUSAL_DELAY_MS = 100
 
 /** What a render gives: a text of any type, or the address to go to instead. */
 export interface PageText {
@@ -115,6 +119,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
         return respondRendered(event, await pageOf(page, query, event))
       } catch (error) {
         if (!isPageLimit(error)) throw error
+        await sleep(REFUSAL_DELAY_MS)
         return refuse(event, 'page_limit', Number(error.members['retryAfterSeconds']))
       }
     })

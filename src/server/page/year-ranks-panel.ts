@@ -27,8 +27,21 @@ const STOPS_SHOWN = 31
 /** The layout whose lists are known; older ones are served and not read (docs/ranking.md). */
 const KNOWN_ALGORITHM = 'top-year-v3'
 
+/** What is made of publications and kept from one render to the next, by the very object it was made from. */
+export interface KeptRanks {
+  standingsIn: ReturnType<typeof keptStandings>
+  stopsOnce: ReturnType<typeof keptStops>
+}
+
+export function keptRanks(): KeptRanks {
+  return { standingsIn: keptStandings(), stopsOnce: keptStops() }
+}
+
 /** The rank of an item in the Year, publication by publication, each read from its proved bytes. */
-export function yearRanksPanel(publications: ShownPublications): Panel {
+export function yearRanksPanel(
+  publications: ShownPublications,
+  { standingsIn, stopsOnce }: KeptRanks,
+): Panel {
   return {
     id: 'year-ranks',
     title: 'In the Top Year',
@@ -61,10 +74,6 @@ export function yearRanksPanel(publications: ShownPublications): Panel {
 }
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
-
-/** Shared by all renders; each goes by the very object it was made from. */
-const standingsIn = keptStandings()
-const stopsOnce = keptStops()
 
 function parseAt({ params }: PageQuery, now: Instant): Instant {
   if (!params.has('at')) return now

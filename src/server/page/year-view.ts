@@ -21,8 +21,19 @@ import { yearComparison } from './year-comparison.ts'
 import { addressOfDays, parseMoments } from './year-question.ts'
 import type { Moments } from './year-question.ts'
 
+/** What is made of publications and kept from one render to the next, by the very object it was made from. */
+export interface KeptYears {
+  envelopeOf: ReturnType<typeof envelopeParser>
+  stopsOnce: ReturnType<typeof keptStops>
+}
+
+export function keptYears(): KeptYears {
+  return { envelopeOf: envelopeParser(), stopsOnce: keptStops() }
+}
+
 export interface YearViewPorts {
   publications: ShownPublications
+  kept: KeptYears
   /** Address of the server from outside, for the commands that check it. */
   baseUrl: () => string
 }
@@ -33,17 +44,14 @@ export interface YearView {
   forward(view: View): Promise<string | null>
 }
 
-/** Shared by all renders; each goes by the very object it was made from. */
-const envelopeOf = envelopeParser()
-const stopsOnce = keptStops()
-
 /** A moment with the publication the history serves for it, proved for this very question. */
 interface Served {
   moment: Moment
   publication: ProvedPublication | null
 }
 
-export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
+export function yearView({ publications, kept, baseUrl }: YearViewPorts): YearView {
+  const { envelopeOf, stopsOnce } = kept
   return {
     async forward({ now, query }) {
       const moments = parseMoments(query, now)
