@@ -21,9 +21,9 @@ import {
   median,
   note,
   printTable,
+  publishSyntheticYear,
   run,
   runBench,
-  runDash,
   startChild,
   startDash,
 } from './support.mjs'
@@ -38,8 +38,6 @@ const WARM_UP_SECONDS = 1
 /** The ledger is read anew on every request until its last change is this old. */
 const SETTLED_MS = 3_000
 
-const DAY_MS = 86_400_000
-const SIGNALS_PER_SOURCE = 450
 const HISTORY = '/api/feed/history?sort=year'
 
 /** Goals, as shares of nginx's requests per second. */
@@ -47,7 +45,7 @@ const GOALS = { 200: 0.35, 304: 0.15 }
 
 await runBench(async (folder) => {
   const dataDir = join(folder, 'data')
-  await publish(folder, dataDir)
+  await publishSyntheticYear(folder, dataDir)
   await sleep(SETTLED_MS)
   const contenders = await startContenders(folder, dataDir)
   for (const contender of contenders) await prepare(contender, contenders[0].bytes)
@@ -60,42 +58,6 @@ await runBench(async (folder) => {
     tableRows(contenders, measured),
   )
 })
-
-/** Imports a synthetic year of the three news sources and publishes it. */
-async function publish(folder, dataDir) {
-  for (const source of ['hn', 'lobsters', 'lesswrong']) {
-    const file = join(folder, `${source}.ndjson`)
-    writeFileSync(
-      file,
-      signals(source)
-        .map((signal) => `${JSON.stringify(signal)}\n`)
-        .join(''),
-    )
-    const vouched = ['--title-provenance', `${source}:bench`]
-    await runDash(['import', 'signals', file, ...vouched, '--data-dir', dataDir], folder)
-  }
-  const { report } = await runDash(['publish-year', '--once', '--data-dir', dataDir], folder)
-  note(`published ${report.publicationId}, ${report.byteSize} bytes`)
-}
-
-/** Signals spread evenly over the last complete year, with titles and links of the length that makes 250 KB. */
-function signals(source) {
-  const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS
-  return Array.from({ length: SIGNALS_PER_SOURCE }, (_, index) => {
-    const publishedAt = new Date(midnight - 1 - Math.floor((index * 364.9 * DAY_MS) / SIGNALS_PER_SOURCE))
-    const words = `${source} story ${index} ${'about a rather long and winding subject '.repeat(3)}`
-    return {
-      source,
-      sourceId: `${index}`,
-      day: publishedAt.toISOString().slice(0, 10),
-      title: words.trim(),
-      url: `https://${source}.example/${index}/${words.trim().replaceAll(' ', '-')}`,
-      points: 10 + ((index * 7919) % 4001),
-      comments: (index * 104729) % 997,
-      publishedAt: publishedAt.toISOString(),
-    }
-  })
-}
 
 /**
  * Starts every server; the first one's bytes are what all must answer with.

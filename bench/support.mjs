@@ -1,6 +1,6 @@
 /** What the benches share: a temporary folder, children that never outlive them, and one table at the end. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,9 @@ const DASH = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 
 /** How long a child may take to end when asked to. */
 const STOP_MS = 5_000
+
+const DAY_MS = 86_400_000
+const SIGNALS_PER_SOURCE = 450
 
 const children = new Set()
 
@@ -125,20 +128,62 @@ export async function runDash(args, folder) {
  * Starts `dash serve` on a free port and waits until it listens.
  *
  * @param {string} dataDir
- * @param {{ logLevel: string, logFile: number }} options `logFile` is a descriptor that takes the log
+ * @param {{ logLevel: string, logFile: number, env?: Record<string, string> }} options `logFile` is a descriptor that
+ *   takes the log, `env` further settings
  * @returns {Promise<string>} its URL
  */
-export async function startDash(dataDir, { logLevel, logFile }) {
+export async function startDash(dataDir, { logLevel, logFile, env = {} }) {
   const child = startChild(
     process.execPath,
     [DASH, 'serve', '--port', '0', '--data-dir', dataDir, '--json'],
     {
       cwd: dataDir,
-      env: { ...plainEnvironment(), DASH_LOG_LEVEL: logLevel },
+      env: { ...plainEnvironment(), ...env, DASH_LOG_LEVEL: logLevel },
       stdio: ['ignore', 'pipe', logFile],
     },
   )
   return JSON.parse(await firstLine(child)).url
+}
+
+/**
+ * Imports a synthetic year of the three news sources and publishes it: about 250 KB.
+ *
+ * @param {string} folder
+ * @param {string} dataDir
+ */
+export async function publishSyntheticYear(folder, dataDir) {
+  for (const source of ['hn', 'lobsters', 'lesswrong']) {
+    const file = join(folder, `${source}.ndjson`)
+    writeFileSync(
+      file,
+      signals(source)
+        .map((signal) => `${JSON.stringify(signal)}\n`)
+        .join(''),
+    )
+    const vouched = ['--title-provenance', `${source}:bench`]
+    await runDash(['import', 'signals', file, ...vouched, '--data-dir', dataDir], folder)
+  }
+  const { report } = await runDash(['publish-year', '--once', '--data-dir', dataDir], folder)
+  note(`published ${report.publicationId}, ${report.byteSize} bytes`)
+}
+
+/** Signals spread evenly over the last complete year, with titles and links of the length that makes 250 KB. */
+function signals(source) {
+  const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS
+  return Array.from({ length: SIGNALS_PER_SOURCE }, (_, index) => {
+    const publishedAt = new Date(midnight - 1 - Math.floor((index * 364.9 * DAY_MS) / SIGNALS_PER_SOURCE))
+    const words = `${source} story ${index} ${'about a rather long and winding subject '.repeat(3)}`
+    return {
+      source,
+      sourceId: `${index}`,
+      day: publishedAt.toISOString().slice(0, 10),
+      title: words.trim(),
+      url: `https://${source}.example/${index}/${words.trim().replaceAll(' ', '-')}`,
+      points: 10 + ((index * 7919) % 4001),
+      comments: (index * 104729) % 997,
+      publishedAt: publishedAt.toISOString(),
+    }
+  })
 }
 
 /**
@@ -197,7 +242,12 @@ export const grouped = (count) => Math.round(count).toLocaleString('en-US')
 
 /** The 50th, 95th and 99th percentile of milliseconds, as words. */
 export function percentiles(values) {
-  return [50, 95, 99].map((percent) => ms(percentile(values, percent)))
+  return percentilesOf(values).map(ms)
+}
+
+/** The same as numbers. @param {readonly number[]} values @returns {number[]} */
+export function percentilesOf(values) {
+  return [50, 95, 99].map((percent) => percentile(values, percent))
 }
 
 /** What the percentiles of one exceed those of another by, as words. */

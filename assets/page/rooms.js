@@ -3,7 +3,8 @@ import { announce } from './announce.js'
 /**
  * Links and forms with `data-room` change the page in place: the same address is asked for, and every room that has such
  * is taken from the answer, since each keeps in its links what the others show. The named room gets the focus. While the
- * server cannot be reached the page stays as it is, which it says; to what is no such page the browser goes itself.
+ * server cannot be reached, or makes no more pages for now, the page stays as it is, which it says; to what is no such page
+ * the browser goes itself.
  */
 export function followRooms() {
   document.addEventListener('click', (event) => {
@@ -146,7 +147,8 @@ async function show(href, rooms, asked) {
     const fresh = sections.map((section) => page.getElementById(section.id))
     if (answer === null || fresh.length === 0 || fresh.includes(null)) {
       // A failure that is not the server's own page is told by what stands before it.
-      if (answer === null || answer.status >= 500) tellUnreachable(asked, href)
+      if (answer === null || answer.status >= 500) tellUnchanged(asked, href, UNREACHABLE)
+      else if (answer.status === 429) tellUnchanged(asked, href, LIMITED)
       else location.assign(href)
       return null
     }
@@ -174,13 +176,17 @@ async function pageAt(href, signal) {
   }
 }
 
+const UNREACHABLE = 'The server could not be reached'
+const LIMITED = 'The server makes no more new pages for now'
+
 /**
- * Says at the top of a room that it is still what it was: the browser's own error page would take the conversation along.
+ * Says at the top of a room that it is still what it was: another page would take the conversation along.
  *
  * @param {string} room
  * @param {string} href
+ * @param {string} why
  */
-function tellUnreachable(room, href) {
+function tellUnchanged(room, href, why) {
   document.getElementById('unreachable')?.remove()
   const notice = document.createElement('p')
   notice.id = 'unreachable'
@@ -190,7 +196,7 @@ function tellUnreachable(room, href) {
   again.href = href
   again.dataset['room'] = room
   again.textContent = 'Try again'
-  notice.append('The server could not be reached; what is shown here is what was shown before. ', again)
+  notice.append(`${why}; what is shown here is what was shown before. `, again)
   document.getElementById(`${room}-title`)?.after(notice)
   notice.scrollIntoView({ block: 'nearest' })
 }

@@ -92,6 +92,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
         isDraining,
         requests,
         demo,
+        trustedProxies: config.trustedProxies,
         baseUrl: () => baseUrl,
       },
       readers,

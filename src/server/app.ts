@@ -1,6 +1,8 @@
 import { H3 } from 'h3'
+import type { IpRange } from '../domain/ip-address.ts'
 import type { AuditLog, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
+import { coalesce } from './coalesce.ts'
 import { mountDocs } from './docs/docs.ts'
 import { publishedDocuments } from './docs/documents.ts'
 import { liveRoutes } from './feed/live-routes.ts'
@@ -17,12 +19,18 @@ import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
 import { pageHeaders } from './page/headers.ts'
 import { mountHome } from './page/home.ts'
+import type { HomePanels } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
+import type { Frame } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
+import type { PageSources } from './page/page-sources.ts'
+import { servePages } from './page/rendered-pages.ts'
 import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
+import { keptYears } from './page/year-view.ts'
+import type { KeptYears } from './page/year-view.ts'
 import { openReaders } from './readers.ts'
-import type { ReaderPorts } from './readers.ts'
+import type { ReaderPorts, Readers } from './readers.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
 import type { Route } from './route.ts'
 import { history } from './year/history.ts'
@@ -41,6 +49,8 @@ export interface ServerPorts extends ReaderPorts {
   /** Is told which route answers. */
   requests: Pick<RequestMeter, 'routed'>
   demo: boolean
+  /** Peers whose `X-Forwarded-For` tells who asks. */
+  trustedProxies: readonly IpRange[]
   /** Address the server is reached at from outside, without a slash at its end; asked once it listens. */
   baseUrl: () => string
 }
@@ -70,34 +80,57 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   })
   mountHealth(app, ports.checks, ports.isDraining, log)
   const frame = { assets: mountAssets(app), demo }
-  const facts = [
-    feedFact(snapshots),
-    publicationFact(publications),
-    gapFact(publications),
-    auditFact(ports.audits),
-    modelFact(recommendation),
-    chatFact(ports.agent),
-  ]
-  const feed = feedPanel({ snapshots, publications, baseUrl: ports.baseUrl })
-  const models = modelsPanel(recommendation, demo)
-  const chat = chatPanel({ agent: ports.agent, assets: frame.assets, widgetUrl: ports.widgetUrl })
-  mountHome(app, {
+  const sources = pageSources(ports, readers)
+  const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
+  const kept = keptYears()
+  mountHome(mount, {
     frame,
-    panels: [statusPanel(facts, log), feed, models, chat],
-    lead: feed,
+    panelsOf: (read) => homePanels(ports, frame, kept, read),
+    sources,
     headers: pageHeaders(challengeSources(ports.widgetUrl)),
-    clock,
     log,
   })
-  mountItemPage(app, { frame, search: ports.search, publications, clock, log })
+  mountItemPage(mount, frame, log)
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
-  mountDocs(app, publishedDocuments(demo), frame, ports.baseUrl)
+  mountDocs(app, mount, publishedDocuments(demo), frame, ports.baseUrl)
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
   mountRoutes(app, searchRoutes(ports.search), log)
   mountRoutes(app, freeModelRoutes(recommendation, demo, clock), log)
   mountRoutes(app, ports.agent.routes, log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   return app
+}
+
+/** What panels read; readings without a memory of their own are shared by requests that come meanwhile. */
+function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Readers): PageSources {
+  return {
+    ...readers,
+    clock,
+    search,
+    agent: { config: coalesce(() => agent.config()), status: coalesce(() => agent.status()) },
+    audits: { newest: coalesce(() => audits.newest()) },
+  }
+}
+
+/** The panels of `/`, which read from the given sources and from nowhere else. */
+function homePanels(
+  { log, demo, baseUrl, widgetUrl }: ServerPorts,
+  { assets }: Frame,
+  kept: KeptYears,
+  sources: PageSources,
+): HomePanels {
+  const { snapshots, publications, recommendation, agent, audits } = sources
+  const facts = [
+    feedFact(snapshots),
+    publicationFact(publications),
+    gapFact(publications),
+    auditFact(audits),
+    modelFact(recommendation),
+    chatFact(agent),
+  ]
+  const lead = feedPanel({ snapshots, publications, kept, baseUrl })
+  const models = modelsPanel(recommendation, demo)
+  return { panels: [statusPanel(facts, log), lead, models, chatPanel({ agent, assets, widgetUrl })], lead }
 }
 
 /** A route answers for its path under every method, so that a wrong one is a 405 and not a 404. */

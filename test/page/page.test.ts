@@ -178,6 +178,26 @@ test('while the server cannot be reached the page stays, with the conversation, 
   expect(await page.evaluate('window.stays')).toBe(true)
 })
 
+test('while the server makes no more pages the page stays, with the conversation, and says so', async () => {
+  const { page } = await visit(browser, demo.url, { viewport: WIDE })
+  await page.evaluate('window.stays = true')
+  await page.route(
+    `${demo.url}/?sort=week`,
+    (route) => route.fulfill({ status: 429, body: '<h1>Later</h1>' }),
+    {
+      times: 1,
+    },
+  )
+  await page.getByRole('link', { name: 'Week', exact: true }).click()
+  const notice = page.locator('#feed [role="alert"]', {
+    hasText: 'The server makes no more new pages for now',
+  })
+  await notice.getByRole('link', { name: 'Try again' }).click()
+  await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
+  expect(await notice.count()).toBe(0)
+  expect(await page.evaluate('window.stays')).toBe(true)
+})
+
 test('the status strip tells what the interfaces tell, and how the archive was found', async () => {
   const { page } = await visit(browser, demo.url, { viewport: WIDE })
   const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')

@@ -25,6 +25,7 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     isDraining: () => false,
     requests: requestMeter(),
     demo: false,
+    trustedProxies: [],
     baseUrl: () => 'http://dash.test',
     ...changes,
   })

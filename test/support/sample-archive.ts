@@ -120,6 +120,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     isDraining: () => false,
     requests: requestMeter(),
     demo: false,
+    trustedProxies: [],
     baseUrl: () => 'http://dash.test',
     ...changes,
   })

@@ -1,10 +1,10 @@
-import type { H3, H3Event } from 'h3'
-import { respondCompressed } from '../compression.ts'
+import type { H3 } from 'h3'
 import { HTML_TYPE, PAGE_HEADERS, pageHeaders } from '../page/headers.ts'
 import { html, NOTHING } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 import { layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
+import type { MountPage, PageText } from '../page/rendered-pages.ts'
 import { respondJson } from '../respond.ts'
 import { openGuides } from './guides.ts'
 import type { Guides } from './guides.ts'
@@ -31,45 +31,46 @@ const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'publ
  */
 export function mountDocs(
   app: H3,
+  mount: MountPage,
   documents: readonly PublishedDocument[],
   frame: Frame,
   baseUrl: () => string,
 ): void {
   const guides = openGuides()
   const menu = (): Menu => menuOf(documents, guides)
-  const show = (event: H3Event, title: string, path: string, content: Html, head = NOTHING) => {
-    const page = layout(frame, { title, head, rooms: [], main: withMenu(menu(), path, content) })
-    return respondCompressed(event, 200, PAGE_HEADERS, HTML_TYPE, page)
-  }
-  app.get('/docs', (event) => show(event, 'Documentation', '/docs', index(documents)))
-  app.get('/llms.txt', (event) =>
-    respondCompressed(event, 200, OPEN_TO_ALL, PLAIN_TYPE, llmsText(documents, guides.all(), baseUrl())),
-  )
-  for (const path of guides.paths) {
-    app.get(path, (event) => {
-      const guide = guides.at(path)
-      return show(event, guide.title, path, guide.content())
+  const textAt = (path: string, type: string, headers: Headers, text: () => string): void =>
+    mount({
+      path,
+      render: (): PageText => ({ status: 200, headers: { ...headers, ...typed(type) }, text: text() }),
     })
-    app.get(`${path}.md`, (event) =>
-      respondCompressed(event, 200, OPEN_TO_ALL, MARKDOWN_TYPE, guides.at(path).markdown()),
-    )
+  const pageAt = (path: string, content: () => { title: string; content: Html; head?: Html }): void =>
+    textAt(path, HTML_TYPE, PAGE_HEADERS, () => {
+      const { title, content: main, head = NOTHING } = content()
+      return layout(frame, { title, head, rooms: [], main: withMenu(menu(), path, main) })
+    })
+  pageAt('/docs', () => ({ title: 'Documentation', content: index(documents) }))
+  textAt('/llms.txt', PLAIN_TYPE, OPEN_TO_ALL, () => llmsText(documents, guides.all(), baseUrl()))
+  for (const path of guides.paths) {
+    pageAt(path, () => ({ title: guides.at(path).title, content: guides.at(path).content() }))
+    textAt(`${path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guides.at(path).markdown())
   }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
       respondJson(event, 200, OPEN_TO_ALL, published.document),
     )
-    app.get(published.path, (event) =>
-      show(event, published.title, published.path, reference(published), serviceDescription(published)),
-    )
-    app.get(`${published.path}/try`, (event) =>
-      respondCompressed(event, 200, TRIAL_HEADERS, HTML_TYPE, trial(published, frame)),
-    )
+    const { path, title } = published
+    pageAt(path, () => ({ title, content: reference(published), head: serviceDescription(published) }))
+    textAt(`${path}/try`, HTML_TYPE, TRIAL_HEADERS, () => trial(published, frame))
   }
 }
 
 function serviceDescription({ path }: PublishedDocument): Html {
   return html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
 }
+
+type Headers = Readonly<Record<string, string>>
+
+const typed = (type: string): Headers => ({ 'content-type': type })
 
 /** The groups of pages, and behind the first of them the interfaces. */
 function menuOf(documents: readonly PublishedDocument[], guides: Guides): Menu {

@@ -46,6 +46,12 @@ export function feedPanel(ports: FeedPanelPorts): Panel {
     id: 'feed',
     title: 'Feed',
     params: ['sort', 'column', ...YEAR_PARAMS],
+    // Beside a time the period is never a default: without it the time would mean the Year.
+    isDefault: (name, value, params) =>
+      name === 'sort' &&
+      value === 'trending' &&
+      params.getAll(name).length === 1 &&
+      !YEAR_PARAMS.some((each) => params.has(each)),
     controls: ({ query }) => periods(query),
     forward: async (view) => (isYear(view.query) ? year.forward(view) : null),
     async render(view) {

@@ -1,42 +1,56 @@
-import type { H3 } from 'h3'
-import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
-import { respondCompressed } from '../compression.ts'
-import { respond } from '../respond.ts'
 import { HTML_TYPE } from './headers.ts'
 import { html } from './html.ts'
 import { layout } from './layout.ts'
 import type { Frame } from './layout.ts'
-import { pageQuery } from './page-query.ts'
+import type { PageSources } from './page-sources.ts'
 import type { Panel, View } from './panel.ts'
+import type { MountPage } from './rendered-pages.ts'
 import { renderRooms } from './rooms.ts'
 
-export interface HomePorts {
-  frame: Frame
-  /** In the order in which they stand. */
+/** The panels of a page, in the order in which they stand. */
+export interface HomePanels {
   panels: readonly Panel[]
   /** The panel a visitor came for, one of them: the page answers with its status. */
   lead: Panel
+}
+
+export interface HomePorts {
+  frame: Frame
+  /** Panels that read from the given sources alone; the sources of the server itself tell what panels there are. */
+  panelsOf: (sources: PageSources) => HomePanels
+  sources: PageSources
   /** With the policy of what the panels need. */
   headers: Readonly<Record<string, string>>
-  clock: Clock
   log: Log
 }
 
+/** Most bytes of a query that some fifty links of the page repeat. */
+const CARRIED_MAX = 512
+
 /** Mounts `/`: every panel, each read on its own. Works without scripts. */
-export function mountHome(app: H3, { frame, panels, lead, headers, clock, log }: HomePorts): void {
-  const known = panels.flatMap(({ params }) => params)
-  const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
-  app.get('/', async (event) => {
-    const view = { now: clock(), query: pageQuery(event.url.searchParams, known) }
-    const forwarded = await addressInstead(panels, view)
-    if (forwarded !== null) return respond(event, 303, { ...headers, location: forwarded }, null)
-    const { sections, status, title } = await renderRooms(event, panels, lead, view, log)
-    const main = html`<h1>dash</h1>
-      ${INTRODUCTION} ${sections}`
-    const name = title === null ? 'dash' : `${title} · dash`
-    const page = layout(frame, { title: name, head: FEED_LINKS, rooms, main })
-    return respondCompressed(event, status, headers, HTML_TYPE, page)
+export function mountHome(mount: MountPage, { frame, panelsOf, sources, headers, log }: HomePorts): void {
+  const { panels: all } = panelsOf(sources)
+  const rooms = all.map(({ id, title }) => ({ href: `#${id}`, title }))
+  mount({
+    path: '/',
+    query: {
+      known: all.flatMap(({ params }) => params),
+      isDefault: (name, value, params) => all.some((panel) => panel.isDefault?.(name, value, params)),
+      carriedMax: CARRIED_MAX,
+    },
+    async render(recorded, query, event) {
+      const { panels, lead } = panelsOf(recorded)
+      const view = { now: recorded.clock(), query }
+      const forwarded = await addressInstead(panels, view)
+      if (forwarded !== null) return { status: 303, headers: { ...headers, location: forwarded }, text: '' }
+      const { sections, status, title } = await renderRooms(event, panels, lead, view, log)
+      const main = html`<h1>dash</h1>
+        ${INTRODUCTION} ${sections}`
+      const name = title === null ? 'dash' : `${title} · dash`
+      const text = layout(frame, { title: name, head: FEED_LINKS, rooms, main })
+      return { status, headers: { ...headers, 'content-type': HTML_TYPE }, text }
+    },
   })
 }
 

@@ -40,6 +40,8 @@ export interface Panel {
   title: string
   /** Parameters of the address that are this panel's. Values that are empty are never handed over. */
   params: readonly string[]
+  /** True for a value of its parameters that shows the same as none. */
+  isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
   /** What stands under the heading even where there is no content: how to ask for something else. */
   controls?(view: View): Html
   /** The content under the controls. What it throws is shown as `refusalOf` says, and nothing in its place. */

@@ -12,9 +12,9 @@ import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import { freeModelsStatusContract } from '../models/contracts.ts'
 import type { ServedRecommendation } from '../models/served-recommendation.ts'
 import { historyContract } from '../year/contract.ts'
-import type { ProvedPublications } from '../year/proved-publications.ts'
 import { counted } from './counts.ts'
 import { html, NOTHING } from './html.ts'
+import type { ShownPublications } from './page-sources.ts'
 import { refusalsOf } from './panel.ts'
 import type { PanelRefusal } from './panel.ts'
 import type { Fact, StatusFact } from './status-panel.ts'
@@ -43,7 +43,7 @@ export function feedFact(snapshots: ProvedSnapshots): StatusFact {
 }
 
 /** The newest publication of the Year, and whether one is due. */
-export function publicationFact(publications: ProvedPublications): StatusFact {
+export function publicationFact(publications: ShownPublications): StatusFact {
   return {
     label: 'Last publication',
     refusalOf: refusalsOf(historyContract),
@@ -62,7 +62,7 @@ export function publicationFact(publications: ProvedPublications): StatusFact {
 }
 
 /** The newest day without a publication. */
-export function gapFact(publications: ProvedPublications): StatusFact {
+export function gapFact(publications: ShownPublications): StatusFact {
   return {
     label: 'Last gap',
     refusalOf: refusalsOf(historyContract),

@@ -10,13 +10,14 @@ import type { YearStanding } from '../../domain/year/item-ranks.ts'
 import type { YearFeed } from '../../domain/year/schema.ts'
 import { trendContract } from '../feed/search-contracts.ts'
 import { codeOf } from '../route.ts'
-import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
+import type { ProvedPublication } from '../year/proved-publications.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { keptStops } from './kept-stops.ts'
 import type { PageQuery } from './page-query.ts'
+import type { ShownPublications } from './page-sources.ts'
 import type { Panel } from './panel.ts'
 import { refusalOfYear } from './year-question.ts'
 
@@ -26,10 +27,21 @@ const STOPS_SHOWN = 31
 /** The layout whose lists are known; older ones are served and not read (docs/ranking.md). */
 const KNOWN_ALGORITHM = 'top-year-v3'
 
+/** What is made of publications and kept from one render to the next, by the very object it was made from. */
+export interface KeptRanks {
+  standingsIn: ReturnType<typeof keptStandings>
+  stopsOnce: ReturnType<typeof keptStops>
+}
+
+export function keptRanks(): KeptRanks {
+  return { standingsIn: keptStandings(), stopsOnce: keptStops() }
+}
+
 /** The rank of an item in the Year, publication by publication, each read from its proved bytes. */
-export function yearRanksPanel(publications: ProvedPublications): Panel {
-  const standings = keptStandings()
-  const stopsOnce = keptStops()
+export function yearRanksPanel(
+  publications: ShownPublications,
+  { standingsIn, stopsOnce }: KeptRanks,
+): Panel {
   return {
     id: 'year-ranks',
     title: 'In the Top Year',
@@ -46,7 +58,9 @@ export function yearRanksPanel(publications: ProvedPublications): Panel {
       for (const stop of shown) {
         if (stop.kind === 'gap') rows.push(gapRow(stop))
         else
-          rows.push(rowOf(stop.item, standings(await publications.publication(stop.item.manifest))?.get(key)))
+          rows.push(
+            rowOf(stop.item, standingsIn(await publications.publication(stop.item.manifest))?.get(key)),
+          )
       }
       return html`<p>
           The place in the list of its source and in <em>Popular</em>, as it was published; nothing changes it

@@ -6,13 +6,14 @@ import { formatInstant } from '../../domain/time.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { envelopeParser } from '../year/parse-envelope.ts'
-import type { ProvedPublication, ProvedPublications } from '../year/proved-publications.ts'
+import type { ProvedPublication } from '../year/proved-publications.ts'
 import { feedColumns, titleOf } from './feed-columns.ts'
 import type { ColumnName } from './feed-columns.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import type { PanelAnswer, View } from './panel.ts'
 import { keptStops } from './kept-stops.ts'
+import type { ShownPublications } from './page-sources.ts'
 import { proofPanel } from './proof.ts'
 import { gapNotice, travelControls } from './time-travel.ts'
 import { ageOf, instantOf } from './times.ts'
@@ -20,8 +21,19 @@ import { yearComparison } from './year-comparison.ts'
 import { addressOfDays, parseMoments } from './year-question.ts'
 import type { Moments } from './year-question.ts'
 
+/** What is made of publications and kept from one render to the next, by the very object it was made from. */
+export interface KeptYears {
+  envelopeOf: ReturnType<typeof envelopeParser>
+  stopsOnce: ReturnType<typeof keptStops>
+}
+
+export function keptYears(): KeptYears {
+  return { envelopeOf: envelopeParser(), stopsOnce: keptStops() }
+}
+
 export interface YearViewPorts {
-  publications: ProvedPublications
+  publications: ShownPublications
+  kept: KeptYears
   /** Address of the server from outside, for the commands that check it. */
   baseUrl: () => string
 }
@@ -38,10 +50,8 @@ interface Served {
   publication: ProvedPublication | null
 }
 
-export function yearView({ publications, baseUrl }: YearViewPorts): YearView {
-  const envelopeOf = envelopeParser()
-  const stopsOnce = keptStops()
-
+export function yearView({ publications, kept, baseUrl }: YearViewPorts): YearView {
+  const { envelopeOf, stopsOnce } = kept
   return {
     async forward({ now, query }) {
       const moments = parseMoments(query, now)

@@ -1,8 +1,13 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { AgentStatus } from '../../../src/domain/agent/schema.ts'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
 import { rankPeriods } from '../../../src/jobs/rank-periods.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
+import { changeFile } from '../../support/change-file.ts'
+import { NO_CHAT } from '../../support/no-chat.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
@@ -152,5 +157,95 @@ describe('the page', () => {
     const later = await get(workspace, '/', { clock: () => NOON + 2 * 86_400_000 })
     expect(facts(later.page)).toContain('the next one is late')
     expect(facts((await get(workspace, '/')).page)).not.toContain('late')
+  })
+})
+
+describe('a page kept in memory', () => {
+  /** A settled file clock lets proofs stay in memory at once, as they do two seconds after a change. */
+  async function warm(path: string) {
+    const workspace = await openWorkspace(() => Date.now() + 60_000)
+    await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
+    await publishDays(workspace, [AS_OF])
+    const snapshot = { signal: new AbortController().signal, discardLater: false }
+    await rankPeriods({ live: workspace.live, clock: () => NOON }, snapshot)
+    const chat = { budget: 'ok' as AgentStatus['budget'] }
+    const agent = {
+      ...NO_CHAT,
+      config: async () => ({ ...(await NO_CHAT.config()), enabled: true }),
+      status: async () => ({ ...(await NO_CHAT.status()), ...chat }),
+    }
+    const app = openApp(workspace, { agent, clock: () => NOON + 86_400_000 })
+    const ask = async (headers: Record<string, string> = {}): Promise<Response> =>
+      app.request(`http://dash.test${path}`, { headers })
+    const first = await ask()
+    expect(first.status).toBe(200)
+    const etag = first.headers.get('etag') ?? ''
+    expect((await ask({ 'if-none-match': etag })).status).toBe(304)
+    return { workspace, ask, etag, chat }
+  }
+
+  test('gives way to the refusal as soon as the object it shows is damaged, and comes back with it', async () => {
+    const { workspace, ask, etag } = await warm('/?sort=year')
+    const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''
+    const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+    const sound = readFileSync(path)
+    chmodSync(path, 0o644)
+    changeFile(path, () => writeFileSync(path, Buffer.concat([sound, Buffer.from(' ')])))
+    const damaged = await ask({ 'if-none-match': etag })
+    expect(damaged.status).toBe(503)
+    expect(await damaged.text()).toContain('year_history_archive_corrupt')
+    changeFile(path, () => writeFileSync(path, sound))
+    expect((await ask({ 'if-none-match': etag })).status).toBe(304)
+  })
+
+  test('gives way to the refusal as soon as the newest head is damaged', async () => {
+    const { workspace, ask, etag } = await warm('/?sort=year')
+    const head = join(workspace.objectsPath, 'heads', '1')
+    chmodSync(head, 0o644)
+    changeFile(head, () => writeFileSync(head, '{}'))
+    expect((await ask({ 'if-none-match': etag })).status).toBe(503)
+  })
+
+  test('gives way to a new publication, snapshot, audit and chat budget with the next request', async () => {
+    const { workspace, ask, chat } = await warm('/')
+    const shown = async (): Promise<string> => facts(await (await ask()).text())
+    await publishDays(workspace, [addDays(AS_OF, 1)])
+    expect(await shown()).toContain(`Year as of ${addDays(AS_OF, 1)}`)
+    const later = { signal: new AbortController().signal, discardLater: false }
+    await rankPeriods({ live: workspace.live, clock: () => NOON + 7_200_000 }, later)
+    expect(await shown()).toContain('22 h ago')
+    const counts = { publications: 1, objects: 1, bytes: 1, gaps: 0, damage: 2 }
+    const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }
+    await workspace.audits.record({ ok: false, complete: true, whole: true, ...counts, head, endedAt: NOON })
+    expect(await shown()).toContain('Damaged: 2 findings')
+    chat.budget = 'exhausted'
+    expect(await shown()).toContain('Closed until 00:00 UTC')
+  })
+})
+
+describe('a padded query', () => {
+  test('over 1,024 bytes is refused with 400 on every page, and the interfaces keep their own errors', async () => {
+    const workspace = await filled()
+    const padding = 'x'.repeat(1_030)
+    for (const path of [`/?${padding}`, `/item?key=hn-1&x=${padding}`, `/docs?x=${padding}`]) {
+      const { status, page } = await get(workspace, path)
+      expect([path, status]).toEqual([path, 400])
+      expect(page).toContain('<code>query_too_long</code>')
+    }
+    expect((await get(workspace, `/api/feed/history?sort=year&at=${padding}`)).page).toBe(
+      '{"error":"invalid_at"}',
+    )
+    expect((await get(workspace, `/api/feed?sort=day&x=${padding}`)).status).not.toBe(400)
+  })
+
+  test('does not make the page longer than its links with a short one do', async () => {
+    const workspace = await filled()
+    const plain = (await get(workspace, '/?sort=month')).page.length
+    expect((await get(workspace, `/?sort=month&${'x=1&'.repeat(240)}`)).page).toHaveLength(plain)
+    expect((await get(workspace, `/?sort=month&model=${'%27'.repeat(330)}`)).status).toBe(400)
+    expect((await get(workspace, `/?${'needs=tools&'.repeat(80)}`)).status).toBe(400)
+    const longest = await get(workspace, `/?sort=month&model=${'m'.repeat(480)}`)
+    expect(longest.status).toBe(200)
+    expect(longest.page.length).toBeLessThan(2 * plain)
   })
 })

@@ -1,0 +1,297 @@
+import { gunzipSync } from 'node:zlib'
+import { H3 } from 'h3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import { listenOn } from '../../../src/server/listen.ts'
+import { servePages } from '../../../src/server/page/rendered-pages.ts'
+import type { Page } from '../../../src/server/page/rendered-pages.ts'
+import type { PageSources } from '../../../src/server/page/page-sources.ts'
+import { silentLog } from '../../support/api-client.ts'
+
+const NOON = Date.parse('2026-03-02T12:00:00.000Z')
+
+/** What a page reads, each to be changed by a test; `null` fails. */
+function changeable() {
+  return {
+    now: NOON,
+    snapshot: 'snap-1' as string | null,
+    lastLeaf: 'leaf-1' as string | null,
+    object: 'digest-1' as string | null,
+    /** The recommendation is known by its identity. */
+    run: {} as object | null,
+    model: 'model-1' as string | null,
+    budget: 'ok' as string | null,
+    audited: 1 as number | null,
+    points: 1 as number | null,
+  }
+}
+
+type Shown = ReturnType<typeof changeable>
+
+function sourcesOf(shown: Shown): PageSources {
+  const read = async <T>(name: keyof Shown, make: (value: NonNullable<Shown[keyof Shown]>) => T) => {
+    const value = shown[name]
+    if (value === null) throw new Error(`${name} cannot be read`)
+    return make(value)
+  }
+  const sources = {
+    clock: () => shown.now,
+    snapshots: {
+      newest: () =>
+        read('snapshot', (id) => ({
+          snapshot: { id, generatedAt: NOON },
+          published: { headers: { etag: id } },
+        })),
+    },
+    publications: {
+      entries: () =>
+        read('lastLeaf', (lastLeaf) => ({
+          lastLeaf,
+          entries: [{}],
+          timeline: [],
+          head: { seq: 1, leaf: lastLeaf },
+        })),
+      publication: () => read('object', (sha256) => ({ manifest: { sha256 } })),
+    },
+    recommendation: () => read('run', (run) => ({ run, seed: false, storeAnswers: true })),
+    agent: {
+      config: () => read('model', (model) => ({ model })),
+      status: () => read('budget', (budget) => ({ budget })),
+    },
+    audits: { newest: () => read('audited', (endedAt) => ({ endedAt })) },
+    search: { itemTrend: () => read('points', (points) => ({ points })) },
+  }
+  return sources as unknown as PageSources
+}
+
+interface Scene {
+  app: H3
+  shown: Shown
+  /** How many renders there were of each page. */
+  renders: Map<string, number>
+  get(path: string, headers?: Record<string, string>): Promise<Response>
+}
+
+/** A page at `/` that reads every source and shows what it read, and `/still`, which reads nothing. */
+function openScene(changes: Partial<Page> = {}): Scene {
+  const app = new H3()
+  const shown = changeable()
+  const renders = new Map<string, number>()
+  const frame = { assets: { href: (name: string) => `/assets/${name}` }, demo: false }
+  const trustedProxies = ['127.0.0.0/8'].flatMap((text) => parseIpRange(text) ?? [])
+  const mount = servePages(app, { frame, sources: sourcesOf(shown), trustedProxies })
+  const count = (path: string): void => void renders.set(path, (renders.get(path) ?? 0) + 1)
+  mount({
+    path: '/',
+    query: { known: ['sort', 'model'], isDefault: (name, value) => name === 'sort' && value === 'trending' },
+    async render(sources, query) {
+      count('/')
+      const { snapshots, publications, recommendation, agent, audits, search, clock } = sources
+      const readings: (() => unknown)[] = [
+        () => snapshots.newest('trending'),
+        () => publications.entries(),
+        () => publications.publication({ publicationId: 'year' } as never),
+        async () => (await recommendation()) && shown.run,
+        () => agent.config(),
+        () => agent.status(),
+        () => audits.newest(),
+        () => search.itemTrend('hn-1'),
+        () => clock(),
+      ]
+      const read = await Promise.all(
+        readings.map(async (reading) => {
+          try {
+            return JSON.stringify(await reading())
+          } catch (error) {
+            return String(error)
+          }
+        }),
+      )
+      return {
+        status: 200,
+        headers: { 'content-type': 'text/html' },
+        text: `${String(query.params)} ${read.join(' ')}`,
+      }
+    },
+    ...changes,
+  })
+  mount({
+    path: '/still',
+    render() {
+      count('/still')
+      return { status: 200, headers: { 'content-type': 'text/html' }, text: 'still' }
+    },
+  })
+  const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+    app.request(`http://dash.test${path}`, { headers })
+  return { app, shown, renders, get }
+}
+
+describe('a rendered page', () => {
+  test('is served again without a render while everything it was rendered from is unchanged', async () => {
+    const { get, renders } = openScene()
+    const first = await (await get('/')).text()
+    for (let time = 0; time < 5; time += 1) expect(await (await get('/')).text()).toBe(first)
+    expect(renders.get('/')).toBe(1)
+  })
+
+  const changes: Readonly<Record<string, Partial<Shown>>> = {
+    'a new snapshot': { snapshot: 'snap-2' },
+    'a new entry of the ledger': { lastLeaf: 'leaf-2' },
+    'another object': { object: 'digest-2' },
+    'a new recommendation': { run: { id: 2 } },
+    'another model of the chat': { model: 'model-2' },
+    'a spent budget of the chat': { budget: 'exhausted' },
+    'a new audit': { audited: 2 },
+    'another observation of an item': { points: 2 },
+    'ten seconds': { now: NOON + 10_000 },
+  }
+  test.each(Object.keys(changes))('is rendered again by the first request after %s', async (name) => {
+    const { get, renders, shown } = openScene()
+    const before = await (await get('/')).text()
+    Object.assign(shown, changes[name])
+    const after = await (await get('/')).text()
+    expect(after).not.toBe(before)
+    expect(renders.get('/')).toBe(2)
+    expect(await (await get('/')).text()).toBe(after)
+    expect(renders.get('/')).toBe(2)
+  })
+
+  const failures = ['snapshot', 'lastLeaf', 'object', 'run', 'model', 'budget', 'audited', 'points'] as const
+  test.each(failures)(
+    'is not served while its %s cannot be read, and the failure is not kept',
+    async (name) => {
+      const { get, shown, renders } = openScene()
+      const sound = await (await get('/')).text()
+      const { [name]: value } = shown
+      Object.assign(shown, { [name]: null })
+      const damaged = await get('/')
+      expect(damaged.headers.get('etag')).toBeNull()
+      expect(await damaged.text()).toContain(`${name} cannot be read`)
+      Object.assign(shown, { [name]: value })
+      expect(await (await get('/')).text()).toBe(sound)
+      expect(renders.get('/')).toBe(3)
+    },
+  )
+
+  test('that reads nothing is rendered once for ever', async () => {
+    const { get, shown, renders } = openScene()
+    await get('/still')
+    shown.now += 86_400_000
+    expect(await (await get('/still?unknown=1')).text()).toBe('still')
+    expect(renders.get('/still')).toBe(1)
+  })
+
+  test('has an entity tag for each encoding, and is a 304 to a client that holds it', async () => {
+    const { get, shown } = openScene()
+    const plain = await get('/')
+    const zipped = await get('/', { 'accept-encoding': 'gzip' })
+    const [etag = '', zippedTag = ''] = [plain, zipped].map(({ headers }) => headers.get('etag') ?? '')
+    expect(zippedTag).not.toBe(etag)
+    expect(gunzipSync(Buffer.from(await zipped.arrayBuffer())).toString()).toBe(await plain.text())
+    expect(plain.headers.get('vary')).toBe('Accept-Encoding')
+    const held = await get('/', { 'if-none-match': etag })
+    expect([held.status, await held.text(), held.headers.get('etag')]).toEqual([304, '', etag])
+    expect((await get('/', { 'if-none-match': zippedTag, 'accept-encoding': 'gzip' })).status).toBe(304)
+    expect((await get('/', { 'if-none-match': etag, 'accept-encoding': 'gzip' })).status).toBe(200)
+    shown.snapshot = 'snap-2'
+    expect((await get('/', { 'if-none-match': etag })).status).toBe(200)
+  })
+
+  test('is one for all queries that show the same', async () => {
+    const { get, renders } = openScene()
+    await get('/?model=a&sort=week')
+    for (const query of ['sort=week&model=a', 'x=1&sort=week&y=2&model=a', 'sort=week&model=a&sort='])
+      expect((await get(`/?${query}`)).status).toBe(200)
+    expect(renders.get('/')).toBe(1)
+    await get('/')
+    await get('/?sort=trending')
+    expect(renders.get('/')).toBe(2)
+    await get('/?sort=day')
+    expect(renders.get('/')).toBe(3)
+  })
+
+  test('is rendered once for all who ask for it at once', async () => {
+    const { get, renders } = openScene()
+    const pages = await Promise.all(Array.from({ length: 50 }, async () => (await get('/')).text()))
+    expect(new Set(pages).size).toBe(1)
+    expect(renders.get('/')).toBe(1)
+  })
+
+  test('that was begun before a change is not served to who asked after the change', async () => {
+    let release = (): void => undefined
+    let begin = (): void => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const { get, shown } = openScene({
+      async render({ snapshots }) {
+        const text = JSON.stringify(await snapshots.newest('trending'))
+        begin()
+        await released
+        return { status: 200, headers: {}, text }
+      },
+    })
+    const early = get('/')
+    await begun
+    shown.snapshot = 'snap-2'
+    const late = get('/')
+    release()
+    expect(await (await early).text()).toContain('snap-1')
+    expect(await (await late).text()).toContain('snap-2')
+  })
+})
+
+describe('a query', () => {
+  test('of 1,024 bytes is taken, and a longer one is refused with a page that says so', async () => {
+    const { get, renders } = openScene()
+    const padded = `/?x=${'a'.repeat(1_022)}`
+    expect((await get(padded)).status).toBe(200)
+    const longer = await get(`${padded}a`)
+    expect(longer.status).toBe(400)
+    expect(longer.headers.get('content-type')).toContain('text/html')
+    expect(longer.headers.get('cache-control')).toBe('no-store')
+    expect(await longer.text()).toContain('<code>query_too_long</code>')
+    expect((await get(`/still?x=${'a'.repeat(1_023)}`)).status).toBe(400)
+    expect(renders.get('/')).toBe(1)
+  })
+})
+
+describe('renders', () => {
+  test('of one address are refused once it has used up its minute; what is kept, and other addresses, are served', async () => {
+    const { app, shown, renders } = openScene()
+    const { url, close } = await listenOn(app, {
+      host: '127.0.0.1',
+      port: 0,
+      log: silentLog,
+      isDraining: () => false,
+      headersTimeoutMs: 10_000,
+      requestTimeoutMs: 15_000,
+    })
+    onTestFinished(() => close(0))
+    const ask = (query: string, address: string): Promise<Response> =>
+      fetch(`${url}/${query}`, { headers: { 'x-forwarded-for': `198.51.100.7, ${address}` } })
+    let number = 0
+    let refused: Response
+    do {
+      number += 1
+      refused = await ask(`?model=m${number}`, '203.0.113.1')
+    } while (refused.status === 200 && number < 1_000)
+    expect([refused.status, refused.headers.get('content-type')]).toEqual([429, 'text/html; charset=utf-8'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await refused.text()).toContain('<code>page_limit</code>')
+    expect(renders.get('/')).toBe(number - 1)
+    expect((await ask(`?model=m${number - 1}`, '203.0.113.1')).status).toBe(200)
+    expect((await ask(`?model=m${number}`, '203.0.113.2')).status).toBe(200)
+    shown.now += 60_000
+    expect((await ask(`?model=m${number + 1}`, '203.0.113.1')).status).toBe(200)
+  })
+
+  test('that wait for their turn are refused beyond a number, but never the page without a query', async () => {
+    const { get } = openScene()
+    const flood = Array.from({ length: 100 }, (_, index) => get(`/?model=m${index}`))
+    const plain = get('/')
+    const statuses = (await Promise.all(flood)).map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([200, 429]))
+    expect((await plain).status).toBe(200)
+  })
+})
