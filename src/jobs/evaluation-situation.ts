@@ -5,7 +5,13 @@ import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
 import type { KnownModel, LedgerRows } from '../domain/models/known.ts'
 import type { LiteSuite } from '../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../domain/models/pacing.ts'
-import { KEY_STALE_MS, parseKeyRequests, planCalls, requestsLeft } from '../domain/models/quota.ts'
+import {
+  KEY_STALE_MS,
+  parseKeyRequests,
+  planCalls,
+  requestsLeft,
+  requestsLeftOfModel,
+} from '../domain/models/quota.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
 import { siftCatalogue } from '../domain/models/recommend.ts'
 import type { Sifted } from '../domain/models/recommend.ts'
@@ -154,7 +160,7 @@ export async function planQuestions(
 
 /** The part of what `askModels` needs that a plan and the ledger tell. */
 export function askOptionsOf(
-  { sifted, startedAt, day }: Situation,
+  { mode, sifted, startedAt, day }: Situation,
   { models, attempts }: Known,
   { plan, countedBeforeAtMost }: Planned,
 ): Pick<AskOptions, 'day' | 'plan' | 'models' | 'before' | 'countedBeforeAtMost' | 'recentAges'> {
@@ -163,7 +169,11 @@ export function askOptionsOf(
     const kept = Object.values(answers).filter(({ kind }) => !asks.has(`${kind} ${model}`))
     return [
       model,
-      { sentToday, answers: new Map(kept.map(({ kind, end }) => [kind, end.tasks ?? []])) },
+      {
+        sentToday,
+        left: requestsLeftOfModel(mode, sentToday),
+        answers: new Map(kept.map(({ kind, end }) => [kind, end.tasks ?? []])),
+      },
     ] as const
   })
   const ages = attempts.map(({ sentAt }) => Math.max(0, startedAt - sentAt))
