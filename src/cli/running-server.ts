@@ -49,7 +49,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   let baseUrl = config.baseUrl ?? ''
   let origins: readonly string[] = config.allowedOrigins
   const meters = { requests: requestMeter(), agent: agentMeter() }
-  const own = { clock: Date.now, log }
+  const own = { clock: Date.now, log, publishedBaseUrl: config.publishedBaseUrl }
   const sources = agentSources({ ...stores.reads, clock: Date.now })
   const wired = openWiredAgent(
     config,

@@ -83,7 +83,7 @@ export function rankFindings(
 export function saysTheSame(previous: StoredRun, ranked: StoredRun, notes: readonly string[]): boolean {
   if (previous.updatedAt.slice(0, 10) !== ranked.updatedAt.slice(0, 10)) return false
   if (notes.some((note) => !previous.notes.includes(publishedNote(note)))) return false
-  return told(previous) === told(ranked)
+  return previous.baseUrl === ranked.baseUrl && told(previous) === told(ranked)
 }
 
 /** The ranking, and the models nobody should take for free: the notes name them. */

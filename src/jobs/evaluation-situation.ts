@@ -31,7 +31,9 @@ export interface EvaluatePorts extends AskPorts, HolderPorts {
   recommendations: RecommendationStore
   /** Makes the suite of a UTC day. @throws Refusal `lite_suite_refused` */
   makeSuite: (day: Day) => Promise<LiteSuite>
-  /** API base of the routing service, as it is published. */
+  /** API base of the routing service as it is asked, for errors. */
+  serviceUrl: string
+  /** API base of the routing service as it is published: readers send their keys there. */
   baseUrl: string
   /** Something an operator should know. */
   onNote: (message: string) => void
@@ -75,7 +77,7 @@ export interface Planned {
 
 /** @throws Refusal `source_unavailable` when there is no catalogue; those of the object store */
 export async function readSituation(
-  { router, baseUrl, clock, onNote, recommendations }: EvaluatePorts,
+  { router, serviceUrl, clock, onNote, recommendations }: EvaluatePorts,
   { mode: asked, signal }: EvaluateOptions,
 ): Promise<Situation> {
   const startedAt = clock()
@@ -85,7 +87,7 @@ export async function readSituation(
     onNote('there is no OPENROUTER_API_KEY: only metadata is refreshed')
     notes.push('No key of the routing service is configured, so only metadata was refreshed.')
   }
-  const { models, badRows } = await readCatalogue(router, baseUrl, signal)
+  const { models, badRows } = await readCatalogue(router, serviceUrl, signal)
   if (badRows > 0) notes.push(`${badRows} rows of the catalogue could not be read.`)
   const previous = await previousRun(recommendations, notes)
   return { mode, startedAt, day: dayOf(startedAt), sifted: siftCatalogue(models, startedAt), previous, notes }

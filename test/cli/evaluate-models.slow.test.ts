@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test, vi } from 'vitest'
@@ -57,6 +57,27 @@ test('evaluates, prints one line, and gives the model to whoever asks', async ()
   const points = (shown['components'] as { points: number }[]).reduce((sum, each) => sum + each.points, 0)
   expect(points).toBe(shown['score'])
   expect(service.chats).toHaveLength(8)
+})
+
+test('publishes the public address of the service, or that of the setting, and never the one it asks', async () => {
+  const { folder, service, env } = await place()
+  await dash(['evaluate-models'], { env })
+  const published = async (own: Record<string, string>): Promise<unknown> =>
+    parsed((await dash(['model', '--json'], { env: own })).stdout)['baseUrl']
+  const shell = (await dash(['model', '--env'], { env })).stdout
+  expect(shell).toContain('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\n')
+  expect(await published(env)).toBe('https://openrouter.ai/api/v1')
+  const stored = readFileSync(join(folder, 'objects', 'free-llm', 'current'), 'utf8')
+  expect(stored).not.toContain(new URL(service.url).host)
+
+  const other = { ...env, DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
+  expect(await published(other)).toBe('https://models.example/v1')
+  const again = await dash(['evaluate-models', '--json'], { env: other })
+  expect(parsed(again.stdout)).toMatchObject({ outcome: 'complete', requests: 0 })
+  expect(await published(env)).toBe('https://models.example/v1')
+  const { DASH_DATA_DIR: _folder, ...placeless } = other
+  const seed = await dash(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
+  expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
 })
 
 test('explains why a model is no candidate, and that another is not there', async () => {

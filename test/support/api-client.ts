@@ -25,6 +25,7 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     isDraining: () => false,
     requests: requestMeter(),
     demo: false,
+    publishedBaseUrl: null,
     baseUrl: () => 'http://dash.test',
     ...changes,
   })

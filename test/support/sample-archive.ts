@@ -120,6 +120,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     isDraining: () => false,
     requests: requestMeter(),
     demo: false,
+    publishedBaseUrl: null,
     baseUrl: () => 'http://dash.test',
     ...changes,
   })
