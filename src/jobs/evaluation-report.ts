@@ -3,6 +3,7 @@ import type { StoredRun } from '../domain/models/schema.ts'
 import type { Instant } from '../domain/time.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Asked, StopReason } from './asking.ts'
+import type { EvaluateOptions } from './evaluation-situation.ts'
 
 /** What `evaluate-models` prints under `--json`. */
 export interface EvaluationReport {
@@ -25,6 +26,30 @@ export interface EvaluationReport {
   reason: string | null
   dryRun: boolean
   rejected: { model: string; reason: string }[]
+}
+
+/** The report of a run that ended before it could make one. */
+export function failedReport(
+  { mode, dryRun }: Pick<EvaluateOptions, 'mode' | 'dryRun'>,
+  durationMs: number,
+  reason: string,
+): EvaluationReport {
+  return {
+    job: 'evaluate-models',
+    outcome: 'failed',
+    refreshMode: mode,
+    rankingVersion: null,
+    primary: null,
+    ranked: 0,
+    probed: 0,
+    evaluated: 0,
+    requests: 0,
+    rateLimit: null,
+    durationMs,
+    reason,
+    dryRun,
+    rejected: [],
+  }
 }
 
 /** A stop of the account's own that a setting mends. */

@@ -147,6 +147,29 @@ test.each([
   expect(service.chats).toEqual([])
 })
 
+test('prints a failed result under --json when there is no catalogue', async () => {
+  const { env } = await place()
+  const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], {
+    env: { ...env, OPENROUTER_BASE_URL: 'http://127.0.0.1:9' },
+  })
+  expect(code).toBe(69)
+  const result = parsed(stdout)
+  expect(result).toMatchObject({
+    job: 'evaluate-models',
+    outcome: 'failed',
+    refreshMode: 'fullEval',
+    rankingVersion: null,
+    primary: null,
+    ranked: 0,
+    probed: 0,
+    evaluated: 0,
+    requests: 0,
+    rateLimit: null,
+    reason: expect.stringContaining('it cannot be reached') as string,
+  })
+  expect(stderr).toBe(`error: ${String(result['reason'])}\n`)
+})
+
 test('ends with 1 when the catalogue has no candidate, and with 75 while another evaluates', async () => {
   const { env, folder } = await place({ models: [] })
   const ended = await dash(['evaluate-models', '--json'], { env })
