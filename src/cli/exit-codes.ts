@@ -1,5 +1,5 @@
 import { Refusal } from '../domain/refusal.ts'
-import { networkReason } from '../adapters/network-reason.ts'
+import { networkReason } from '../domain/network-reason.ts'
 import { StorageFault } from '../domain/storage.ts'
 
 /** Exit codes (docs/troubleshooting.md). */

@@ -3,7 +3,6 @@ import type { StoredRun } from '../domain/models/schema.ts'
 import type { Instant } from '../domain/time.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Asked, StopReason } from './asking.ts'
-import type { EvaluateOptions } from './evaluation-situation.ts'
 
 /** What `evaluate-models` prints under `--json`. */
 export interface EvaluationReport {
@@ -30,7 +29,7 @@ export interface EvaluationReport {
 
 /** The report of a run that ended before it could make one. */
 export function failedReport(
-  { mode, dryRun }: Pick<EvaluateOptions, 'mode' | 'dryRun'>,
+  { mode, dryRun }: { mode: StoredRun['refreshMode']; dryRun: boolean },
   durationMs: number,
   reason: string,
 ): EvaluationReport {

@@ -1,6 +1,6 @@
 import type { SkipReason } from '../../domain/feed/article-plan.ts'
 import type { Instant } from '../../domain/time.ts'
-import { networkReason } from '../network-reason.ts'
+import { networkReason } from '../../domain/network-reason.ts'
 
 /** Why a page gives no text; becomes the reading of its item. */
 export class PageProblem extends Error {

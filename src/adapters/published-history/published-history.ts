@@ -8,7 +8,7 @@ import {
 } from '../../domain/year/published-ledger.ts'
 import { openConnections } from '../connections.ts'
 import type { Connections } from '../connections.ts'
-import { networkReason } from '../network-reason.ts'
+import { networkReason } from '../../domain/network-reason.ts'
 
 /** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'

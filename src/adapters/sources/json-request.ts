@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
-import { networkReason } from '../network-reason.ts'
+import { networkReason } from '../../domain/network-reason.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../time-limit.ts'
 
 /** What of an answer that is no success is read, so that its connection can be used again. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { networkReason } from '../../src/adapters/network-reason.ts'
+import { networkReason } from '../../src/domain/network-reason.ts'
 import { asPageProblem } from '../../src/adapters/articles/page-problem.ts'
 import { describeError } from '../../src/cli/exit-codes.ts'
 
