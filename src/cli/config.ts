@@ -16,6 +16,8 @@ export interface Config {
   dataDir: string
   /** True when a flag or a variable named the folder: it is then never created by a command that only uses it. */
   dataDirNamed: boolean
+  /** The flags that gave values, by the names of variables. */
+  flags: ReadonlyMap<string, string>
   /** False when every store is elsewhere, so that no data folder is needed. */
   dataDirUsed: boolean
   ledger: DatabaseLocation
@@ -61,6 +63,8 @@ export interface Config {
   openRouterUrl: string
   /** Key of that service; null: nothing but its catalogue is asked. */
   openRouterKey: string | null
+  /** Address published with a recommendation; null: that of the public service. */
+  publishedBaseUrl: string | null
   chat: ChatConfig
   /** Proxies whose word on the caller's address is taken. */
   trustedProxies: readonly IpRange[]
@@ -88,8 +92,13 @@ const DEFAULT_DATA_DIR = './dash-data'
  * The configuration that settings come to.
  *
  * @param cwd folder that relative paths start from
+ * @param flags the flags that gave values, by the names of variables
  */
-export function configOf(settings: Settings, cwd: string): Config {
+export function configOf(
+  settings: Settings,
+  cwd: string,
+  flags: ReadonlyMap<string, string> = new Map(),
+): Config {
   const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? DEFAULT_DATA_DIR)
   const databaseOf = (own: string | undefined, name: string): DatabaseLocation => {
     const url = own ?? settings.DASH_DATABASE_URL ?? pathToFileURL(resolve(dataDir, name)).href
@@ -100,6 +109,7 @@ export function configOf(settings: Settings, cwd: string): Config {
   return {
     dataDir,
     dataDirNamed: settings.DASH_DATA_DIR !== undefined,
+    flags,
     dataDirUsed:
       settings.DASH_STORE_URL === undefined ||
       [settings.DASH_LEDGER_URL, settings.DASH_FEED_URL].some(
@@ -138,6 +148,7 @@ export function configOf(settings: Settings, cwd: string): Config {
     mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
     openRouterUrl: settings.OPENROUTER_BASE_URL,
     openRouterKey: settings.OPENROUTER_API_KEY ?? null,
+    publishedBaseUrl: settings.DASH_FREE_LLM_BASE_URL ?? null,
     chat: chatOf(settings),
     trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
     allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
@@ -154,6 +165,16 @@ export function configOf(settings: Settings, cwd: string): Config {
       pingUrl: settings.DASH_HEALTHCHECK_PING_URL ?? null,
     },
   }
+}
+
+/** What gave the value of a setting, as messages name it: its flag, else its variable. */
+export function settingName({ flags }: Pick<Config, 'flags'>, name: string): string {
+  return flags.get(name) ?? name
+}
+
+/** Names of the settings of the listening address, for messages. */
+export function listenSettings(config: Pick<Config, 'flags'>): { host: string; port: string } {
+  return { host: settingName(config, 'HOST'), port: settingName(config, 'PORT') }
 }
 
 /** A relative path there is none: by its specification it is ignored. */

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { configurationError } from './environment.ts'
+import { badValue } from './environment.ts'
 import { storageUnavailable } from '../domain/storage.ts'
+import { settingName } from './config.ts'
 import type { Config } from './config.ts'
 
 /**
@@ -10,45 +11,45 @@ import type { Config } from './config.ts'
  *
  * @param creates true for commands that found a data folder; others create only the default one, because a named
  *   folder that is missing is a disk that is not mounted, and must not be taken for an empty archive
- * @throws Refusal `configuration`
+ * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function prepareFolders(config: Config, creates: boolean): void {
   if (config.dataDirUsed) {
-    if (creates || !config.dataDirNamed) create(config.dataDir)
-    else requireFolder(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+    if (creates || !config.dataDirNamed) create(config.dataDir, config, 'DASH_DATA_DIR')
+    else requireDataFolder(config)
   }
   if (config.store.kind !== 'file') return
-  if (creates || !config.storeNamed) create(config.store.path)
-  else requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
+  if (creates || !config.storeNamed)
+    create(config.store.path, config, config.storeNamed ? 'DASH_STORE_URL' : 'DASH_DATA_DIR')
+  else requireStoreFolder(config, config.store.path)
 }
 
 /**
  * As {@link prepareFolders} for a command that only reads: it adds nothing to a data folder that is there. An object
  * store that is missing from it is refused by whoever reads it.
  *
- * @throws Refusal `configuration`
+ * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function requireFolders(config: Config): void {
   if (lacksDefaultFolder(config)) {
     prepareFolders(config, false)
     return
   }
-  if (config.dataDirUsed) requireFolder(config.dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
-  if (config.store.kind === 'file' && config.storeNamed) {
-    requireFolder(config.store.path, 'object store folder', 'DASH_STORE_URL')
-  }
+  if (config.dataDirUsed) requireDataFolder(config)
+  if (config.store.kind === 'file' && config.storeNamed) requireStoreFolder(config, config.store.path)
 }
 
 /**
  * True when the object store can be asked, for a command that reads nothing else: false while nothing was ever kept in
  * the default data folder, which is then not created.
  *
- * @throws Refusal `configuration` when a folder that was named is not there
+ * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
-export function hasStoreFolder({ store, storeNamed, dataDir, dataDirNamed }: Config): boolean {
+export function hasStoreFolder(config: Config): boolean {
+  const { store, storeNamed, dataDir, dataDirNamed } = config
   if (store.kind !== 'file') return true
-  if (storeNamed) requireFolder(store.path, 'object store folder', 'DASH_STORE_URL')
-  else if (dataDirNamed) requireFolder(dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
+  if (storeNamed) requireStoreFolder(config, store.path)
+  else if (dataDirNamed) requireDataFolder(config)
   return storeNamed || existsSync(dataDir)
 }
 
@@ -56,16 +57,12 @@ export function hasStoreFolder({ store, storeNamed, dataDir, dataDirNamed }: Con
  * What an evaluation of models that is only rehearsed or explained finds: it makes no folder and no file, and what is
  * not there yet stands for nothing known.
  *
- * @throws Refusal `configuration` when a folder that was named is not there
+ * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
 export function evaluationStores(config: Config): { state: boolean; objects: boolean } {
-  const { state, store, storeNamed, dataDir, dataDirNamed, stateInDataDir, dataDirUsed } = config
-  if (dataDirNamed && (dataDirUsed || stateInDataDir)) {
-    requireFolder(dataDir, 'data folder', '--data-dir or DASH_DATA_DIR')
-  }
-  if (store.kind === 'file' && storeNamed) {
-    requireFolder(store.path, 'object store folder', 'DASH_STORE_URL')
-  }
+  const { state, store, storeNamed, dataDirNamed, stateInDataDir, dataDirUsed } = config
+  if (dataDirNamed && (dataDirUsed || stateInDataDir)) requireDataFolder(config)
+  if (store.kind === 'file' && storeNamed) requireStoreFolder(config, store.path)
   return {
     state: !state.url.startsWith('file:') || existsSync(fileURLToPath(state.url)),
     objects: store.kind !== 'file' || existsSync(store.path),
@@ -83,7 +80,7 @@ export function isUnfounded(config: Config): boolean {
  * For commands that ask the feed and need nothing else: no folder is created, and no file, as opening one that is not there
  * would.
  *
- * @throws Refusal `configuration` when a folder that was named is not there; `storage_unavailable` without a feed
+ * @throws Refusal `configuration` or `usage` when a folder that was named is not there; `storage_unavailable` without a feed
  */
 export function requireFeed(config: Config): void {
   if (!lacksDefaultFolder(config)) requireFolders(config)
@@ -100,7 +97,8 @@ function lacksDefaultFolder({ dataDir, dataDirNamed, dataDirUsed }: Config): boo
   return dataDirUsed && !dataDirNamed && !existsSync(dataDir)
 }
 
-function create(folder: string): void {
+/** @param setting variable that the folder follows from */
+function create(folder: string, config: Config, setting: string): void {
   try {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
@@ -108,16 +106,24 @@ function create(folder: string): void {
     if (error instanceof Error && 'code' in error && /^E(IO|NOSPC|DQUOT)$/.test(String(error.code)))
       throw error
     const why = error instanceof Error ? error.message : String(error)
-    throw configurationError(
-      `the folder ${folder} cannot be created (${why}); choose another with --data-dir`,
-    )
+    const advice = `choose another with ${config.dataDirNamed ? settingName(config, setting) : '--data-dir'}`
+    throw badValue(config.flags.get(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)
   }
 }
 
-function requireFolder(folder: string, what: string, setting: string): void {
+function requireDataFolder(config: Config): void {
+  requireFolder(config.dataDir, 'data folder', config, 'DASH_DATA_DIR')
+}
+
+function requireStoreFolder(config: Config, path: string): void {
+  requireFolder(path, 'object store folder', config, 'DASH_STORE_URL')
+}
+
+/** @param setting variable that names the folder */
+function requireFolder(folder: string, what: string, config: Config, setting: string): void {
   const stat = statSync(folder, { throwIfNoEntry: false })
   if (stat?.isDirectory()) return
-  throw configurationError(
-    `the ${what} ${folder} ${stat ? 'is not a folder' : 'does not exist'}; mount it, create it, or correct ${setting}`,
-  )
+  const problem = stat ? 'is not a folder' : 'does not exist'
+  const advice = `mount it, create it, or correct ${settingName(config, setting)}`
+  throw badValue(config.flags.get(setting), `the ${what} ${folder} ${problem}; ${advice}`)
 }

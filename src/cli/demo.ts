@@ -24,6 +24,7 @@ import type { ChatConfig } from './chat-config.ts'
 import type { Config } from './config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './context.ts'
+import type { Terminal } from './terminal.ts'
 import { openEvaluation } from './wire-models.ts'
 import { publishPorts } from './wire-sources.ts'
 import { openAuditors } from './wire-audit.ts'
@@ -73,7 +74,7 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
       terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
       // Stays open: the recommendation names it, and so do the lines that the page has to copy.
       const routerUrl = await keepOpen(demoRouterApp(DEMO_MODELS, Date.now))
-      await fill(demo, routerUrl, version, signal, terminal.note)
+      await fill(demo, routerUrl, version, signal, terminal)
       return { config: { ...demo, chat: demoChat(demo.chat, await keepOpen(demoProviderApp())) }, close }
     } finally {
       await sources.close(0)
@@ -143,7 +144,7 @@ async function fill(
   routerUrl: string,
   version: string,
   signal: AbortSignal,
-  note: (message: string) => void,
+  { note, progress }: Pick<Terminal, 'note' | 'progress'>,
 ): Promise<void> {
   prepareFolders(config, true)
   const stores = openStores(config, 'batch')
@@ -152,6 +153,7 @@ async function fill(
     const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
     const sample = SAMPLE_FILES.map((name) => shifted(openInput(assetPath(name), name), shiftMs))
     const onProgress = (): void => signal.throwIfAborted()
+    progress('DEMO: importing the sample')
     const imported = await importSignals({ feed: stores.feed, onProgress }, sample, {
       onError: 'abort',
       titleProvenance: null,
@@ -161,11 +163,15 @@ async function fill(
       throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
     await refreshIndex({ index: stores.index, onProgress, signal })
     note(`DEMO: ${imported.inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
-    for (let daysAgo = REPLAYED_DAYS - 1; daysAgo >= 0; daysAgo -= 1) {
-      if (daysAgo === GAP_DAYS_AGO) continue
+    const published = Array.from({ length: REPLAYED_DAYS }, (_, index) => REPLAYED_DAYS - 1 - index).filter(
+      (daysAgo) => daysAgo !== GAP_DAYS_AGO,
+    )
+    for (const [done, daysAgo] of published.entries()) {
       signal.throwIfAborted()
+      progress(`DEMO: ${done} of ${published.length} days published`)
       await publishAsOf(addDays(yesterday, -daysAgo), config, version, stores, signal)
     }
+    progress('DEMO: ranking the live periods and evaluating models')
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })

@@ -21,10 +21,20 @@ const SECRETS: readonly string[] = namedVariables.filter(({ secret }) => secret)
 /** Every variable as it was given, or its default. */
 export type Settings = z.infer<typeof environment>
 
+/** Where a value was given, for the message about it. */
+interface SettingOrigin {
+  /** The flag that gave it; null: none did. */
+  flag: string | null
+  /** The env file that gave it; null: the environment did. */
+  file: string | null
+}
+
 /** What is wrong with variables. */
 interface SettingProblem {
   /** Names of the variables it is about. */
   names: readonly string[]
+  /** True when a flag gave the value. */
+  isUsage?: boolean
   /** One line, which shows no secret. */
   message: string
 }
@@ -43,16 +53,26 @@ export interface ExaminedSettings {
  *
  * @param given variables by name; what is none of ours is left alone
  * @param cwd folder that paths of secrets start from
- * @throws Refusal `configuration` naming every bad value at once
+ * @param originOf where the value of a variable was given; absent: in the environment
+ * @throws Refusal `configuration` naming every bad value at once; `usage` when a flag gave one of them
  */
-export function parseEnvironment(given: NodeJS.Dict<string>, cwd: string): Settings {
-  const { settings, problems } = examineEnvironment(given, cwd)
-  if (settings === null) throw configurationError(problems.map(({ message }) => message).join('; '))
-  return settings
+export function parseEnvironment(
+  given: NodeJS.Dict<string>,
+  cwd: string,
+  originOf?: (name: string) => SettingOrigin,
+): Settings {
+  const { settings, problems } = examineEnvironment(given, cwd, originOf)
+  if (settings !== null) return settings
+  const detail = problems.map(({ message }) => message).join('; ')
+  throw problems.some(({ isUsage }) => isUsage) ? new Refusal('usage', detail) : configurationError(detail)
 }
 
 /** As {@link parseEnvironment}, for whoever shows what is wrong. */
-export function examineEnvironment(given: NodeJS.Dict<string>, cwd: string): ExaminedSettings {
+export function examineEnvironment(
+  given: NodeJS.Dict<string>,
+  cwd: string,
+  originOf: (name: string) => SettingOrigin = () => ({ flag: null, file: null }),
+): ExaminedSettings {
   // An empty variable is an unset one: `FOO= dash …` is how shells and unit files switch a setting off.
   const named = Object.fromEntries(
     Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
@@ -64,7 +84,10 @@ export function examineEnvironment(given: NodeJS.Dict<string>, cwd: string): Exa
     for (const issue of parsed.error.issues) {
       const name = issue.path.join('.')
       const shown = SECRETS.includes(name) ? NOT_SHOWN : withoutSecrets(JSON.stringify(values[name] ?? ''))
-      problems.push({ names: [name], message: `${name}=${shown} ${issue.message}` })
+      const { flag, file } = originOf(name)
+      const place =
+        flag === null ? `${name}=${shown}${file === null ? '' : ` in ${file}`}` : `${flag} ${shown}`
+      problems.push({ names: [name], message: `${place} ${issue.message}`, isUsage: flag !== null })
     }
   }
   problems.push(...problemsTogether(values))
@@ -94,6 +117,11 @@ const PAIRS = [
 
 export function configurationError(detail: string): Refusal<'configuration'> {
   return new Refusal('configuration', detail)
+}
+
+/** A value that cannot be used: a mistake of the command line when a flag gave it, else of the configuration. */
+export function badValue(flag: string | undefined, detail: string): Refusal<'usage' | 'configuration'> {
+  return flag === undefined ? configurationError(detail) : new Refusal('usage', detail)
 }
 
 /** The secrets that files hold, without the newline at their end. */

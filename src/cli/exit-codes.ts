@@ -1,4 +1,5 @@
 import { Refusal } from '../domain/refusal.ts'
+import { networkReason } from '../domain/network-reason.ts'
 import { StorageFault } from '../domain/storage.ts'
 
 /** Exit codes (docs/troubleshooting.md). */
@@ -79,7 +80,7 @@ export function describeError(error: unknown): string {
     (cause) => 'code' in cause && /^(ENOSPC|SQLITE_FULL)$/.test(String(cause.code)),
   )
   if (full) return 'the disk is full; make room and run the command again, nothing that was stored is lost'
-  return innermost(error, () => true)?.message ?? error.message
+  return networkReason(error)
 }
 
 function innermost(error: Error, matches: (cause: Error) => boolean): Error | null {

@@ -9,8 +9,8 @@ const RETRY_MS = 50
 /** Where log lines go. */
 export interface LogStream {
   write(line: string): void
-  /** Resolves when what waits is written, or after `withinMs`. */
-  end(withinMs: number): Promise<void>
+  /** Resolves when the waiting lines are written, or after `withinMs`. */
+  flush(withinMs: number): Promise<void>
 }
 
 /**
@@ -51,7 +51,7 @@ export function logStream(descriptor: number): LogStream {
       if (waiting.length < WAITING_MAX_BYTES) waiting += line
       next()
     },
-    end: (withinMs) =>
+    flush: (withinMs) =>
       new Promise((resolve) => {
         whenIdle = resolve
         setTimeout(resolve, withinMs).unref()

@@ -31,6 +31,12 @@ function releaseVersion(): string {
   return (JSON.parse(text) as { version: string }).version
 }
 
+/** What `--version` prints: it ends the command line before the other flags are parsed. */
+function versionText(argv: readonly string[]): string {
+  const version = releaseVersion()
+  return argv.includes('--json') ? JSON.stringify({ version }) : version
+}
+
 /**
  * Parses a command line and runs its command. Each command's modules are loaded when it runs, so that help is quick.
  *
@@ -43,7 +49,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
     exitCode = await runCommand(flags, surroundings, run)
   }
   const within: Within = (flags, run, job = null) => barely(flags, (bare) => runConfigured(bare, run, job))
-  const program = describeProgram({ within, barely }, surroundings)
+  const program = describeProgram({ within, barely }, surroundings, versionText(argv))
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
@@ -53,11 +59,11 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   }
 }
 
-function describeProgram({ within, barely }: Runners, surroundings: Surroundings): Command {
+function describeProgram({ within, barely }: Runners, surroundings: Surroundings, version: string): Command {
   const { stdout, stderr } = surroundings
   const program = shared(new Command('dash'))
     .description('Publishes a Top Year of news that anyone can replay and prove.')
-    .version(releaseVersion(), '--version')
+    .version(version, '--version')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .addHelpText(
@@ -100,19 +106,23 @@ async function runConfigured(bare: BareContext, run: Run, job: Job | null): Prom
   const context = { ...bare, config: readConfig(bare.flags, bare.env, bare.cwd) }
   if (job === null) return run(context)
   const { runWatched } = await import('./watched-job.ts')
-  return runWatched(job, context, (watched) => runToEnd(watched, run))
+  return runWatched(job, context, (watched) => runToEnd(watched, run, job))
 }
 
 /** Runs a command; what it throws is told and becomes its exit code. */
-async function runToEnd<Context extends BareContext>(context: Context, run: Run<Context>): Promise<number> {
+async function runToEnd<Context extends BareContext>(
+  context: Context,
+  run: Run<Context>,
+  job: Job | null = null,
+): Promise<number> {
   const { terminal, signal } = context
   try {
     return await run(context)
   } catch (error) {
-    if (!wasStopped(error, signal)) return reportFailure(error, terminal)
+    if (!wasStopped(error, signal)) return reportFailure(error, terminal, job)
     terminal.error('stopped by a signal')
     const exitCode = exitCodeOfStop(signal)
-    terminal.failure('stopped by a signal', exitCode)
+    terminal.failure('stopped by a signal', exitCode, job)
     return exitCode
   }
 }
@@ -127,10 +137,10 @@ function wasStopped(error: unknown, signal: AbortSignal): boolean {
 }
 
 /** Prints an error as one line, with its stack under `--verbose`; returns its exit code. */
-function reportFailure(error: unknown, terminal: Terminal): number {
+function reportFailure(error: unknown, terminal: Terminal, job: Job | null): number {
   const exitCode = exitCodeOf(error)
   terminal.error(describeError(error))
-  terminal.failure(describeError(error), exitCode)
+  terminal.failure(describeError(error), exitCode, job)
   if (terminal.verbose || (exitCode === EXIT.internal && !(error instanceof Refusal))) {
     terminal.note(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }

@@ -20,11 +20,37 @@ export interface ConfigFlags {
  *
  * @param env the process environment
  * @param cwd folder that relative paths start from
- * @throws Refusal `configuration` naming every bad value at once
+ * @throws Refusal `configuration` naming every bad value at once; `usage` when a flag gave one of them
  */
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
-  return configOf(parseEnvironment(gatherSettings(flags, env, cwd).values, cwd), cwd)
+  const { values, originOf, dotenv } = gatherSettings(flags, env, cwd)
+  return configFrom(values, cwd, flagsOf(flags), (name) => (originOf(name) === 'env-file' ? dotenv : null))
 }
+
+/**
+ * @param flagOf the flags that gave values, by the names of variables
+ * @param fileOf the env file that gave the value of a variable; null: none did
+ */
+function configFrom(
+  values: NodeJS.Dict<string>,
+  cwd: string,
+  flagOf: ReadonlyMap<string, string>,
+  fileOf: (name: string) => string | null = () => null,
+): Config {
+  const settings = parseEnvironment(values, cwd, (name) => ({
+    flag: flagOf.get(name) ?? null,
+    file: fileOf(name),
+  }))
+  return configOf(settings, cwd, flagOf)
+}
+
+/** The flags of a command line that give values of settings, by the names of variables. */
+function flagsOf(flags: ConfigFlags): ReadonlyMap<string, string> {
+  const names = Object.keys(settingsOf(flags)) as (keyof typeof FLAG_OF)[]
+  return new Map(names.map((name) => [name, FLAG_OF[name]]))
+}
+
+const FLAG_OF = { DASH_DATA_DIR: '--data-dir', HOST: '--host', PORT: '--port' } as const
 
 /** Where a variable was set: the one that wins. */
 type Origin = 'flag' | 'environment' | 'env-file'
@@ -40,7 +66,7 @@ export interface GivenSettings {
 /**
  * Gathers flags, environment and env file; what wins is the one that counts.
  *
- * @throws Refusal `configuration` when the env file cannot be read
+ * @throws Refusal `configuration` when the env file cannot be read, `usage` when --dotenv named it
  */
 export function gatherSettings(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): GivenSettings {
   return gathered(flags, env, readDotenv(flags.dotenv, cwd), dotenvPath(flags.dotenv, cwd))
@@ -100,14 +126,14 @@ export function readTargetConfig(
 ): Config {
   const [first = ''] = targets
   if (targets.length === 1 && statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile()) {
-    const file = readDotenv(first, cwd) ?? {}
+    const file = readDotenv(first, cwd, '--to') ?? {}
     const isNamed = (...names: (typeof LOCATIONS)[number][]): boolean =>
       names.some((name) => Boolean(file[name]))
     if (
       isNamed('DASH_DATA_DIR') ||
       (isNamed('DASH_STORE_URL') && isNamed('DASH_DATABASE_URL', 'DASH_LEDGER_URL'))
     ) {
-      return configOf(parseEnvironment(file, cwd), cwd)
+      return configFrom(file, cwd, new Map(), () => resolve(cwd, first))
     }
     const missing = 'DASH_DATA_DIR, or both DASH_STORE_URL and DASH_DATABASE_URL'
     throw new Refusal('usage', `--to ${first}: the env file must say where both halves go: ${missing}`)
@@ -130,7 +156,7 @@ export function readTargetConfig(
   }
   const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }
   for (const location of LOCATIONS) delete own[location]
-  return configOf(parseEnvironment({ ...own, ...named }, cwd), cwd)
+  return configFrom({ ...own, ...named }, cwd, new Map(Object.keys(named).map((name) => [name, '--to'])))
 }
 
 function targetSetting(target: string): (typeof LOCATIONS)[number] {
@@ -147,7 +173,7 @@ function settingsOf({ dataDir, host, port }: ConfigFlags): NodeJS.Dict<string> {
 }
 
 /** What an env file sets; null when none was named and none is there. */
-function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string> | null {
+function readDotenv(named: string | undefined, cwd: string, flag = '--dotenv'): NodeJS.Dict<string> | null {
   const path = dotenvPath(named, cwd)
   if (named === undefined && !existsSync(path)) return null
   try {
@@ -155,6 +181,7 @@ function readDotenv(named: string | undefined, cwd: string): NodeJS.Dict<string>
     return parseEnv(readFileSync(path, 'utf8'))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw configurationError(`the env file ${path} cannot be read (${why})`)
+    if (named === undefined) throw configurationError(`the env file ${path} cannot be read (${why})`)
+    throw new Refusal('usage', `${flag} ${JSON.stringify(named)} cannot be read (${why})`)
   }
 }

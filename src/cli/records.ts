@@ -16,15 +16,16 @@ export interface Records {
  * be left or not.
  *
  * @param what it is a record of, as a note names it
+ * @returns false when there is no state database
  */
 export async function leaveRecord(
   config: Config,
   what: string,
   record: (records: Records) => Promise<void>,
   { note }: Pick<Terminal, 'note'>,
-): Promise<void> {
+): Promise<boolean> {
   const { url } = config.state
-  if (url.startsWith('file:') && !existsSync(fileURLToPath(url))) return
+  if (url.startsWith('file:') && !existsSync(fileURLToPath(url))) return false
   // Loaded only where there is something to write to: it takes longer than a small audit.
   const { openRecords } = await import('./wire.ts')
   const records = openRecords(config)
@@ -35,4 +36,5 @@ export async function leaveRecord(
   } finally {
     records.close()
   }
+  return true
 }

@@ -8,6 +8,7 @@ import type { Log } from '../server/log.ts'
 import { agentMeter } from '../server/metrics/agent-meter.ts'
 import { requestMeter } from '../server/metrics/request-meter.ts'
 import { openReaders } from '../server/readers.ts'
+import { listenSettings } from './config.ts'
 import type { Config } from './config.ts'
 import { tellChatStart } from './chat-start.ts'
 import { listenForScrapes } from './metrics-listener.ts'
@@ -49,7 +50,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   let baseUrl = config.baseUrl ?? ''
   let origins: readonly string[] = config.allowedOrigins
   const meters = { requests: requestMeter(), agent: agentMeter() }
-  const own = { clock: Date.now, log }
+  const own = { clock: Date.now, log, publishedBaseUrl: config.publishedBaseUrl }
   const sources = agentSources({ ...stores.reads, clock: Date.now })
   const wired = openWiredAgent(
     config,
@@ -105,7 +106,15 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
       stored,
     })
     const { host, port } = config
-    const server = await listenOn(app, { host, port, log, isDraining, requests, ...ARRIVAL })
+    const server = await listenOn(app, {
+      host,
+      port,
+      log,
+      isDraining,
+      requests,
+      settings: listenSettings(config),
+      ...ARRIVAL,
+    })
     tellChatStart(config, log)
     origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.

@@ -1,11 +1,12 @@
 import { styleText, stripVTControlCharacters } from 'node:util'
+import type { Job } from '../domain/job-run.ts'
 
 /** How a command talks: results on stdout, everything else on stderr (docs/operations.md). */
 export interface Terminal {
   /** The one result of a command: a JSON document under `--json`, else its line; under `--quiet` no line. */
   result: (json: unknown, line: string) => void
-  /** Under `--json`, the one document of a command that came to no result of its own. */
-  failure: (reason: string, exitCode: number) => void
+  /** Under `--json`, the one document of a command that came to no result; that of a job is a failed result. */
+  failure: (reason: string, exitCode: number, job?: Job | null) => void
   /** Something a person should know; not under `--quiet`. */
   note: (message: string) => void
   /** An error, always. */
@@ -23,6 +24,8 @@ export interface Terminal {
 
 /** No name and no code is longer. */
 const NAME_MAX_LENGTH = 100
+
+const DEFAULT_COLUMNS = 80
 
 export interface TerminalOptions {
   json: boolean
@@ -43,9 +46,12 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
   const colored = interactive && options.color && !env['NO_COLOR']
   let progressShown = false
   let printed = false
-  const say = (message: string): void => {
+  const clearProgress = (): void => {
     if (progressShown) stderr.write('\r\x1b[K')
     progressShown = false
+  }
+  const say = (message: string): void => {
+    clearProgress()
     stderr.write(`${message}\n`)
   }
   return {
@@ -56,11 +62,14 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
     colored,
     result(json, line) {
       printed = true
+      clearProgress()
       if (options.json) stdout.write(`${JSON.stringify(json)}\n`)
       else if (!options.quiet) stdout.write(`${printable(line)}\n`)
     },
-    failure(reason, exitCode) {
-      if (options.json && !printed) stdout.write(`${JSON.stringify({ error: reason, exitCode })}\n`)
+    failure(reason, exitCode, job = null) {
+      if (!options.json || printed) return
+      const failed = job === null ? {} : { job, outcome: 'failed', reason }
+      stdout.write(`${JSON.stringify({ ...failed, error: reason, exitCode })}\n`)
     },
     note(message) {
       if (!options.quiet) say(printable(message))
@@ -70,7 +79,10 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
     },
     progress(message) {
       if (!interactive || options.quiet) return
-      stderr.write(`\r\x1b[K${printable(message)}`)
+      // A line that the terminal breaks could not be cleared.
+      const most = Math.max(1, (stderr.columns || DEFAULT_COLUMNS) - 1)
+      const line = Array.from(printable(message)).slice(0, most).join('')
+      stderr.write(`\r\x1b[K${line}`)
       progressShown = true
     },
   }

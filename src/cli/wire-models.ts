@@ -5,6 +5,7 @@ import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openRouter } from '../adapters/router/router.ts'
 import { memoryShell } from '../adapters/sandbox/shell.ts'
 import { libsqlEvaluations } from '../adapters/state/evaluations.ts'
+import { BASE_URL } from '../domain/models/recommend.ts'
 import type { Clock } from '../domain/ports.ts'
 import type { EvaluatePorts } from '../jobs/evaluation-situation.ts'
 import { makeLiteSuite } from '../jobs/lite-suite.ts'
@@ -54,7 +55,8 @@ export function openEvaluation(
       evaluations: libsqlEvaluations(state),
       recommendations,
       makeSuite: (day) => makeLiteSuite(day, shell),
-      baseUrl: config.openRouterUrl,
+      serviceUrl: config.openRouterUrl,
+      baseUrl: config.publishedBaseUrl ?? BASE_URL,
       clock,
       monotonic: () => performance.now(),
       sleep: pause,

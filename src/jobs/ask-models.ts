@@ -1,11 +1,11 @@
 import { ANSWER_CLASSES } from '../domain/models/answer-class.ts'
 import type { AnswerClass, Verdict } from '../domain/models/answer-class.ts'
 import { isComplete } from '../domain/models/evaluation.ts'
+import type { LiteEvaluation } from '../domain/models/evaluation.ts'
 import { failureDetails } from '../domain/models/failure-details.ts'
 import type { LiteQuestion, TaskResult } from '../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../domain/models/pacing.ts'
 import type { NextStart } from '../domain/models/pacing.ts'
-import { REQUESTS_A_MODEL } from '../domain/models/quota.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../domain/time.ts'
 import type { Instant } from '../domain/time.ts'
@@ -40,6 +40,7 @@ class Asking {
   readonly #suspicions: Suspicions
   readonly #probed = new Set<string>()
   readonly #evaluated = new Set<string>()
+  readonly #evaluations = new Map<string, LiteEvaluation>()
   readonly #limits: Asked['limits'] = { account: false, model: false, resetAt: null }
   #stop: Asked['stop'] = null
   #failure: { error: unknown } | null = null
@@ -48,9 +49,9 @@ class Asking {
     this.#ports = ports
     this.#options = options
     const { plan, before, recentAges, startsAMinute } = options
-    const sentToday = new Map([...before].map(([model, known]) => [model, known.sentToday]))
+    const left = new Map([...before].map(([model, known]) => [model, known.left]))
     const { monotonic } = ports
-    this.#queue = new CallQueue({ plan, sentToday, recentAges, startsAMinute, monotonic })
+    this.#queue = new CallQueue({ plan, left, recentAges, startsAMinute, monotonic })
     this.#outcomes = new Map([...before].map(([model, { answers }]) => [model, new Map(answers)]))
     this.#suspicions = openSuspicions(ports.evaluations)
   }
@@ -78,6 +79,7 @@ class Asking {
       unasked: this.#unasked(),
       probed: this.#probed,
       evaluated: this.#evaluated,
+      outcomes: this.#evaluations,
     }
   }
 
@@ -124,7 +126,7 @@ class Asking {
 
   async #start(index: number): Promise<void> {
     const { clock, evaluations, onProgress } = this.#ports
-    const { run, token, day, countedBeforeAtMost } = this.#options
+    const { run, token, day, countedBeforeAtMost, before } = this.#options
     const sentAt = clock()
     if (dayOf(sentAt) !== day) {
       this.#stop = { reason: 'day_ended', resetAt: null, preview: '' }
@@ -133,7 +135,8 @@ class Asking {
     const call = this.#queue.take(index)
     if (!call) return
     const { model, kind } = call
-    const guard = { token, sentBeforeAtMost: REQUESTS_A_MODEL - 1, countedBeforeAtMost }
+    const { sentToday, left } = before.get(model) ?? { sentToday: 0, left: 0 }
+    const guard = { token, sentBeforeAtMost: sentToday + left - 1, countedBeforeAtMost }
     const written = await evaluations.countAttempt({ run, model, kind, sentAt }, guard)
     if ('refused' in written) {
       if (written.refused !== 'day_spent') {
@@ -247,6 +250,7 @@ class Asking {
     if (both.length < 2) return
     const tasks = both.flat()
     const complete = isComplete({ tasks })
+    this.#evaluations.set(model, { updatedAt: evaluatedAt, tasks })
     await this.#ports.evaluations.saveScore({ model, day, evaluatedAt, complete, tasks })
     if (complete) this.#evaluated.add(model)
   }

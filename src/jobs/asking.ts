@@ -1,5 +1,6 @@
 import type { AnswerClass } from '../domain/models/answer-class.ts'
 import type { CatalogueModel } from '../domain/models/catalogue.ts'
+import type { LiteEvaluation } from '../domain/models/evaluation.ts'
 import type { LiteQuestion, LiteSuite, TaskResult } from '../domain/models/lite/suite.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
 import type { Clock, EvaluationLedger, ModelRouter } from '../domain/ports.ts'
@@ -24,10 +25,10 @@ export interface AskOptions {
   suite: LiteSuite
   /** Of every model of the plan. */
   models: ReadonlyMap<string, CatalogueModel>
-  /** What each was sent today, and what it answered already. */
+  /** What each was sent today, what it may still be sent, and what it answered already. */
   before: ReadonlyMap<
     string,
-    { sentToday: number; answers: ReadonlyMap<LiteQuestion['kind'], readonly TaskResult[]> }
+    { sentToday: number; left: number; answers: ReadonlyMap<LiteQuestion['kind'], readonly TaskResult[]> }
   >
   /** Requests of the day, the chat's too, that may have been written down before another one. */
   countedBeforeAtMost: number
@@ -49,6 +50,7 @@ export const NOTHING_ASKED: Asked = {
   unasked: new Set(),
   probed: new Set(),
   evaluated: new Set(),
+  outcomes: new Map(),
 }
 
 export interface Asked {
@@ -64,4 +66,6 @@ export interface Asked {
   probed: ReadonlySet<string>
   /** Models whose evaluation is complete since this run. */
   evaluated: ReadonlySet<string>
+  /** What both questions of a model came to, by model; answers from before the run are part of it. */
+  outcomes: ReadonlyMap<string, LiteEvaluation>
 }

@@ -29,8 +29,8 @@ const WAITS_FOR_ACCOUNT = 3
 
 export interface CallQueueOptions {
   plan: CallPlan
-  /** Requests each model was sent today. */
-  sentToday: ReadonlyMap<string, number>
+  /** Requests each model may be sent. */
+  left: ReadonlyMap<string, number>
   startsAMinute: number
   /** Ages in milliseconds of requests that still fill the window. */
   recentAges: readonly number[]
@@ -41,7 +41,7 @@ export interface CallQueueOptions {
 export class CallQueue {
   readonly #monotonic: () => number
   readonly #budget: number
-  readonly #sentToday: Map<string, number>
+  readonly #left: Map<string, number>
   readonly #starts: number[]
   #others: number[] = []
   #waiting: QueuedCall[]
@@ -55,11 +55,11 @@ export class CallQueue {
   /** The rate that was learned in this run; null while none was. */
   learned: number | null = null
 
-  constructor({ plan, sentToday, startsAMinute, recentAges, monotonic }: CallQueueOptions) {
+  constructor({ plan, left, startsAMinute, recentAges, monotonic }: CallQueueOptions) {
     const now = monotonic()
     this.#monotonic = monotonic
     this.#budget = plan.budget
-    this.#sentToday = new Map(sentToday)
+    this.#left = new Map(left)
     this.#starts = recentAges.map((ageMs) => now - ageMs).sort((a, b) => a - b)
     this.#startsAMinute = startsAMinute
     this.#waiting = plan.calls.map((call) => ({
@@ -111,7 +111,7 @@ export class CallQueue {
     const now = this.#monotonic()
     this.#starts.push(now)
     this.#sent += 1
-    this.#sentToday.set(model, (this.#sentToday.get(model) ?? 0) + 1)
+    this.#left.set(model, (this.#left.get(model) ?? 0) - 1)
     return now
   }
 
@@ -183,11 +183,11 @@ export class CallQueue {
     return true
   }
 
-  /** What is used up of the requests of a call's model, those to come included, and of the run's. */
+  /** Requests left of a call's model, less those to come, and what the run has used. */
   #used({ model }: QueuedCall): Parameters<typeof mayRetry>[0] {
     const toCome = this.#waiting.filter((waiting) => waiting.model === model).length
     return {
-      sentToday: (this.#sentToday.get(model) ?? 0) + toCome,
+      left: (this.#left.get(model) ?? 0) - toCome,
       budget: this.#budget,
       sentInRun: this.#sent,
       unsentFirstCalls: this.#waiting.filter(({ retry }) => !retry).length,

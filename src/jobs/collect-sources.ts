@@ -182,10 +182,25 @@ class Tally {
     }
     if (reasons.length > 0) {
       report.outcome = report.items > 0 ? 'partial' : 'failed'
-      const more = reasons.length > FAILURES_TOLD ? [`and ${reasons.length - FAILURES_TOLD} more`] : []
-      report.reason = [...reasons.slice(0, FAILURES_TOLD), ...more].join('; ')
+      const told = eachOnce(reasons)
+      const more = told.length > FAILURES_TOLD ? [`and ${told.length - FAILURES_TOLD} more`] : []
+      report.reason = [...told.slice(0, FAILURES_TOLD), ...more].join('; ')
     }
     report.retryAt = this.#retryAt === null ? null : formatInstant(this.#retryAt)
     return report
   }
+}
+
+/** Reasons of the form `address: cause`, each cause once, with the first address and the number of the others. */
+function eachOnce(reasons: readonly string[]): string[] {
+  const byCause = new Map<string, string[]>()
+  for (const reason of reasons) {
+    const at = reason.indexOf(': ')
+    const cause = at < 0 ? reason : reason.slice(at + 2)
+    byCause.set(cause, [...(byCause.get(cause) ?? []), reason])
+  }
+  return [...byCause.values()].map(([first = '', ...others]) => {
+    if (others.length === 0) return first
+    return `${first} (and at ${others.length} more ${others.length === 1 ? 'address' : 'addresses'})`
+  })
 }

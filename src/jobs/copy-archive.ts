@@ -109,7 +109,7 @@ async function readSource(source: ArchivePlace): Promise<Source> {
   const audited = (await source.auditors.archive.heads()).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished)
     throw new Refusal('usage', 'an import into the archive to copy was begun and has not ended')
-  if (contents.rows.length === 0) throw new Refusal('usage', 'the archive to copy is empty; check --data-dir')
+  if (contents.rows.length === 0) throw emptyArchive()
   const rows = contents.rows.map((row) => ({ row }))
   const legacy = contents.legacy.map((row) => ({ row }))
   const [finding] = auditLedger({ ...contents, rows, legacy }, audited, null).findings
@@ -202,4 +202,9 @@ async function auditCopy(ports: CopyPorts, signal: AbortSignal): Promise<VerifyR
     )
   }
   return report.head
+}
+
+/** The refusal to copy an archive that has no entry yet. */
+export function emptyArchive(): Refusal<'usage'> {
+  return new Refusal('usage', 'the archive to copy is empty; check --data-dir')
 }

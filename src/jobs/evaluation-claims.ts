@@ -1,7 +1,7 @@
 import type { CatalogueModel } from '../domain/models/catalogue.ts'
 import type { KnownModel } from '../domain/models/known.ts'
 import type { LiteQuestion } from '../domain/models/lite/suite.ts'
-import { REQUESTS_A_MODEL } from '../domain/models/quota.ts'
+import { requestsLeftOfModel } from '../domain/models/quota.ts'
 import type { QuotaClaim } from '../domain/models/quota.ts'
 import { compareContenders, rankCandidates, withPerfectAnswers } from '../domain/models/ranking.ts'
 import type { StoredRun } from '../domain/models/schema.ts'
@@ -12,7 +12,7 @@ const BOTH: readonly LiteQuestion['kind'][] = ['tool', 'text']
 /**
  * What each candidate would have to be asked, and whether it could become the primary by it.
  *
- * @param mode `forceEval` asks again what was answered today, where a model has the requests left
+ * @param mode `forceEval` asks again what was answered today
  */
 export function claimsOf(
   eligible: readonly CatalogueModel[],
@@ -29,14 +29,12 @@ export function claimsOf(
   return ranked.map(({ model, evaluation }): QuotaClaim => {
     const each = known.get(model.id)
     const answered = each?.answers ?? {}
-    const sentToday = each?.sentToday ?? 0
-    const again = mode === 'forceEval' && sentToday + BOTH.length <= REQUESTS_A_MODEL
+    const again = mode === 'forceEval'
     const best = withPerfectAnswers({ model, evaluation: again ? null : evaluation })
     return {
       model: model.id,
       open: again ? BOTH : BOTH.filter((kind) => answered[kind] === undefined),
-      sentToday,
-      spent: mode === 'forceEval' && !again,
+      left: requestsLeftOfModel(mode, each?.sentToday ?? 0),
       canWin: leader !== undefined && compareContenders(best, leader) <= 0,
       lastEvaluatedAt: each?.lastEvaluatedAt ?? null,
     }

@@ -32,16 +32,18 @@ export function rankFindings(
   { mode, day, sifted, previous, notes }: Situation,
   { now, known, asked, plan, rankingVersion, baseUrl }: Findings,
 ): StoredRun | null {
-  // A forced run takes older scores only for what the account did not let it ask.
+  // A forced run uses scores from before it only for what the account did not let it ask.
   const excused = new Set([...asked.unasked, ...plan.postponed])
   const all = sifted.eligible.map((model): Candidate => {
     const each = known.models.get(model.id)
     const freshOnly = mode === 'forceEval' && !excused.has(model.id)
+    const fresh = asked.outcomes.get(model.id) ?? null
+    const measured = fresh && !(each?.gone && hasAnswer(fresh)) ? fresh : null
     return {
       model,
-      toolUse: (freshOnly ? toolUseOf(each?.today ?? null) : each?.toolUse) ?? 'unknown',
+      toolUse: (freshOnly ? toolUseOf(fresh) : each?.toolUse) ?? 'unknown',
       health: each?.health ?? NOT_PROBED,
-      evaluation: (freshOnly ? each?.today : each?.evaluation) ?? null,
+      evaluation: freshOnly ? measured : (each?.evaluation ?? null),
       gone: each?.gone ?? false,
       failuresIn72h: each?.failuresIn72h ?? 0,
     }
@@ -81,7 +83,7 @@ export function rankFindings(
 export function saysTheSame(previous: StoredRun, ranked: StoredRun, notes: readonly string[]): boolean {
   if (previous.updatedAt.slice(0, 10) !== ranked.updatedAt.slice(0, 10)) return false
   if (notes.some((note) => !previous.notes.includes(publishedNote(note)))) return false
-  return told(previous) === told(ranked)
+  return previous.baseUrl === ranked.baseUrl && told(previous) === told(ranked)
 }
 
 /** The ranking, and the models nobody should take for free: the notes name them. */

@@ -27,6 +27,30 @@ export interface EvaluationReport {
   rejected: { model: string; reason: string }[]
 }
 
+/** The report of a run that ended before it could make one. */
+export function failedReport(
+  { mode, dryRun }: { mode: StoredRun['refreshMode']; dryRun: boolean },
+  durationMs: number,
+  reason: string,
+): EvaluationReport {
+  return {
+    job: 'evaluate-models',
+    outcome: 'failed',
+    refreshMode: mode,
+    rankingVersion: null,
+    primary: null,
+    ranked: 0,
+    probed: 0,
+    evaluated: 0,
+    requests: 0,
+    rateLimit: null,
+    durationMs,
+    reason,
+    dryRun,
+    rejected: [],
+  }
+}
+
 /** A stop of the account's own that a setting mends. */
 export const SETTING_OF: Partial<Record<StopReason, string>> = {
   account_key: 'the service does not take the key: correct OPENROUTER_API_KEY',

@@ -30,7 +30,7 @@ export function shortfallOf(
     stopped(asked),
     mode === 'healthOnly' ? untold([...asked.unasked]) : keptBack([...asked.unasked]),
     waiting(postponed),
-    hadTheirs(spent, mode === 'forceEval'),
+    hadTheirs(spent),
   ].filter((cause) => cause !== null)
   return {
     partial: causes.some(({ partial }) => partial),
@@ -63,14 +63,12 @@ function untold(models: readonly string[]): Cause | null {
   return { partial: true, reason, note: `The service told nothing of the endpoints of: ${listed(models)}.` }
 }
 
-/** Models that have an answer of today lose nothing when they are not asked again; the others lack one. */
-function hadTheirs(models: readonly string[], again: boolean): Cause | null {
+function hadTheirs(models: readonly string[]): Cause | null {
   if (models.length === 0) return null
-  const [what, which] = again ? [' again', 'be asked again'] : [' everything', 'be asked what is open']
   return {
-    partial: !again,
-    reason: `${counted(models)} had too few requests left this UTC day to ${which}`,
-    note: `Not asked${what}, having had their requests of the day: ${listed(models)}.`,
+    partial: true,
+    reason: `${counted(models)} had too few requests left this UTC day to be asked what is open`,
+    note: `Not asked everything, having had their requests of the day: ${listed(models)}.`,
   }
 }
 

@@ -5,7 +5,13 @@ import { FAILURES_MS, knownModel } from '../domain/models/known.ts'
 import type { KnownModel, LedgerRows } from '../domain/models/known.ts'
 import type { LiteSuite } from '../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../domain/models/pacing.ts'
-import { KEY_STALE_MS, parseKeyRequests, planCalls, requestsLeft } from '../domain/models/quota.ts'
+import {
+  KEY_STALE_MS,
+  parseKeyRequests,
+  planCalls,
+  requestsLeft,
+  requestsLeftOfModel,
+} from '../domain/models/quota.ts'
 import type { CallPlan } from '../domain/models/quota.ts'
 import { siftCatalogue } from '../domain/models/recommend.ts'
 import type { Sifted } from '../domain/models/recommend.ts'
@@ -25,7 +31,9 @@ export interface EvaluatePorts extends AskPorts, HolderPorts {
   recommendations: RecommendationStore
   /** Makes the suite of a UTC day. @throws Refusal `lite_suite_refused` */
   makeSuite: (day: Day) => Promise<LiteSuite>
-  /** API base of the routing service, as it is published. */
+  /** API base of the routing service as it is asked, for errors. */
+  serviceUrl: string
+  /** API base of the routing service as it is published: readers send their keys there. */
   baseUrl: string
   /** Something an operator should know. */
   onNote: (message: string) => void
@@ -69,7 +77,7 @@ export interface Planned {
 
 /** @throws Refusal `source_unavailable` when there is no catalogue; those of the object store */
 export async function readSituation(
-  { router, baseUrl, clock, onNote, recommendations }: EvaluatePorts,
+  { router, serviceUrl, clock, onNote, recommendations }: EvaluatePorts,
   { mode: asked, signal }: EvaluateOptions,
 ): Promise<Situation> {
   const startedAt = clock()
@@ -79,7 +87,7 @@ export async function readSituation(
     onNote('there is no OPENROUTER_API_KEY: only metadata is refreshed')
     notes.push('No key of the routing service is configured, so only metadata was refreshed.')
   }
-  const { models, badRows } = await readCatalogue(router, baseUrl, signal)
+  const { models, badRows } = await readCatalogue(router, serviceUrl, signal)
   if (badRows > 0) notes.push(`${badRows} rows of the catalogue could not be read.`)
   const previous = await previousRun(recommendations, notes)
   return { mode, startedAt, day: dayOf(startedAt), sifted: siftCatalogue(models, startedAt), previous, notes }
@@ -154,7 +162,7 @@ export async function planQuestions(
 
 /** The part of what `askModels` needs that a plan and the ledger tell. */
 export function askOptionsOf(
-  { sifted, startedAt, day }: Situation,
+  { mode, sifted, startedAt, day }: Situation,
   { models, attempts }: Known,
   { plan, countedBeforeAtMost }: Planned,
 ): Pick<AskOptions, 'day' | 'plan' | 'models' | 'before' | 'countedBeforeAtMost' | 'recentAges'> {
@@ -163,7 +171,11 @@ export function askOptionsOf(
     const kept = Object.values(answers).filter(({ kind }) => !asks.has(`${kind} ${model}`))
     return [
       model,
-      { sentToday, answers: new Map(kept.map(({ kind, end }) => [kind, end.tasks ?? []])) },
+      {
+        sentToday,
+        left: requestsLeftOfModel(mode, sentToday),
+        answers: new Map(kept.map(({ kind, end }) => [kind, end.tasks ?? []])),
+      },
     ] as const
   })
   const ages = attempts.map(({ sentAt }) => Math.max(0, startedAt - sentAt))

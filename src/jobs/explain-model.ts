@@ -42,12 +42,12 @@ export interface ModelExplanation {
  * @throws Refusal `source_unavailable` when there is no catalogue, `model_unknown` when the model is not in it
  */
 export async function explainModel(
-  { router, evaluations, clock, baseUrl }: ExplainPorts,
+  { router, evaluations, clock, serviceUrl }: ExplainPorts,
   id: string,
   signal: AbortSignal,
 ): Promise<ModelExplanation> {
   const now = clock()
-  const { models } = await readCatalogue(router, baseUrl, signal)
+  const { models } = await readCatalogue(router, serviceUrl, signal)
   const model = models.find((each) => each.id === id)
   if (!model) {
     const near = models.find((each) => each.id === `${id}:free`)
@@ -102,7 +102,7 @@ export interface ExplainPorts {
   router: Pick<ModelRouter, 'catalogue'>
   evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince' | 'endpointsSince'>
   clock: Clock
-  baseUrl: string
+  serviceUrl: string
 }
 
 /** Refusals of {@link explainModel}. */

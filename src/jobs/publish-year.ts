@@ -92,6 +92,7 @@ class PublishRun {
     // What a crash between commit and head left undone.
     if (headIsBehind(proved.entries, found.head)) await putHead(this.#ports, endOf(proved))
     proved = await this.#recordMissedDays(proved, token)
+    let told: string | null = null
     for (;;) {
       const plan = await this.#plan(proved)
       if (plan.do === 'nothing') return this.#alreadySettled(plan)
@@ -110,9 +111,10 @@ class PublishRun {
       }
       if (this.#options.once || this.#options.signal.aborted) return result
       const seconds = this.#options.retryDelayMs / 1000
-      this.#ports.onProgress(
-        `attempt ${plan.attempt} failed (${result.report.reason}); the next in ${seconds} s`,
-      )
+      const { reason } = result.report
+      const why = reason === told ? 'failed likewise' : `failed (${reason})`
+      told = reason
+      this.#ports.onProgress(`attempt ${plan.attempt} ${why}; the next in ${seconds} s`)
       if (!(await this.#pause())) return result
       proved = await this.#prove()
     }

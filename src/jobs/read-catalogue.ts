@@ -9,12 +9,12 @@ export type EvaluateRefusal = 'source_unavailable'
 /**
  * The models the service lists.
  *
- * @param baseUrl as errors name the service
+ * @param serviceUrl as errors name the service
  * @throws Refusal `source_unavailable` when it gives no catalogue
  */
 export async function readCatalogue(
   router: Pick<ModelRouter, 'catalogue'>,
-  baseUrl: string,
+  serviceUrl: string,
   signal: AbortSignal,
 ): Promise<Catalogue> {
   const { status, ending, body } = await router.catalogue(signal)
@@ -22,11 +22,11 @@ export async function readCatalogue(
     try {
       return parseCatalogue(JSON.parse(body))
     } catch (cause) {
-      throw unavailable(`${baseUrl}/models is no catalogue of models; correct OPENROUTER_BASE_URL`, cause)
+      throw unavailable(`${serviceUrl}/models is no catalogue of models; correct OPENROUTER_BASE_URL`, cause)
     }
   }
   const why = status === null ? OF_ENDING[ending] : `it answered ${status}`
-  throw unavailable(`${baseUrl}/models: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
+  throw unavailable(`${serviceUrl}/models: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
 }
 
 const OF_ENDING = {

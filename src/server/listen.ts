@@ -131,7 +131,7 @@ export async function requireFreePort(
         reject(
           new Refusal<ListenRefusal>(
             'address_unavailable',
-            `${where} may not be used by this user; choose a port above 1023`,
+            `${where} must not be used by this user; choose one above 1023 with ${settings.port}`,
           ),
         )
       } else {

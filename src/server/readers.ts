@@ -17,6 +17,8 @@ export interface Readers {
 export interface ReaderPorts extends PublicationPorts {
   live: SnapshotReader
   recommendations: Pick<RecommendationStore, 'current'>
+  /** Address of the routing service to publish with a recommendation; null: the one stored. */
+  publishedBaseUrl: string | null
   log: Log
 }
 
@@ -24,6 +26,6 @@ export function openReaders(ports: ReaderPorts): Readers {
   return {
     publications: provedPublications(ports),
     snapshots: provedSnapshots(ports.live),
-    recommendation: servedRecommendation(ports.recommendations, ports.log),
+    recommendation: servedRecommendation(ports.recommendations, ports.publishedBaseUrl, ports.log),
   }
 }

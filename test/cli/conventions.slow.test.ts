@@ -1,4 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dash, startDash, temporaryFolder } from '../support/dash.ts'
@@ -25,10 +28,16 @@ describe('a command line', () => {
       expect([args, code, stderr]).toEqual([args, 0, ''])
       expect(stdout).toContain('Usage: dash')
     }
-    expect(await dash(['--version'])).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
-    })
+    const { code, stdout } = await dash(['--version'])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
+    for (const args of [
+      ['--version', '--json'],
+      ['--json', '--version'],
+      ['serve', '--version', '--json'],
+    ]) {
+      const json = await dash(args)
+      expect([json.code, JSON.parse(json.stdout)]).toEqual([0, { version: stdout.trim() }])
+    }
   })
 
   test.each([
@@ -125,8 +134,8 @@ describe('the configuration', () => {
 
   test('refuses an env file that was named and is not there', async () => {
     const { code, stderr } = await dash(['publish-year', '--dotenv', 'nowhere.env'])
-    expect(code).toBe(78)
-    expect(stderr).toContain('nowhere.env')
+    expect(code).toBe(64)
+    expect(stderr).toContain('--dotenv "nowhere.env" cannot be read')
   })
 
   test.each([['serve'], ['publish-year']])(
@@ -136,10 +145,59 @@ describe('the configuration', () => {
       const { code, stderr } = await dash(
         [command, '--data-dir', missing, '--port', '0'].slice(0, command === 'serve' ? 5 : 3),
       )
-      expect(code).toBe(78)
+      expect(code).toBe(64)
       expect(stderr).toContain(missing)
+      expect(stderr).toMatch(/correct --data-dir\n$/)
+      const named = await dash([command], { env: { DASH_DATA_DIR: missing, PORT: '0' } })
+      expect([named.code, named.stderr]).toEqual([78, expect.stringMatching(/correct DASH_DATA_DIR\n$/)])
+      expect(existsSync(missing)).toBe(false)
     },
   )
+
+  test.each([
+    [['serve', '--port', '70000'], '--port "70000" must be a port from 0 to 65535'],
+    [['serve', '--host', '203.0.113.9'], 'choose an address of this machine with --host'],
+    [['init', '--yes', '--port', '70000'], '--port "70000" must be a port from 0 to 65535'],
+    [['init', '--yes', '--base-url', 'dash.example'], '--base-url "dash.example" must be'],
+    [['copy-archive', '--to', 'x', 's3://B'], '--to "s3://B" names no bucket'],
+    [['healthcheck', '--url', 'nowhere'], '--url "nowhere" must be'],
+    [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
+    [['chat', '--url', 'nowhere', 'hello'], '--url "nowhere" must be'],
+    [['model', '--url', 'nowhere'], '--url "nowhere" must be'],
+  ])('%j is a mistake of the command line, named by its flag, and makes no folder', async (args, message) => {
+    const cwd = temporaryFolder()
+    // The flag wins over the variable, and is the one that is named.
+    const { code, stdout, stderr } = await dash(args, { cwd, env: { PORT: '3001' } })
+    expect([code, stdout]).toEqual([64, ''])
+    expect(stderr).toContain(message)
+    expect(stderr).not.toMatch(/PORT=|HOST=|_URL=/)
+    expect(readdirSync(cwd)).toEqual([])
+  })
+
+  test('a port that browsers refuse is named by its flag or its variable', async () => {
+    const data = temporaryFolder()
+    const flag = await dash(['serve', '--data-dir', data, '--port', '6000'])
+    expect([flag.code, flag.stderr]).toEqual([64, expect.stringMatching(/choose another with --port\n$/)])
+    const variable = await dash(['serve', '--data-dir', data], { env: { PORT: '6000' } })
+    expect([variable.code, variable.stderr]).toEqual([
+      78,
+      expect.stringMatching(/choose another with PORT\n$/),
+    ])
+  })
+
+  test.each([
+    ['PORT', '70000', 'PORT="70000" must be a port from 0 to 65535'],
+    ['HOST', '203.0.113.9', 'choose an address of this machine with HOST'],
+  ])('%s=%s from the environment or the env file ends with 78 and is named', async (name, value, message) => {
+    const cwd = temporaryFolder()
+    const fromEnvironment = await dash(['serve'], { cwd, env: { [name]: value } })
+    expect([fromEnvironment.code, fromEnvironment.stderr]).toEqual([78, expect.stringContaining(message)])
+    writeFileSync(join(cwd, 'server.env'), `${name}=${value}\n`)
+    const fromFile = await dash(['serve', '--dotenv', 'server.env'], { cwd })
+    expect(fromFile.code).toBe(78)
+    expect(fromFile.stderr).toContain(message.replace(' must', ` in ${join(cwd, 'server.env')} must`))
+    expect(readdirSync(cwd)).toEqual(['server.env'])
+  })
 
   test('creates the default data folder', async () => {
     const folder = temporaryFolder()
@@ -178,12 +236,53 @@ test('a reader that goes away ends the program quietly', async () => {
 
 test('a command that fails before it has a result still prints one JSON document under --json', async () => {
   const missing = join(temporaryFolder(), 'unmounted')
-  for (const command of [['publish-year'], ['serve', '--port', '0']]) {
+  const error = expect.stringContaining(missing) as string
+  for (const [command, failed] of [
+    [['publish-year'], { job: 'publish-year', outcome: 'failed', reason: error }],
+    [['serve', '--port', '0'], {}],
+  ] as const) {
     const { code, stdout } = await dash([...command, '--json', '--data-dir', missing])
-    expect([code, JSON.parse(stdout)]).toEqual([
-      78,
-      { error: expect.stringContaining(missing) as string, exitCode: 78 },
-    ])
+    expect([code, JSON.parse(stdout)]).toEqual([64, { ...failed, error, exitCode: 64 }])
+  }
+})
+
+test('a command that fails before it does anything makes no folder', async () => {
+  const cwd = temporaryFolder()
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  for (const [wanted, args] of [
+    [69, ['serve', '--port', `${port}`]],
+    [64, ['copy-archive', '--to', 'copy']],
+    [64, ['publish-year', '--retry-delay', 'soon']],
+    [64, ['verify-archive', '--expect-head', 'nowhere']],
+    [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
+    [74, ['reindex']],
+    [74, ['search', 'rust']],
+    [74, ['mcp']],
+    [69, ['healthcheck', '--url', 'http://127.0.0.1:9']],
+    [69, ['model', '--url', 'http://127.0.0.1:9']],
+  ] as const) {
+    const { code } = await dash(args, { cwd })
+    expect([args, code, readdirSync(cwd)]).toEqual([args, wanted, []])
+  }
+  taken.close()
+})
+
+test('a job that fails under --json prints a failed result with its reason', async () => {
+  const cwd = temporaryFolder()
+  for (const [job, args] of [
+    ['reindex', ['reindex']],
+    ['copy-archive', ['copy-archive', '--to', 'copy']],
+    ['snapshot', ['snapshot', '--data-dir', 'missing']],
+    ['evaluate-models', ['evaluate-models']],
+  ] as const) {
+    const env = { OPENROUTER_BASE_URL: 'http://127.0.0.1:9' }
+    const { code, stdout, stderr } = await dash([...args, '--json'], { cwd, env })
+    const result = JSON.parse(stdout) as { reason: string }
+    expect(result).toMatchObject({ job, outcome: 'failed' })
+    expect(code).toBeGreaterThan(0)
+    expect(stderr).toContain(`error: ${result.reason}\n`)
   }
 })
 

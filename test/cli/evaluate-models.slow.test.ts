@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test, vi } from 'vitest'
@@ -57,6 +57,27 @@ test('evaluates, prints one line, and gives the model to whoever asks', async ()
   const points = (shown['components'] as { points: number }[]).reduce((sum, each) => sum + each.points, 0)
   expect(points).toBe(shown['score'])
   expect(service.chats).toHaveLength(8)
+})
+
+test('publishes the public address of the service, or that of the setting, and never the one it asks', async () => {
+  const { folder, service, env } = await place()
+  await dash(['evaluate-models'], { env })
+  const published = async (own: Record<string, string>): Promise<unknown> =>
+    parsed((await dash(['model', '--json'], { env: own })).stdout)['baseUrl']
+  const shell = (await dash(['model', '--env'], { env })).stdout
+  expect(shell).toContain('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\n')
+  expect(await published(env)).toBe('https://openrouter.ai/api/v1')
+  const stored = readFileSync(join(folder, 'objects', 'free-llm', 'current'), 'utf8')
+  expect(stored).not.toContain(new URL(service.url).host)
+
+  const other = { ...env, DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
+  expect(await published(other)).toBe('https://models.example/v1')
+  const again = await dash(['evaluate-models', '--json'], { env: other })
+  expect(parsed(again.stdout)).toMatchObject({ outcome: 'complete', requests: 0 })
+  expect(await published(env)).toBe('https://models.example/v1')
+  const placeless = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
+  const seed = await dash(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
+  expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
 })
 
 test('explains why a model is no candidate, and that another is not there', async () => {
@@ -124,6 +145,29 @@ test.each([
   expect(ended).toMatchObject({ code, stderr: expect.stringContaining(says) as string })
   expect(ended.stderr).not.toContain('two words')
   expect(service.chats).toEqual([])
+})
+
+test('prints a failed result under --json when there is no catalogue', async () => {
+  const { env } = await place()
+  const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], {
+    env: { ...env, OPENROUTER_BASE_URL: 'http://127.0.0.1:9' },
+  })
+  expect(code).toBe(69)
+  const result = parsed(stdout)
+  expect(result).toMatchObject({
+    job: 'evaluate-models',
+    outcome: 'failed',
+    refreshMode: 'fullEval',
+    rankingVersion: null,
+    primary: null,
+    ranked: 0,
+    probed: 0,
+    evaluated: 0,
+    requests: 0,
+    rateLimit: null,
+    reason: expect.stringContaining('it cannot be reached') as string,
+  })
+  expect(stderr).toBe(`error: ${String(result['reason'])}\n`)
 })
 
 test('ends with 1 when the catalogue has no candidate, and with 75 while another evaluates', async () => {

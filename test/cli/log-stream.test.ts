@@ -15,7 +15,7 @@ test('lines are written whole and in order, and all of them by the end', async (
   const stream = logStream(open(path))
   const lines = Array.from({ length: 500 }, (_, index) => `line ${index} é\n`)
   for (const line of lines) stream.write(line)
-  await stream.end(10_000)
+  await stream.flush(10_000)
   expect(readFileSync(path, 'utf8')).toBe(lines.join(''))
 })
 
@@ -23,7 +23,7 @@ test('a disk without room costs the lines and nothing else', async () => {
   const stream = logStream(open('/dev/full'))
   for (let line = 0; line < 100; line += 1) stream.write('lost\n')
   const started = performance.now()
-  await stream.end(60_000)
+  await stream.flush(60_000)
   // It has ended because nothing waits any more, not because its time was over.
   expect(performance.now() - started).toBeLessThan(30_000)
 })

@@ -81,7 +81,7 @@ describe('dash model', () => {
     expect(stderr).toContain('stale')
   })
 
-  test('ends with 74 when what is stored is damaged, and with 78 when the folder is not there', async () => {
+  test('ends with 74 when what is stored is damaged, and with 64 when the folder of its flag is not there', async () => {
     const data = await storedFolder()
     const path = join(data, 'objects/free-llm/current')
     const text = readFileSync(path, 'utf8').replace('maker/good', 'maker/best')
@@ -91,7 +91,7 @@ describe('dash model', () => {
     expect([damaged.code, damaged.stdout]).toEqual([74, ''])
     expect(damaged.stderr).toContain('does not match its digest; dash evaluate-models makes a new one')
     const missing = await model(['--data-dir', join(data, 'unmounted')])
-    expect([missing.code, missing.stdout]).toEqual([78, ''])
+    expect([missing.code, missing.stdout]).toEqual([64, ''])
     const bare = temporaryFolder()
     expect((await model(['--data-dir', bare, '--id'])).code).toBe(74)
   })

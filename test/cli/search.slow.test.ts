@@ -67,7 +67,7 @@ describe('dash search and dash reindex', () => {
       expect(stderr).toContain('there is no feed at')
     }
     expect(existsSync(join(folder, 'feed.db'))).toBe(false)
-    expect((await dash(['search', 'rust', '--data-dir', join(folder, 'missing')])).code).toBe(78)
+    expect((await dash(['search', 'rust', '--data-dir', join(folder, 'missing')])).code).toBe(64)
   })
 
   test('create no default data folder, and say what makes a feed', async () => {

@@ -113,9 +113,9 @@ describe('snapshot', () => {
     },
   )
 
-  test('ends with 78 without its folder, and with 74 on a database that is none', async () => {
+  test('ends with 64 without the folder of its flag, and with 74 on a database that is none', async () => {
     const data = await filledFolder()
-    expect((await dash(['snapshot', '--data-dir', `${data}-missing`])).code).toBe(78)
+    expect((await dash(['snapshot', '--data-dir', `${data}-missing`])).code).toBe(64)
     writeFileSync(join(data, 'feed.db'), 'not a database at all')
     const { code, stdout } = await dash(['snapshot', '--data-dir', data])
     expect([code, stdout]).toEqual([74, ''])

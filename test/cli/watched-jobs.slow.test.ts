@@ -53,7 +53,7 @@ describe('a check that is told of jobs', () => {
     const failed = await dash(['publish-year', '--once', '--quiet', '--json', '--data-dir', data], { env })
     expect(failed.code).toBe(69)
     expect(whats(pings)).toEqual(['POST /start', 'POST /69'])
-    expect(pings[1]?.said).toMatch(/^error: .*\n.* was not published: /)
+    expect(pings[1]?.said).toMatch(/^error: .*\n.* was not published$/)
   })
 
   test('gets a command line that is wrong as a failure, and nothing of a rehearsal', async () => {

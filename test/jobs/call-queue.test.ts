@@ -9,7 +9,7 @@ const queued = (): { queue: CallQueue; time: { now: number }; started: () => Que
   const calls = MODELS.map((model) => ({ model, kind: 'tool' as const }))
   const queue = new CallQueue({
     plan: { calls, postponed: [], spent: [], budget: 40 },
-    sentToday: new Map(),
+    left: new Map(MODELS.map((model) => [model, 3])),
     startsAMinute: 19,
     recentAges: [],
     monotonic: () => time.now,

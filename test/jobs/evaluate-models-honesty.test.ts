@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { explainModel } from '../../src/jobs/explain-model.ts'
+import { withoutModelIds } from '../../src/domain/models/text.ts'
 import { DAY_MS, startOfDay } from '../../src/domain/time.ts'
 import type { EvaluationBench } from '../support/evaluation.ts'
 import { openBench } from '../support/evaluation.ts'
@@ -93,7 +94,7 @@ describe('how sure a ranking is', () => {
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 2, primary: SOLVER })
     const run = await bench.stored()
     const half = run?.models.find(({ id }) => id === rival.id)
-    expect(half).toMatchObject({ liteEvalScore: 350, evalSummary: { status: 'not_evaluated', passed: 1 } })
+    expect(half).toMatchObject({ liteEvalScore: 350, evalSummary: { status: 'completed', passed: 1 } })
     expect(run?.evalCoverage).toMatchObject({
       evaluated: 2,
       completedToday: 2,
@@ -132,7 +133,7 @@ describe('how sure a ranking is', () => {
       toolUse: 'unknown',
       healthStatus: 'imperfect',
       instabilityPenalty: 0,
-      evalSummary: { status: 'not_evaluated' },
+      evalSummary: { status: 'completed' },
     })
     expect(model?.evalSummary.tasks[0]).toMatchObject({ status: 'http_timeout_or_error' })
     expect(bench.service.chats.filter((chat) => chat.model === SOLVER)).toHaveLength(2)
@@ -177,22 +178,44 @@ describe('healthOnly', () => {
     })
     const run = await bench.stored()
     expect(run?.probeMode).toBe('metadata')
-    for (const { id } of MODELS) expect(run?.notes.at(-2)).toContain(id)
+    for (const { id } of MODELS) expect(run?.notes.at(-2)).toContain(withoutModelIds(id))
   })
 })
 
 describe('a run that does less than it was asked for', () => {
-  test('says why a forced one asked nobody', async () => {
+  test('a forced one evaluates every candidate again as often as it is run, until the account has no requests left', async () => {
     const bench = await open()
     await bench.run()
-    const { report } = await bench.run({ mode: 'forceEval' })
-    expect(report).toMatchObject({
-      requests: 0,
-      reason: '6 models had too few requests left this UTC day to be asked again',
-    })
+    const requests: number[] = []
+    for (let repeat = 0; repeat < 4; repeat += 1) {
+      bench.time.now += 120_000
+      const forced = await bench.against({ models: MODELS, usedByOthers: 12 * (repeat + 1) })
+      const { report } = await forced.run({ mode: 'forceEval' })
+      requests.push(report.requests)
+      expect(report.outcome).toBe(report.requests === 12 ? 'complete' : 'partial')
+      expect(report.evaluated).toBe(report.requests / 2)
+      expect(forced.service.breaches).toEqual([])
+      expect((await forced.stored())?.rankingVersion).toBe(`${DAY}.v${repeat + 2}`)
+    }
+    expect(requests).toEqual([12, 12, 4, 0])
     const run = await bench.stored()
-    expect(run?.rankingVersion).toBe(report.rankingVersion)
-    for (const { id } of MODELS) expect(run?.notes.join('\n')).toContain(id)
+    expect(run?.models.map(({ evalSummary }) => evalSummary.status)).toEqual(MODELS.map(() => 'completed'))
+    expect(run?.notes.join(' ')).toContain('no requests left')
+  })
+
+  test('a forced one that a model fails takes no score of earlier that day for it', async () => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += 120_000
+    const down = error(502, 'Provider returned error', { provider_name: 'X' })
+    const failing = await bench.against({
+      models: MODELS,
+      fault: ({ model }) => (model === SOLVER ? down : null),
+    })
+    const { report } = await failing.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 5 })
+    const fallen = (await failing.stored())?.models.find(({ id }) => id === SOLVER)
+    expect(fallen).toMatchObject({ liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } })
   })
 
   test('fails when it is but rehearsed with a key that is not taken', async () => {

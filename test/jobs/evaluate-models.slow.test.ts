@@ -356,12 +356,17 @@ describe('a full evaluation', () => {
 })
 
 describe('a forced evaluation', () => {
-  test('asks again what was answered today, as far as a model has requests left', async () => {
+  test('asks every model again that answered today, beside those that are new', async () => {
     const bench = await open()
     await bench.run()
     const forced = await bench.against({ models: [...MODELS, ...scriptedModels(8).slice(6)] })
     const { report } = await forced.run({ mode: 'forceEval' })
-    expect(report).toMatchObject({ refreshMode: 'forceEval', outcome: 'complete', requests: 4, evaluated: 2 })
+    expect(report).toMatchObject({
+      refreshMode: 'forceEval',
+      outcome: 'complete',
+      requests: 16,
+      evaluated: 8,
+    })
     kept(forced.service)
   })
 

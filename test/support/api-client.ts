@@ -26,6 +26,7 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     requests: requestMeter(),
     demo: false,
     trustedProxies: [],
+    publishedBaseUrl: null,
     baseUrl: () => 'http://dash.test',
     ...changes,
   })

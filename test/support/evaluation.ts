@@ -94,6 +94,7 @@ async function benchIn(
     evaluations,
     recommendations,
     makeSuite: (day) => suiteOf(day, shell),
+    serviceUrl: service.url,
     baseUrl: 'https://openrouter.ai/api/v1',
     clock: time.clock,
     monotonic: time.monotonic,

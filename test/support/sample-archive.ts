@@ -121,6 +121,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     requests: requestMeter(),
     demo: false,
     trustedProxies: [],
+    publishedBaseUrl: null,
     baseUrl: () => 'http://dash.test',
     ...changes,
   })

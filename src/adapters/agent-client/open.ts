@@ -7,6 +7,7 @@ import { openConnections } from '../connections.ts'
 import type { Connections } from '../connections.ts'
 import { TimeLimitExceeded } from '../time-limit.ts'
 import { EventStream, StreamTooLarge } from '../event-stream.ts'
+import { networkReason } from '../../domain/network-reason.ts'
 import { declined, foreign, parseJson, readText, typeOf } from './answers.ts'
 import { readEvent } from './events.ts'
 import { parseConfig, parseSession, parseStatus } from './schemas.ts'
@@ -159,7 +160,7 @@ async function* eventsOf(
     signal.throwIfAborted()
     if (error instanceof Refusal) throw error
     if (error instanceof StreamTooLarge) throw foreign(root, '/api/agent/chat', response, error)
-    throw new Refusal<ChatApiRefusal>('answer_cut', `the answer broke off (${describe(error)})`, {
+    throw new Refusal<ChatApiRefusal>('answer_cut', `the answer broke off (${networkReason(error)})`, {
       cause: error,
     })
   } finally {
@@ -174,14 +175,7 @@ function isTerminal(name: keyof AgentEvents): boolean {
 }
 
 function unreachable(root: string, error: unknown): Refusal<ChatApiRefusal> {
-  return new Refusal('server_unreachable', `the server ${root} cannot be reached (${describe(error)})`, {
+  return new Refusal('server_unreachable', `the server ${root} cannot be reached (${networkReason(error)})`, {
     cause: error,
   })
-}
-
-/** Of several attempts at one host, each with its own failure, the message may be empty. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
-  return error.message || code
 }

@@ -1,5 +1,6 @@
 import type { SkipReason } from '../../domain/feed/article-plan.ts'
 import type { Instant } from '../../domain/time.ts'
+import { networkReason } from '../../domain/network-reason.ts'
 
 /** Why a page gives no text; becomes the reading of its item. */
 export class PageProblem extends Error {
@@ -25,11 +26,5 @@ export function asPageProblem(error: unknown, url: string): PageProblem {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof PageProblem) return cause
   }
-  return new PageProblem(null, `${url}: ${describe(error)}`, { cause: error })
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error instanceof AggregateError) return error.errors.map(describe).join('; ') || error.message
-  return error.message || error.name
+  return new PageProblem(null, `${url}: ${networkReason(error)}`, { cause: error })
 }

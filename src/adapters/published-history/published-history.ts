@@ -11,6 +11,7 @@ import {
 } from '../../domain/year/published-ledger.ts'
 import { openConnections } from '../connections.ts'
 import type { Connections } from '../connections.ts'
+import { networkReason } from '../../domain/network-reason.ts'
 
 /** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'
@@ -75,7 +76,7 @@ export function openPublishedHistory(
       return await answerOf(pool, kind, url, ifNoneMatch, limit.signal)
     } catch (error) {
       signal.throwIfAborted()
-      const why = limit.signal.aborted ? `no whole answer within ${answerTimeoutMs} ms` : describe(error)
+      const why = limit.signal.aborted ? `no whole answer within ${answerTimeoutMs} ms` : networkReason(error)
       throw new Refusal<PublishedRefusal>(
         'source_unavailable',
         `the host ${root} cannot be reached (${why})`,
@@ -205,8 +206,4 @@ function refusalCode(bytes: Uint8Array): string | null {
   } catch {
     return null
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error)
 }

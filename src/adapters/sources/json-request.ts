@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
+import { networkReason } from '../../domain/network-reason.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../time-limit.ts'
 
 /** What of an answer that is no success is read, so that its connection can be used again. */
@@ -41,7 +42,7 @@ export async function exchange(
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof SourceUnavailable) throw error
-    const why = error instanceof TimeLimitExceeded ? error.message : describe(error)
+    const why = error instanceof TimeLimitExceeded ? error.message : networkReason(error)
     throw new SourceUnavailable(`${question.url}: ${why}`, { cause: error })
   }
 }
@@ -81,11 +82,4 @@ async function readText(body: AsyncIterable<Uint8Array>, { url, maxBytes }: Ques
   } catch (cause) {
     throw new SourceUnavailable(`${url}: its answer is not UTF-8`, { cause })
   }
-}
-
-/** The innermost reason: undici wraps what the network said. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0])
-  return error.cause instanceof Error ? describe(error.cause) : error.message || error.name
 }

@@ -3,10 +3,10 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/storage.ts'
-import { copyArchive } from '../../jobs/copy-archive.ts'
+import { copyArchive, emptyArchive } from '../../jobs/copy-archive.ts'
 import type { CopyReport } from '../../jobs/copy-archive.ts'
 import type { Config } from '../config.ts'
-import { prepareFolders, requireFolders } from '../data-folder.ts'
+import { isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import type { CommandContext } from '../context.ts'
@@ -23,6 +23,7 @@ export async function copyArchiveCommand(
   ) {
     throw new Refusal('usage', '--to names the archive itself, or one half of it')
   }
+  if (isUnfounded(config)) throw emptyArchive()
   requireFolders(config)
   prepareFolders(targetConfig, true)
   const source = openArchivePlace(config)

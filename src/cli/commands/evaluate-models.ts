@@ -1,12 +1,14 @@
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { evaluateModels } from '../../jobs/evaluate-models.ts'
 import type { EvaluateResult } from '../../jobs/evaluate-models.ts'
+import { failedReport } from '../../jobs/evaluation-report.ts'
 import type { EvaluationReport } from '../../jobs/evaluation-report.ts'
 import { explainModel } from '../../jobs/explain-model.ts'
 import type { ModelExplanation } from '../../jobs/explain-model.ts'
 import { evaluationStores, prepareFolders } from '../data-folder.ts'
-import { EXIT } from '../exit-codes.ts'
+import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import type { Terminal } from '../terminal.ts'
 import { openEvaluation } from '../wire-models.ts'
 
 export interface EvaluateFlags {
@@ -31,7 +33,9 @@ export async function evaluateModelsCommand(
       terminal.result(explanation, explanationText(explanation))
       return EXIT.done
     }
-    const result = await evaluateModels(ports, { mode, dryRun, signal })
+    const result = await orFailedReport(terminal, { mode, dryRun }, () =>
+      evaluateModels(ports, { mode, dryRun, signal }),
+    )
     const { report } = result
     if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')
     else if (report.reason !== null) terminal.note(report.reason)
@@ -39,6 +43,22 @@ export async function evaluateModelsCommand(
     return exitCode(result)
   } finally {
     await close()
+  }
+}
+
+/** Prints a failed report under `--json` for a run that ends without one. */
+async function orFailedReport<T>(
+  terminal: Terminal,
+  flags: Pick<EvaluateFlags, 'mode' | 'dryRun'>,
+  run: () => Promise<T>,
+): Promise<T> {
+  const startedAt = performance.now()
+  try {
+    return await run()
+  } catch (error) {
+    const durationMs = Math.round(performance.now() - startedAt)
+    if (terminal.json) terminal.result(failedReport(flags, durationMs, describeError(error)), '')
+    throw error
   }
 }
 

@@ -1,5 +1,5 @@
 import { isHttpUrl } from '../../domain/http-url.ts'
-import { topModelsPayload } from '../../domain/models/payloads.ts'
+import { topModelsPayload, withBaseUrl } from '../../domain/models/payloads.ts'
 import { seedRun } from '../../domain/models/seed.ts'
 import { isStale, parseShortlist, pickModel } from '../../domain/models/shortlist.ts'
 import type { Shortlist } from '../../domain/models/shortlist.ts'
@@ -70,7 +70,8 @@ async function ownShortlist(config: Config): Promise<Shortlist> {
     bytes === null
       ? { run: seedRun(), seed: true, storeAnswers: true }
       : { run: proveRun(bytes), seed: false, storeAnswers: true }
-  return topModelsPayload(served, { limit: null, filter: NO_FILTER }, Date.now())
+  const run = withBaseUrl(served.run, config.publishedBaseUrl)
+  return topModelsPayload({ ...served, run }, { limit: null, filter: NO_FILTER }, Date.now())
 }
 
 async function readCurrent(config: Config): Promise<Uint8Array | null> {

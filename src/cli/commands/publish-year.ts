@@ -21,8 +21,8 @@ export async function publishYearCommand(
   const { ports, close } = publishPorts(stores, config, version, Date.now, terminal.note)
   try {
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
-    if (result.report.outcome === 'failed' || result.cause !== null)
-      terminal.error(result.report.reason ?? 'failed')
+    const { outcome, reason } = result.report
+    if (outcome === 'failed' || outcome === 'gap' || result.cause !== null) terminal.error(reason ?? 'failed')
     terminal.result(result.report, summary(result.report))
     return exitCode(result, signal)
   } catch (error) {
@@ -55,15 +55,7 @@ function workFailed(cause: unknown): boolean {
   return cause === null || (!(cause instanceof Refusal) && exitCodeOf(cause) === EXIT.internal)
 }
 
-function summary({
-  outcome,
-  asOfDay,
-  publicationId,
-  byteSize,
-  publishedAt,
-  attempt,
-  reason,
-}: PublishReport): string {
+function summary({ outcome, asOfDay, publicationId, byteSize, publishedAt, attempt }: PublishReport): string {
   switch (outcome) {
     case 'published':
       return `published ${publicationId} at ${publishedAt}, ${byteSize} bytes, attempt ${attempt}`
@@ -72,9 +64,9 @@ function summary({
     case 'dry-run':
       return `would publish ${publicationId}, ${byteSize} bytes; nothing was written`
     case 'gap':
-      return `${asOfDay} is a gap for ever: ${reason}`
+      return `${asOfDay} is a gap for ever`
     case 'failed':
-      return `${asOfDay} was not published: ${reason}`
+      return `${asOfDay} was not published`
   }
 }
 

@@ -1,24 +1,38 @@
 import { pino } from 'pino'
+import { Refusal } from '../../domain/refusal.ts'
 import { requireFreePort } from '../../server/listen.ts'
+import { listenSettings } from '../config.ts'
 import type { Config } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
+import { badValue } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { logStream } from '../log-stream.ts'
 import type { CommandContext } from '../context.ts'
 import { readableLog } from '../readable-log.ts'
 import { startServer } from '../running-server.ts'
+import type { LogLevel } from '../settings/rules.ts'
+import type { Terminal } from '../terminal.ts'
 
-/** How long the last log lines may take. */
-const LOG_END_MS = 500
+/** How long waiting log lines may take. */
+const LOG_FLUSH_MS = 500
 
 /** `dash serve` */
 export async function serve(context: CommandContext, demo: boolean): Promise<number> {
+  try {
+    return await serveAt(context, demo)
+  } catch (error) {
+    throw asBadValue(error, context.config)
+  }
+}
+
+async function serveAt(context: CommandContext, demo: boolean): Promise<number> {
+  const { host, port } = context.config
+  // Looked at before anything is made.
+  await requireFreePort(host, port, listenSettings(context.config))
   if (!demo) {
     prepareFolders(context.config, false)
     return serveConfig(context, context.config, false)
   }
-  const { host, port } = context.config
-  await requireFreePort(host, port)
   const { openDemo } = await import('../demo.ts')
   const prepared = await openDemo(context)
   try {
@@ -28,21 +42,39 @@ export async function serve(context: CommandContext, demo: boolean): Promise<num
   }
 }
 
+/** An address that cannot be listened on is a bad value of the setting that its message ends with. */
+function asBadValue(error: unknown, { flags }: Config): unknown {
+  if (!(error instanceof Refusal && error.code === 'address_unavailable')) return error
+  const detail = error.detail ?? error.code
+  return badValue(
+    ['HOST', 'PORT'].map((name) => flags.get(name)).find((flag) => flag && detail.endsWith(flag)),
+    detail,
+  )
+}
+
+/** A person at a terminal sees warnings and errors; requests only under --verbose or a level below `info`. */
+function logLevelFor({ logLevel }: Config, { verbose }: Terminal, isTerminal: boolean): LogLevel {
+  return isTerminal && !verbose && logLevel === 'info' ? 'warn' : logLevel
+}
+
 async function serveConfig(
   { terminal, signal, stderr, version }: CommandContext,
   config: Config,
   demo: boolean,
 ): Promise<number> {
   const lines = logStream(process.stderr.fd)
-  const log = pino({ level: config.logLevel }, stderr.isTTY ? readableLog(lines, terminal.colored) : lines)
+  const level = logLevelFor(config, terminal, stderr.isTTY)
+  const log = pino({ level }, stderr.isTTY ? readableLog(lines, terminal.colored) : lines)
   try {
     const isDraining = (): boolean => signal.aborted
     const server = await startServer(config, { log, version, demo, isDraining })
     const label = demo ? 'DEMO: ' : ''
     const { url, metricsUrl } = server
     const told = { job: 'serve', url, demo, ...(metricsUrl === null ? {} : { metricsUrl }) }
-    terminal.result(told, `${label}dash is listening on ${url}`)
     if (metricsUrl !== null) terminal.note(`metrics: ${metricsUrl}`)
+    // The address is the last line of the start.
+    await lines.flush(LOG_FLUSH_MS)
+    terminal.result(told, `${label}dash is listening on ${url}`)
     if (!signal.aborted)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     terminal.note(
@@ -51,6 +83,6 @@ async function serveConfig(
     await server.close(config.drainMs)
     return EXIT.done
   } finally {
-    await lines.end(LOG_END_MS)
+    await lines.flush(LOG_FLUSH_MS)
   }
 }

@@ -83,4 +83,11 @@ export const SOURCE_VARIABLES = {
     group: 'models',
     meaning: 'API base of that service, without user, query or fragment; the key is sent to nowhere else',
   }),
+  DASH_FREE_LLM_BASE_URL: optional(baseUrl, {
+    group: 'models',
+    meaning:
+      'address published with a recommendation, to which readers send their keys; `OPENROUTER_BASE_URL` is never published',
+    unset: '`https://openrouter.ai/api/v1`',
+    page: 'docs/free-models.md',
+  }),
 } as const

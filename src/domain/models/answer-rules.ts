@@ -1,3 +1,4 @@
+import type { Instant } from '../time.ts'
 import type { ErrorFacts } from './answer-body.ts'
 import type { AnswerClass, Suspicion } from './answer-class.ts'
 import type { ModelReply } from './reply.ts'
@@ -15,6 +16,8 @@ interface Facts {
   resetInMs: number | null
   /** Requests the named limit allows. */
   limit: number | null
+  /** Earliest time to ask again, where a header or the error names one. */
+  retryAt: Instant | null
 }
 
 export interface Decision {
@@ -155,11 +158,11 @@ function byProvider({ error, status, answer }: Facts): Decision | null {
   return { class: OF_PROVIDER_STATUS[status] ?? 'provider_down', because: `a provider's ${status}` }
 }
 
-function byStatus({ error, status, readable, answer }: Facts): Decision {
+function byStatus({ error, status, readable, answer, retryAt }: Facts): Decision {
   if (isWithin200(answer)) return byStatusWithin200(error, status)
   const because = `status ${status}`
   if (status === 408 || status === 504 || status === 524) return { class: 'timeout', because }
-  if (status === 402 && answer.headers['retry-after'] !== undefined) {
+  if (status === 402 && retryAt !== null) {
     return { class: 'account_busy', because: 'status 402 with a time to retry' }
   }
   const typed = lookUp(OF_ERROR_TYPE, error.errorType)

@@ -33,14 +33,16 @@ export function classifyAnswer(answer: RouterAnswer): Verdict {
   const status = statusOf(answer, error)
   const limit = countOf(headers['x-ratelimit-limit'])
   const resetInMs = reset === null ? null : reset - answer.endedAt
-  const facts = { answer, error: error ?? NO_ERROR, status: status ?? 0, readable, limit, resetInMs }
+  const waits = [headers['retry-after'], error?.retryAfterSeconds ?? []] as const
+  const retryAt = retryAtOf(...waits, null, answer.endedAt)
+  const facts = { answer, error: error ?? NO_ERROR, status: status ?? 0, readable, limit, resetInMs, retryAt }
   const decision = decideEnding(answer, status, reply) ?? decide(facts)
   const resetAt = reset ?? (decision.class === 'account_daily' ? utcMidnightAfter(answer.endedAt) : null)
   return {
     class: decision.class,
     because: decision.because,
     status,
-    retryAt: retryAtOf(answer.headers['retry-after'], facts.error.retryAfterSeconds, resetAt, answer.endedAt),
+    retryAt: retryAtOf(...waits, resetAt, answer.endedAt),
     limit,
     remaining: countOf(headers['x-ratelimit-remaining']),
     resetAt,

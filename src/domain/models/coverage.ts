@@ -59,7 +59,7 @@ function isEvaluated(ranked: Ranked): ranked is Evaluated {
  */
 export function confidenceOf(
   ranked: readonly Ranked[],
-  { unevaluatedThreatCount, topUnevaluatedThreat }: EvalCoverage,
+  { unevaluatedThreatCount }: EvalCoverage,
   now: Instant,
 ): Confidence {
   if (unevaluatedThreatCount > 0) {
@@ -67,7 +67,7 @@ export function confidenceOf(
       unevaluatedThreatCount === 1 ? 'One unevaluated model' : `${unevaluatedThreatCount} unevaluated models`
     return {
       level: 'low',
-      reason: `${many} could overtake the primary with a perfect lite eval score, first of all ${topUnevaluatedThreat}.`,
+      reason: `${many} could overtake the primary with a perfect lite eval score.`,
     }
   }
   if ((ranked[0]?.evaluation ?? null) === null)

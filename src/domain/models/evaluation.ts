@@ -10,8 +10,7 @@ export interface LiteEvaluation {
 
 /** An evaluation that still counts, and how much. */
 export interface CountedEvaluation extends LiteEvaluation {
-  /** `not_evaluated` while a question of today's has no answer. */
-  status: 'completed' | 'cached_recent' | 'not_evaluated'
+  status: 'completed' | 'cached_recent'
   /** Whole UTC days since it was made. */
   ageDays: number
   /** 1, or less with each day (docs/free-models.md). */
@@ -42,8 +41,7 @@ export function countedEvaluation(evaluation: LiteEvaluation | null, now: Instan
   if (multiplier === undefined) return null
   const points = evaluation.tasks.reduce((sum, task) => sum + task.points, 0)
   const openPoints = evaluation.tasks.filter(isOpen).reduce((sum, task) => sum + task.maxPoints, 0)
-  const ofToday = openPoints === 0 ? 'completed' : 'not_evaluated'
-  const status = ageDays === 0 ? ofToday : 'cached_recent'
+  const status = ageDays === 0 ? 'completed' : 'cached_recent'
   return { ...evaluation, status, ageDays, multiplier, points, openPoints }
 }
 

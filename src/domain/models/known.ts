@@ -37,8 +37,6 @@ export interface KnownModel {
   /** True when the last thing it was asked told that nobody serves it. */
   gone: boolean
   failuresIn72h: number
-  /** Its evaluation of today; null when there is none. */
-  today: LiteEvaluation | null
   /** The evaluation that counts for it: see {@link knownModel}. */
   evaluation: LiteEvaluation | null
   lastEvaluatedAt: Instant | null
@@ -80,7 +78,6 @@ export function knownModel(
     failuresIn72h: settled.filter(
       ({ sentAt, end }) => now - sentAt <= FAILURES_MS && ANSWER_CLASSES[end.class].ownFailure,
     ).length,
-    today: gone ? failure : today,
     evaluation: gone ? failure : last,
     lastEvaluatedAt: evaluations.at(-1)?.updatedAt ?? null,
   }

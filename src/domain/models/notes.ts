@@ -63,7 +63,7 @@ export function glitchNotes(unsuffixed: readonly CatalogueModel[]): string[] {
   if (unsuffixed.length === 0) return []
   const ids = listed(unsuffixed.map(({ id }) => id))
   return [
-    `Priced at zero without the :free suffix (a price glitch or a preview), so never a candidate: ${ids}.`,
+    `Priced at zero without the free suffix (a price glitch or a preview), so never a candidate: ${ids}.`,
   ]
 }
 

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { Instant } from '../time.ts'
 import type { LiteQuestion } from './lite/suite.ts'
+import type { StoredRun } from './schema.ts'
 
 /** Requests a day that are left to the account's owner and to answers that were lost (docs/evaluating-models.md). */
 export const RESERVED_REQUESTS = 10
 
-/** Two questions and one retry: all a model is asked on one day. */
+/** Two questions and one retry: the most requests of one model, on a UTC day or in a forced run. */
 export const REQUESTS_A_MODEL = 3
 
 /** What an account has that never bought credits, for a service that does not tell. */
@@ -53,15 +54,23 @@ export function requestsLeft(key: KeyRequests | null, countedToday: number, coun
   return Math.max(0, limit - RESERVED_REQUESTS - spent)
 }
 
+/**
+ * Requests a model may be sent in a run. A forced run evaluates every model again, however often it was asked that day;
+ * any other shares the requests of the day with the runs before it.
+ *
+ * @param sentToday requests written down for the model since midnight UTC
+ */
+export function requestsLeftOfModel(mode: StoredRun['refreshMode'], sentToday: number): number {
+  return mode === 'forceEval' ? REQUESTS_A_MODEL : Math.max(0, REQUESTS_A_MODEL - sentToday)
+}
+
 /** What is known of a model before its questions are planned. */
 export interface QuotaClaim {
   model: string
   /** Questions that have no answer of today which may be used. */
   open: readonly LiteQuestion['kind'][]
-  /** Requests it was sent since midnight UTC. */
-  sentToday: number
-  /** True when it is to be asked again what it answered today, and has too few requests left for that. */
-  spent: boolean
+  /** Requests it may be sent: see {@link requestsLeftOfModel}. */
+  left: number
   /** True when a perfect evaluation could make it the primary. */
   canWin: boolean
   lastEvaluatedAt: Instant | null
@@ -90,10 +99,9 @@ export interface CallPlan {
  */
 export function planCalls(claims: readonly QuotaClaim[], left: number): CallPlan {
   const plan: CallPlan = { calls: [], postponed: [], spent: [], budget: left }
-  for (const { model, open, sentToday, spent } of claims.toSorted(byUrgency)) {
-    const tooFew = sentToday + open.length > REQUESTS_A_MODEL
-    if (spent || (tooFew && open.length > 0)) plan.spent.push(model)
-    if (open.length === 0 || tooFew) continue
+  for (const { model, open, left: leftOfModel } of claims.toSorted(byUrgency)) {
+    if (open.length > leftOfModel) plan.spent.push(model)
+    if (open.length === 0 || open.length > leftOfModel) continue
     if (plan.calls.length + open.length > left) plan.postponed.push(model)
     else plan.calls.push(...open.map((kind) => ({ model, kind })))
   }
@@ -109,14 +117,14 @@ function byUrgency(a: QuotaClaim, b: QuotaClaim): number {
 }
 
 /**
- * True when a call may be asked once more: the model has a request left today, and so has the run once every first call
+ * True when a call may be asked once more: the model has a request left, and so has the run once every first call
  * still to be sent is taken off.
  */
 export function mayRetry(used: {
-  sentToday: number
+  left: number
   budget: number
   sentInRun: number
   unsentFirstCalls: number
 }): boolean {
-  return used.sentToday < REQUESTS_A_MODEL && used.sentInRun + used.unsentFirstCalls < used.budget
+  return used.left > 0 && used.sentInRun + used.unsentFirstCalls < used.budget
 }

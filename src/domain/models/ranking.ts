@@ -6,10 +6,12 @@ import type { CountedEvaluation, LiteEvaluation, ToolUse } from './evaluation.ts
 import { healthScoreOf, latencyScoreOf } from './health.ts'
 import type { HealthStatus, RateLimitKind } from './health.ts'
 import { LITE_SUITE } from './lite/suite.ts'
+import type { TaskResult } from './lite/suite.ts'
 import { capabilitiesOf, reasonFor } from './capabilities.ts'
 import type { EvalSummary, RankedModel } from './schema.ts'
 import { scoreModel, scoreOf } from './score.ts'
 import type { ModelScore, ScoreParts } from './score.ts'
+import { mapTexts, withoutModelIds } from './text.ts'
 
 /** Tasks of the suite, for a model without a result. */
 const TASKS_IN_SUITE = 3
@@ -152,6 +154,11 @@ function rankedModel(
   }
 }
 
+/** Details hold text of models and services. */
+function publishedDetails(details: TaskResult['details']): Record<string, unknown> {
+  return mapTexts(details, withoutModelIds) as Record<string, unknown>
+}
+
 function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
   if (evaluation === null) {
     return {
@@ -171,6 +178,6 @@ function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
       ? { cachedFromUpdatedAt: updatedAt, cacheAgeDays: ageDays, cacheMultiplier: multiplier }
       : {}
   const passed = tasks.filter((task) => task.status === 'passed').length
-  const results = tasks.map((task) => ({ ...task, details: { ...task.details } }))
+  const results = tasks.map((task) => ({ ...task, details: publishedDetails(task.details) }))
   return { suite: LITE_SUITE, status, passed, total: tasks.length, updatedAt, tasks: results, ...cached }
 }

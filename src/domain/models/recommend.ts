@@ -9,7 +9,7 @@ import { glitchNotes, movementNotes, STANDING_NOTES } from './notes.ts'
 import { rankCandidates } from './ranking.ts'
 import type { Candidate } from './ranking.ts'
 import type { StoredRun } from './schema.ts'
-import { publishedText } from './text.ts'
+import { publishedText, withoutModelIds } from './text.ts'
 
 /** API base of the routing service. */
 export const BASE_URL = 'https://openrouter.ai/api/v1'
@@ -21,7 +21,7 @@ const NOTE_MOST = 500
 
 /** A note as it is published. */
 export function publishedNote(note: string): string {
-  return publishedText(note, NOTE_MOST)
+  return publishedText(withoutModelIds(note), NOTE_MOST)
 }
 
 /** A catalogue, divided into those who are ranked and those who are not. */

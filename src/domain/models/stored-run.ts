@@ -2,8 +2,9 @@ import { sha256Hex } from '../digest.ts'
 import type { Refusal } from '../refusal.ts'
 import { storageDamaged } from '../storage.ts'
 import type { StorageRefusal } from '../storage.ts'
+import { liteScoreOf } from './evaluation.ts'
 import { storedRunSchema } from './schema.ts'
-import type { StoredRun } from './schema.ts'
+import type { RankedModel, StoredRun } from './schema.ts'
 import { scoreOf } from './score.ts'
 import { wellFormed } from './text.ts'
 
@@ -56,10 +57,18 @@ function faultOf({ models }: StoredRun): string | null {
   for (const [index, model] of models.entries()) {
     if (model.rank !== index + 1) return `${model.id} stands at place ${index + 1} with rank ${model.rank}`
     if (model.score !== scoreOf(model)) return `the score of ${model.id} is not the sum of its parts`
+    if (model.liteEvalScore !== summaryScore(model)) {
+      return `the lite score of ${model.id} is not what its tasks add up to`
+    }
     if (model.score > (models[index - 1]?.score ?? model.score))
       return `${model.id} outscores the rank before`
   }
   return null
+}
+
+function summaryScore({ evalSummary: { tasks, cacheMultiplier } }: RankedModel): number {
+  const points = tasks.reduce((sum, task) => sum + task.points, 0)
+  return liteScoreOf({ points, multiplier: cacheMultiplier ?? 1 })
 }
 
 function decoded(bytes: Uint8Array): string {

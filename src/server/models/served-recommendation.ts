@@ -1,3 +1,4 @@
+import { withBaseUrl } from '../../domain/models/payloads.ts'
 import type { Served } from '../../domain/models/payloads.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { seedRun } from '../../domain/models/seed.ts'
@@ -13,13 +14,16 @@ export type ServedRecommendation = () => Promise<Served>
 /**
  * The stored recommendation, read and proved for every question, or the built-in seed while there is none, none that
  * can be read, or none that is sound: the contract names that fallback (docs/free-models.md). Each reason is logged.
+ *
+ * @param publishedBaseUrl address of the routing service to publish; null: the one stored
  */
 export function servedRecommendation(
   store: Pick<RecommendationStore, 'current'>,
+  publishedBaseUrl: string | null,
   log: Log,
 ): ServedRecommendation {
-  const seed = seedRun()
-  const prove = provingOnce()
+  const seed = withBaseUrl(seedRun(), publishedBaseUrl)
+  const prove = provingOnce(publishedBaseUrl)
   return coalesce(async (): Promise<Served> => {
     let bytes
     try {
@@ -44,10 +48,11 @@ export function servedRecommendation(
 }
 
 /** Proves the same bytes once: between two runs nothing else is read. */
-function provingOnce(): (bytes: Uint8Array) => StoredRun {
+function provingOnce(publishedBaseUrl: string | null): (bytes: Uint8Array) => StoredRun {
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
   return (bytes) => {
-    if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0) proved = { bytes, run: proveRun(bytes) }
+    if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0)
+      proved = { bytes, run: withBaseUrl(proveRun(bytes), publishedBaseUrl) }
     return proved.run
   }
 }

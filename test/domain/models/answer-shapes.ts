@@ -176,6 +176,18 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
     2,
   ),
   row(
+    '402, only `retry_after_seconds`',
+    answered(402, error(402, 'Wait', { retry_after_seconds: 4 })),
+    'account_busy',
+    4,
+  ),
+  row(
+    '402, only `Retry-After` among the headers it repeats',
+    answered(402, error(402, 'Wait', { headers: { 'Retry-After': '5' } })),
+    'account_busy',
+    5,
+  ),
+  row(
     '402, more credits required',
     answered(
       402,

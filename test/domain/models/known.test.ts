@@ -52,7 +52,6 @@ describe('what is known of a model', () => {
       toolUse: 'unknown',
       gone: false,
       failuresIn72h: 0,
-      today: null,
       evaluation: null,
       lastEvaluatedAt: null,
     })
@@ -112,10 +111,9 @@ describe('what is known of a model', () => {
     const of = (...scores: DayScore[]) => knownModel(MODEL, { attempts: [], scores, endpoints: [] }, NOW)
     expect(of(score(2), score(1), score(0, false))).toMatchObject({
       evaluation: { updatedAt: NOW - DAY_MS },
-      today: { updatedAt: NOW },
       lastEvaluatedAt: NOW,
     })
-    expect(of(score(1, false))).toMatchObject({ evaluation: { updatedAt: NOW - DAY_MS }, today: null })
+    expect(of(score(1, false))).toMatchObject({ evaluation: { updatedAt: NOW - DAY_MS } })
   })
   const text = [task('task_shell_command_lite', 300), task('babylonian_clock_lite', 100)]
   const answeredText = { asAsked: true, latencyMs: 400, tasks: text }
@@ -135,22 +133,25 @@ describe('what is known of a model', () => {
 
   test('includes what one question brought, although the other was never answered', () => {
     const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
-    const { today } = known(attempt('text', NOW - 1000, answeredText), daily)
-    expect(today?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
+    const { evaluation: measured } = known(attempt('text', NOW - 1000, answeredText), daily)
+    expect(measured?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
       ['task_files_lite', 0, 'http_timeout_or_error'],
       ['task_shell_command_lite', 300, 'passed'],
       ['babylonian_clock_lite', 100, 'passed'],
     ])
-    expect(today?.tasks[0]?.details).toMatchObject({ responseStatus: 429, rateLimitKind: 'account' })
-    expect(known(attempt('text', NOW - 1000, answeredText)).today?.tasks[0]?.details).toMatchObject({
+    expect(measured?.tasks[0]?.details).toMatchObject({ responseStatus: 429, rateLimitKind: 'account' })
+    expect(known(attempt('text', NOW - 1000, answeredText)).evaluation?.tasks[0]?.details).toMatchObject({
       responseStatus: 'not_asked',
     })
   })
 
   test('includes both answers of a run that ended before it kept the evaluation', () => {
     const tool = { asAsked: true, latencyMs: 900, tasks: [task('task_files_lite', 350)] }
-    const { today } = known(attempt('tool', NOW - 9000, tool), attempt('text', NOW - 1000, answeredText))
-    expect(today).toEqual({
+    const { evaluation: measured } = known(
+      attempt('tool', NOW - 9000, tool),
+      attempt('text', NOW - 1000, answeredText),
+    )
+    expect(measured).toEqual({
       updatedAt: NOW - 100,
       tasks: [...tool.tasks, ...text],
     })

@@ -6,6 +6,7 @@ import {
   planCalls,
   REQUESTS_A_MODEL,
   requestsLeft,
+  requestsLeftOfModel,
   RESERVED_REQUESTS,
 } from '../../../src/domain/models/quota.ts'
 import type { QuotaClaim } from '../../../src/domain/models/quota.ts'
@@ -15,8 +16,7 @@ const BOTH = ['tool', 'text'] as const
 const claim = (model: string, changes: Partial<QuotaClaim> = {}): QuotaClaim => ({
   model,
   open: BOTH,
-  sentToday: 0,
-  spent: false,
+  left: REQUESTS_A_MODEL,
   canWin: false,
   lastEvaluatedAt: null,
   ...changes,
@@ -82,6 +82,16 @@ describe('the requests of a key', () => {
   })
 })
 
+describe('the requests of a model', () => {
+  test('are three on a UTC day', () => {
+    expect([0, 2, 3, 9].map((sent) => requestsLeftOfModel('fullEval', sent))).toEqual([3, 1, 0, 0])
+  })
+
+  test('are three in each forced run, however many it was sent that day', () => {
+    expect([0, 3, 99].map((sent) => requestsLeftOfModel('forceEval', sent))).toEqual([3, 3, 3])
+  })
+})
+
 describe('the plan of calls', () => {
   test('asks who can still win first, then whose evaluation is the oldest', () => {
     const claims = [
@@ -102,7 +112,7 @@ describe('the plan of calls', () => {
 
   test('asks both questions of a model or none, and only those that are open', () => {
     const claims = [
-      claim('a/one', { open: ['text'], sentToday: 1 }),
+      claim('a/one', { open: ['text'], left: 2 }),
       claim('b/two'),
       claim('c/done', { open: [] }),
     ]
@@ -115,7 +125,7 @@ describe('the plan of calls', () => {
   })
 
   test('leaves a model out that has no requests left today, without calling it postponed', () => {
-    const claims = [claim('a/one', { sentToday: 2 }), claim('b/two', { open: [], spent: true })]
+    const claims = [claim('a/one', { left: 1 }), claim('b/two', { open: ['text'], left: 0 })]
     expect(planCalls(claims, 40)).toEqual({
       calls: [],
       postponed: [],
@@ -127,9 +137,8 @@ describe('the plan of calls', () => {
   test('and its retries never exceed what is left, nor a model its three, in any order of failures', () => {
     const claims = fc.array(
       fc.record({
-        sentToday: fc.nat(3),
+        left: fc.nat(3),
         open: fc.subarray<'tool' | 'text'>(['tool', 'text']),
-        spent: fc.boolean(),
         canWin: fc.boolean(),
         lastEvaluatedAt: fc.option(fc.nat(), { nil: null }),
       }),
@@ -139,22 +148,23 @@ describe('the plan of calls', () => {
       fc.property(claims, fc.nat(60), fc.infiniteStream(fc.boolean()), (drawn, left, fails) => {
         const named = drawn.map((each, index) => ({ ...each, model: `v/${index}` }))
         const { calls, budget } = planCalls(named, left)
-        const sent = new Map(named.map(({ model, sentToday }) => [model, sentToday]))
+        const sent = new Map(named.map(({ model }) => [model, 0]))
         let sentInRun = 0
         let unsentFirstCalls = calls.length
         const queue = calls.map((call) => ({ ...call, retry: false }))
         for (let call = queue.shift(); call; call = queue.shift()) {
-          const sentToday = sent.get(call.model) ?? 0
-          if (call.retry && !mayRetry({ sentToday, budget, sentInRun, unsentFirstCalls })) continue
+          const already = sent.get(call.model) ?? 0
+          const mayBeSent = named.find(({ model }) => model === call.model)?.left ?? 0
+          if (call.retry && !mayRetry({ left: mayBeSent - already, budget, sentInRun, unsentFirstCalls }))
+            continue
           if (!call.retry) unsentFirstCalls -= 1
           sentInRun += 1
-          sent.set(call.model, sentToday + 1)
+          sent.set(call.model, already + 1)
           if (fails.next().value && !call.retry) queue.push({ ...call, retry: true })
         }
         expect(sentInRun).toBeLessThanOrEqual(left)
         for (const [model, count] of sent) {
-          const before = named.find((each) => each.model === model)?.sentToday ?? 0
-          expect(count).toBeLessThanOrEqual(Math.max(before, REQUESTS_A_MODEL))
+          expect(count).toBeLessThanOrEqual(named.find((each) => each.model === model)?.left ?? 0)
         }
       }),
     )

@@ -265,7 +265,7 @@ describe('coverage', () => {
     expect(coverageOf(rank([yesterday]), 2, RUN_AT).maxUnevaluatedPossibleScore).toBe(whole)
     expect(level([strong('m/b:free'), rival])).toBe('low')
     expect(level([...eight, { ...rival, failuresIn72h: 1 }])).toBe('high')
-    expect(ranked[1]?.model.evalSummary).toMatchObject({ status: 'not_evaluated', passed: 1, total: 3 })
+    expect(ranked[1]?.model.evalSummary).toMatchObject({ status: 'completed', passed: 1, total: 3 })
   })
 
   test('reckons with the health and the latency that perfect answers would bring', () => {

@@ -190,6 +190,7 @@ describe('a stored run', () => {
       [first, first, ...others],
       [{ ...first, score: first.score + 1 }, second, ...others],
       [{ ...first, rank: 2 }, second, ...others],
+      [{ ...first, liteEvalScore: first.liteEvalScore - 1, score: first.score - 1 }, second, ...others],
     ])
       expect(() => sealRun({ ...run, models })).toThrow('does not hold together')
     expect(() => sealRun({ ...run, models: [] })).toThrow()
@@ -245,14 +246,14 @@ describe('the notes', () => {
     })
     expect(run.notes.slice(3)).toEqual([
       'The daily limit of the account was met.',
-      'Priced at zero without the :free suffix (a price glitch or a preview), so never a candidate: maker/glitch.',
-      'The primary changed from maker/good:free to maker/talker:free since 2026-08-21.v1.',
+      'Priced at zero without the free suffix (a price glitch or a preview), so never a candidate: maker/glitch.',
+      'The primary changed from maker/good (free) to maker/talker (free) since 2026-08-21.v1.',
       expect.stringMatching(
-        /^maker\/good:free fell from 1 to \d: lite eval -750, instability penalty \+25\.$/,
+        /^maker\/good \(free\) fell from 1 to \d: lite eval -750, instability penalty \+25\.$/,
       ),
-      'maker/talker:free rose from 2 to 1: its score is the same, others moved.',
-      expect.stringMatching(/^New in the ranking: brand\/new:free \(rank \d\)\.$/),
-      'No longer ranked: third/new:free (was 4).',
+      'maker/talker (free) rose from 2 to 1: its score is the same, others moved.',
+      expect.stringMatching(/^New in the ranking: brand\/new \(free\) \(rank \d\)\.$/),
+      'No longer ranked: third/new (free) (was 4).',
     ])
   })
 

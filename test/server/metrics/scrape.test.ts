@@ -91,7 +91,7 @@ describe('metrics of the stores', () => {
       head: { seq: 1, leaf: 'ab'.repeat(32) },
     })
     const ports = {
-      readers: openReaders({ ...workspace, clock: Date.now, log: silentLog }),
+      readers: openReaders({ ...workspace, clock: Date.now, publishedBaseUrl: null, log: silentLog }),
       audits: workspace.audits,
       jobs: { states: async () => [] },
       budget: {

@@ -100,6 +100,20 @@ describe('a stored recommendation', () => {
     for (const path of PATHS) expect((await ask(app, path)).seed).toBe(false)
   })
 
+  test('names the address of the setting in place of the stored one, and so does the seed', async () => {
+    const publishedBaseUrl = 'https://models.example/v1'
+    const workspace = await openWorkspace()
+    const run = sampleRun({ baseUrl: 'http://10.0.0.7:8080/v1' })
+    await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+    for (const app of [
+      openApp(workspace, { clock: () => RUN_AT, publishedBaseUrl }),
+      openApp(await openWorkspace(), { clock: () => RUN_AT, publishedBaseUrl }),
+    ]) {
+      for (const path of [RECOMMENDATION, TOP_MODELS])
+        expect(await json(app, path)).toMatchObject({ baseUrl: publishedBaseUrl })
+    }
+  })
+
   test('is filtered and cut as asked, with the ranks of the whole list', async () => {
     const app = await openStored()
     const { count, models } = await json<TopModels>(app, `${TOP_MODELS}?needs=stop&limit=1`)

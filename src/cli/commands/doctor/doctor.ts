@@ -66,7 +66,7 @@ function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; u
   try {
     return { given: gatherSettings(flags, env, cwd), unread: [] }
   } catch (error) {
-    if (!(error instanceof Refusal && error.code === 'configuration')) throw error
+    if (!(error instanceof Refusal && (error.code === 'configuration' || error.code === 'usage'))) throw error
     const detail = `${describeError(error)}; the rest is looked at without it`
     const mend = 'make it readable for this user, correct --dotenv, or write one with dash init'
     return {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Config } from '../../config.ts'
 import { configOf } from '../../config.ts'
-import { configurationError, parseEnvironment } from '../../environment.ts'
+import { badValue, parseEnvironment } from '../../environment.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { BareContext } from '../../context.ts'
 import { dotenvPath, readConfig } from '../../read-config.ts'
@@ -53,7 +53,7 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
     return EXIT.interrupted
   }
   const config = chosen
-    ? configOf(parseEnvironment(chosen, cwd), cwd)
+    ? configOf(parseEnvironment(chosen, cwd, originOf(flags)), cwd, flagsOf(flags))
     : readConfig({ ...flags, dotenv }, env, cwd)
   const installation = installationOf(config, { dotenv, folder: cwd, user: userOf(flags.user) })
   const units = systemdUnits(installation)
@@ -85,10 +85,10 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
   const { terminal, stdin, stderr, cwd, signal } = context
   requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
   if (!existsSync(dirname(dotenv)))
-    throw configurationError(`the folder ${dirname(dotenv)} does not exist; create it, or correct --dotenv`)
+    throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
   const known = fromFlags(flags)
   // What is wrong with a flag is told before anything is asked.
-  parseEnvironment(known, cwd)
+  parseEnvironment(known, cwd, originOf(flags))
   const defaultDataDir = resolve(cwd, 'dash-data')
   const asks = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
   const answers = asks
@@ -102,8 +102,16 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
   }
 }
 
+const FLAG_OF = {
+  DASH_DATA_DIR: '--data-dir',
+  HOST: '--host',
+  PORT: '--port',
+  DASH_BASE_URL: '--base-url',
+  DASH_CHAT_MODEL: '--chat-model',
+} as const
+
 function fromFlags({ dataDir, host, port, baseUrl, chatModel }: InitFlags): Choices {
-  const given = {
+  const given: Record<keyof typeof FLAG_OF, string | undefined> = {
     DASH_DATA_DIR: dataDir,
     HOST: host,
     PORT: port,
@@ -113,6 +121,17 @@ function fromFlags({ dataDir, host, port, baseUrl, chatModel }: InitFlags): Choi
   return Object.fromEntries(
     Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
   )
+}
+
+/** The flags that gave values, by the names of variables. */
+function flagsOf(flags: InitFlags): ReadonlyMap<string, string> {
+  const given = fromFlags(flags)
+  return new Map(Object.entries(FLAG_OF).filter(([name]) => given[name] !== undefined))
+}
+
+function originOf(flags: InitFlags): Parameters<typeof parseEnvironment>[2] {
+  const given = flagsOf(flags)
+  return (name) => ({ flag: given.get(name) ?? null, file: null })
 }
 
 function installationOf(
@@ -167,7 +186,7 @@ function unitFilesOf(
   const folder = resolve(cwd, named)
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     return units.map(({ name, text }) => ({ path: join(folder, name), text }))
-  throw configurationError(`--write-units ${folder} is no folder; create it, or name another`)
+  throw new Refusal('usage', `--write-units ${folder} is no folder; create it, or name another`)
 }
 
 /**
@@ -176,14 +195,15 @@ function unitFilesOf(
  *
  * @returns true when it was created
  */
-function createDataFolder({ dataDir, dataDirUsed, stateInDataDir }: Config): boolean {
+function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, flags }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
   try {
     mkdirSync(dataDir, { mode: 0o750 })
     return true
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw configurationError(
+    throw badValue(
+      flags.get('DASH_DATA_DIR'),
       `the data folder ${dataDir} cannot be created (${why}); choose another with --data-dir`,
     )
   }
