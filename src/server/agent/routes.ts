@@ -7,7 +7,7 @@ import { route } from '../route.ts'
 import type { Route } from '../route.ts'
 import type { AnswerPart } from './answer.ts'
 import { callersOf } from './caller.ts'
-import { admitTurn } from './chat.ts'
+import { admitTurn, streamPlaces } from './chat.ts'
 import { chatContract, configContract, sessionContract, statusContract } from './contracts.ts'
 import { openEventStream } from './event-stream.ts'
 import { readiness } from './runnable.ts'
@@ -41,11 +41,12 @@ export function openAgent(ports: AgentPorts): Agent {
   const { headersFor } = callers
   const shared = sharedAnswers<AnswerPart>()
   const turns = new Set<Promise<void>>()
+  const places = streamPlaces(ports.settings.limits.maxOpenTurns)
   const answer = (event: H3Event, value: unknown): Response =>
     respondJson(event, 200, { ...headersFor(event), ...NO_STORE }, value)
 
   const chat = async (event: H3Event): Promise<Response> => {
-    const admitted = await admitTurn(ports, callers, event)
+    const { release, ...admitted } = await admitTurn(ports, callers, places, event)
     const { pingMs, stuckMs, turnMs } = ports.settings
     const stop = stopAfter(turnMs)
     const response = event.runtime?.node?.res
@@ -58,7 +59,10 @@ export function openAgent(ports: AgentPorts): Agent {
       requestId: requestId(event.req.headers),
     })
     turns.add(turn)
-    void turn.finally(() => turns.delete(turn))
+    void turn.finally(() => {
+      turns.delete(turn)
+      release()
+    })
     return respondStream(event, { ...headersFor(event), ...STREAM_HEADERS }, stream.body)
   }
 
