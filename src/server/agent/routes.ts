@@ -15,6 +15,7 @@ import type { AgentPorts } from './service.ts'
 import { makeSession, quotasOf } from './session.ts'
 import { sharedAnswers } from './shared-answers.ts'
 import { stopAfter } from './stop.ts'
+import type { Stop } from './stop.ts'
 import { runTurn } from './turn.ts'
 
 /** The chat as an application mounts it. */
@@ -26,6 +27,8 @@ export interface Agent {
   status(): Promise<AgentStatus>
   /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
   settled(): Promise<void>
+  /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
+  endTurns(): Promise<void>
 }
 
 /** A stream that no proxy may keep, change or hold back. */
@@ -40,7 +43,8 @@ export function openAgent(ports: AgentPorts): Agent {
   const callers = callersOf(ports.settings)
   const { headersFor } = callers
   const shared = sharedAnswers<AnswerPart>()
-  const turns = new Set<Promise<void>>()
+  const turns = new Map<Promise<void>, Stop>()
+  let isEnding = false
   const places = streamPlaces(ports.settings.limits.maxOpenTurns)
   const answer = (event: H3Event, value: unknown): Response =>
     respondJson(event, 200, { ...headersFor(event), ...NO_STORE }, value)
@@ -58,13 +62,16 @@ export function openAgent(ports: AgentPorts): Agent {
       stop,
       requestId: requestId(event.req.headers),
     })
-    turns.add(turn)
+    turns.set(turn, stop)
+    if (isEnding) stop.expire()
     void turn.finally(() => {
       turns.delete(turn)
       release()
     })
     return respondStream(event, { ...headersFor(event), ...STREAM_HEADERS }, stream.body)
   }
+
+  const settled = async (): Promise<void> => void (await Promise.all(turns.keys()))
 
   return {
     routes: [
@@ -84,8 +91,11 @@ export function openAgent(ports: AgentPorts): Agent {
     ],
     config: () => config(ports),
     status: () => status(ports),
-    async settled() {
-      await Promise.all(turns)
+    settled,
+    async endTurns() {
+      isEnding = true
+      for (const stop of turns.values()) stop.expire()
+      await settled()
     },
   }
 }
