@@ -5,6 +5,7 @@ import { dayOf } from '../../domain/time.ts'
 import { NO_STORE, requestId, respondJson, respondStream } from '../respond.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
+import { withinTime } from '../within-time.ts'
 import type { AnswerPart } from './answer.ts'
 import { callersOf } from './caller.ts'
 import { admitTurn, streamPlaces } from './chat.ts'
@@ -30,6 +31,9 @@ export interface Agent {
   /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
   endTurns(): Promise<void>
 }
+
+/** A quota store that takes longer is one of which nothing is known. */
+const STATUS_MS = 2_000
 
 /** A stream that no proxy may keep, change or hold back. */
 const STREAM_HEADERS = {
@@ -115,8 +119,13 @@ async function config(ports: AgentPorts): Promise<AgentConfig> {
 }
 
 async function status({ ledger, clock, settings, log }: AgentPorts): Promise<AgentStatus> {
-  const spending = await ledger.spending(dayOf(clock())).catch((error: unknown) => {
-    log.warn({ err: error }, 'the state of the chat budget cannot be read')
+  const read = async (): ReturnType<typeof ledger.spending> => {
+    await ledger.ping()
+    return ledger.spending(dayOf(clock()))
+  }
+  const { signal } = new AbortController()
+  const spending = await withinTime(read(), STATUS_MS, signal).catch((error: unknown) => {
+    log.warn({ err: error }, 'the chat budget cannot be read and written')
     return null
   })
   return {
