@@ -138,7 +138,7 @@ describe('the exit code', () => {
       'of the budget',
       { chat: limited('global-budget') },
       69,
-      /budget is used up \(global-budget\); it opens/,
+      /budget .* \(global-budget\); it opens/,
     ],
     [
       'of a limit of what stands before the server',
