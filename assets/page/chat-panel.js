@@ -101,8 +101,11 @@ class ChatPanel {
   async #troubleOf(turn, begun, body, signal) {
     try {
       const events = this.#access.turn(body, signal)
-      const admitted = this.#access.admitted
-      return await showTurn(turn, events, { say: this.#say, begun, admitted })
+      return await showTurn(turn, events, {
+        say: this.#say,
+        begun,
+        admitted: (left) => this.#access.admitted(left),
+      })
     } catch (error) {
       if (error instanceof Error && error.message === 'human_verification_failed') this.#access.refused()
       return signal.aborted ? 'Stopped.' : this.#access.troubleOf(error)

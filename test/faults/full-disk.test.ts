@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
@@ -45,7 +45,10 @@ test('a disk that fills during an import keeps what was stored, and the import g
 /** Fills a disk to its last byte; gives the file that does. */
 function fill(disk: string): string {
   const ballast = join(disk, 'ballast')
-  spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4096'])
+  const page = Buffer.alloc(4_096)
+  expect(() => {
+    for (;;) appendFileSync(ballast, page)
+  }).toThrow('ENOSPC')
   return ballast
 }
 
@@ -81,7 +84,7 @@ test('a disk that is full below the state makes server, status, healthcheck and 
   // What the log has room for already may still be written.
   while ((await turn()) === 200);
   expect(await told()).toEqual([503, false, 'unknown', 69])
-  expect((await (await fetch(`${serving.url}/readyz`)).json()) as unknown).toMatchObject({
+  expect(await (await fetch(`${serving.url}/readyz`)).json()).toMatchObject({
     checks: { state: 'unavailable' },
   })
   expect((await fetch(`${serving.url}/healthz`)).status).toBe(200)
