@@ -18,6 +18,12 @@ export function chatAccess(parts, say) {
   /** @type {Promise<import('./chat-service.js').ChatConfig> | null} */
   let asked = null
   let isVerified = false
+  /**
+   * Messages left, as the server last said.
+   *
+   * @type {import('./chat-words.js').Left | null}
+   */
+  let left = null
 
   /** The configuration, asked once; again after a failure. */
   function config() {
@@ -45,7 +51,7 @@ export function chatAccess(parts, say) {
         }
         if (requireVerification && human) await human.show(verificationSiteKey ?? '')
       } catch (error) {
-        say(troubleOf(error, Date.now()))
+        say(troubleOf(error, Date.now(), left))
       }
     },
     /**
@@ -54,10 +60,16 @@ export function chatAccess(parts, say) {
      * @param {{ session: number, day: number }} remaining messages
      */
     async admitted({ session, day }) {
+      left = { session, day }
       const { quotas } = await config()
       isVerified = true
       parts.quota.textContent = `${session}/${quotas.messagesPerSession} session, ${day}/${quotas.messagesPerDay} today`
     },
+    /**
+     * @param {unknown} error of a turn
+     * @returns {string} in words
+     */
+    troubleOf: (error) => troubleOf(error, Date.now(), left),
     /** The server did not take the proof: the challenge is to be shown again. */
     refused() {
       isVerified = false
@@ -66,6 +78,7 @@ export function chatAccess(parts, say) {
     forget() {
       service.forget()
       isVerified = false
+      left = null
       asked = null
       parts.quota.textContent = ''
     },

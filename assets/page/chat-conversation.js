@@ -19,9 +19,12 @@ export function conversation() {
     add(turn) {
       turns.push(turn)
     },
-    /** @param {Turn} turn */
-    remove(turn) {
-      turns = turns.filter((each) => each !== turn)
+    /**
+     * @param {Turn} old
+     * @param {Turn} turn
+     */
+    replace(old, turn) {
+      turns = turns.map((each) => (each === old ? turn : each))
     },
     clear() {
       turns = []
@@ -35,7 +38,12 @@ export function conversation() {
       item = next
       return true
     },
-    /** Turns about the same thing that have an answer. */
-    answered: () => turns.filter((turn) => turn.answer !== '' && turn.item?.key === item?.key),
+    /**
+     * Turns about the same thing that have an answer.
+     *
+     * @param {Turn | null} except
+     */
+    answered: (except) =>
+      turns.filter((turn) => turn !== except && turn.answer !== '' && turn.item?.key === item?.key),
   }
 }

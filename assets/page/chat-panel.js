@@ -5,7 +5,6 @@ import { chatSettings } from './chat-settings.js'
 import { chatParts, openable, whenUsed } from './chat-sheet.js'
 import { showTurn } from './chat-turn.js'
 import { divide, turnView } from './chat-view.js'
-import { troubleOf } from './chat-words.js'
 
 /** @typedef {import('./chat-conversation.js').Item} Item */
 /** @typedef {import('./chat-conversation.js').Turn} Turn */
@@ -63,38 +62,53 @@ class ChatPanel {
     void this.#ask(question)
   }
 
-  /** @param {string} question */
-  async #ask(question) {
+  /**
+   * @param {string} question
+   * @param {Turn | null} old the turn that the answer replaces once it begins
+   */
+  async #ask(question, old = null) {
     const item = this.#talk.item()
-    const request = chatRequest(this.#talk.answered(), question, this.#wishes())
+    const request = chatRequest(this.#talk.answered(old), question, this.#wishes())
     const note = omissionsOf(request)
     this.#parts.note.textContent = note
     this.#parts.note.hidden = note === ''
     this.#talk.last()?.view.settle()
-    const turn = { item, question, answer: '', view: turnView(this.#parts.log, question) }
-    this.#talk.add(turn)
+    const turn = { item, question, answer: '', view: turnView(this.#parts.log, question, old !== null) }
+    if (old === null) this.#talk.add(turn)
+    const begun = () => {
+      if (old === null || this.#talk.has(turn)) return
+      this.#talk.replace(old, turn)
+      turn.view.takePlaceOf(old.view)
+    }
     const stop = new AbortController()
     this.#setRunning(stop)
     this.#say('Asking …')
-    const trouble = await this.#troubleOf(turn, request.body, stop.signal)
-    if (stop.signal.aborted && !this.#talk.has(turn)) return
+    const trouble = await this.#troubleOf(turn, begun, request.body, stop.signal)
+    if (stop.signal.aborted && !this.#talk.has(old ?? turn) && !this.#talk.has(turn)) return
     this.#setRunning(null)
-    this.#finish(turn, trouble)
+    if (old === null || this.#talk.has(turn)) return this.#finish(turn, trouble, 'What came is kept.')
+    turn.view.remove()
+    this.#finish(old, trouble, 'The answer before is kept.')
   }
 
   /**
    * @param {Turn} turn
+   * @param {() => void} begun called before the first text
    * @param {string} body
    * @param {AbortSignal} signal
    * @returns {Promise<string>} what went wrong with the turn, in words; empty for nothing
    */
-  async #troubleOf(turn, body, signal) {
+  async #troubleOf(turn, begun, body, signal) {
     try {
       const events = this.#access.turn(body, signal)
-      return await showTurn(turn, events, { say: this.#say, admitted: (left) => this.#access.admitted(left) })
+      return await showTurn(turn, events, {
+        say: this.#say,
+        begun,
+        admitted: (left) => this.#access.admitted(left),
+      })
     } catch (error) {
       if (error instanceof Error && error.message === 'human_verification_failed') this.#access.refused()
-      return signal.aborted ? 'Stopped.' : troubleOf(error, Date.now())
+      return signal.aborted ? 'Stopped.' : this.#access.troubleOf(error)
     }
   }
 
@@ -111,13 +125,14 @@ class ChatPanel {
   /**
    * @param {Turn} turn
    * @param {string} trouble
+   * @param {string} kept what is said of an answer that is there
    */
-  #finish(turn, trouble) {
-    const kept = trouble !== '' && turn.answer !== '' ? `${trouble} What came is kept.` : trouble
+  #finish(turn, trouble, kept) {
+    const told = trouble !== '' && turn.answer !== '' ? `${trouble} ${kept}` : trouble
     const copy = { title: 'Copy', act: () => void this.#copy(turn.answer) }
     const retry = { title: 'Retry', act: () => this.#again(turn) }
-    this.#say(kept === '' ? 'The answer is complete.' : kept)
-    turn.view.end(kept, turn.answer === '' ? [retry] : [copy, retry])
+    this.#say(told === '' ? 'The answer is complete.' : told)
+    turn.view.end(told, turn.answer === '' ? [retry] : [copy, retry])
     void this.#access.greet()
   }
 
@@ -125,10 +140,8 @@ class ChatPanel {
   #again(turn) {
     if (this.#running) return
     this.discuss(turn.item)
-    this.#talk.remove(turn)
-    turn.view.remove()
     this.#parts.text.focus()
-    void this.#ask(turn.question)
+    void this.#ask(turn.question, turn)
   }
 
   /** @param {string} text */

@@ -6,6 +6,10 @@ import { eventsOf } from './chat-stream.js'
  *   quotas: Quotas }} ChatConfig
  */
 
+/** A refusal that ends so soon is waited out, so many times. */
+const WAIT_MAX_SECONDS = 3
+const WAITS_MAX = 2
+
 /** What the server declined, by its public code. */
 export class ChatRefusal extends Error {
   /**
@@ -52,13 +56,29 @@ export function chatService(proveHuman) {
    * @param {string} sessionToken
    * @param {AbortSignal} signal
    */
-  const post = (body, sessionToken, signal) =>
+  const send = (body, sessionToken, signal) =>
     fetch('/api/agent/chat', {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-agent-session': sessionToken },
       body,
       signal,
     })
+
+  /**
+   * Sends a turn; a refusal that ends soon is waited out.
+   *
+   * @type {typeof send}
+   */
+  const post = async (body, sessionToken, signal) => {
+    for (let waits = 0; ; waits += 1) {
+      const response = await send(body, sessionToken, signal)
+      if (response.status !== 429 || waits === WAITS_MAX) return response
+      const { code, retryAfterSeconds = Infinity } = await refusalOf(response.clone())
+      if (code !== 'rate_limited' || !(retryAfterSeconds <= WAIT_MAX_SECONDS)) return response
+      void response.body?.cancel()
+      await pause(retryAfterSeconds * 1000, signal)
+    }
+  }
 
   return {
     /** The next turn begins a session of its own. */
@@ -83,6 +103,21 @@ export function chatService(proveHuman) {
       yield* eventsOf(response.body)
     },
   }
+}
+
+/**
+ * @param {number} ms
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>} rejects with the signal's reason
+ */
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
 }
 
 /**

@@ -7,7 +7,8 @@
  */
 
 /**
- * The events of an answer in the order in which they come; comments are left out.
+ * The events of an answer in the order in which they come; comments are left out. A whole last event counts, however much
+ * of its line ends is missing, and also when the connection breaks behind it.
  *
  * @param {ReadableStream<Uint8Array>} body
  * @returns {AsyncGenerator<ChatEvent>}
@@ -15,17 +16,21 @@
 export async function* eventsOf(body) {
   const decoder = new TextDecoder()
   const reader = body.getReader()
-  let text = ''
+  const recordsOf = recordReader()
   try {
     for (;;) {
-      const { done, value } = await reader.read()
-      text += done ? decoder.decode() : decoder.decode(value, { stream: true })
-      const records = text.split('\n\n')
-      text = records.pop() ?? ''
-      for (const record of records) {
-        const event = eventOf(record)
+      /** @type {unknown} */
+      let broken = null
+      const { done, value } = await reader.read().catch((error) => {
+        broken = error
+        return { done: true, value: undefined }
+      })
+      const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
+      for (const record of recordsOf(text, done)) {
+        const event = eventOf(record, done)
         if (event) yield event
       }
+      if (broken) throw broken
       if (done) return
     }
   } finally {
@@ -34,10 +39,51 @@ export async function* eventsOf(body) {
 }
 
 /**
- * @param {string} record
+ * Divides a text into records, each a list of lines, whatever the lines end with.
+ *
+ * @returns {(part: string, isLast: boolean) => string[][]} takes the text in parts; the last one ends the open record
+ */
+function recordReader() {
+  let rest = ''
+  let afterReturn = false
+  /** @type {string[]} */
+  let record = []
+  return (part, isLast) => {
+    // A line end may be cut between its two characters.
+    rest += afterReturn && part.startsWith('\n') ? part.slice(1) : part
+    if (part !== '') afterReturn = part.endsWith('\r')
+    const lines = rest.split(/\r\n|[\r\n]/)
+    rest = lines.pop() ?? ''
+    if (isLast) lines.push(rest, '')
+    const records = []
+    for (const line of lines) {
+      if (line !== '') record.push(line)
+      else {
+        records.push(record)
+        record = []
+      }
+    }
+    return records
+  }
+}
+
+/**
+ * @param {readonly string[]} record
+ * @param {boolean} isLast the stream has ended, perhaps in the middle of this record
  * @returns {ChatEvent | null}
  */
-function eventOf(record) {
-  const [, event, data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(record) ?? []
-  return event === undefined ? null : Object({ event, data: JSON.parse(data) })
+function eventOf(record, isLast) {
+  /** @param {string} field */
+  const valuesOf = (field) =>
+    record
+      .filter((line) => line.startsWith(`${field}:`))
+      .map((line) => line.slice(field.length + 1).replace(/^ /, ''))
+  const data = valuesOf('data')
+  if (data.length === 0) return null
+  try {
+    return Object({ event: valuesOf('event').at(-1) ?? 'message', data: JSON.parse(data.join('\n')) })
+  } catch (error) {
+    if (isLast) return null
+    throw error
+  }
 }

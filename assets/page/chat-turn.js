@@ -5,7 +5,7 @@ import { CUT_OFF, failureOf } from './chat-words.js'
  *
  * @param {import('./chat-conversation.js').Turn} turn
  * @param {AsyncIterable<import('./chat-stream.js').ChatEvent>} events
- * @param {{ say(text: string): void, admitted(remaining: { session: number, day: number }): Promise<void> }} to
+ * @param {{ say(text: string): void, begun(): void, admitted(remaining: { session: number, day: number }): Promise<void> }} to
  * @returns {Promise<string>} what went wrong, in words; empty for nothing
  * @throws {Error} what reading the events throws
  */
@@ -20,7 +20,10 @@ export async function showTurn(turn, events, to) {
         to.say(message.data.status === 'done' ? 'Thinking …' : `Reading: ${message.data.name} …`)
         break
       case 'delta':
-        if (turn.answer === '') to.say('Answering …')
+        if (turn.answer === '') {
+          to.say('Answering …')
+          to.begun()
+        }
         turn.answer += message.data.text
         turn.view.show(turn.answer)
         break

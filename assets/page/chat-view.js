@@ -23,9 +23,10 @@ function element(name, className, text = '') {
  *
  * @param {HTMLElement} log
  * @param {string} question
+ * @param {boolean} isAgain the question stands in the log already, until {@link TurnView.takePlaceOf}
  */
-export function turnView(log, question) {
-  const turn = element('div', 'turn')
+export function turnView(log, question, isAgain) {
+  const turn = element('div', isAgain ? 'turn again' : 'turn')
   const asked = element('div', 'question', question)
   asked.dir = 'auto'
   asked.prepend(element('span', 'unseen', 'You: '))
@@ -107,6 +108,11 @@ export function turnView(log, question) {
       for (const offer of actions.querySelectorAll('button')) if (offer.textContent !== 'Copy') offer.remove()
     },
     remove: () => turn.remove(),
+    /** @param {{ remove(): void }} old the view of the same question before */
+    takePlaceOf(old) {
+      old.remove()
+      turn.classList.remove('again')
+    },
   }
 }
 

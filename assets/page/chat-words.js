@@ -17,13 +17,8 @@ const REFUSALS = {
   internal_error: 'The server cannot answer now; nothing was asked of the model.',
 }
 
-/** @type {Readonly<Record<string, string>>} */
-const SCOPES = {
-  ip: 'Too many messages from your address (scope ip).',
-  session: 'Too many messages in this session, or too soon after the last one (scope session).',
-  'global-budget':
-    'The budget of the chat is spent, or does not hold another answer now (scope global-budget).',
-}
+/** A limit that ends later is one of the session or of the day. */
+const SOON_SECONDS = 60
 
 /** @type {Readonly<Record<string, string>>} */
 const FAILURES = {
@@ -42,22 +37,49 @@ const LONGEST_SECONDS = 100 * 366 * 86_400
 
 export const CUT_OFF = 'The answer was cut off on the way.'
 
+/** @typedef {{ session: number, day: number }} Left messages that are left */
+
 /**
  * What went wrong with a turn, in words.
  *
  * @param {unknown} error
  * @param {number} now
+ * @param {Left | null} left null: the server has not said yet
  */
-export function troubleOf(error, now) {
+export function troubleOf(error, now, left) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
   const { code, scope = '', retryAfterSeconds } = error
   const what =
     code === 'rate_limited'
-      ? (SCOPES[scope] ?? 'Too many messages.')
+      ? limitOf(scope, (retryAfterSeconds ?? Infinity) <= SOON_SECONDS, left)
       : (REFUSALS[code] ?? `The server refused: ${code}.`)
   if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return what
   const time = clockTime(retryAfterSeconds, now)
   return `${what} ${code === 'rate_limited' ? `It opens again at ${time}.` : `Try again at ${time}.`}`
+}
+
+/**
+ * @param {string} scope
+ * @param {boolean} isSoon whether the limit ends soon
+ * @param {Left | null} left
+ */
+function limitOf(scope, isSoon, left) {
+  switch (scope) {
+    case 'session':
+      return (left === null ? isSoon : left.session > 0)
+        ? 'Too soon after the last message (scope session).'
+        : 'All messages of this session are used; begin a new conversation (scope session).'
+    case 'ip':
+      return isSoon && left?.day !== 0
+        ? 'Too many messages from your address just now (scope ip).'
+        : 'Your address has used up its day (scope ip).'
+    case 'global-budget':
+      return isSoon
+        ? 'Other answers hold the budget or the places of the chat just now (scope global-budget).'
+        : 'The budget of the chat is used up for today (scope global-budget).'
+    default:
+      return 'Too many messages.'
+  }
 }
 
 /**

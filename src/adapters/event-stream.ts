@@ -71,10 +71,10 @@ export class EventStream {
     return events
   }
 
-  /** The event that has no blank line after it when the stream ends; null when there is none. */
+  /** The event without a blank line, or without any line end, behind it when the stream ends; null when there is none. */
   end(): StreamRecord | null {
-    this.#endLine()
-    return this.#takeEvent()
+    // An empty last line is the blank line itself, and gives the event.
+    return this.#endLine() ?? this.#takeEvent()
   }
 
   #count(bytes: number): void {

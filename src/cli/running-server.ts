@@ -24,7 +24,7 @@ export interface StartedServer {
   url: string
   /** Where its metrics are; null: nowhere. */
   metricsUrl: string | null
-  /** Lets open answers finish for `graceMs`, then cuts what is left and ends everything that was opened. */
+  /** Lets open answers finish for `graceMs`, ends what is left of them, then closes everything that was opened. */
   close(graceMs: number): Promise<void>
 }
 
@@ -124,7 +124,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
       metricsUrl: scrapes && `${scrapes.url}/metrics`,
       async close(graceMs) {
         try {
-          await server.close(graceMs)
+          await server.close(graceMs, () => wired.agent.endTurns())
         } finally {
           await closeAll()
         }

@@ -12,6 +12,7 @@ import { sessionSigner } from '../domain/agent/token.ts'
 import type { ChatLedger, ChatModel, Clock, RouterAllowance } from '../domain/ports.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
+import { watchedLedger } from '../server/agent/quota-store.ts'
 import type { AgentPorts } from '../server/agent/service.ts'
 import type { AgentSources } from '../server/agent/sources.ts'
 import { startSweeper } from '../server/agent/sweeper.ts'
@@ -30,7 +31,7 @@ export interface WiredAgent {
   agent: Agent
   /** What the day's budget is counted by. */
   ledger: Pick<ChatLedger, 'spending'>
-  /** Resolves when the state database can be used. */
+  /** Resolves when the state database can be written. */
   ping: () => Promise<void>
   /** Waits for the settlement of every turn, then ends everything that was opened; to be called once no turn can begin. */
   close(): Promise<void>
@@ -51,7 +52,7 @@ export function openWiredAgent(
     fast: true,
     ...SERVER_BUSY,
   })
-  const ledger = libsqlChatLedger(state)
+  const ledger = watchedLedger(libsqlChatLedger(state))
   const model = openModel(config, stores, libsqlRouterAllowance(state), clock)
   const verifier = chat.verification && openSiteverify(chat.verification)
   const ports: AgentPorts = {

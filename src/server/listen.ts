@@ -16,6 +16,10 @@ const BODY_MAX_BYTES = 64 * 1024
 /** How often connections are looked through for those past their time. */
 const TIMEOUT_CHECK_MS = 1_000
 
+/** How long responses may take to be ended at a server's own end, and what they ended with to reach their readers. */
+const END_MS = 5_000
+const LEAVE_MS = 1_000
+
 export interface ListenOptions {
   host: string
   /** 0 takes a free port. */
@@ -45,8 +49,12 @@ export interface RunningServer {
   /** `http://host:port` as a person would open it. */
   url: string
   port: number
-  /** Stops accepting, lets open answers finish for `graceMs`, then cuts what is left. */
-  close(graceMs: number): Promise<void>
+  /**
+   * Stops accepting, lets open responses finish for `graceMs`, then cuts what is left.
+   *
+   * @param endOpen ends the responses that are open after that time; they are cut once it is done and they had time to leave
+   */
+  close(graceMs: number, endOpen?: () => Promise<void>): Promise<void>
 }
 
 /** Refusals of {@link listenOn}. */
@@ -71,7 +79,7 @@ export async function listenOn(app: H3, options: ListenOptions): Promise<Running
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
     port: actual,
-    close: (graceMs) => close(server, sockets, graceMs),
+    close: (graceMs, endOpen) => close(server, sockets, graceMs, endOpen),
   }
 }
 
@@ -187,9 +195,23 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSoc
   return sockets
 }
 
-async function close(server: Server, sockets: OpenSockets, graceMs: number): Promise<void> {
+async function close(
+  server: Server,
+  sockets: OpenSockets,
+  graceMs: number,
+  endOpen?: () => Promise<void>,
+): Promise<void> {
   await new Promise<void>((resolve) => {
-    const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
+    const cut = (): void => server.closeAllConnections()
+    let deadline = setTimeout(() => {
+      if (!endOpen) return cut()
+      deadline = setTimeout(cut, END_MS)
+      const leave = (): void => {
+        clearTimeout(deadline)
+        if (sockets.size > 0) deadline = setTimeout(cut, LEAVE_MS)
+      }
+      void endOpen().then(leave, leave)
+    }, graceMs)
     // The HTTP server's own close would destroy sockets whose last answer is not yet with the kernel.
     NetServer.prototype.close.call(server, () => {
       clearTimeout(deadline)

@@ -56,6 +56,27 @@ test('gives the same events however the bytes are cut, whatever the lines end wi
   )
 })
 
+test('gives the last event whatever is missing of its line ends, however the bytes are cut', () => {
+  const ends = fc.constantFrom('\n', '\r\n', '\r')
+  const ending = fc.constantFrom('', '\n', '\r', '\r\n', '\r\n\r', '\n\n', '\r\r', '\r\n\r\n')
+  const chunking = fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 8 })
+  fc.assert(
+    fc.property(ends, ending, chunking, fc.boolean(), (end, lastEnd, sizes, named) => {
+      const last = named ? `event: done${end}data: two` : 'data: two'
+      let rest = Buffer.from(`data: one${end}${end}${last}${lastEnd}`)
+      const chunks = sizes.map((size) => {
+        const chunk = rest.subarray(0, size)
+        rest = rest.subarray(size)
+        return chunk
+      })
+      expect(recordsOf([...chunks, rest])).toEqual([
+        { name: 'message', data: 'one' },
+        { name: named ? 'done' : 'message', data: 'two' },
+      ])
+    }),
+  )
+})
+
 test.each([
   ['data without a space', 'data:x\n\n', ['x']],
   ['an empty data line', 'data\ndata:\n\n', ['\n']],

@@ -1,11 +1,15 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { expect, test } from 'vitest'
-import { chat, question } from '../support/agent.ts'
+import { chat, question, sessionOf } from '../support/agent.ts'
 import { exitOf, serve, temporaryFolder } from '../support/dash.ts'
 import type { Serving } from '../support/dash.ts'
+import { startGatedProvider } from '../support/gated-provider.ts'
+import type { GatedProvider } from '../support/gated-provider.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import type { SyntheticProvider } from '../support/synthetic-provider.ts'
 
@@ -61,18 +65,85 @@ test('a server killed in the middle of a turn leaves a reservation, which the ne
   expect(await money(dataDir)).toEqual([{ settled: reserved, reserved: 0 }])
 }, 30_000)
 
-test('a server that is stopped cuts and settles what is open', async () => {
+/** A turn over a socket of its own, whose model has been asked; `closed` gives all that came once the socket is closed. */
+async function openSocket(
+  serving: Serving & { provider: GatedProvider },
+): Promise<{ closed: Promise<string> }> {
+  const token = await sessionOf(serving)
+  const { hostname, port, host } = new URL(serving.url)
+  const { asked } = serving.provider
+  const body = question(`Hello ${asked}`)
+  const socket = connect(Number(port), hostname)
+  const closed = text(socket)
+  const head = [
+    'POST /api/agent/chat HTTP/1.1',
+    `host: ${host}`,
+    `origin: ${serving.url}`,
+    `x-agent-session: ${token}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  await serving.provider.arrived(asked + 1)
+  return { closed }
+}
+
+/** A server on a model that says what the test tells it. */
+async function serveGated(
+  dataDir: string,
+  drainSeconds: number,
+): Promise<Serving & { provider: GatedProvider }> {
+  const provider = await startGatedProvider()
+  const env = { OPENAI_BASE_URL: provider.url, DASH_DRAIN_SECONDS: String(drainSeconds) }
+  return { ...(await serveChat(dataDir, env)), provider }
+}
+
+const TERMINAL = /^event: (?:done|error)$/gm
+
+test('a server that is stopped ends each open turn at the drain deadline, settles it, and then closes its socket', async () => {
   const dataDir = temporaryFolder()
-  const serving = await serveChat(dataDir, { DASH_DRAIN_SECONDS: '0' })
-  await openTurn(serving)
+  const serving = await serveGated(dataDir, 1)
+  const turns = [await openSocket(serving), await openSocket(serving)]
+  serving.provider.say('Hello')
   serving.child.kill('SIGTERM')
-  expect(await exitOf(serving.child)).toBe(0)
-  expect(serving.output.stderr).toContain('"terminal":"gone"')
+  for (const { closed } of turns) {
+    const stream = await closed
+    expect(stream.match(TERMINAL)).toEqual(['event: error'])
+    expect(stream).toContain('data: {"error":"timeout","code":"total"}\n\n')
+    // The end of the body too: the stream was not cut.
+    expect(stream).toMatch(/\r\n0\r\n\r\n$/)
+  }
   const [{ settled, reserved } = { settled: 0, reserved: 1 }] = (await money(dataDir)) as {
     settled: number
     reserved: number
   }[]
   expect([settled > 0, reserved]).toEqual([true, 0])
+  expect(await exitOf(serving.child)).toBe(0)
+  expect(serving.output.stderr.match(/"terminal":"error"/g)).toHaveLength(2)
+}, 30_000)
+
+test('a server that is stopped lets an open turn finish before the drain deadline, and ends then', async () => {
+  const serving = await serveGated(temporaryFolder(), 600)
+  const { closed } = await openSocket(serving)
+  serving.child.kill('SIGTERM')
+  while (!serving.output.stderr.includes('stopping'))
+    await once(serving.child.stderr ?? serving.child, 'data')
+  serving.provider.say('Good bye')
+  serving.provider.finish()
+  const stream = await closed
+  expect(stream).toContain('Good bye')
+  expect(stream.match(TERMINAL)).toEqual(['event: done'])
+  expect(await exitOf(serving.child)).toBe(0)
+}, 30_000)
+
+test('a second signal ends the server at once, whatever is open', async () => {
+  const serving = await serveGated(temporaryFolder(), 600)
+  const { closed } = await openSocket(serving)
+  serving.child.kill('SIGTERM')
+  while (!serving.output.stderr.includes('stopping'))
+    await once(serving.child.stderr ?? serving.child, 'data')
+  serving.child.kill('SIGTERM')
+  expect(await exitOf(serving.child)).toBe(143)
+  expect((await closed.catch(() => '')).match(TERMINAL)).toBeNull()
 }, 30_000)
 
 test('without a secret the server runs, and the chat says that it is misconfigured', async () => {

@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay, windowEnding } from '../../src/domain/year/window.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/archive-audit.ts'
-import { dash, temporaryFolder } from '../support/dash.ts'
+import { chat, question, sessionOf } from '../support/agent.ts'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { startProvider } from '../support/synthetic-provider.ts'
 import { storiesOf } from '../support/ndjson.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
@@ -37,6 +40,60 @@ test('a disk that fills during an import keeps what was stored, and the import g
     stdin: storiesOf(day, 20_000),
   })
   expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 20_000 - stored, unchanged: stored })
+})
+
+/** Fills a disk to its last byte; gives the file that does. */
+function fill(disk: string): string {
+  const ballast = join(disk, 'ballast')
+  const page = Buffer.alloc(4_096)
+  expect(() => {
+    for (;;) appendFileSync(ballast, page)
+  }).toThrow('ENOSPC')
+  return ballast
+}
+
+test('a disk that is full below the state makes server, status, healthcheck and doctor say so while turns fail, and not longer', async () => {
+  const disk = smallDisk(8_192)
+  const provider = await startProvider('answer')
+  const env = {
+    DASH_STATE_URL: pathToFileURL(join(disk, 'state.db')).href,
+    DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more',
+    OPENAI_BASE_URL: provider.url,
+    DASH_CHAT_MODEL: 'test-model',
+    DASH_CHAT_MIN_GAP_MS: '0',
+    DASH_CHAT_BURST_PER_MINUTE: '1000',
+    DASH_CHAT_MESSAGES_PER_DAY: '1000',
+    DASH_CHAT_MESSAGES_PER_SESSION: '1000',
+  }
+  const at = ['--data-dir', temporaryFolder()]
+  const serving = await serve(at, { env })
+  const token = await sessionOf(serving)
+  const turn = async (): Promise<number> => {
+    const response = await chat(serving, question('Hello'), { token })
+    await response.text()
+    return response.status
+  }
+  const told = async (): Promise<unknown[]> => {
+    const ready = await fetch(`${serving.url}/readyz`)
+    const status = (await (await fetch(`${serving.url}/api/agent/status`)).json()) as Record<string, unknown>
+    const { code } = await dash(['healthcheck', '--url', serving.url])
+    return [ready.status, status['ok'], status['budget'], code]
+  }
+  expect([await turn(), await told()]).toEqual([200, [200, true, 'ok', 0]])
+  const ballast = fill(disk)
+  // What the log has room for already may still be written.
+  while ((await turn()) === 200);
+  expect(await told()).toEqual([503, false, 'unknown', 69])
+  expect(await (await fetch(`${serving.url}/readyz`)).json()).toMatchObject({
+    checks: { state: 'unavailable' },
+  })
+  expect((await fetch(`${serving.url}/healthz`)).status).toBe(200)
+  const doctor = await dash(['doctor', '--offline', '--json', ...at], { env })
+  expect(doctor.code).toBe(74)
+  expect(doctor.stdout).toContain(`0 MiB are free at ${disk}`)
+  rmSync(ballast)
+  await expect.poll(told, { timeout: 60_000 }).toEqual([200, true, 'ok', 0])
+  expect(await turn()).toBe(200)
 })
 
 test('a publish on a full disk fails with 74 and leaves nothing half done; with room the next one publishes', async () => {

@@ -20,18 +20,22 @@ const NOBODY = 'http://127.0.0.1:9/v1'
 
 describe('a refusal is told in words, with its scope and the time on the clock', () => {
   test.each([
-    ['session', { DASH_CHAT_MESSAGES_PER_SESSION: '1' }],
-    ['ip', { DASH_CHAT_BURST_PER_MINUTE: '1' }],
+    ['session', 'All messages of this session are used', { DASH_CHAT_MESSAGES_PER_SESSION: '1' }],
+    ['session', 'Too soon after the last message', { DASH_CHAT_MIN_GAP_MS: '600000' }],
+    ['ip', 'Too many messages from your address just now', { DASH_CHAT_BURST_PER_MINUTE: '1' }],
+    ['ip', 'Your address has used up its day', { DASH_CHAT_MESSAGES_PER_DAY: '1' }],
     [
       'global-budget',
+      'budget',
       { DASH_CHAT_PRICE_INPUT: '1000', DASH_CHAT_PRICE_OUTPUT: '1000', DASH_CHAT_BUDGET_USD_PER_DAY: '0.5' },
     ],
-  ])('429 %s', async (scope, env) => {
+  ])('429 %s: %s', async (scope, words, env) => {
     const provider = await startProvider()
     const { url } = await serveChat(provider.url, env)
     const { page } = await openChat(browser, url)
     for (const question of ['one', 'two']) await ask(page, question)
     const last = troubles(page).last()
+    expect(await last.textContent()).toContain(words)
     expect(await last.textContent()).toContain(`(scope ${scope})`)
     expect(await last.textContent()).toMatch(/It opens again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
     expect(await page.locator('.question').last().textContent()).toBe('You: two')
@@ -41,7 +45,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
       [page.getByRole('log'), page.getByRole('button', { name: 'Retry' })].map((part) => part.boundingBox()),
     )
     expect((retry?.y ?? 0) + (retry?.height ?? 0)).toBeLessThanOrEqual((log?.y ?? 0) + (log?.height ?? 0))
-    if (scope === 'session') {
+    if (words.startsWith('All messages')) {
       await picture(page, 'chat-429', false)
       await page.getByRole('button', { name: 'New conversation' }).click()
       await ask(page, 'three')
@@ -111,6 +115,41 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     )
     expect(await answers(page).textContent()).toContain('Hello')
   })
+})
+
+test('an answer asked for again within the minimum gap stays until the new one begins', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '3000' })
+  const { page } = await openChat(browser, url)
+  await ask(page, 'one', false)
+  await provider.arrived(1)
+  provider.say('Old')
+  await expect.poll(() => answers(page).textContent()).toContain('Old')
+  // What was stopped is not kept for the next one.
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await provider.arrived(2)
+  expect(await answers(page).first().textContent()).toContain('Old')
+  expect(await page.locator('.question:visible').count()).toBe(1)
+  provider.say('New')
+  await expect.poll(() => answers(page).allTextContents()).toEqual([expect.stringContaining('New')])
+  expect(await page.locator('.question:visible').count()).toBe(1)
+  provider.finish()
+  await page.getByRole('button', { name: 'Retry' }).waitFor()
+  expect(await troubles(page).allTextContents()).toEqual([''])
+})
+
+test('an answer asked for again and refused stays, with what can be done about it', async () => {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '600000' })
+  const { page } = await openChat(browser, url)
+  await ask(page, 'one')
+  const answer = await answers(page).textContent()
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await expect.poll(() => troubles(page).textContent()).toMatch(/^Too soon .* The answer before is kept\.$/)
+  expect(await answers(page).allTextContents()).toEqual([answer])
+  for (const name of ['Copy', 'Retry'])
+    expect(await page.getByRole('button', { name, exact: true }).count()).toBe(1)
 })
 
 test('an answer without tools says so', async () => {

@@ -178,7 +178,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     turns: () => lines.filter(({ message }) => message === 'chat turn').map(({ fields }) => fields),
     settled: () => agent.settled(),
     spending: () => ledger.spending(new Date().toISOString().slice(0, 10)),
-    close: (graceMs) => server.close(graceMs),
+    close: (graceMs) => server.close(graceMs, () => agent.endTurns()),
   }
 }
 

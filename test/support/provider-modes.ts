@@ -16,8 +16,8 @@ export interface Behaviour {
   /** Each byte is a chunk of its own. */
   byteByByte?: boolean
   byteOrderMark?: boolean
-  /** The last event lacks its blank line. */
-  noLastBlankLine?: boolean
+  /** Sent after the last event instead of two line ends; that event is then no `[DONE]`. */
+  lastLineEnds?: string
   /** Ends with half of an event. */
   halfEvent?: boolean
   /** A line of this many bytes after the first event. */
@@ -73,7 +73,12 @@ export const MODES = {
   'CRLF in one-byte chunks': { rounds: answer, lineEnd: '\r\n', byteByByte: true },
   'CR alone': { rounds: answer, lineEnd: '\r' },
   'byte order mark': { rounds: answer, byteOrderMark: true },
-  'no final blank line': { rounds: answer, noLastBlankLine: true },
+  'no final line end': { rounds: answer, lastLineEnds: '' },
+  'one final line feed': { rounds: answer, lastLineEnds: '\n' },
+  'one final CR': { rounds: answer, lineEnd: '\r', lastLineEnds: '\r' },
+  'one final CRLF': { rounds: answer, lineEnd: '\r\n', lastLineEnds: '\r\n' },
+  'half of the final CRLF': { rounds: answer, lineEnd: '\r\n', lastLineEnds: '\r\n\r' },
+  'one final line feed, then a reset': { rounds: answer, lastLineEnds: '\n', ending: 'reset' },
   '200 MiB line': { rounds: [[{ text: 'Hello ' }]], hugeLineBytes: 200 * 1024 * 1024 },
   'three rounds of tools': {
     rounds: [

@@ -135,11 +135,15 @@ async function answer(
   if (silent === 'after-headers') return response.flushHeaders()
   if (silent === 'comments-only') return comment(response)
   const said = roundOf(behaviour, roundsIn(api, seen.body))
-  const events = eventsOf(api, said)
+  // The mark of the end would hide that the event before it was lost.
+  const events = eventsOf(api, said).filter(
+    (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
+  )
   const frames = events.map((data) => frameOf(api, data, lineEnd))
   if (silent === 'after-first-event') return void response.write(frames[0] ?? '')
   if (behaviour.byteOrderMark) frames.unshift('\uFEFF')
-  if (behaviour.noLastBlankLine) frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length))
+  if (behaviour.lastLineEnds !== undefined)
+    frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length) + behaviour.lastLineEnds)
   if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')
   await write(frames.join(''), behaviour.byteByByte ?? false, response)
   if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, seen, response)

@@ -482,7 +482,7 @@ test('a limit is told with its scope and the time by the clock, and the question
   await terminal.until('0/1 session, 9/10 today left')
   await terminal.type('Second')
   await terminal.press('Enter')
-  await terminal.until(/limit is reached \(session\); it opens again at (\d+ \w+ )?\d\d:\d\d:\d\d/)
+  await terminal.until(/all 1 messages of this session are used \(session\); it opens\s+again\s+at/)
   await terminal.type('/new')
   await terminal.press('Enter')
   await terminal.until('a new talk')
@@ -492,6 +492,66 @@ test('a limit is told with its scope and the time by the clock, and the question
   model.say('two')
   model.finish()
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
+})
+
+test('a question within the minimum gap waits until it is over and is answered', async () => {
+  const limits = {
+    messagesPerSession: 20,
+    messagesPerDay: 60,
+    burstPerMinute: 20,
+    minGapMs: 2_000,
+    maxOpenTurns: 10,
+    budgetPerDay: 1_000_000_000,
+  }
+  const { server, model } = await startGated({ settings: { limits } })
+  const terminal = await openChat(server)
+  await terminal.type('First')
+  await terminal.press('Enter')
+  await model.arrived(1)
+  model.say('one')
+  model.finish()
+  await terminal.until('19/20 session')
+  await terminal.type('Second')
+  await terminal.press('Enter')
+  await model.arrived(2)
+  model.say('two')
+  model.finish()
+  const screen = await terminal.until('18/20 session')
+  expect(rowsFrom(screen, '> Second')[1]).toBe('two')
+  expect(screen).not.toMatch(/limit|too soon/)
+})
+
+test.each(['quit', 'exit', '/exit'])('%s leaves the talk with 0 and asks nothing', async (word) => {
+  const { server, model } = await startGated()
+  const terminal = await openChat(server)
+  await terminal.type(word)
+  await terminal.press('Enter')
+  await terminal.until(`${ENDED} 0`)
+  expect(model.asked).toBe(0)
+})
+
+test('one answer to a question on the command line is rendered on a terminal, links included', async () => {
+  const { server, model } = await startGated()
+  const terminal = await openTerminal(['chat', '--url', server.url, 'What', 'is', 'new?'])
+  await model.arrived(1)
+  model.say('See [a **bold** story](https://example.org/a).')
+  model.finish()
+  const screen = await terminal.until(`${ENDED} 0`)
+  expect(screen).toContain('See a bold story (https://example.org/a).\n')
+  expect(screen).toMatch(/left\nended with 0/)
+  expect(screen).not.toContain('waiting for the answer')
+})
+
+test('one answer to a question on the command line is the text as it came where standard output is a file', async () => {
+  const { server, model } = await startGated()
+  const terminal = await openTerminal(['chat', '--url', server.url, 'What is new?'], { outputFile: 'answer' })
+  await model.arrived(1)
+  model.say('See [a **bold** story](https://example.org/a).')
+  model.finish()
+  await terminal.until(`${ENDED} 0`)
+  expect(await readFile(join(terminal.home, 'answer'), 'utf8')).toBe(
+    'See [a **bold** story](https://example.org/a).\n',
+  )
 })
 
 test('the answer can be copied, saved, and asked for again', async () => {

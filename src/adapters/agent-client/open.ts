@@ -8,6 +8,7 @@ import type { Connections } from '../connections.ts'
 import { TimeLimitExceeded } from '../time-limit.ts'
 import { EventStream, StreamTooLarge } from '../event-stream.ts'
 import { networkReason } from '../../domain/network-reason.ts'
+import type { StreamRecord } from '../event-stream.ts'
 import { declined, foreign, parseJson, readText, typeOf } from './answers.ts'
 import { readEvent } from './events.ts'
 import { parseConfig, parseSession, parseStatus } from './schemas.ts'
@@ -141,21 +142,14 @@ async function* eventsOf(
   root: string,
   signal: AbortSignal,
 ): AsyncGenerator<ServedEvent, void> {
-  const stream = new EventStream(STREAM_BOUNDS)
   try {
-    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-      for (const record of stream.push(chunk)) {
-        const event = readEvent(record, root)
-        if (event === null) continue
-        yield event
-        if (isTerminal(event.event)) return
-      }
+    for await (const record of recordsOf(response.body)) {
+      signal.throwIfAborted()
+      const event = readEvent(record, root)
+      if (event === null) continue
+      yield event
+      if (isTerminal(event.event)) return
     }
-    const record = stream.end()
-    // Half of an event is what a cut stream ends with.
-    const isWhole = record !== null && parseJson(record.data) !== undefined
-    const last = isWhole ? readEvent(record, root) : null
-    if (last && isTerminal(last.event)) return yield last
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof Refusal) throw error
@@ -168,6 +162,22 @@ async function* eventsOf(
   }
   signal.throwIfAborted()
   throw new Refusal<ChatApiRefusal>('answer_cut', 'the answer broke off: its stream ended in the middle')
+}
+
+/** The records of a stream, a whole one at its end included, however the stream ends. */
+async function* recordsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamRecord, void> {
+  const stream = new EventStream(STREAM_BOUNDS)
+  let broken: unknown = null
+  try {
+    for await (const chunk of body) yield* stream.push(chunk)
+  } catch (error) {
+    if (error instanceof StreamTooLarge) throw error
+    broken = error
+  }
+  const last = stream.end()
+  // Half of an event is what a cut stream ends with.
+  if (last !== null && parseJson(last.data) !== undefined) yield last
+  if (broken !== null) throw broken as Error
 }
 
 function isTerminal(name: keyof AgentEvents): boolean {

@@ -92,7 +92,7 @@ export function libsqlChatLedger(database: Database): ChatLedger {
 
     ping: () =>
       database.use(async ({ client }) => {
-        await client.execute('SELECT 1 FROM chat_turns LIMIT 1')
+        await client.batch(PROBE, 'write')
       }),
   }
 }
@@ -116,6 +116,15 @@ const CHARGE = `
 const SETTLE = 'UPDATE chat_turns SET cost = ?2, settled_at = ?3 WHERE id = ?1 AND settled_at IS NULL'
 
 const SELECT_SPENDING = 'SELECT settled, reserved FROM chat_days WHERE day = ?'
+
+/** Writes what the admission of a turn writes, and takes it back: the pages are written all the same. */
+const PROBE = [
+  `INSERT INTO chat_turns (id, session, address, server, day, admitted_at, reserved, lease_until)
+   VALUES ('probe', 'probe', 'probe', 'probe', 'probe', 0, 0, 0)`,
+  `INSERT INTO chat_days (day, settled, reserved) VALUES ('probe', 0, 0)`,
+  `DELETE FROM chat_turns WHERE id = 'probe'`,
+  `DELETE FROM chat_days WHERE day = 'probe'`,
+]
 
 const COUNT_TRY = `
   INSERT INTO chat_verifications (address, tried_at) SELECT ?1, ?2

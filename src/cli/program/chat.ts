@@ -11,7 +11,10 @@ export function describeChat(program: Command, within: Within): void {
     program
       .command('chat')
       .description('ask the chat agent; without a question: talk to it on the terminal')
-      .argument('[question...]', 'one question, answered as plain text; it may come from a pipe too')
+      .argument(
+        '[question...]',
+        'one question, answered once, as plain text where the output is no terminal; it may come from a pipe too',
+      )
       .option('--url <base>', 'server to ask (default: DASH_BASE_URL, else where dash serve listens)')
       .option('--item <key>', 'talk about one item, by its save key')
       .addOption(

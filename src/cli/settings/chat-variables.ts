@@ -81,7 +81,7 @@ export const CHAT_VARIABLES = {
   }),
   DASH_CHAT_MAX_STREAMS: defaulted(wholeNumber(1, 100_000), '200', {
     group: 'chat-limits',
-    meaning: 'most open answers of one server',
+    meaning: 'most open answers of one server; a quarter of them for one IPv4 address or one IPv6 /48',
   }),
   DASH_CHAT_PING_MS: defaulted(milliseconds, '15000', {
     group: 'chat-limits',

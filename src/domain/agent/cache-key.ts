@@ -2,9 +2,13 @@ import { sha256Hex } from '../digest.ts'
 import type { ChatRequest } from './chat-request.ts'
 import type { Grounding } from './grounding.ts'
 import type { ToolDefinition } from './ports.ts'
+import { turnInput } from './prompt.ts'
 
 /** Grows when an answer of before would be wrong for another reason than what is digested. */
-const KEY_VERSION = 1
+const KEY_VERSION = 2
+
+/** Stands for the token of the data block, the one part of the input that is another in every turn. */
+const ANY_TOKEN = ''
 
 export interface CacheKeyParts {
   /** The model that would answer. */
@@ -18,15 +22,15 @@ export interface CacheKeyParts {
 
 /**
  * The digest of everything that shapes an answer (docs/decisions/0031-untrusted-text.md): two turns with one key would ask
- * a model the same about the same data. The whole conversation is part of it, so that what a caller makes up as history
- * shapes nobody's answer but their own.
+ * a model the same about the same data. It covers the input as the model gets it, the whole conversation included, so that
+ * what a caller makes up as history shapes nobody's answer but their own.
  *
  * @returns null when the answer must not be kept: it is shaped by a user's own words beside the conversation, or by data
  *   that is changing
  */
 export function cacheKey(parts: CacheKeyParts): string | null {
   const { model, instructions, tools, maxOutputTokens, request, grounding } = parts
-  const { settings, messages, sort, itemKey } = request
+  const { settings, sort, itemKey } = request
   if (settings.prePrompt !== '' || settings.interests.length > 0) return null
   if (grounding.revision === null || model === '') return null
   return sha256Hex(
@@ -38,8 +42,7 @@ export function cacheKey(parts: CacheKeyParts): string | null {
       maxOutputTokens,
       [grounding.scope, grounding.scope === 'item' ? itemKey : null, sort],
       [grounding.revision, grounding.day],
-      [settings.preferredLanguage, settings.tone],
-      messages.map(({ role, content }) => [role, content.trim()]),
+      turnInput(request, grounding, ANY_TOKEN),
     ]),
   )
 }

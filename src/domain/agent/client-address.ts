@@ -35,6 +35,16 @@ export function clientAddress(
 }
 
 /**
+ * The network within which one person can have any number of addresses: the /48 of an IPv6 address, a part of which a /56
+ * is; an IPv4 address itself.
+ */
+export function networkOf(canonicalAddress: string): string {
+  return canonicalAddress.endsWith('::/64')
+    ? `${canonicalAddress.split(':', 3).join(':')}::/48`
+    : canonicalAddress
+}
+
+/**
  * What is kept of a caller's address: half of its HMAC-SHA256 under the day's random salt, in hex. When the salt is
  * deleted, nobody can tell any more which address it was.
  */

@@ -72,6 +72,7 @@ export interface ChatLedger {
   spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
   /** Counts a try of an address to prove that it is human; false when it had `limit` within the last minute. */
   countVerification(address: string, now: Instant, limit: number): Promise<boolean>
+  /** Resolves when a turn could be written now. */
   ping(): Promise<void>
 }
 

@@ -16,7 +16,7 @@ export function keepCallersFrom(now: Instant, sessionSeconds: number): Day {
 }
 
 /** What a caller waits for that only the end of other turns can give. */
-const SHORT_WAIT_MS = 5_000
+export const SHORT_WAIT_MS = 5_000
 
 /** What a store found, in the transaction that admitted or refused a turn, before the turn itself was counted. */
 export interface Standing {

@@ -3,10 +3,10 @@ import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import { worstCase } from '../../domain/agent/budget.ts'
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import { addressHash, isSameCaller } from '../../domain/agent/client-address.ts'
+import { addressHash, isSameCaller, networkOf } from '../../domain/agent/client-address.ts'
 import type { Admission } from '../../domain/agent/ports.ts'
 import { largestInputBytes } from '../../domain/agent/prompt.ts'
-import { BURST_WINDOW_MS } from '../../domain/agent/quotas.ts'
+import { BURST_WINDOW_MS, SHORT_WAIT_MS } from '../../domain/agent/quotas.ts'
 import type { AgentRefusal } from '../../domain/agent/refusals.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -26,6 +26,38 @@ export interface AdmittedTurn {
   admission: Admission & { admitted: true }
   request: ChatRequest
   provider: Runnable['provider']
+  /** Gives its place back; to be called once the turn is over. */
+  release: () => void
+}
+
+/** Share of a server's streams that one network may hold. */
+const NETWORK_SHARE = 1 / 4
+
+const TOO_MANY_STREAMS = { admitted: false, scope: 'ip', retryAfterSeconds: SHORT_WAIT_MS / 1000 } as const
+
+/** Open turns of this server by network. */
+export interface StreamPlaces {
+  /** Takes a place; null when the network of that address has its share. @returns gives the place back, once */
+  take(canonicalAddress: string): (() => void) | null
+}
+
+/** @param most turns that the server may have open */
+export function streamPlaces(most: number): StreamPlaces {
+  const share = Math.max(1, Math.floor(most * NETWORK_SHARE))
+  const open = new Map<string, number>()
+  return {
+    take(canonicalAddress) {
+      const network = networkOf(canonicalAddress)
+      const before = open.get(network) ?? 0
+      if (before >= share) return null
+      open.set(network, before + 1)
+      return () => {
+        const left = (open.get(network) ?? 1) - 1
+        if (left === 0) open.delete(network)
+        else open.set(network, left)
+      }
+    },
+  }
 }
 
 /**
@@ -33,7 +65,12 @@ export interface AdmittedTurn {
  *
  * @throws Refusal for the first that fails; nothing is counted then
  */
-export async function admitTurn(ports: AgentPorts, callers: Callers, event: H3Event): Promise<AdmittedTurn> {
+export async function admitTurn(
+  ports: AgentPorts,
+  callers: Callers,
+  places: StreamPlaces,
+  event: H3Event,
+): Promise<AdmittedTurn> {
   const { signer, provider } = await runnable(ports)
   callers.origin(event)
   const address = callers.address(event)
@@ -49,11 +86,26 @@ export async function admitTurn(ports: AgentPorts, callers: Callers, event: H3Ev
     maxOutputTokens: ports.settings.maxOutputTokens,
     prices,
   })
-  const admission = await fromQuotaStore(admit(ports, session, address, reserve))
-  ports.meter.asked(admission)
-  if (admission.admitted) return { admission, request, provider }
+  const release = places.take(address)
+  if (release === null) throw rateLimited(ports, TOO_MANY_STREAMS)
+  try {
+    const admission = await fromQuotaStore(admit(ports, session, address, reserve))
+    if (!admission.admitted) throw rateLimited(ports, admission)
+    ports.meter.asked(admission)
+    return { admission, request, provider, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function rateLimited(
+  { meter }: AgentPorts,
+  admission: Admission & { admitted: false },
+): Refusal<AgentRefusal> {
+  meter.asked(admission)
   const { scope, retryAfterSeconds } = admission
-  throw new Refusal<AgentRefusal>('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
+  return new Refusal('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
 }
 
 function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {

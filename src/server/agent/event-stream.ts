@@ -37,8 +37,12 @@ export interface EventStream {
   readonly cut: boolean
   /** Sends an event at once; resolves when there is room for more, or nobody left to send it to. */
   send<Name extends keyof AgentEvents>(name: Name, payload: AgentEvents[Name]): Promise<void>
-  /** Sends the terminal event; nothing follows it, no ping either. */
-  end<Name extends 'done' | 'error'>(name: Name, payload: AgentEvents[Name]): void
+  /**
+   * Sends the terminal event; nothing follows it, no ping either.
+   *
+   * @param held the stream ends once this is over; without it, at once
+   */
+  end<Name extends 'done' | 'error'>(name: Name, payload: AgentEvents[Name], held?: Promise<void>): void
 }
 
 /**
@@ -106,12 +110,14 @@ export function openEventStream({ pingMs, stuckMs, response, onGone }: EventStre
       if (!('text' in payload)) return send(frameOf(name, payload))
       for (const text of pieces(payload.text)) await send(frameOf(name, { text }))
     },
-    end(name, payload) {
+    end(name, payload, held) {
       if (state !== 'open') return
       write(frameOf(name, payload))
       state = 'ended'
       clearInterval(pings)
-      body.push(null)
+      const finish = (): void => void body.push(null)
+      if (held) void held.then(finish, finish)
+      else finish()
     },
   }
 }

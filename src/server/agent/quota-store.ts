@@ -1,4 +1,5 @@
 import type { AgentRefusal } from '../../domain/agent/refusals.ts'
+import type { ChatLedger } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 
 /**
@@ -11,5 +12,43 @@ export async function fromQuotaStore<T>(asked: Promise<T>): Promise<T> {
     return await asked
   } catch (cause) {
     throw new Refusal<AgentRefusal>('quota_unavailable', 'the state database does not answer', { cause })
+  }
+}
+
+/** How long a write that was proved possible, or failed, is believed. */
+const BELIEVED_MS = 1_000
+
+/**
+ * A quota store whose `ping` tells whether it can be written, and writes once in {@link BELIEVED_MS} at most to know it. A
+ * real write that fails is known at once.
+ *
+ * @param now milliseconds of a clock that only goes forward
+ */
+export function watchedLedger(ledger: ChatLedger, now: () => number = () => performance.now()): ChatLedger {
+  let known: { result: Promise<void>; until: number } | null = null
+  const watched = async <T>(write: Promise<T>): Promise<T> => {
+    try {
+      return await write
+    } catch (error) {
+      const result = Promise.reject<undefined>(error)
+      result.catch(() => undefined)
+      known = { result, until: now() + BELIEVED_MS }
+      throw error
+    }
+  }
+  return {
+    ...ledger,
+    makeSalt: (...asked) => watched(ledger.makeSalt(...asked)),
+    admit: (...asked) => watched(ledger.admit(...asked)),
+    settle: (...asked) => watched(ledger.settle(...asked)),
+    sweep: (...asked) => watched(ledger.sweep(...asked)),
+    ping() {
+      if (known !== null && now() < known.until) return known.result
+      const probe = { result: ledger.ping(), until: Infinity }
+      const believe = (): void => void (probe.until = now() + BELIEVED_MS)
+      probe.result.then(believe, believe)
+      known = probe
+      return probe.result
+    },
   }
 }

@@ -5,9 +5,10 @@ import { dayOf } from '../../domain/time.ts'
 import { NO_STORE, requestId, respondJson, respondStream } from '../respond.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
+import { withinTime } from '../within-time.ts'
 import type { AnswerPart } from './answer.ts'
 import { callersOf } from './caller.ts'
-import { admitTurn } from './chat.ts'
+import { admitTurn, streamPlaces } from './chat.ts'
 import { chatContract, configContract, sessionContract, statusContract } from './contracts.ts'
 import { openEventStream } from './event-stream.ts'
 import { readiness } from './runnable.ts'
@@ -15,6 +16,7 @@ import type { AgentPorts } from './service.ts'
 import { makeSession, quotasOf } from './session.ts'
 import { sharedAnswers } from './shared-answers.ts'
 import { stopAfter } from './stop.ts'
+import type { Stop } from './stop.ts'
 import { runTurn } from './turn.ts'
 
 /** The chat as an application mounts it. */
@@ -26,7 +28,12 @@ export interface Agent {
   status(): Promise<AgentStatus>
   /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
   settled(): Promise<void>
+  /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
+  endTurns(): Promise<void>
 }
+
+/** A quota store that takes longer is one of which nothing is known. */
+const STATUS_MS = 2_000
 
 /** A stream that no proxy may keep, change or hold back. */
 const STREAM_HEADERS = {
@@ -40,12 +47,14 @@ export function openAgent(ports: AgentPorts): Agent {
   const callers = callersOf(ports.settings)
   const { headersFor } = callers
   const shared = sharedAnswers<AnswerPart>()
-  const turns = new Set<Promise<void>>()
+  const turns = new Map<Promise<void>, Stop>()
+  let isEnding = false
+  const places = streamPlaces(ports.settings.limits.maxOpenTurns)
   const answer = (event: H3Event, value: unknown): Response =>
     respondJson(event, 200, { ...headersFor(event), ...NO_STORE }, value)
 
   const chat = async (event: H3Event): Promise<Response> => {
-    const admitted = await admitTurn(ports, callers, event)
+    const { release, ...admitted } = await admitTurn(ports, callers, places, event)
     const { pingMs, stuckMs, turnMs } = ports.settings
     const stop = stopAfter(turnMs)
     const response = event.runtime?.node?.res
@@ -57,10 +66,16 @@ export function openAgent(ports: AgentPorts): Agent {
       stop,
       requestId: requestId(event.req.headers),
     })
-    turns.add(turn)
-    void turn.finally(() => turns.delete(turn))
+    turns.set(turn, stop)
+    if (isEnding) stop.expire()
+    void turn.finally(() => {
+      turns.delete(turn)
+      release()
+    })
     return respondStream(event, { ...headersFor(event), ...STREAM_HEADERS }, stream.body)
   }
+
+  const settled = async (): Promise<void> => void (await Promise.all(turns.keys()))
 
   return {
     routes: [
@@ -80,8 +95,11 @@ export function openAgent(ports: AgentPorts): Agent {
     ],
     config: () => config(ports),
     status: () => status(ports),
-    async settled() {
-      await Promise.all(turns)
+    settled,
+    async endTurns() {
+      isEnding = true
+      for (const stop of turns.values()) stop.expire()
+      await settled()
     },
   }
 }
@@ -101,8 +119,13 @@ async function config(ports: AgentPorts): Promise<AgentConfig> {
 }
 
 async function status({ ledger, clock, settings, log }: AgentPorts): Promise<AgentStatus> {
-  const spending = await ledger.spending(dayOf(clock())).catch((error: unknown) => {
-    log.warn({ err: error }, 'the state of the chat budget cannot be read')
+  const read = async (): ReturnType<typeof ledger.spending> => {
+    await ledger.ping()
+    return ledger.spending(dayOf(clock()))
+  }
+  const { signal } = new AbortController()
+  const spending = await withinTime(read(), STATUS_MS, signal).catch((error: unknown) => {
+    log.warn({ err: error }, 'the chat budget cannot be read and written')
     return null
   })
   return {

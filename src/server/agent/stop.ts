@@ -1,10 +1,14 @@
 /** A signal with a time of its own, and an end to it. */
 export interface Stop {
   signal: AbortSignal
-  /** True when it was the time that ended it. */
+  /** True when it was the time that ended it, or {@link Stop.expire}. */
   readonly timedOut: boolean
+  /** True when {@link Stop.expire} ended it. */
+  readonly cutShort: boolean
   /** Stops now. */
   abort(): void
+  /** Stops now, as if the time were over: the server ends. */
+  expire(): void
   /** Neither the time nor the signal behind it matters any more. */
   cancel(): void
 }
@@ -18,11 +22,13 @@ export interface Stop {
 export function stopAfter(afterMs: number, behind?: AbortSignal): Stop {
   const controller = new AbortController()
   let timedOut = false
+  let cutShort = false
   const abort = (): void => controller.abort()
-  const timer = setTimeout(() => {
-    timedOut = !controller.signal.aborted
+  const end = (): void => {
+    timedOut ||= !controller.signal.aborted
     abort()
-  }, afterMs)
+  }
+  const timer = setTimeout(end, afterMs)
   behind?.addEventListener('abort', abort, { once: true })
   if (behind?.aborted) abort()
   return {
@@ -30,7 +36,14 @@ export function stopAfter(afterMs: number, behind?: AbortSignal): Stop {
     get timedOut() {
       return timedOut
     },
+    get cutShort() {
+      return cutShort
+    },
     abort,
+    expire() {
+      cutShort = !controller.signal.aborted
+      end()
+    },
     cancel() {
       clearTimeout(timer)
       behind?.removeEventListener('abort', abort)

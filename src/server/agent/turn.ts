@@ -56,13 +56,22 @@ export async function runTurn(
   }
   stop.cancel()
   reader?.leave()
-  close(stream, ending, openTools)
-  if (reader?.leads) await reader.made.catch(() => undefined)
-  else {
-    await nextTurn()
-    await settle(ports, admission.turn, 0)
-  }
+  const settled = settlementOf(ports, admission.turn, reader)
+  // A server that ends closes the connections whose answers have ended: not before their money is settled.
+  close(stream, ending, openTools, stop.cutShort ? settled : undefined)
+  await settled
   report(ports, turn, ending, facts)
+}
+
+/** Over once the turn is charged: by the answer that it began, or with nothing. */
+async function settlementOf(
+  ports: AgentPorts,
+  turn: string,
+  reader: AnswerReader<AnswerPart> | null,
+): Promise<void> {
+  if (reader?.leads) return reader.made.catch(() => undefined)
+  await nextTurn()
+  await settle(ports, turn, 0)
 }
 
 /** One line in the log, and the same in numbers. */
@@ -172,12 +181,17 @@ function endingOf(error: unknown, { stream, stop, admission }: Turn, { log }: Ag
 }
 
 /** The terminal event, after the end of every tool whose start was told. */
-function close(stream: EventStream, ending: Ending, openTools: ReadonlyMap<ToolName, number>): void {
+function close(
+  stream: EventStream,
+  ending: Ending,
+  openTools: ReadonlyMap<ToolName, number>,
+  held: Promise<void> | undefined,
+): void {
   if (ending.kind === 'gone') return
   for (const [name, open] of openTools) {
     for (let left = open; left > 0; left -= 1) void stream.send('tool', { name, status: 'done' })
   }
   const { kind, ...payload } = ending
-  if (kind === 'done') stream.end('done', payload as AgentEvents['done'])
-  else stream.end('error', payload as AgentEvents['error'])
+  if (kind === 'done') stream.end('done', payload as AgentEvents['done'], held)
+  else stream.end('error', payload as AgentEvents['error'], held)
 }

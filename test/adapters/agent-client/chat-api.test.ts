@@ -166,9 +166,24 @@ describe('a server that misbehaves', () => {
     expect(events.map(({ event }) => event)).toEqual(['meta', 'delta'])
   })
 
-  test('sends a last event without its blank line, which counts', async () => {
-    const { url } = await startScripted({ chat: stream([META, delta('Hello'), DONE.trimEnd()]) })
+  test.each(
+    (['end', 'reset'] as const).flatMap((end) =>
+      ['', '\n', '\r', '\r\n', '\r\n\r'].map((missing) => [missing, end] as const),
+    ),
+  )('sends a last event with %j behind it and then an %s, which counts', async (lineEnds, end) => {
+    const last = `${DONE.trimEnd()}${lineEnds}`
+    const { url } = await startScripted({ chat: stream([META, delta('Hello'), last], end) })
     expect((await answerOf(apiOf(url))).at(-1)?.event).toBe('done')
+  })
+
+  test('sends a whole part of an answer without its blank line and no end, which is shown and cut', async () => {
+    const { url } = await startScripted({ chat: stream([META, delta('Hello').trimEnd()]) })
+    const events: ServedEvent[] = []
+    const asked = (async () => {
+      for await (const event of apiOf(url).ask('v1.token', body('x'), never)) events.push(event)
+    })()
+    expect((await refusalOf(asked)).code).toBe('answer_cut')
+    expect(events.map(({ event }) => event)).toEqual(['meta', 'delta'])
   })
 
   test('sends events and tools of a later version, which are passed over', async () => {

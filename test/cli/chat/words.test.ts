@@ -4,9 +4,17 @@ import { noteRows } from '../../../src/cli/commands/chat/note-rows.ts'
 import { replayNotes } from '../../../src/cli/commands/chat/replay-notes.ts'
 import { completionsOf, helpText, parseSaid } from '../../../src/cli/commands/chat/slash-commands.ts'
 import { clockTime, declinedWords, failureWords, quotaWords } from '../../../src/cli/commands/chat/words.ts'
+import type { Quota } from '../../../src/cli/commands/chat/words.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 
 const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
+
+function limitWords(scope: string, retryAfterSeconds: number, quota: Quota | null, isTalk = true): string {
+  const refusal: Parameters<typeof declinedWords>[0] = new Refusal('rate_limited', undefined, {
+    members: { status: 429, scope, retryAfterSeconds },
+  })
+  return declinedWords(refusal, 'http://h', NOON, { isTalk, quota }).text
+}
 
 describe('what a person is told', () => {
   test('of the quotas', () => {
@@ -19,21 +27,60 @@ describe('what a person is told', () => {
     expect(clockTime(NOON + 12 * 3_600_000, NOON)).toBe('4 May 00:00:00')
   })
 
-  test('of a limit: a session that is used up can be replaced, one that is asked too fast is waited for', () => {
-    const words = (scope: string, retryAfterSeconds: number, isTalk = true): string => {
-      const refusal: Parameters<typeof declinedWords>[0] = new Refusal('rate_limited', undefined, {
-        members: { status: 429, scope, retryAfterSeconds },
-      })
-      return declinedWords(refusal, 'http://h', NOON, { isTalk }).text
-    }
-    expect(words('session', 1_200)).toBe(
-      "this session's limit is reached (session); it opens again at 12:20:00; /new begins another session",
+  test.each([
+    ['session', 2, 18, 47, 'too soon after the last message (session); it opens again at 12:00:02'],
+    ['session', 90, 18, 47, 'too soon after the last message (session); it opens again at 12:01:30'],
+    [
+      'session',
+      1_200,
+      0,
+      47,
+      'all 20 messages of this session are used (session); it opens again at 12:20:00; /new begins another session',
+    ],
+    [
+      'session',
+      30,
+      0,
+      47,
+      'all 20 messages of this session are used (session); it opens again at 12:00:30; /new begins another session',
+    ],
+    ['ip', 5, 18, 47, 'too many messages from this address just now (ip); it opens again at 12:00:05'],
+    ['ip', 30, 18, 47, 'too many messages from this address just now (ip); it opens again at 12:00:30'],
+    ['ip', 43_200, 18, 0, 'this address has used up its day (ip); it opens again at 4 May 00:00:00'],
+    ['ip', 30, 18, 0, 'this address has used up its day (ip); it opens again at 12:00:30'],
+    ['ip', 43_200, 18, 47, 'this address has used up its day (ip); it opens again at 4 May 00:00:00'],
+    [
+      'global-budget',
+      5,
+      18,
+      47,
+      'other answers hold the budget or the places of the chat just now (global-budget); it opens again at 12:00:05',
+    ],
+    [
+      'global-budget',
+      43_200,
+      18,
+      47,
+      'the budget of the chat is used up for today (global-budget); it opens again at 4 May 00:00:00',
+    ],
+  ])(
+    'of a limit of scope %s for %i s, with %i of the session and %i of the day left',
+    (scope, seconds, session, day, text) => {
+      const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
+      expect(limitWords(scope, seconds, { remaining: { session, day }, quotas })).toBe(text)
+    },
+  )
+
+  test('of a limit before anything is known of the quotas', () => {
+    expect(limitWords('session', 2, null)).toMatch(/^too soon after/)
+    expect(limitWords('session', 1_200, null)).toMatch(/^all messages of this session are used/)
+    expect(limitWords('ip', 30, null)).toMatch(/^too many messages from this address/)
+  })
+
+  test('of a used session without naming a command where there is none', () => {
+    expect(limitWords('session', 1_200, null, false)).toBe(
+      'all messages of this session are used (session); it opens again at 12:20:00',
     )
-    expect(words('session', 1_200, false)).toBe(
-      "this session's limit is reached (session); it opens again at 12:20:00",
-    )
-    expect(words('session', 2)).toBe("this session's limit is reached (session); it opens again at 12:00:02")
-    expect(words('ip', 30)).toBe("this address's limit is reached (ip); it opens again at 12:00:30")
   })
 
   test('of a model that failed: what asks again where it is read', () => {
@@ -74,6 +121,10 @@ describe('what a person says', () => {
     ['/etc/hosts?', { kind: 'question', text: '/etc/hosts?' }],
     ['/quit\nnot', { kind: 'question', text: '/quit\nnot' }],
     ['a /quit', { kind: 'question', text: 'a /quit' }],
+    ['quit', { kind: 'command', name: 'quit', argument: '' }],
+    [' Exit ', { kind: 'command', name: 'quit', argument: '' }],
+    ['/exit', { kind: 'command', name: 'quit', argument: '' }],
+    ['exit strategies?', { kind: 'question', text: 'exit strategies?' }],
   ])('%j is understood', (text, said) => {
     expect(parseSaid(text)).toEqual(said)
   })

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { byteLengthOf } from '../../../src/domain/byte-length.ts'
 import { cacheKey } from '../../../src/domain/agent/cache-key.ts'
@@ -94,6 +95,11 @@ describe('the cache key', () => {
     ['the language', { request: request({ settings: { preferredLanguage: 'ru' } }) }],
     ['the tone', { request: request({ settings: { tone: 'casual' } }) }],
     [
+      'white space before the message',
+      { request: request({ messages: [{ role: 'user', content: ' Что нового?' }] }) },
+    ],
+    ['the stored data', { grounding: { ...grounding, data: '{"other":1}' } }],
+    [
       'a made-up history',
       {
         request: request({
@@ -119,6 +125,36 @@ describe('the cache key', () => {
     const other = cacheKey({ ...parts, ...changed })
     expect(other).not.toBeNull()
     expect(other).not.toBe(cacheKey(parts))
+  })
+
+  test('is shared by two turns only if the model gets the same input in both', () => {
+    const content = fc.constantFrom(
+      'a',
+      ' a',
+      'a ',
+      'a\n',
+      'a\u00a0',
+      'DASH-UNTRUSTED',
+      'dash untrusted',
+      'a\u200b',
+    )
+    const message = fc.record({ role: fc.constantFrom('user', 'assistant'), content })
+    const tone = fc.constantFrom('neutral', 'casual')
+    const asked = fc
+      .tuple(fc.array(message, { maxLength: 2 }), content, tone)
+      .map(([before, last, chosen]) =>
+        request({ messages: [...before, { role: 'user', content: last }], settings: { tone: chosen } }),
+      )
+    fc.assert(
+      fc.property(asked, asked, (one, other) => {
+        const sameInput =
+          JSON.stringify(turnInput(one, grounding, TOKEN)) ===
+          JSON.stringify(turnInput(other, grounding, TOKEN))
+        const sameKey = cacheKey({ ...parts, request: one }) === cacheKey({ ...parts, request: other })
+        expect(sameKey).toBe(sameInput)
+      }),
+      { numRuns: 500 },
+    )
   })
 
   test.each([

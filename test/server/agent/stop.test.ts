@@ -18,6 +18,12 @@ describe('a stop', () => {
     expect([stop.signal.aborted, stop.timedOut]).toEqual([true, true])
   })
 
+  test('ends before its time when the server stops, and is out of time then', () => {
+    const stop = stopAfter(TIME_MS)
+    stop.expire()
+    expect([stop.signal.aborted, stop.timedOut, stop.cutShort]).toEqual([true, true, true])
+  })
+
   test('ends with the signal behind it, or by hand, and then it was not the time', () => {
     const behind = new AbortController()
     const [followed, byHand] = [stopAfter(TIME_MS, behind.signal), stopAfter(TIME_MS)]

@@ -267,21 +267,26 @@ describe('the time of a turn', () => {
   })
 })
 
-test('a server that stops cuts what is open when its time is over, and every turn is settled', async () => {
+test('a server that stops ends every open turn when its time is over: its event, its settlement, its end', async () => {
   const { server, gate } = await startGated()
-  const answer = await openAnswer(server, question('Hello'))
-  const other = await openAnswer(server, question('Good day'))
+  const answers = [
+    await openAnswer(server, question('Hello')),
+    await openAnswer(server, question('Good day')),
+    await openAnswer(server, question('Good day')),
+  ]
   await gate.arrived(2)
-  const [gone, alsoGone] = [answer.events(), other.events()].map((events) =>
-    events.then(
-      () => null,
-      () => 'cut',
-    ),
-  )
   await server.close(20)
-  expect([await gone, await alsoGone]).toEqual(['cut', 'cut'])
+  for (const answer of answers) {
+    expect((await answer.events()).at(-1)).toEqual({
+      event: 'error',
+      data: { error: 'timeout', code: 'total' },
+    })
+  }
+  expect((await server.spending()).reserved).toBe(0)
   await gate.idle()
-  expect((await settledWell(server)).map(({ terminal }) => terminal)).toEqual(['gone', 'gone'])
+  expect((await settledWell(server)).map(({ terminal, code }) => [terminal, code])).toEqual(
+    answers.map(() => ['error', 'total']),
+  )
 })
 
 test('a server that stops lets an open answer finish', async () => {
@@ -378,7 +383,7 @@ describe('an answer that was given', () => {
     const server = await withItems(await startAgent())
     const first = await ask(server, question('What is new?'))
     await server.settled()
-    const second = await ask(server, question('  What is new? '))
+    const second = await ask(server, question('What is new?'))
     expect(textOf(second)).toBe(textOf(first))
     expect(second.at(-1)).toEqual({
       event: 'done',
@@ -401,20 +406,22 @@ describe('an answer that was given', () => {
       ],
     })
     const others = [
+      question(' What is new?'),
+      question('What is new?\n'),
       forged,
       question('What is new?', { sort: 'week' }),
       question('What is new?', { settings: { tone: 'terse' } }),
     ]
     for (const other of others) await ask(server, other)
-    expect(server.provider.requests).toHaveLength(4)
-    await ask(server, question('What is new?', { settings: { prePrompt: 'Be kind' } }))
-    await ask(server, question('What is new?', { settings: { prePrompt: 'Be kind' } }))
     expect(server.provider.requests).toHaveLength(6)
+    await ask(server, question('What is new?', { settings: { prePrompt: 'Be kind' } }))
+    await ask(server, question('What is new?', { settings: { prePrompt: 'Be kind' } }))
+    expect(server.provider.requests).toHaveLength(8)
     const [signal] = sampleSignals()
     if (signal) await server.workspace.feed.importSignals([{ ...signal, points: 999 }])
     await refresh(server.workspace.index)
     await ask(server, asked)
-    expect(server.provider.requests).toHaveLength(7)
+    expect(server.provider.requests).toHaveLength(9)
   })
 
   test.each(['refusal', 'failed', 'clean end without terminal', 'bad arguments'] as const)(

@@ -74,7 +74,7 @@ export async function chatCommand(
   } catch (error) {
     signal.throwIfAborted()
     if (!isChatRefusal(error)) throw error
-    const { text, exitCode } = declinedWords(error, api.base, Date.now(), { isTalk: false })
+    const { text, exitCode } = declinedWords(error, api.base, Date.now(), { isTalk: false, quota: null })
     const isOwn = flags.url === undefined && !flags.demo && error.code.startsWith('server_')
     return onDeclined({ text: isOwn ? `${text}; ${HOW_TO_START}` : text, exitCode })
   } finally {

@@ -48,7 +48,9 @@ export async function showTurn(
   } catch (error) {
     if (ending.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
     else if (isChatRefusal(error))
-      after.push(`${declinedWords(error, base, Date.now(), { isTalk: true }).text}; /retry asks again`)
+      after.push(
+        `${declinedWords(error, base, Date.now(), { isTalk: true, quota: talk.quota }).text}; /retry asks again`,
+      )
     else throw error
   } finally {
     screen.close()
@@ -96,7 +98,7 @@ function show(served: ServedEvent, screen: TurnScreen): string[] {
 }
 
 /** A screen that is painted where the answer goes to a terminal, else plain text there and the tools on standard error. */
-function openScreen({ stdout, terminal }: CommandContext): TurnScreen & { close(): void } {
+export function openScreen({ stdout, terminal }: CommandContext): TurnScreen & { close(): void } {
   const now = (): number => performance.now()
   if (!stdout.isTTY) {
     const plain = plainScreen(stdout, terminal.note, now)

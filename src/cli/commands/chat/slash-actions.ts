@@ -146,7 +146,8 @@ async function quota(place: Place, { api }: Conversing): Promise<void> {
   } catch (error) {
     context.signal.throwIfAborted()
     if (ending.signal.aborted) say('stopped')
-    else if (isChatRefusal(error)) say(declinedWords(error, base, Date.now(), { isTalk: true }).text)
+    else if (isChatRefusal(error))
+      say(declinedWords(error, base, Date.now(), { isTalk: true, quota: talk.quota }).text)
     else throw error
   } finally {
     ending.release()

@@ -30,7 +30,7 @@ const SLASH_COMMANDS = {
     choices: [],
   },
   quota: { takes: '', does: 'what is left of the quotas, and how the budget stands', choices: [] },
-  quit: { takes: '', does: 'leave, as Ctrl-D does', choices: [] },
+  quit: { takes: '', does: 'leave, as quit, exit and Ctrl-D do', choices: [] },
 } as const satisfies Record<string, SlashCommand>
 
 type SlashName = keyof typeof SLASH_COMMANDS
@@ -40,8 +40,12 @@ export type Said =
   | { kind: 'command'; name: SlashName; argument: string }
   | { kind: 'unknown'; name: string }
 
-/** What a line says. A path (`/etc/hosts …`) and a text of several lines are questions. */
+/** What leaves in other programs. */
+const LEAVING = /^\s*(?:\/exit|quit|exit)\s*$/i
+
+/** The meaning of a line. A path (`/etc/hosts …`) and a text of several lines are questions. */
 export function parseSaid(text: string): Said {
+  if (LEAVING.test(text)) return { kind: 'command', name: 'quit', argument: '' }
   const [, name, argument = ''] = /^\s*\/([a-z]+)(?:[ \t]+(.*))?$/i.exec(text.trimEnd()) ?? []
   if (name === undefined) return { kind: 'question', text }
   const known = name.toLowerCase()

@@ -4,7 +4,12 @@ import { cleanText } from '../../../domain/agent/answer-text.ts'
 import type { AgentSession } from '../../../domain/agent/schema.ts'
 import type { ChatApi, ServedConfig, ServedEvent } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
+import { pause } from '../../pause.ts'
 import type { Quota } from './words.ts'
+
+/** A refusal that ends so soon is waited out, so many times. */
+const WAIT_MAX_SECONDS = 3
+const WAITS_MAX = 2
 
 /** What comes of a question, in order. Text is clean of everything a terminal would obey, but for line ends and tabs. */
 export type TalkEvent =
@@ -107,6 +112,22 @@ export class Talk {
   }
 
   async *#counted(
+    session: Pick<AgentSession, 'sessionToken' | 'quotas'>,
+    body: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<ServedEvent, void> {
+    for (let waits = 0; ; waits += 1) {
+      try {
+        return yield* this.#asked(session, body, signal)
+      } catch (error) {
+        const seconds = waits < WAITS_MAX ? shortWaitOf(error) : null
+        if (seconds === null) throw error
+        await pause(seconds * 1000, signal)
+      }
+    }
+  }
+
+  async *#asked(
     { sessionToken, quotas }: Pick<AgentSession, 'sessionToken' | 'quotas'>,
     body: string,
     signal: AbortSignal,
@@ -116,6 +137,13 @@ export class Talk {
       yield served
     }
   }
+}
+
+/** Seconds until a refused question may be asked again, when that is soon; a refusal comes before any event. */
+function shortWaitOf(error: unknown): number | null {
+  if (!(error instanceof Refusal) || error.code !== 'rate_limited') return null
+  const seconds = error.members['retryAfterSeconds']
+  return typeof seconds === 'number' && seconds <= WAIT_MAX_SECONDS ? seconds : null
 }
 
 /** A talk and what it is held with. */

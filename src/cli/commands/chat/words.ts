@@ -37,9 +37,12 @@ export function isChatRefusal(error: unknown): error is Refusal<Code> {
   return error instanceof Refusal && CODES.has(error.code)
 }
 
-/** Where words are read: in a talk there are commands, elsewhere the question is asked anew. */
+/** Where words are read. */
 export interface Setting {
+  /** In a talk there are commands; elsewhere the question is sent again. */
   isTalk: boolean
+  /** What the server last said is left; null when it has not. */
+  quota: Quota | null
 }
 
 /** @param base address of the server, as it is opened in a browser too */
@@ -96,29 +99,41 @@ export function verificationWords(base: string): string {
   return `${base} asks for proof that a human is asking, which a terminal cannot give; open ${base}/ in a browser and chat there`
 }
 
-const LIMITS: Readonly<Record<string, string>> = {
-  ip: "this address's limit is reached",
-  session: "this session's limit is reached",
-  'global-budget': "the chat's budget is used up",
-}
+/** A limit that ends later is one of the session or of the day. */
+const SOON_SECONDS = 60
 
 /** Which limit it is, and by the clock when it ends. */
 function limitWords(
   { scope, retryAfterSeconds }: Refusal['members'],
   now: Instant,
-  { isTalk }: Setting,
+  { isTalk, quota }: Setting,
 ): string {
-  const what = LIMITS[String(scope)] ?? 'a limit is reached'
-  const when =
-    typeof retryAfterSeconds === 'number'
-      ? `; it opens again at ${clockTime(now + retryAfterSeconds * 1000, now)}`
-      : ''
-  const session = isTalk && scope === 'session' && Number(retryAfterSeconds) > SHORT_WAIT_SECONDS
-  return `${what} (${String(scope ?? 'rate_limited')})${when}${session ? '; /new begins another session' : ''}`
+  const seconds = typeof retryAfterSeconds === 'number' ? retryAfterSeconds : null
+  const isSoon = seconds !== null && seconds <= SOON_SECONDS
+  const isUsed = scope === 'session' && (quota === null ? !isSoon : quota.remaining.session === 0)
+  const what = isUsed ? usedSession(quota) : limitOf(String(scope), isSoon && quota?.remaining.day !== 0)
+  const when = seconds === null ? '' : `; it opens again at ${clockTime(now + seconds * 1000, now)}`
+  return `${what} (${String(scope ?? 'rate_limited')})${when}${isTalk && isUsed ? '; /new begins another session' : ''}`
 }
 
-/** A session that is used up waits for longer than one asked too fast. */
-const SHORT_WAIT_SECONDS = 60
+function usedSession(quota: Quota | null): string {
+  return `all ${quota ? `${quota.quotas.messagesPerSession} ` : ''}messages of this session are used`
+}
+
+function limitOf(scope: string, isSoon: boolean): string {
+  switch (scope) {
+    case 'session':
+      return 'too soon after the last message'
+    case 'ip':
+      return isSoon ? 'too many messages from this address just now' : 'this address has used up its day'
+    case 'global-budget':
+      return isSoon
+        ? 'other answers hold the budget or the places of the chat just now'
+        : 'the budget of the chat is used up for today'
+    default:
+      return 'a limit is reached'
+  }
+}
 
 /** The time of day where this runs, with its day when that is not today: `14:05:09`, `22 Nov 01:00:00`. */
 export function clockTime(at: Instant, now: Instant): string {
@@ -132,7 +147,10 @@ export function clockTime(at: Instant, now: Instant): string {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** A failure that the stream itself told. */
-export function failureWords({ error, code }: { error: string; code: string }, { isTalk }: Setting): string {
+export function failureWords(
+  { error, code }: { error: string; code: string },
+  { isTalk }: Pick<Setting, 'isTalk'>,
+): string {
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
   return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry asks again' : 'ask again'}`
 }

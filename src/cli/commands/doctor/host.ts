@@ -125,7 +125,8 @@ const MIB = 1024 * 1024
 const ROOM_MIN_BYTES = 200 * MIB
 const ROOM_LOW_BYTES = 2048 * MIB
 
-function checkRoom(check: string, path: string): Finding[] {
+/** Whether the disk below a folder has room for what will be written. */
+export function checkRoom(check: string, path: string): Finding[] {
   const { bavail, bsize, ffree, files } = statfsSync(path)
   const free = bavail * bsize
   const shown = `${Math.floor(free / MIB)} MiB are free at ${path}`

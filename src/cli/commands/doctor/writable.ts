@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { ok, problem } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { checkRoom } from './host.ts'
 import { isWritable, notWritable, sightOf } from './sight.ts'
 
 /** What SQLite keeps beside a database. */
@@ -28,8 +29,12 @@ function checkDatabase(check: string, { url }: DatabaseLocation, dataDir: string
   const path = fileURLToPath(url)
   const folder = dirname(path)
   // Of the data folder itself it is told elsewhere.
-  const paths = [...(folder === dataDir ? [] : [folder]), ...BESIDE.map((end) => path + end)]
-  return judged(check, paths, `${path} can be written`)
+  const own = folder === dataDir ? [] : [folder]
+  const findings = judged(check, [...own, ...BESIDE.map((end) => path + end)], `${path} can be written`)
+  return [
+    ...findings,
+    ...own.filter((each) => sightOf(each).stat !== null).flatMap((each) => checkRoom(check, each)),
+  ]
 }
 
 function checkObjects(check: string, root: string): Finding[] {

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import type { ChatLedger } from '../../../src/domain/ports.ts'
+import { watchedLedger } from '../../../src/server/agent/quota-store.ts'
+
+/** A store whose writes fail while the test says so, and how often it was probed. */
+function brittleStore() {
+  const store = { probes: 0, full: false, now: 0, slow: null as Promise<void> | null }
+  const write = <T>(value: T): Promise<T> =>
+    store.full ? Promise.reject(new Error('the disk is full')) : Promise.resolve(value)
+  const ledger = {
+    ping: () => {
+      store.probes += 1
+      return store.slow ?? write(undefined)
+    },
+    settle: () => write(true),
+    admit: () => write({ admitted: true }),
+    makeSalt: () => write(new Uint8Array(32)),
+    sweep: () => write(0),
+  } as unknown as ChatLedger
+  return { store, ledger: watchedLedger(ledger, () => store.now) }
+}
+
+const ready = (ledger: ChatLedger): Promise<boolean> =>
+  ledger.ping().then(
+    () => true,
+    () => false,
+  )
+
+test('the quota store is written once a second at most to know that it can be, however often that is asked', async () => {
+  const { store, ledger } = brittleStore()
+  for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(true)
+  expect(store.probes).toBe(1)
+  store.now += 1_000
+  expect(await Promise.all([ready(ledger), ready(ledger)])).toEqual([true, true])
+  expect(store.probes).toBe(2)
+  store.full = true
+  store.now += 1_000
+  for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(false)
+  expect(store.probes).toBe(3)
+})
+
+test.each(['settle', 'admit', 'makeSalt', 'sweep'] as const)(
+  'the quota store is known not to be writable as soon as %s has failed, and probed again a second later',
+  async (write) => {
+    const { store, ledger } = brittleStore()
+    expect(await ready(ledger)).toBe(true)
+    store.full = true
+    await expect((ledger[write] as () => Promise<unknown>)()).rejects.toThrow('the disk is full')
+    expect([await ready(ledger), store.probes]).toEqual([false, 1])
+    store.full = false
+    store.now += 1_000
+    expect([await ready(ledger), store.probes]).toEqual([true, 2])
+  },
+)
+
+test('the quota store is not probed again while a probe waits', async () => {
+  const { store, ledger } = brittleStore()
+  let go: () => void = () => undefined
+  store.slow = new Promise((resolve) => (go = resolve))
+  const first = ready(ledger)
+  store.now += 60_000
+  const second = ready(ledger)
+  go()
+  expect([await first, await second, store.probes]).toEqual([true, true, 1])
+})

@@ -1,0 +1,105 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import { chat, question, sessionOf, startAgent } from '../../support/agent.ts'
+import type { AgentServer } from '../../support/agent.ts'
+
+const PROXY = parseIpRange('127.0.0.1/32')
+
+const LIMITS = {
+  messagesPerSession: 1_000,
+  messagesPerDay: 1_000,
+  burstPerMinute: 1_000,
+  minGapMs: 0,
+  maxOpenTurns: 8,
+  budgetPerDay: 1_000_000_000,
+}
+
+/** A server behind a proxy that has eight places for streams, none of which ends by itself. */
+async function startWithPlaces(maxOpenTurns = 8): Promise<AgentServer> {
+  return startAgent({
+    provider: 'silence after headers',
+    firstEventMs: 600_000,
+    settings: { limits: { ...LIMITS, maxOpenTurns }, trustedProxies: PROXY ? [PROXY] : [] },
+  })
+}
+
+interface Opened {
+  status: number
+  body: unknown
+  leave(): void
+}
+
+/** Asks from an address; the answer stays open until it is left or the test ends. */
+async function openFrom(server: AgentServer, address: string): Promise<Opened> {
+  const headers = { 'x-forwarded-for': address }
+  const token = await sessionOf(server, headers)
+  const leaving = new AbortController()
+  onTestFinished(() => leaving.abort())
+  const response = await chat(server, question('What is new?'), { token, headers, signal: leaving.signal })
+  const body: unknown = response.status === 200 ? null : await response.json()
+  if (body !== null) expect(response.headers.get('retry-after')).toBe('5')
+  return { status: response.status, body, leave: () => leaving.abort() }
+}
+
+const FULL = { status: 429, body: { error: 'rate_limited', scope: 'ip', retryAfterSeconds: 5 } }
+
+describe('the places for streams', () => {
+  test.each([
+    ['one IPv4 address', ['198.51.100.7', '198.51.100.7', '198.51.100.7'], '198.51.100.8'],
+    [
+      'one IPv4 address in its IPv6 spelling',
+      ['::ffff:198.51.100.7', '198.51.100.7', '::ffff:c633:6407'],
+      '::ffff:198.51.100.8',
+    ],
+    ['one IPv6 /64', ['2001:db8:1:2::1', '2001:db8:1:2::2', '2001:db8:1:2::3'], '2001:db8:2:2::1'],
+    ['one IPv6 /56', ['2001:db8:1:100::1', '2001:db8:1:180::1', '2001:db8:1:1ff::1'], '2001:db8:2:100::1'],
+    ['one IPv6 /48', ['2001:db8:1::1', '2001:db8:1:8000::1', '2001:db8:1:ffff::1'], '2001:db8:2::1'],
+  ])(
+    'are a quarter at most for %s, and the others stay for other networks',
+    async (_network, same, other) => {
+      const server = await startWithPlaces()
+      const [first, second, third] = same as [string, string, string]
+      expect(await openFrom(server, first)).toMatchObject({ status: 200 })
+      expect(await openFrom(server, second)).toMatchObject({ status: 200 })
+      expect(await openFrom(server, third)).toMatchObject(FULL)
+      expect(await openFrom(server, other)).toMatchObject({ status: 200 })
+    },
+  )
+
+  test('are held by open turns alone: a turn that ended or was refused leaves its place', async () => {
+    const server = await startWithPlaces(4)
+    const open = await openFrom(server, '198.51.100.7')
+    const before = await server.spending()
+    for (let tries = 0; tries < 3; tries += 1) {
+      expect(await openFrom(server, '198.51.100.7')).toMatchObject(FULL)
+    }
+    expect(await server.spending()).toEqual(before)
+    open.leave()
+    await server.provider.requests[0]?.closed
+    await server.settled()
+    expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
+  })
+
+  test('are at least one for a network, however few a server has', async () => {
+    const server = await startWithPlaces(2)
+    expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
+    expect(await openFrom(server, '198.51.100.7')).toMatchObject(FULL)
+  })
+
+  test('are not taken by a turn that the quotas refuse', async () => {
+    const server = await startWithPlaces(8)
+    const refusing = await startAgent({
+      provider: 'silence after headers',
+      ports: {
+        ledger: {
+          ...server.ledger,
+          admit: () => Promise.resolve({ admitted: false, scope: 'session', retryAfterSeconds: 5 }),
+        },
+      },
+      settings: { limits: { ...LIMITS, maxOpenTurns: 4 } },
+    })
+    for (let tries = 0; tries < 3; tries += 1) {
+      expect(await openFrom(refusing, '198.51.100.7')).toMatchObject({ body: { scope: 'session' } })
+    }
+  })
+})

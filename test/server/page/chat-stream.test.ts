@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { delta, DONE, META } from '../../support/scripted-server.ts'
+
+interface PageEvent {
+  event: string
+  data: unknown
+}
+
+const script = new URL('../../../assets/page/chat-stream.js', import.meta.url).href
+const { eventsOf } = (await import(script)) as {
+  eventsOf(body: ReadableStream<Uint8Array>): AsyncIterable<PageEvent>
+}
+
+/** The names of the events that the page reads from these chunks, and whether reading them failed. */
+async function namesOf(chunks: readonly Uint8Array[], error?: Error): Promise<string[]> {
+  const left = [...chunks]
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const chunk = left.shift()
+      if (chunk) controller.enqueue(chunk)
+      else if (error) controller.error(error)
+      else controller.close()
+    },
+  })
+  const names: string[] = []
+  try {
+    for await (const { event } of eventsOf(body)) names.push(event)
+  } catch (thrown) {
+    names.push(String(thrown))
+  }
+  return names
+}
+
+const whole = (text: string): Uint8Array[] => [Buffer.from(text)]
+
+test('the page reads the same events however the bytes are cut and the lines end, the last one included', async () => {
+  const ending = fc.constantFrom('', '\n', '\r', '\r\n', '\r\n\r', '\n\n', '\r\r', '\r\n\r\n')
+  const end = fc.constantFrom('\n', '\r\n', '\r')
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: 'grapheme' }),
+      end,
+      ending,
+      fc.integer({ min: 1, max: 11 }),
+      fc.boolean(),
+      async (text, lineEnd, lastEnd, size, mark) => {
+        const sent = `${META}: ping\n\n${delta(text)}${DONE.trimEnd()}`.replaceAll('\n', lineEnd)
+        const bytes = Buffer.from((mark ? '\uFEFF' : '') + sent + lastEnd)
+        const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+          bytes.subarray(index * size, (index + 1) * size),
+        )
+        expect(await namesOf(chunks)).toEqual(['meta', 'delta', 'done'])
+      },
+    ),
+  )
+})
+
+test('the page reads an event whose line ends with CR as soon as its blank line is there', async () => {
+  const done = DONE.replaceAll('\n', '\r')
+  expect(await namesOf(whole(META.replaceAll('\n', '\r') + done), new Error('reset'))).toEqual([
+    'meta',
+    'done',
+    'Error: reset',
+  ])
+})
+
+test('the page counts a whole last event before a connection that breaks, and half of one never', async () => {
+  expect(await namesOf(whole(META + DONE.trimEnd()), new Error('reset'))).toEqual([
+    'meta',
+    'done',
+    'Error: reset',
+  ])
+  expect(await namesOf(whole(`${META}event: done\ndata: {"usage":`))).toEqual(['meta'])
+  expect(await namesOf(whole(`${META}event: done`))).toEqual(['meta'])
+})
+
+test('the page passes over fields and comments that it does not know', async () => {
+  const sent = `retry: 5\nid: 3\nevent:done\ndata:{"usage":{}}\nfoo\n\n:\n\ndata: {}\n\n`
+  expect(await namesOf(whole(sent))).toEqual(['done', 'message'])
+})
