@@ -82,12 +82,12 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
 
 /** @returns values by the names of variables; null when the person gave up */
 async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<Choices | null> {
-  const { terminal, stdin, stderr, cwd, signal } = context
+  const { terminal, stdin, stderr, cwd, env, signal } = context
   requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
   if (!existsSync(dirname(dotenv)))
     throw configurationError(`the folder ${dirname(dotenv)} does not exist; create it, or correct --dotenv`)
-  const known = fromFlags(flags)
-  // What is wrong with a flag is told before anything is asked.
+  const known = { ...fromEnvironment(env), ...fromFlags(flags) }
+  // What is wrong with a setting is told before anything is asked.
   parseEnvironment(known, cwd)
   const defaultDataDir = resolve(cwd, 'dash-data')
   const asks = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
@@ -102,16 +102,25 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
   }
 }
 
+/** Settings that flags may name too, as the environment has them: every command runs on those. */
+function fromEnvironment(env: NodeJS.ProcessEnv): Choices {
+  const names = ['DASH_DATA_DIR', 'HOST', 'PORT', 'DASH_BASE_URL', 'DASH_CHAT_MODEL']
+  return given(Object.fromEntries(names.map((name) => [name, env[name]])))
+}
+
 function fromFlags({ dataDir, host, port, baseUrl, chatModel }: InitFlags): Choices {
-  const given = {
+  return given({
     DASH_DATA_DIR: dataDir,
     HOST: host,
     PORT: port,
     DASH_BASE_URL: baseUrl,
     DASH_CHAT_MODEL: chatModel,
-  }
+  })
+}
+
+function given(values: Record<string, string | undefined>): Choices {
   return Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
+    Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
   )
 }
 
