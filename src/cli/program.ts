@@ -132,7 +132,8 @@ function reportFailure(error: unknown, terminal: Terminal): number {
   terminal.error(describeError(error))
   terminal.failure(describeError(error), exitCode)
   if (terminal.verbose || (exitCode === EXIT.internal && !(error instanceof Refusal))) {
-    terminal.note(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    for (const line of stack.split('\n')) terminal.note(line)
   }
   return exitCode
 }

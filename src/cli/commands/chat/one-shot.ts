@@ -1,8 +1,8 @@
 import { EXIT } from '../../exit-codes.ts'
 import type { CommandContext } from '../../context.ts'
+import { jsonLine } from '../../terminal.ts'
 import { replayNotes } from './replay-notes.ts'
 import type { Talk } from './talk.ts'
-import { jsonLine } from './json-line.ts'
 import { failureWords, labelsOf, quotaWords } from './words.ts'
 
 /**
