@@ -1,4 +1,14 @@
 import { z } from 'zod'
+import { byteLengthOf } from '../byte-length.ts'
+
+/** Longest title of an event, in code points (docs/importing.md). */
+export const TITLE_MAX_LENGTH = 1_000
+
+/** Longest URL of an event, in bytes of UTF-8. */
+export const URL_MAX_BYTES = 4_096
+
+/** Longest provenance of a title, in code points. */
+export const TITLE_PROVENANCE_MAX_LENGTH = 256
 
 /** A text of an imported row: what a database of UTF-8 text keeps as it is. */
 export const rowText = z
@@ -9,4 +19,31 @@ export const rowText = z
 /** What is wrong with a row, field by field, in one line. */
 export function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join('.') || 'row'}: ${issue.message}`).join('; ')
+}
+
+/** The first `length` code points; the text itself when it has no more. */
+export function cutCodePoints(text: string, length: number): string {
+  if (text.length <= length) return text
+  let end = 0
+  for (let count = 0; count < length && end < text.length; count += 1) {
+    end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
+  }
+  return text.slice(0, end)
+}
+
+/** True for a title longer than an event may have. */
+export function isTitleTooLong(title: string): boolean {
+  return title.length > TITLE_MAX_LENGTH && cutCodePoints(title, TITLE_MAX_LENGTH).length < title.length
+}
+
+/** True for a URL longer than an event may have. */
+export function isUrlTooLong(url: string): boolean {
+  // UTF-8 takes at most three bytes for a UTF-16 unit, so most URLs need not be measured.
+  return url.length > URL_MAX_BYTES / 3 && (url.length > URL_MAX_BYTES || byteLengthOf(url) > URL_MAX_BYTES)
+}
+
+/** True for a provenance longer than a title may have. */
+export function isTitleProvenanceTooLong(provenance: string): boolean {
+  const length = TITLE_PROVENANCE_MAX_LENGTH
+  return provenance.length > length && cutCodePoints(provenance, length).length < provenance.length
 }
