@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { cutCodePoints, TITLE_MAX_LENGTH } from '../../domain/feed/row.ts'
+import { firstCodePoints } from '../../domain/agent/untrusted-text.ts'
+import { TITLE_MAX_LENGTH } from '../../domain/feed/row.ts'
 import type { TitleRefusal, TitleSource } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
@@ -99,7 +100,7 @@ function vouch(owner: Owner, source: string, sourceId: string, answer: unknown, 
     throw notVouched(source, sourceId, 'the source gives no usable title')
   }
   // One character more than an event may have shows that the title is too long; no more of it needs to be kept.
-  return { title: cutCodePoints(item.title, TITLE_MAX_LENGTH + 1), provenance: owner.provenance }
+  return { title: firstCodePoints(item.title, TITLE_MAX_LENGTH + 1), provenance: owner.provenance }
 }
 
 function notVouched(source: string, sourceId: string, why: string): Refusal<TitleRefusal> {

@@ -1,4 +1,4 @@
-import { cutCodePoints } from './row.ts'
+import { firstCodePoints } from '../agent/untrusted-text.ts'
 
 /**
  * Text of strangers made plain (docs/articles.md): what is left can be shown, searched and quoted, and hides nothing.
@@ -41,7 +41,7 @@ const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD
  */
 export function plainText(text: string): string {
   const visible = text.toWellFormed().replace(LINE_ENDS, '\n').replace(INVISIBLE, '')
-  return cutCodePoints(normaliseSpace(withoutMarkup(visible)), ARTICLE_MAX_LENGTH).trimEnd()
+  return firstCodePoints(normaliseSpace(withoutMarkup(visible)), ARTICLE_MAX_LENGTH).trimEnd()
 }
 
 /** White space as one space or one newline, a blank line between paragraphs, none at either end. */

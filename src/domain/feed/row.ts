@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { firstCodePoints } from '../agent/untrusted-text.ts'
 import { byteLengthOf } from '../byte-length.ts'
 
 /** Longest title of an event, in code points (docs/importing.md). */
@@ -21,19 +22,9 @@ export function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join('.') || 'row'}: ${issue.message}`).join('; ')
 }
 
-/** The first `length` code points; the text itself when it has no more. */
-export function cutCodePoints(text: string, length: number): string {
-  if (text.length <= length) return text
-  let end = 0
-  for (let count = 0; count < length && end < text.length; count += 1) {
-    end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
-  }
-  return text.slice(0, end)
-}
-
 /** True for a title longer than an event may have. */
 export function isTitleTooLong(title: string): boolean {
-  return title.length > TITLE_MAX_LENGTH && cutCodePoints(title, TITLE_MAX_LENGTH).length < title.length
+  return title.length > TITLE_MAX_LENGTH && firstCodePoints(title, TITLE_MAX_LENGTH).length < title.length
 }
 
 /** True for a URL longer than an event may have. */
@@ -45,5 +36,5 @@ export function isUrlTooLong(url: string): boolean {
 /** True for a provenance longer than a title may have. */
 export function isTitleProvenanceTooLong(provenance: string): boolean {
   const length = TITLE_PROVENANCE_MAX_LENGTH
-  return provenance.length > length && cutCodePoints(provenance, length).length < provenance.length
+  return provenance.length > length && firstCodePoints(provenance, length).length < provenance.length
 }
