@@ -124,6 +124,14 @@ describe('alerts on what has not come for long', () => {
     )
   })
 
+  test('dash init and the timer of the image keep the same schedule, which collects every two hours and at 23:50', () => {
+    const sorted = (schedule: readonly Line[]) =>
+      schedule.map(([command, days, times]) => [command, days, [...times].sort()]).sort()
+    expect(sorted(ofInit)).toEqual(sorted(ofTimer))
+    expect(longestPause(ofInit, 'collect')).toBeCloseTo(2)
+    expect(ofInit.find(([command]) => command === 'collect')?.[2]).toContain('23:50')
+  })
+
   test.each([
     ['dash init sets up', ofInit],
     ['the timer of the image keeps', ofTimer],

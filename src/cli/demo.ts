@@ -224,7 +224,13 @@ async function publishAsOf(
 ): Promise<void> {
   const { ports, close } = publishPorts(stores, config, version, clockOfRun(asOfDay), () => undefined)
   try {
-    const { report } = await publishYear(ports, { once: true, dryRun: false, retryDelayMs: 0, signal })
+    const { report } = await publishYear(ports, {
+      once: true,
+      dryRun: false,
+      allowEmpty: false,
+      retryDelayMs: 0,
+      signal,
+    })
     signal.throwIfAborted()
     if (report.outcome !== 'published')
       throw new Error(`the demo could not publish ${asOfDay}: ${report.reason}`)

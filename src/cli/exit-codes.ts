@@ -45,6 +45,7 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   copy_refused: EXIT.failed,
   clock_behind: EXIT.failed,
   snapshot_damaged: EXIT.storage,
+  snapshot_too_large: EXIT.failed,
   rebuild_superseded: EXIT.leaseHeld,
   search_busy: EXIT.unavailable,
 }

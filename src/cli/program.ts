@@ -142,7 +142,8 @@ function reportFailure(error: unknown, terminal: Terminal, job: Job | null): num
   terminal.error(describeError(error))
   terminal.failure(describeError(error), exitCode, job)
   if (terminal.verbose || (exitCode === EXIT.internal && !(error instanceof Refusal))) {
-    terminal.note(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    for (const line of stack.split('\n')) terminal.note(line)
   }
   return exitCode
 }

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { printable } from './terminal.ts'
+import { escaped, printable } from './terminal.ts'
 
 /** Names of pino's levels, with the colour of each. */
 const LEVELS: Readonly<Record<number, { name: string; color: 'gray' | 'cyan' | 'yellow' | 'red' }>> = {
@@ -30,7 +30,7 @@ function readableLine(line: string, colored: boolean): string {
   const said = Object.entries(fields)
     .filter(([key]) => !UNSAID.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  const head = `${clock} ${paint(name.padEnd(5))} ${[printable(msg ?? ''), ...said.map(onOneLine)].join(' ')}\n`
+  const head = `${clock} ${paint(name.padEnd(5))} ${[msg ?? '', ...said].map(escaped).join(' ')}\n`
   const stack = err?.stack ?? err?.message
   return stack === undefined ? head : `${head}${printable(stack).replaceAll(/^/gm, '  ')}\n`
 }
@@ -40,8 +40,4 @@ interface LogLine extends Record<string, unknown> {
   time: number
   msg?: string
   err?: { stack?: string; message?: string }
-}
-
-function onOneLine(text: string): string {
-  return printable(text).replaceAll('\n', ' ')
 }

@@ -198,7 +198,7 @@ export function archiveImportPorts(
   folder: string,
   clock: Clock,
   onProgress: (message: string) => void,
-): Omit<ArchiveImportPorts, 'onPublication' | 'signal'> {
+): Omit<ArchiveImportPorts, 'onPublication' | 'prepare' | 'signal'> {
   return {
     ...stores,
     folder: archiveFolder(folder),

@@ -1,12 +1,11 @@
 import type { LiveSource } from '../domain/feed/live-source.ts'
 import type { Clock } from '../domain/ports.ts'
-import { Refusal } from '../domain/refusal.ts'
 import { collectArticles } from './collect-articles.ts'
 import type { ArticlesOptions, ArticlesPorts, ArticlesReport } from './collect-articles.ts'
 import { collectSources } from './collect-sources.ts'
 import type { SourcesPorts, SourcesReport } from './collect-sources.ts'
-import { RANK_PERIODS_REFUSALS, rankPeriods } from './rank-periods.ts'
-import type { RankPeriodsPorts } from './rank-periods.ts'
+import { takeSnapshot } from './rank-periods.ts'
+import type { RankPeriodsPorts, TakenOrRefused } from './rank-periods.ts'
 import { refreshIndex } from './refresh-index.ts'
 import type { IndexPorts } from './refresh-index.ts'
 
@@ -25,8 +24,7 @@ export interface CollectPorts extends RankPeriodsPorts, Pick<IndexPorts, 'index'
 export interface CollectReport extends SourcesReport {
   job: 'collect'
   /** The snapshot that is served: this run's, or a later one; or why none was taken; null when no source gave anything. */
-  snapshot:
-    { outcome: 'taken' | 'superseded'; snapshotId: string } | { outcome: 'refused'; reason: string } | null
+  snapshot: TakenOrRefused | null
   /** What came of the texts; null when no source gave anything. */
   articles: ArticlesReport | null
   /** Events the search index took in. */
@@ -58,20 +56,4 @@ export async function collect(
     : null
   if (articles !== null && articles.stored > 0) indexed += await index()
   return { job: 'collect', ...read, snapshot, articles, indexed, durationMs: ports.clock() - startedAt }
-}
-
-const REFUSED: ReadonlySet<string> = new Set(RANK_PERIODS_REFUSALS)
-
-/** A wrong clock, or what one seems to have left, costs the snapshot and nothing else of the run. */
-async function takeSnapshot(
-  ports: RankPeriodsPorts,
-  signal: AbortSignal,
-): Promise<NonNullable<CollectReport['snapshot']>> {
-  try {
-    const { outcome, snapshotId } = await rankPeriods(ports, { signal, discardLater: false })
-    return { outcome, snapshotId }
-  } catch (error) {
-    if (!(error instanceof Refusal) || !REFUSED.has(error.code)) throw error
-    return { outcome: 'refused', reason: error.detail ?? error.code }
-  }
 }

@@ -21,13 +21,15 @@ import {
 import type { Founding, ImportRefusal, ListedPublication } from '../domain/year/legacy-import.ts'
 import { leaseLost, withPublisherLease } from './publisher-lease.ts'
 import type { LeasePorts } from './publisher-lease.ts'
+import { shorten } from './shorten.ts'
 
 /** What an import did: the JSON result of `import archive` (docs/importing.md). */
 export interface ArchiveImportReport {
   imported: number
   unchanged: number
-  /** Why nothing was written; `line` and `publicationId` are null when the import as a whole is meant. */
+  /** The first hundred reasons why nothing was written; `line` and `publicationId` are null for the import as a whole. */
   refused: ImportRefusal[]
+  refusedCount: number
 }
 
 export interface ArchiveImportPorts extends LeasePorts {
@@ -35,6 +37,8 @@ export interface ArchiveImportPorts extends LeasePorts {
   ledger: Ledger
   archive: Pick<Archive, 'put' | 'putHead'>
   year: YearReader
+  /** Makes the folders of the stores; called once everything is verified, before the stores are used. */
+  prepare: () => void
   /** Called with the publications handled so far; an import goes over them twice. */
   onPublication: (step: 'verified' | 'stored', count: number, of: number) => void
   /** Ends the import between two publications, unless it is committed already. */
@@ -51,29 +55,51 @@ export interface ArchiveImportPorts extends LeasePorts {
  *   `lease_lost` when a publisher works, `storage_*` when the archive cannot be proved; faults
  */
 export async function importArchive(ports: ArchiveImportPorts): Promise<ArchiveImportReport> {
-  const { listed, refused } = await readList(ports)
-  refused.push(...repeatedIds(listed), ...(await verifyFiles(ports, listed)))
-  if (refused.length > 0) return refusal(refused)
-  if (listed.length === 0) return refusal([asAWhole(`${MANIFESTS_FILE} lists no publication`)])
+  const refusals = new Refusals()
+  const listed = await readList(ports, refusals)
+  for (const refused of repeatedIds(listed)) refusals.add(refused)
+  await verifyFiles(ports, listed, refusals)
+  if (refusals.count > 0) return refusals.report()
+  if (listed.length === 0) return refusal(`${MANIFESTS_FILE} lists no publication`)
+  ports.prepare()
   return withPublisherLease(ports, (token) => found(ports, listed, token))
 }
 
-async function readList({ folder, clock, signal }: ArchiveImportPorts): Promise<{
-  listed: ListedPublication[]
-  refused: ImportRefusal[]
-}> {
+const REFUSALS_KEPT = 100
+
+/** Refusals of an import: all are counted, the first hundred kept, each on one short line. */
+class Refusals {
+  count = 0
+  readonly #kept: ImportRefusal[] = []
+
+  add({ publicationId, line, reason }: ImportRefusal): void {
+    this.count += 1
+    if (this.#kept.length === REFUSALS_KEPT) return
+    const id = publicationId === null ? null : shorten(publicationId)
+    this.#kept.push({ publicationId: id, line, reason: shorten(reason) })
+  }
+
+  report(): ArchiveImportReport {
+    const refused = this.#kept.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    return { imported: 0, unchanged: 0, refused, refusedCount: this.count }
+  }
+}
+
+async function readList(
+  { folder, clock, signal }: ArchiveImportPorts,
+  refusals: Refusals,
+): Promise<ListedPublication[]> {
   const now = clock()
   const listed: ListedPublication[] = []
-  const refused: ImportRefusal[] = []
   for await (const lines of folder.manifests.lines()) {
     signal.throwIfAborted()
     for (const line of lines) {
       const parsed = parseLine(line, now)
       if ('manifest' in parsed) listed.push(parsed)
-      else refused.push(parsed)
+      else refusals.add(parsed)
     }
   }
-  return { listed, refused }
+  return listed
 }
 
 function parseLine(line: InputLine, now: number): ListedPublication | ImportRefusal {
@@ -92,8 +118,8 @@ function parseLine(line: InputLine, now: number): ListedPublication | ImportRefu
 async function verifyFiles(
   ports: ArchiveImportPorts,
   listed: readonly ListedPublication[],
-): Promise<ImportRefusal[]> {
-  const refused: ImportRefusal[] = []
+  refusals: Refusals,
+): Promise<void> {
   for (const [index, publication] of listed.entries()) {
     ports.signal.throwIfAborted()
     try {
@@ -101,11 +127,10 @@ async function verifyFiles(
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       const { line, manifest } = publication
-      refused.push({ publicationId: manifest.publicationId, line, reason: error.detail ?? error.code })
+      refusals.add({ publicationId: manifest.publicationId, line, reason: error.detail ?? error.code })
     }
     ports.onPublication('verified', index + 1, listed.length)
   }
-  return refused
 }
 
 async function readProved(
@@ -127,13 +152,13 @@ async function found(
     const last = proved.entries.at(-1)
     // What a crash between commit and head left undone.
     if (last && headIsBehind(proved.entries, head)) await archive.putHead(headOf(last, clock()))
-    return { imported: 0, unchanged: listed.length, refused: [] }
+    return { imported: 0, unchanged: listed.length, refused: [], refusedCount: 0 }
   }
-  if (proved.entries.length > 0) return refusal([asAWhole(ALREADY_FOUNDED)])
+  if (proved.entries.length > 0) return refusal(ALREADY_FOUNDED)
   const last = founding.rows.at(-1)
   const { unfinished } = proved
   if (unfinished && (unfinished.seq !== last?.seq || unfinished.leaf !== last.leaf)) {
-    return refusal([asAWhole(OTHER_BEGUN)])
+    return refusal(OTHER_BEGUN)
   }
   await storeObjects(ports, listed)
   if (last) {
@@ -144,7 +169,7 @@ async function found(
   }
   const seal = await commit(ports, founding, token)
   await archive.putHead(headOf(seal, clock()))
-  return { imported: listed.length, unchanged: 0, refused: [] }
+  return { imported: listed.length, unchanged: 0, refused: [], refusedCount: 0 }
 }
 
 /** Reads the files a second time and proves them again, so that a file that changed meanwhile is never stored. */
@@ -192,10 +217,9 @@ function headOf({ seq, leaf }: { seq: number; leaf: string }, time: number): Hea
   return { seq, leaf, time }
 }
 
-function refusal(refused: ImportRefusal[]): ArchiveImportReport {
-  return { imported: 0, unchanged: 0, refused: refused.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)) }
-}
-
-function asAWhole(reason: string): ImportRefusal {
-  return { publicationId: null, line: null, reason }
+/** A refusal of the import as a whole. */
+function refusal(reason: string): ArchiveImportReport {
+  const refusals = new Refusals()
+  refusals.add({ publicationId: null, line: null, reason })
+  return refusals.report()
 }

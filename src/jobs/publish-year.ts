@@ -8,15 +8,17 @@ import { coverageOf } from '../domain/year/coverage.ts'
 import { sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
 import type { EntryContent } from '../domain/year/ledger.ts'
-import { missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
+import { missedDays, planPublication, timeAhead, windowProblem } from '../domain/year/plan.ts'
 import type { PublicationPlan } from '../domain/year/plan.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/window.ts'
+import type { YearWindow } from '../domain/year/window.ts'
 import { rankWithTitles } from './hydrate-titles.ts'
 import { appendEntry, appendFailure, endOf, putHead, recordGap, SEAL_TRIES } from './publisher-entries.ts'
 import type { ChainEnd, Gap } from './publisher-entries.ts'
 import { contents, describe, emptyReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
 import { messageOf } from './lease.ts'
+import { shorten } from './shorten.ts'
 import { withPublisherLease } from './publisher-lease.ts'
 import type { LeasePorts } from './publisher-lease.ts'
 
@@ -35,6 +37,8 @@ export interface PublishOptions {
   once: boolean
   /** Ranks and reports; counts and writes nothing. */
   dryRun: boolean
+  /** Publishes a window without a single eligible event. */
+  allowEmpty: boolean
   retryDelayMs: number
   /** Ends the run: the lease is given back, a counted attempt stays spent. */
   signal: AbortSignal
@@ -45,6 +49,9 @@ export interface PublishResult {
   report: PublishReport
   cause: unknown
 }
+
+/** A window as it was read before the attempt that publishes it. */
+type FoundWindow = { window: YearWindow } & Awaited<ReturnType<FeedStore['readWindow']>>
 
 const UNFINISHED_IMPORT =
   'an import of an archive was begun and has not ended: run `dash import archive` with the same folder again'
@@ -80,7 +87,10 @@ class PublishRun {
     const proved = await this.#prove()
     const settled = this.#mayNotPublish(proved) ?? this.#alreadySettled(await this.#plan(proved))
     if (settled) return settled
-    const { sealed } = await this.#seal(this.#startedAt, false)
+    const found = await this.#readWindow()
+    const problem = windowProblem(found, this.#options.allowEmpty)
+    if (problem !== null) return this.#report('failed', { reason: problem })
+    const { sealed } = await this.#seal(found, this.#startedAt, false)
     return this.#report('dry-run', { ...describe(sealed.manifest), publishedAt: null, ...contents(sealed) })
   }
 
@@ -101,7 +111,10 @@ class PublishRun {
         proved = await this.#prove()
         continue
       }
-      const result = await this.#attempt(proved, plan.attempt, token)
+      const window = await this.#readWindow()
+      const problem = windowProblem(window, this.#options.allowEmpty)
+      if (problem !== null) return this.#report('failed', { reason: problem })
+      const result = await this.#attempt(proved, window, plan.attempt, token)
       if (result.report.outcome !== 'failed') return result
       proved = await this.#prove()
       const spent = await this.#plan(proved)
@@ -179,7 +192,17 @@ class PublishRun {
     await recordGap(this.#ports, endOf(proved), gap, token)
   }
 
-  async #attempt(proved: ProvedLedger, attempt: number, token: string): Promise<PublishResult> {
+  async #readWindow(): Promise<FoundWindow> {
+    const window = windowEnding(this.#asOfDay)
+    return { window, ...(await this.#ports.feed.readWindow(window)) }
+  }
+
+  async #attempt(
+    proved: ProvedLedger,
+    found: FoundWindow,
+    attempt: number,
+    token: string,
+  ): Promise<PublishResult> {
     const { ledger, archive, clock } = this.#ports
     // A store that would take no object must not cost an attempt.
     await archive.prepare()
@@ -187,7 +210,7 @@ class PublishRun {
       throw appendFailure('lease-lost')
     const tried: { sealed: SealedYear | null } = { sealed: null }
     try {
-      await this.#commit(proved, token, (sealed) => (tried.sealed = sealed))
+      await this.#commit(proved, found, token, (sealed) => (tried.sealed = sealed))
     } catch (error) {
       const after = await this.#prove().catch(() => null)
       if (after === null) throw error
@@ -221,14 +244,19 @@ class PublishRun {
   async #failed(attempt: number, error: unknown): Promise<PublishResult> {
     const { ledger, clock } = this.#ports
     if (error instanceof Refusal && error.code === 'lease_lost') throw error
-    const reason = messageOf(error)
+    const reason = shorten(messageOf(error))
     await ledger.failAttempt(this.#asOfDay, attempt, clock(), reason)
     return { ...this.#report('failed', { attempt, reason }), cause: error }
   }
 
   /** @param onSeal is told each sealing before it is stored, so that a lost answer can be recognised afterwards */
-  async #commit(proved: ProvedLedger, token: string, onSeal: (sealed: SealedYear) => void): Promise<void> {
-    const { sealed: first, reseal } = await this.#seal(this.#ports.clock(), true)
+  async #commit(
+    proved: ProvedLedger,
+    found: FoundWindow,
+    token: string,
+    onSeal: (sealed: SealedYear) => void,
+  ): Promise<void> {
+    const { sealed: first, reseal } = await this.#seal(found, this.#ports.clock(), true)
     let sealed = first
     for (let tries = 1; ; tries += 1) {
       onSeal(sealed)
@@ -248,16 +276,16 @@ class PublishRun {
   }
 
   async #seal(
+    { window, events, observed }: FoundWindow,
     generatedAt: Instant,
     keepTitles: boolean,
   ): Promise<{ sealed: SealedYear; reseal: (publishedAt: Instant) => SealedYear }> {
-    const { feed, clock } = this.#ports
-    const window = windowEnding(this.#asOfDay)
-    const { events, observed } = await feed.readWindow(window)
     const ranked = await rankWithTitles(this.#ports, events, keepTitles, this.#options.signal)
+    if (ranked.eligible.size === 0 && !this.#options.allowEmpty)
+      throw new Error('the Year would be empty: its sources give titles that are too long for every event')
     const coverage = coverageOf(window, observed, ranked)
     const reseal = (at: Instant): SealedYear => sealYear(window, ranked, coverage, generatedAt, at)
-    return { sealed: reseal(clock()), reseal }
+    return { sealed: reseal(this.#ports.clock()), reseal }
   }
 
   #report(outcome: PublishReport['outcome'], facts: Partial<PublishReport>): PublishResult {

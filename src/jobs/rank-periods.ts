@@ -51,8 +51,8 @@ export interface RankPeriodsOptions {
   discardLater: boolean
 }
 
-/** Refusals of {@link rankPeriods}; both are mended by `discardLater`. */
-export const RANK_PERIODS_REFUSALS = ['clock_behind', 'snapshot_damaged'] as const
+/** Refusals of {@link rankPeriods}; `discardLater` mends the first two. */
+const RANK_PERIODS_REFUSALS = ['clock_behind', 'snapshot_damaged', 'snapshot_too_large'] as const
 type RankPeriodsRefusal = (typeof RANK_PERIODS_REFUSALS)[number]
 
 /**
@@ -60,7 +60,7 @@ type RankPeriodsRefusal = (typeof RANK_PERIODS_REFUSALS)[number]
  * that stores: a run cut or failed before it leaves the snapshot that was there.
  *
  * @throws Refusal `clock_behind` when the newest snapshot is later by more than five minutes, `snapshot_damaged` when it
- *   only seems later, its stored time being damaged; whatever reading, sealing or storing throws; the signal's reason
+ *   only seems later, its stored time being damaged, `snapshot_too_large`; whatever reading, sealing or storing throws; the signal's reason
  */
 export async function rankPeriods(
   { live, clock }: RankPeriodsPorts,
@@ -88,6 +88,28 @@ export async function rankPeriods(
     byteSize: bySort((sort) => sealed.payloads.get(sort)?.byteLength ?? 0),
     removed: saving.removed,
     durationMs: clock() - startedAt,
+  }
+}
+
+/** The snapshot that is served after a run that stored signals: this run's or a later one, or why none was taken. */
+export type TakenOrRefused =
+  { outcome: 'taken' | 'superseded'; snapshotId: string } | { outcome: 'refused'; reason: string }
+
+const REFUSED: ReadonlySet<string> = new Set(RANK_PERIODS_REFUSALS)
+
+/**
+ * Ranks the live periods at the end of a run that stored signals. A snapshot that is refused costs nothing else of the
+ * run.
+ *
+ * @throws as {@link rankPeriods}, but for its own refusals
+ */
+export async function takeSnapshot(ports: RankPeriodsPorts, signal: AbortSignal): Promise<TakenOrRefused> {
+  try {
+    const { outcome, snapshotId } = await rankPeriods(ports, { signal, discardLater: false })
+    return { outcome, snapshotId }
+  } catch (error) {
+    if (!(error instanceof Refusal) || !REFUSED.has(error.code)) throw error
+    return { outcome: 'refused', reason: error.detail ?? error.code }
   }
 }
 

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { createClient } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/window.ts'
@@ -73,6 +75,65 @@ describe('import signals', () => {
       stdin: gzipSync(rows(3)),
     })
     expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('ranks the live periods at its end, and names the snapshot', async () => {
+    const data = dataFolder()
+    const { code, stdout } = await dash(['import', 'signals', '-', '--json', '--data-dir', data], {
+      stdin: rows(5),
+    })
+    expect(code).toBe(0)
+    const { snapshot } = JSON.parse(stdout) as { snapshot: { snapshotId: string } }
+    expect(snapshot).toEqual({ outcome: 'taken', snapshotId: expect.stringMatching(/^feed-/) as string })
+    const { url } = await serve(['--data-dir', data])
+    const feed = (await (await fetch(`${url}/api/feed?sort=week`)).json()) as Record<string, unknown>
+    expect(feed).toMatchObject({ snapshotId: snapshot.snapshotId })
+    expect(feed['hackerNews']).toHaveLength(5)
+  })
+
+  test('ends with 1 and keeps its rows when no snapshot could be taken', async () => {
+    const data = await filledFolder()
+    const feed = createClient({ url: pathToFileURL(join(data, 'feed.db')).href })
+    await feed.execute('UPDATE snapshots SET generated_at = generated_at + 86400000')
+    feed.close()
+    const { code, stdout, stderr } = await dash(['import', 'signals', '-', '--json', '--data-dir', data], {
+      stdin: rows(6),
+    })
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({ inserted: 1, indexed: 1, snapshot: { outcome: 'refused' } })
+    expect(stderr).toContain('error: no snapshot was taken: ')
+  })
+
+  test('takes no snapshot and makes no folder when it stores nothing', async () => {
+    const cwd = temporaryFolder()
+    const { code, stdout } = await dash(['import', 'signals', 'mistyped.ndjson', '--json'], { cwd })
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({
+      errors: [{ file: 'mistyped.ndjson', line: null }],
+      snapshot: null,
+      indexed: 0,
+    })
+    for (const args of [
+      ['import', 'signals', 'mistyped.ndjson', '--data-dir', 'named'],
+      ['import', 'articles', 'mistyped.ndjson'],
+      ['import', 'archive', 'mistyped'],
+    ])
+      expect((await dash(args, { cwd })).code).toBe(1)
+    writeFileSync(join(cwd, 'bad.ndjson'), '{}\n')
+    expect((await dash(['import', 'signals', 'bad.ndjson'], { cwd })).code).toBe(1)
+    expect(readdirSync(cwd)).toEqual(['bad.ndjson'])
+  })
+
+  test('prints names and reasons from its files on one line that steers no terminal', async () => {
+    const cwd = temporaryFolder()
+    const name = 'evil\n\u001b[31m.ndjson'
+    writeFileSync(
+      join(cwd, name),
+      `${rows(1, { titleProvenance: 'x\u009b2J\u202e' })}\n${rows(1, { source: 'no\nne' })}`,
+    )
+    const { stderr } = await dash(['import', 'signals', name], { cwd })
+    expect(stderr).toContain('evil\\n\\u001b[31m.ndjson:1: titleProvenance: "x\\u009b2J\\u202e" must')
+    expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 
   test('reports bad rows by file and line, and ends with 1 when a file was left out', async () => {
@@ -175,7 +236,7 @@ describe('import archive', () => {
     expect(await run([])).toEqual({ code: 0, stdout: '6 imported, 0 unchanged\n', stderr: '' })
     const again = await run(['--json'])
     expect([again.code, again.stderr]).toEqual([0, ''])
-    expect(JSON.parse(again.stdout)).toEqual({ imported: 0, unchanged: 6, refused: [] })
+    expect(JSON.parse(again.stdout)).toEqual({ imported: 0, unchanged: 6, refused: [], refusedCount: 0 })
     expect(await run(['--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
     const { url } = await serve(['--data-dir', data])
     const answer = await fetch(`${url}/api/feed/history?sort=year&at=2024-01-03T12:00:00Z`)
@@ -201,12 +262,34 @@ describe('import archive', () => {
         },
         { publicationId: null, line: 8, reason: expect.stringContaining('ledger: must be') },
       ],
+      refusedCount: 2,
     })
     expect(stderr.trimEnd().split('\n')).toHaveLength(2)
     expect(existsSync(join(data, 'ledger.db'))).toBe(false)
     const nowhere = await dash(['import', 'archive', join(archive, 'nowhere'), '--data-dir', data])
     expect([nowhere.code, nowhere.stdout]).toEqual([1, ''])
     expect(nowhere.stderr).toContain('manifests.ndjson: there is no such file')
+  })
+
+  test('with 200,000 bad lines ends with 1, the first hundred reasons and their count', async () => {
+    const archive = temporaryFolder()
+    writeFileSync(
+      join(archive, 'manifests.ndjson'),
+      '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200_000),
+    )
+    const cwd = temporaryFolder()
+    const json = await dash(['import', 'archive', archive, '--json'], { cwd })
+    expect(json.code).toBe(1)
+    const report = JSON.parse(json.stdout) as { refused: { line: number }[]; refusedCount: number }
+    expect(report.refusedCount).toBe(200_000)
+    expect(report.refused.map(({ line }) => line)).toEqual(
+      Array.from({ length: 100 }, (_, index) => index + 1),
+    )
+    const told = await dash(['import', 'archive', archive], { cwd })
+    expect(told).toMatchObject({ code: 1, stdout: '200000 refused; nothing was written\n' })
+    expect(told.stderr).toContain('error: line 1: \\u001b[31m red: ')
+    expect(told.stderr).toContain('and 199990 more; --json lists the first hundred')
+    expect(readdirSync(cwd)).toEqual([])
   })
 
   test('is refused once something was published', async () => {
@@ -235,6 +318,38 @@ describe('publish-year', () => {
     expect(await publish(data)).toMatchObject({ code: 0, report: { outcome: 'already-published', sha256 } })
     const quiet = await dash(['publish-year', '--data-dir', data, '--quiet'])
     expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('names items and covered days in its one line, in a rehearsal too', async () => {
+    const data = await filledFolder()
+    const { report } = await publish(data, ['--dry-run'])
+    const rehearsed = await dash(['publish-year', '--dry-run', '--data-dir', data])
+    expect(rehearsed.stdout).toBe(
+      `would publish ${report.asOfDay}: 10 items, 1 of 365 days; nothing was written\n`,
+    )
+    const published = await dash(['publish-year', '--data-dir', data])
+    expect(published).toEqual({
+      code: 0,
+      stdout: `published ${report.asOfDay}: 10 items, 1 of 365 days\n`,
+      stderr: '',
+    })
+  })
+
+  test('refuses an empty Year with 1 before an attempt is counted, unless --allow-empty', async () => {
+    const data = dataFolder()
+    const refused = await publish(data)
+    expect(refused).toMatchObject({
+      code: 1,
+      report: {
+        outcome: 'failed',
+        attempt: null,
+        reason: expect.stringContaining('0 of 365 days') as string,
+      },
+    })
+    expect(refused.stderr).toMatch(/^error: the Year would be empty: .* --allow-empty\n$/)
+    expect((await publish(data)).code).toBe(1)
+    const allowed = await dash(['publish-year', '--allow-empty', '--data-dir', data])
+    expect(allowed.stdout).toMatch(/^published [\d-]{10}: 0 items, 0 of 365 days\n$/)
   })
 
   test('asks the sources for titles nobody vouched for', async () => {

@@ -63,7 +63,7 @@ describe('a lease', () => {
 
 test('what is served is told with its age', () => {
   const feed = (hours: number): string => judgeFeed({ snapshotAt: NOW - hours * HOUR }, NOW).verdict
-  expect([feed(-1), feed(26), feed(26.1)]).toEqual(['problem', 'ok', 'warning'])
+  expect([feed(-1), feed(6), feed(6.1)]).toEqual(['problem', 'ok', 'warning'])
   expect(judgeFeed({ snapshotAt: null }, NOW).verdict).toBe('note')
   const model = (hours: number): string => judgeRecommendation(NOW - hours * HOUR, NOW).verdict
   expect([model(36), model(36.1), judgeRecommendation(null, NOW).verdict]).toEqual(['ok', 'warning', 'note'])

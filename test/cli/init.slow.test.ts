@@ -51,6 +51,20 @@ describe('the env file', () => {
     expect(readFileSync(join(other, '.env'), 'utf8')).not.toContain(secret)
   })
 
+  test('takes the data folder and the other settings it asks for from the environment, and flags before that', async () => {
+    const cwd = temporaryFolder()
+    const env = { DASH_DATA_DIR: 'mine', PORT: '4000', HOST: '0.0.0.0' }
+    const { code, stdout } = await dash(['init', '--json', '--port', '5000'], { cwd, env })
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ dataDir: join(cwd, 'mine') })
+    const { DASH_SESSION_SECRET: _, ...settings } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+    expect(settings).toEqual({ DASH_DATA_DIR: join(cwd, 'mine'), PORT: '5000', HOST: '0.0.0.0' })
+    expect(readdirSync(cwd).sort()).toEqual(['.env', 'mine'])
+    const other = temporaryFolder()
+    const flagged = await dash(['init', '--json', '--data-dir', 'flagged'], { cwd: other, env })
+    expect(JSON.parse(flagged.stdout)).toMatchObject({ dataDir: join(other, 'flagged') })
+  })
+
   test('is what the program then runs on', async () => {
     const cwd = temporaryFolder()
     await init(['--data-dir', "it's here"], cwd)
@@ -114,6 +128,10 @@ describe('the units', () => {
       'OnCalendar=*-*-* 00:10:00 UTC',
       'OnCalendar=*-*-* 00:40:00 UTC',
       'OnCalendar=*-*-* 01:10:00 UTC',
+    ])
+    expect(text('dash-collect.timer').match(/^OnCalendar=.*/gm)).toEqual([
+      'OnCalendar=*-*-* 00,02,04,06,08,10,12,14,16,18,20,22:05:00 UTC',
+      'OnCalendar=*-*-* 23:50:00 UTC',
     ])
     expect(text('dash-verify-archive.timer')).toContain('OnCalendar=Sun *-*-* 04:30:00 UTC')
     const services = units.filter(({ name }) => name.endsWith('.service'))
@@ -183,6 +201,7 @@ describe('the crontab', () => {
       '10 1 * * *',
       '17 3 * * *',
       '30 4 * * 0',
+      '5 0,2,4,6,8,10,12,14,16,18,20,22 * * *',
       '50 23 * * *',
     ])
     for (const line of lines) expect(line).toContain(`&& ${process.execPath} ${PROGRAM} `)
@@ -195,13 +214,18 @@ describe('the crontab', () => {
     const { crontab } = JSON.parse(stdout) as Result
     const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
     expect(lines).toHaveLength(4)
-    const [publish = '', , verify = ''] = lines
+    const [publish = '', , verify = '', collect = ''] = lines
     expect(publish).toMatch(/^10,25,40,55 \* \* \* \* /)
     const inPlaceOfWork = (line: string): string => line.replace(/ cd .*/, ' echo worked')
     expect(runLine(inPlaceOfWork(publish), '2026-03-01T00:40:30Z')).toBe('worked\n')
     expect(runLine(inPlaceOfWork(publish), '2026-03-01T02:40:30Z')).toBe('')
     expect(runLine(inPlaceOfWork(verify), '2026-03-01T04:30:00Z')).toBe('worked\n')
     expect(runLine(inPlaceOfWork(verify), '2026-03-02T04:30:00Z')).toBe('')
+    expect(collect).toMatch(/^5,20,35,50 \* \* \* \* /)
+    for (const time of ['00:05', '14:05', '22:05', '23:50'])
+      expect(runLine(inPlaceOfWork(collect), `2026-03-01T${time}:10Z`)).toBe('worked\n')
+    for (const time of ['01:05', '14:20', '23:05', '22:50'])
+      expect(runLine(inPlaceOfWork(collect), `2026-03-01T${time}:10Z`)).toBe('')
   })
 
   test('runs under the path that cron gives', async () => {

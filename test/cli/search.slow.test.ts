@@ -28,11 +28,26 @@ describe('dash search and dash reindex', () => {
   test('print what an import has just brought, without what would steer a terminal', async () => {
     const folder = await filled()
     const found = await dash(['search', 'rust', '--data-dir', folder])
-    expect(found).toMatchObject({ code: 0, stdout: '2026-03-01  hn-1  1  Rust  red\n', stderr: '' })
+    expect(found).toMatchObject({
+      code: 0,
+      stdout: '2026-03-01  hn-1  1  Rust \\u001b[31m red\n',
+      stderr: '',
+    })
     const json = await dash(['search', 'rus', 'nothing', '--limit', '1', '--json', '--data-dir', folder])
     expect(JSON.parse(json.stdout)).toMatchObject({ items: [], cursor: null })
     const none = await dash(['search', '"', '--data-dir', folder])
     expect(none).toMatchObject({ code: 0, stdout: 'nothing found\n' })
+  })
+
+  test('print an item on one line, whatever its id and title hold', async () => {
+    const folder = temporaryFolder()
+    const stdin = row('1\n2026-03-01  hn-9', 'Rust\n\u009b2J\u202eforged')
+    await dash(['import', 'signals', '-', '--data-dir', folder], { stdin })
+    const { stdout } = await dash(['search', 'rust', '--data-dir', folder])
+    expect(stdout).toBe('2026-03-01  hn-1\\n2026-03-01  hn-9  1  Rust\\n\\u009b2J\\u202eforged\n')
+    const json = await dash(['search', 'rust', '--json', '--data-dir', folder])
+    expect(json.stdout.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect(JSON.parse(json.stdout)).toMatchObject({ items: [{ title: 'Rust\n\u009b2J\u202eforged' }] })
   })
 
   test('look in the sources that are named, in a list or one by one', async () => {

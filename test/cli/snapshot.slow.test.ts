@@ -46,12 +46,12 @@ describe('snapshot', () => {
   test('stores what serve then answers, and prints one line, one document, or nothing', async () => {
     const data = await filledFolder()
     const { url } = await serve(['--data-dir', data])
-    const before = await fetch(`${url}/api/feed?sort=week`)
-    expect([before.status, await before.json()]).toEqual([404, { error: 'no_snapshot' }])
+    const before = (await (await fetch(`${url}/api/feed?sort=week`)).json()) as { snapshotId: string }
     const json = await dash(['snapshot', '--data-dir', data, '--json'])
     const report = JSON.parse(json.stdout) as TakenSnapshot
     expect([json.code, json.stderr]).toEqual([0, ''])
     expect(report).toMatchObject({ job: 'snapshot', outcome: 'taken', events: 5, removed: 0 })
+    expect(report.snapshotId > before.snapshotId).toBe(true)
     expect(report.items.week).toMatchObject({ hackerNews: 5, popular: 5 })
     const after = await fetch(`${url}/api/feed?sort=week`)
     expect(after.headers.get('content-length')).toBe(String(report.byteSize.week))
@@ -97,7 +97,6 @@ describe('snapshot', () => {
     'ends with 74 and says how to mend a damaged time (%s), which is served as damage until then',
     async (damage) => {
       const data = await filledFolder()
-      await dash(['snapshot', '--data-dir', data])
       await rawClient(`file:${join(data, 'feed.db')}`).execute(
         `UPDATE snapshots SET generated_at = ${damage}`,
       )

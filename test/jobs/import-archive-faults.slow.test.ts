@@ -85,7 +85,7 @@ async function expectRecovery(fault: Fault): Promise<void> {
   await expectPublisherKeepsOut(workspace)
   const clock = tickingClock(LATER + 660_000)
   const second = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE, { clock }))
-  expect(second).toEqual({ imported: 6 - there, unchanged: there, refused: [] })
+  expect(second).toEqual({ imported: 6 - there, unchanged: there, refused: [], refusedCount: 0 })
   expect(await expectWholeOrNothing(workspace)).toBe(6)
   const { proved, head } = await workspace.year.read()
   expect(proved.entries).toHaveLength(4)

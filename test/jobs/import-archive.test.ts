@@ -2,6 +2,8 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
+import type { ArchiveFolder } from '../../src/domain/ports.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
@@ -38,7 +40,7 @@ async function reasonFor(archive: readonly OldPublication[] | string): Promise<s
   const workspace = await openWorkspace()
   const folder = typeof archive === 'string' ? archive : writeArchive(archive)
   const report = await importArchive(importPortsOf(workspace, folder))
-  expect(report).toEqual({ imported: 0, unchanged: 0, refused: [expect.anything()] })
+  expect(report).toEqual({ imported: 0, unchanged: 0, refused: [expect.anything()], refusedCount: 1 })
   await expectUntouched(workspace)
   return report.refused[0]?.reason ?? ''
 }
@@ -47,7 +49,7 @@ describe('an older archive', () => {
   test('is imported whole: both ledgers in order of time, sealed, with its bytes as they were', async () => {
     const workspace = await openWorkspace()
     const report = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))
-    expect(report).toEqual({ imported: 6, unchanged: 0, refused: [] })
+    expect(report).toEqual({ imported: 6, unchanged: 0, refused: [], refusedCount: 0 })
     const { proved, head } = await workspace.year.read()
     expect(proved.timeline.map(({ ledger, manifest }) => `${ledger} ${manifest.publicationId}`)).toEqual([
       'v1 top-year-2024-01-01',
@@ -78,7 +80,7 @@ describe('an older archive', () => {
     const folder = recentArchive()
     await importArchive(importPortsOf(workspace, folder))
     await workspace.feed.importSignals(sampleSignals())
-    const unchanged = { imported: 0, unchanged: 2, refused: [] }
+    const unchanged = { imported: 0, unchanged: 2, refused: [], refusedCount: 0 }
     const before = await workspace.ledger.read()
     expect(await importArchive(importPortsOf(workspace, folder))).toEqual(unchanged)
     expect(await workspace.ledger.read()).toEqual(before)
@@ -167,6 +169,28 @@ describe('an import is refused, with nothing written,', () => {
       { line: 3, publicationId: null, reason: 'not valid UTF-8' },
       { line: 4, publicationId: null, reason: 'not a JSON object' },
     ])
+    await expectUntouched(workspace)
+  })
+
+  test('for 200,000 files that are missing, the first hundred reported and all counted', async () => {
+    const workspace = await openWorkspace()
+    const text = readFileSync(
+      join(writeArchive([oldPublication('v1', '2024-01-01')]), 'manifests.ndjson'),
+      'utf8',
+    )
+    const folder: ArchiveFolder = {
+      manifests: {
+        name: 'manifests.ndjson',
+        async *lines() {
+          for (let number = 1; number <= 200_000; number += 1) yield [{ number, text }]
+        },
+      },
+      read: () => Promise.reject(new Refusal('input_unreadable', 'there is no such file')),
+    }
+    const report = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE, { folder }))
+    expect(report.refused).toHaveLength(100)
+    // Each line but the first has the id of another, too.
+    expect(report.refusedCount).toBe(399_999)
     await expectUntouched(workspace)
   })
 

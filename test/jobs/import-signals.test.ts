@@ -102,7 +102,7 @@ test('rows of unknown sources are counted by name, outside the errors and the sk
 
 test('long names and reasons are cut before they are kept', async () => {
   const name = 'x'.repeat(100_000)
-  const lines = [good('1', { source: name }), good('2', { titleProvenance: name })]
+  const lines = [good('1', { source: name }), good('2', { titleProvenance: '\u0001'.repeat(250) })]
   const report = await run(await openWorkspace(), [file('a', ...lines)])
   expect(Object.keys(report.unknownSources).map((key) => key.length)).toEqual([401])
   expect(report.errors[0]?.reason.length).toBe(401)

@@ -138,7 +138,112 @@ describe('a day that can be published', () => {
   })
 })
 
+describe('a window that cannot be published', () => {
+  const refusedRuns = [{ dryRun: false }, { dryRun: true }]
+
+  test.each(refusedRuns)(
+    'without an eligible event is refused before an attempt is counted: %o',
+    async (options) => {
+      const workspace = await openWorkspace()
+      const unvouched = { ...legacySignal, source: 'hype:github' }
+      await workspace.feed.importSignals([unvouched, { ...unvouched, day: addDays(AS_OF, -1) }])
+      const { report, cause } = await publish(publishPortsOf(workspace), options)
+      expect(report).toMatchObject({ outcome: 'failed', attempt: null, publicationId: null })
+      expect(report.reason).toMatch(
+        /2 of 365 days have signals.*dash import signals.*dash collect.*--allow-empty/,
+      )
+      expect(cause).toBeNull()
+      expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
+      expect((await workspace.ledger.read()).rows).toEqual([])
+      expect(readdirSync(workspace.objectsPath)).toEqual([])
+    },
+  )
+
+  test('without an eligible event is published when that is allowed', async () => {
+    const workspace = await openWorkspace()
+    const { report } = await publish(publishPortsOf(workspace), { allowEmpty: true })
+    expect(report).toMatchObject({ outcome: 'published', attempt: 1, coverage: { materializedDays: 0 } })
+  })
+
+  test('leaves the gaps of the days before recorded', async () => {
+    const workspace = await openWorkspace()
+    await publish(publishPortsOf(workspace), { allowEmpty: true })
+    const later = addDays(AS_OF, 3)
+    const clock = tickingClock(startOfDay(addDays(later, 1)) + 600_000)
+    const { report } = await publish(publishPortsOf(workspace, { clock }))
+    expect(report).toMatchObject({ outcome: 'failed', asOfDay: later, attempt: null })
+    const { proved } = await workspace.year.read()
+    expect(proved.entries).toMatchObject([
+      { kind: 'publication' },
+      { kind: 'gap', reason: 'missed', asOfDay: addDays(AS_OF, 1) },
+      { kind: 'gap', reason: 'missed', asOfDay: addDays(AS_OF, 2) },
+    ])
+  })
+
+  test.each([
+    [{ title: 'x'.repeat(1_001) }, 'its title has more than 1000 characters'],
+    [{ url: `https://example.org/${'x'.repeat(5_000)}` }, 'its URL has more than 4096 bytes'],
+    [{ titleProvenance: `hn:${'x'.repeat(1_000)}` }, 'its title provenance has more than 256 characters'],
+  ])('because stored rows are too long is refused before an attempt is counted', async (change, problem) => {
+    const workspace = await filledWorkspace()
+    const verified = { ...legacySignal, titleProvenance: 'hn:firebase-item', ...change }
+    const rows = Array.from({ length: 60 }, (_, index) => ({ ...verified, sourceId: `long${index}` }))
+    await workspace.feed.importSignals(rows)
+    const { report, cause } = await publish(publishPortsOf(workspace))
+    expect(report).toMatchObject({ outcome: 'failed', attempt: null })
+    expect(report.reason).toContain(`60 stored events are too long for a publication, the first: hn long`)
+    expect(report.reason).toContain(problem)
+    expect(cause).toBeNull()
+    expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
+    // The same rows within the bounds mend it.
+    await workspace.feed.importSignals(
+      rows.map((row) => ({ ...row, title: 'short', url: null, titleProvenance: 'hn:firebase-item' })),
+    )
+    expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
+  })
+
+  test('because its result is too large fails the attempt before anything is stored', async () => {
+    const workspace = await openWorkspace()
+    // Control characters take six bytes each in JSON: within the bounds of a row, 200 such items are too many.
+    const rows = ['hn', 'lobsters', 'lesswrong', 'midjourney'].flatMap((source) =>
+      Array.from({ length: 100 }, (_, index): Signal => ({
+        ...legacySignal,
+        source,
+        sourceId: `wide${index}`,
+        title: `${index}${'\u0001'.repeat(990)}`,
+        url: `https://example.org/${index}?${'\u0001'.repeat(4_000)}`,
+        titleProvenance: `${source}:test`,
+      })),
+    )
+    await workspace.feed.importSignals(rows)
+    const { report } = await publish(publishPortsOf(workspace))
+    expect(report).toMatchObject({ outcome: 'failed', attempt: 1 })
+    expect(report.reason).toMatch(/^the publication has \d+ bytes, at most 8388608 are allowed$/)
+    expect(readdirSync(workspace.objectsPath)).toEqual([])
+    expect(await workspace.ledger.attempts(AS_OF)).toHaveLength(1)
+  })
+})
+
 describe('titles nobody vouched for', () => {
+  test('that their source gives longer than 1,000 characters leave their events out, counted, and are asked for once', async () => {
+    const workspace = await filledWorkspace()
+    await workspace.feed.importSignals([legacySignal])
+    let asked = 0
+    const titles: PublishPorts['titles'] = {
+      title() {
+        asked += 1
+        return Promise.resolve({ title: 'x'.repeat(1_001), provenance: 'hn:asked' })
+      },
+    }
+    const { report } = await publish(publishPortsOf(workspace, { titles }))
+    expect(report).toMatchObject({ outcome: 'published', coverage: { unverified: 1 } })
+    expect(report.items?.['hackerNews']).toBe(3)
+    const clock = tickingClock(startOfDay(addDays(AS_OF, 2)) + 600_000)
+    const next = await publish(publishPortsOf(workspace, { titles, clock }))
+    expect(next.report).toMatchObject({ outcome: 'published', coverage: { unverified: 1 } })
+    expect(asked).toBe(1)
+  })
+
   test('are asked of their source once, kept, and published with the channel that answered', async () => {
     const workspace = await filledWorkspace()
     await workspace.feed.importSignals([legacySignal])

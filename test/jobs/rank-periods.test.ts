@@ -156,3 +156,25 @@ test('is superseded by a snapshot that is later by five minutes at most, and by 
   await run(workspace, {}, NOW + 300_001)
   await expect(run(workspace)).rejects.toMatchObject({ code: 'clock_behind' })
 })
+
+test('refuses a snapshot larger than what is read back, and leaves the one that is served', async () => {
+  const workspace = await filledWorkspace()
+  const before = await run(workspace)
+  const stored = await workspace.live.liveEvents(NOW)
+  const events = Array.from({ length: 60 }, (_, index) =>
+    stored.slice(0, 1).map((event) => ({
+      ...event,
+      sourceId: `long${index}`,
+      title: `${index} ${'x'.repeat(600_000)}`,
+      url: null,
+    })),
+  ).flat()
+  const liveEvents = () => Promise.resolve(events)
+  await expect(run(workspace, { liveEvents }, NOW + 1_000)).rejects.toMatchObject({
+    code: 'snapshot_too_large',
+    detail: expect.stringMatching(
+      /^the feed \w+ would have \d+ bytes, at most 67108864 are read back/,
+    ) as string,
+  })
+  expect((await workspace.live.newestSnapshot())?.id).toBe(before.snapshotId)
+})

@@ -92,6 +92,7 @@ export function importPortsOf(
     holder: { name: 'the importer', process: null },
     isDead: () => false,
     onProgress: () => undefined,
+    prepare: () => undefined,
     onPublication: () => undefined,
     signal: new AbortController().signal,
     ...changes,

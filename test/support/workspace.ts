@@ -172,7 +172,14 @@ export function publishPortsOf(workspace: Workspace, changes: Partial<PublishPor
 
 export function publish(ports: PublishPorts, changes: Partial<PublishOptions> = {}): Promise<PublishResult> {
   const signal = new AbortController().signal
-  return publishYear(ports, { once: true, dryRun: false, retryDelayMs: 1_000, signal, ...changes })
+  return publishYear(ports, {
+    once: true,
+    dryRun: false,
+    allowEmpty: false,
+    retryDelayMs: 1_000,
+    signal,
+    ...changes,
+  })
 }
 
 /** Publishes each of the days, in order, over signals already imported. */

@@ -1,5 +1,6 @@
 import type { FeedEvent } from '../../domain/feed/event.ts'
 import { LONGEST_PERIOD_MS } from '../../domain/feed/live-sort.ts'
+import { isTitleTooLong } from '../../domain/feed/row.ts'
 import { saveKey } from '../../domain/feed/source.ts'
 import type { LiveFeedStore } from '../../domain/ports.ts'
 import { dayOf } from '../../domain/time.ts'
@@ -31,7 +32,7 @@ function liveEvents(client: StoreClient, now: Instant): Promise<FeedEvent[]> {
     )
     return events.map((event) => {
       const verified = titles.get(saveKey(event.source, event.sourceId))
-      if (event.titleProvenance !== null || !verified) return event
+      if (event.titleProvenance !== null || !verified || isTitleTooLong(verified.title)) return event
       return { ...event, title: verified.title, titleProvenance: verified.provenance }
     })
   })

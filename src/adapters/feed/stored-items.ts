@@ -1,3 +1,4 @@
+import { TITLE_MAX_LENGTH } from '../../domain/feed/row.ts'
 import { discussionUrl, itemsOfKey, saveKey } from '../../domain/feed/source.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { dayOfItem } from '../../domain/feed/stored-item.ts'
@@ -26,6 +27,7 @@ const ITEM = asJsonRows(
   JOIN events e ON e.source = s.source AND e.source_id = s.source_id
   LEFT JOIN verified_titles v
     ON v.source = s.source AND v.source_id = s.source_id AND s.title_provenance IS NULL
+      AND length(v.title) <= ${TITLE_MAX_LENGTH}
   LEFT JOIN item_details d ON d.source = s.source AND d.source_id = s.source_id
   WHERE s.source = ?1 AND s.source_id = ?2 ORDER BY s.day DESC LIMIT 1`,
 )

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { firstCodePoints } from '../../domain/agent/untrusted-text.ts'
+import { TITLE_MAX_LENGTH } from '../../domain/feed/row.ts'
 import type { TitleRefusal, TitleSource } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
@@ -97,7 +99,8 @@ function vouch(owner: Owner, source: string, sourceId: string, answer: unknown, 
   if (item.title.trim() === '' || item.title.includes('\0') || !item.title.isWellFormed()) {
     throw notVouched(source, sourceId, 'the source gives no usable title')
   }
-  return { title: item.title, provenance: owner.provenance }
+  // One character more than an event may have shows that the title is too long; no more of it needs to be kept.
+  return { title: firstCodePoints(item.title, TITLE_MAX_LENGTH + 1), provenance: owner.provenance }
 }
 
 function notVouched(source: string, sourceId: string, why: string): Refusal<TitleRefusal> {

@@ -5,6 +5,7 @@ import type { SourceReport } from '../../jobs/collect-sources.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 import { openArticleTexts, openLiveSources } from '../wire-sources.ts'
 import { openStores } from '../wire.ts'
@@ -39,7 +40,7 @@ export async function collectCommand(
       signal,
     })
     show(report, terminal)
-    terminal.result(report, summary(report))
+    terminal.result(report, escaped(summary(report)))
     if (report.outcome !== 'collected') return EXIT.unavailable
     return report.snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
   } finally {

@@ -11,6 +11,7 @@ import type { GivenSettings } from '../read-config.ts'
 import { GROUPS } from '../settings/variable.ts'
 import { namedVariables } from '../settings/variables.ts'
 import type { NamedVariable } from '../settings/variables.ts'
+import { escaped } from '../terminal.ts'
 
 type Source = 'flag' | 'environment' | 'env-file' | 'secret-file' | 'default'
 
@@ -98,7 +99,7 @@ function derivedValues({ settings }: ExaminedSettings, cwd: string): Record<stri
 function inGroups(settings: readonly ShownSetting[]): string {
   const widthOf = (cell: (setting: ShownSetting) => string): number =>
     Math.max(...settings.map((setting) => cell(setting).length))
-  const valueOf = ({ value }: ShownSetting): string => value ?? '-'
+  const valueOf = ({ value }: ShownSetting): string => escaped(value ?? '-')
   const names = widthOf(({ name }) => name)
   const values = Math.min(widthOf(valueOf), VALUE_COLUMNS)
   return [...new Set(settings.map(({ group }) => group))]
@@ -107,7 +108,7 @@ function inGroups(settings: readonly ShownSetting[]): string {
         .filter((setting) => setting.group === group)
         .map((setting) => {
           const { name, source, from } = setting
-          const origin = `${source.replace('-', ' ')}${from === null ? '' : ` ${from}`}`
+          const origin = `${source.replace('-', ' ')}${from === null ? '' : ` ${escaped(from)}`}`
           return `  ${name.padEnd(names)}  ${valueOf(setting).padEnd(values)}  ${origin}`
         })
       return [group, ...rows].join('\n')

@@ -8,6 +8,7 @@ import type { ModelExplanation } from '../../jobs/explain-model.ts'
 import { evaluationStores, prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 import { openEvaluation } from '../wire-models.ts'
 
@@ -72,9 +73,9 @@ function summary(report: EvaluationReport): string {
   const { outcome, rankingVersion, primary, ranked, requests, evaluated, dryRun } = report
   if (outcome === 'failed') return 'nothing was stored'
   if (dryRun)
-    return `would send ${requests} requests; now ${primary} leads ${ranked} models; nothing was written`
+    return `would send ${requests} requests; now ${escaped(String(primary))} leads ${ranked} models; nothing was written`
   const after = `${requests} requests, ${evaluated} models evaluated`
-  return `${outcome} ${rankingVersion}: ${primary} of ${ranked} models; ${after}`
+  return `${outcome} ${rankingVersion}: ${escaped(String(primary))} of ${ranked} models; ${after}`
 }
 
 function explanationText({
@@ -86,16 +87,16 @@ function explanationText({
   components,
   attempts,
 }: ModelExplanation): string {
-  if (rejection) return `${model} is no candidate: ${rejection.reason}, ${rejection.meaning}`
+  if (rejection) return `${escaped(model)} is no candidate: ${rejection.reason}, ${rejection.meaning}`
   const width = Math.max(...components.map(({ name }) => name.length))
   const parts = components.map(({ name, points, most, evidence }) => {
     const share = `${String(points).padStart(5)}${most > 0 ? ` of ${most}` : ''}`
-    return `  ${name.padEnd(width)} ${share.padEnd(12)}  ${evidence}`
+    return `  ${name.padEnd(width)} ${share.padEnd(12)}  ${escaped(evidence)}`
   })
   const requests = attempts.map(
     ({ sentAt, kind, class: meaning, status, latencyMs }) =>
       `  ${sentAt} ${kind}: ${meaning}${status === null ? '' : `, status ${status}`}${latencyMs === null ? '' : `, ${latencyMs} ms`}`,
   )
   const asked = requests.length > 0 ? ['requests of the last three days:', ...requests] : []
-  return [`${model}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...asked].join('\n')
+  return [`${escaped(model)}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...asked].join('\n')
 }

@@ -6,6 +6,7 @@ import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { withoutSecrets } from '../masking.ts'
 import { readinessOf } from '../readiness.ts'
+import { escaped } from '../terminal.ts'
 import { openReach } from '../wire-operations.ts'
 
 /** A server that is ready answers at once; whoever asks again every half minute waits no longer. */
@@ -31,7 +32,7 @@ export async function healthcheckCommand(context: CommandContext, url: string | 
         : readinessOf(answer)
     const result = { job: 'healthcheck', ready, url: shown, status }
     if (ready) {
-      terminal.result(result, `${shown} ${words}`)
+      terminal.result(result, escaped(`${shown} ${words}`))
       return EXIT.done
     }
     terminal.error(`${shown} ${words}; look at the log of the server, or name another with --url`)

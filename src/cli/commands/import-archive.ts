@@ -18,32 +18,32 @@ export async function importArchiveCommand(
   { config, terminal, signal }: CommandContext,
   folder: string,
 ): Promise<number> {
-  prepareFolders(config, true)
   const stores = openStores(config, 'batch')
   try {
     const report = await importArchive({
       ...archiveImportPorts(stores, folder, Date.now, terminal.note),
+      prepare: () => prepareFolders(config, true),
       onPublication: (step, count, of) => terminal.progress(`${count} of ${of} publications ${step}`),
       signal,
     })
     show(report, terminal)
     terminal.result(report, summary(report))
-    return report.refused.length > 0 ? EXIT.failed : EXIT.done
+    return report.refusedCount > 0 ? EXIT.failed : EXIT.done
   } finally {
     await stores.close()
   }
 }
 
-function show({ refused }: ArchiveImportReport, { error }: Terminal): void {
+function show({ refused, refusedCount }: ArchiveImportReport, { error }: Terminal): void {
   for (const { line, publicationId, reason } of refused.slice(0, REFUSALS_SHOWN)) {
     const which = publicationId === null ? '' : `${publicationId}: `
     error(line === null ? reason : `line ${line}: ${which}${reason}`)
   }
-  if (refused.length > REFUSALS_SHOWN)
-    error(`and ${refused.length - REFUSALS_SHOWN} more; --json lists them all`)
+  if (refusedCount > REFUSALS_SHOWN)
+    error(`and ${refusedCount - REFUSALS_SHOWN} more; --json lists the first hundred`)
 }
 
-function summary({ imported, unchanged, refused }: ArchiveImportReport): string {
-  if (refused.length > 0) return `${refused.length} refused; nothing was written`
+function summary({ imported, unchanged, refusedCount }: ArchiveImportReport): string {
+  if (refusedCount > 0) return `${refusedCount} refused; nothing was written`
   return `${imported} imported, ${unchanged} unchanged`
 }

@@ -1,5 +1,6 @@
 import type { ImportPorts } from '../../jobs/import-signals.ts'
 import type { LinesReport } from '../../jobs/import-lines.ts'
+import type { TakenOrRefused } from '../../jobs/rank-periods.ts'
 import { refreshIndex } from '../../jobs/refresh-index.ts'
 import type { LineSource } from '../../domain/ports.ts'
 import { prepareFolders } from '../data-folder.ts'
@@ -12,49 +13,66 @@ import type { Stores } from '../wire.ts'
 const ERRORS_SHOWN = 10
 
 /** What an import of lines works on. */
-export interface LinesWork extends Pick<ImportPorts, 'onProgress'> {
-  stores: Stores
+interface LinesWork extends Pick<ImportPorts, 'onProgress'> {
+  /** The stores, whose folders are made at the first call: an import that stores nothing makes none. */
+  stores: () => Stores
   sources: readonly LineSource[]
 }
 
+/** One kind of import of lines. */
+export interface LinesCommand<Report extends LinesReport> {
+  run: (work: LinesWork) => Promise<Report>
+  /** Says what only this kind of import has to say. */
+  showMore?: (report: Report) => void
+  /** Ranks the live periods, where rows of this kind change them. */
+  takeSnapshot?: (stores: Stores) => Promise<TakenOrRefused>
+}
+
 /**
- * Runs an import of files of lines, brings the search index up to date and shows the report: what `import signals` and `import articles` share.
+ * Runs an import of files of lines, brings the search index up to date and shows the report: what `import signals` and
+ * `import articles` share.
  *
- * @param run does the import
- * @param showMore says what only this kind of import has to say
- * @returns 0, or 1 when any file was left out or broke off
+ * @returns 0, or 1 when any file was left out or broke off, or no snapshot could be taken
  * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
  */
 export async function importLinesCommand<Report extends LinesReport>(
   { config, terminal, stdin, signal }: CommandContext,
   files: readonly string[],
-  run: (work: LinesWork) => Promise<Report>,
-  showMore: (report: Report) => void = () => undefined,
+  { run, showMore, takeSnapshot }: LinesCommand<Report>,
 ): Promise<number> {
-  prepareFolders(config, true)
   const inputs = await openInputs(files, stdin, signal)
   const stores = openStores(config, 'batch')
+  let isUsed = false
+  const use = (): Stores => {
+    if (!isUsed) prepareFolders(config, true)
+    isUsed = true
+    return stores
+  }
   try {
     const onProgress = (rows: number): void => {
       signal.throwIfAborted()
       terminal.progress(`${rows} rows read`)
     }
-    const report = await run({ stores, sources: inputs.sources, onProgress })
+    const report = await run({ stores: use, sources: inputs.sources, onProgress })
     showErrors(report, terminal)
-    showMore(report)
+    showMore?.(report)
     showFailedFiles(report, terminal)
-    const { indexed } = await refreshIndex({
-      index: stores.index,
-      onProgress: (items) => terminal.progress(`${items} items indexed`),
-      signal,
-    })
+    const snapshot = isUsed && takeSnapshot ? await takeSnapshot(stores) : null
+    const isRefused = snapshot?.outcome === 'refused'
+    if (isRefused) terminal.error(`no snapshot was taken: ${snapshot.reason}`)
+    const indexed = isUsed ? await indexItems(stores, terminal, signal) : 0
     const { failedFiles, ...result } = report
-    terminal.result({ ...result, indexed }, summary(report))
-    return failedFiles > 0 ? EXIT.failed : EXIT.done
+    terminal.result({ ...result, ...(takeSnapshot ? { snapshot } : {}), indexed }, summary(report))
+    return failedFiles > 0 || isRefused ? EXIT.failed : EXIT.done
   } finally {
     await stores.close()
     await inputs.close()
   }
+}
+
+async function indexItems({ index }: Stores, terminal: Terminal, signal: AbortSignal): Promise<number> {
+  const onProgress = (items: number): void => terminal.progress(`${items} items indexed`)
+  return (await refreshIndex({ index, onProgress, signal })).indexed
 }
 
 /** What is wrong is an error, said even under `--quiet`, when a file failed for it; else it is a note. */

@@ -1,7 +1,10 @@
+import { isTitleProvenanceTooLong, TITLE_PROVENANCE_MAX_LENGTH } from '../../domain/feed/row.ts'
 import { vouchingSource } from '../../domain/feed/source.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { importSignals } from '../../jobs/import-signals.ts'
-import type { ImportOptions } from '../../jobs/import-signals.ts'
+import type { ImportOptions, ImportPorts, ImportReport } from '../../jobs/import-signals.ts'
+import { takeSnapshot } from '../../jobs/rank-periods.ts'
+import { shorten } from '../../jobs/shorten.ts'
 import type { CommandContext } from '../context.ts'
 import { importLinesCommand } from './import-lines.ts'
 
@@ -13,22 +16,24 @@ export async function importSignalsCommand(
 ): Promise<number> {
   requireProvenance(options.titleProvenance)
   const { signal, terminal } = context
-  return importLinesCommand(
-    context,
-    files,
-    ({ stores, sources, onProgress }) =>
-      importSignals({ feed: stores.feed, onProgress }, sources, { ...options, signal }),
-    ({ unknownSources }) => {
+  return importLinesCommand<ImportReport>(context, files, {
+    run({ stores, sources, onProgress }) {
+      const feed: ImportPorts['feed'] = { importSignals: (batch) => stores().feed.importSignals(batch) }
+      return importSignals({ feed, onProgress }, sources, { ...options, signal })
+    },
+    showMore({ unknownSources }) {
       for (const [name, rows] of Object.entries(unknownSources)) {
         terminal.note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
       }
     },
-  )
+    takeSnapshot: ({ live }) => takeSnapshot({ live, clock: Date.now }, signal),
+  })
 }
 
 /** A value that could vouch for no row is a slip of the command line, not of every row. */
 function requireProvenance(value: string | null): void {
-  if (value === null || vouchingSource(value) !== null) return
-  const what = `--title-provenance ${JSON.stringify(value)} must be <source>:<channel>, as in hn:page-archive`
+  if (value === null || (vouchingSource(value) !== null && !isTitleProvenanceTooLong(value))) return
+  const form = `<source>:<channel>, as in hn:page-archive, of at most ${TITLE_PROVENANCE_MAX_LENGTH} characters`
+  const what = `--title-provenance ${JSON.stringify(shorten(value))} must be ${form}`
   throw new Refusal('usage', what)
 }

@@ -11,6 +11,7 @@ import type { Config } from '../config.ts'
 import { hasStoreFolder } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 import { openPublishedShortlist } from '../wire-sources.ts'
 import { openRecommendationStore } from '../wire.ts'
@@ -107,14 +108,17 @@ function warn(shortlist: Shortlist, url: string | undefined, { note }: Terminal)
 }
 
 function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], shortlist: Shortlist): string {
-  if (id) return primary.id
+  if (id) return escaped(primary.id)
   if (env)
     return `export OPENAI_BASE_URL=${forShell(shortlist.baseUrl)}\nexport OPENAI_MODEL=${forShell(primary.id)}`
   const { rankingConfidence: confidence, updatedAt } = shortlist
-  return `${primary.id} (${primary.name}), score ${primary.score}, confidence ${confidence}, updated ${updatedAt}`
+  return escaped(
+    `${primary.id} (${primary.name}), score ${primary.score}, confidence ${confidence}, updated ${updatedAt}`,
+  )
 }
 
 /** A word that a shell takes for itself: what comes from a host is never run. */
-function forShell(word: string): string {
+function forShell(text: string): string {
+  const word = escaped(text)
   return /^[\w.:/@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -6,13 +6,14 @@ import type { PublishResult } from '../../jobs/publish-year.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { escaped } from '../terminal.ts'
 import { publishPorts } from '../wire-sources.ts'
 import { openStores } from '../wire.ts'
 
 /** `dash publish-year` */
 export async function publishYearCommand(
   { config, terminal, signal, version }: CommandContext,
-  flags: { retryDelay: string; once: boolean; dryRun: boolean },
+  flags: { retryDelay: string; once: boolean; dryRun: boolean; allowEmpty: boolean },
 ): Promise<number> {
   const startedAt = Date.now()
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
@@ -23,7 +24,7 @@ export async function publishYearCommand(
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
     const { outcome, reason } = result.report
     if (outcome === 'failed' || outcome === 'gap' || result.cause !== null) terminal.error(reason ?? 'failed')
-    terminal.result(result.report, summary(result.report))
+    terminal.result(result.report, escaped(summary(result.report)))
     return exitCode(result, signal)
   } catch (error) {
     const report = failedReport(Date.now(), startedAt, describeError(error))
@@ -55,19 +56,27 @@ function workFailed(cause: unknown): boolean {
   return cause === null || (!(cause instanceof Refusal) && exitCodeOf(cause) === EXIT.internal)
 }
 
-function summary({ outcome, asOfDay, publicationId, byteSize, publishedAt, attempt }: PublishReport): string {
+function summary(report: PublishReport): string {
+  const { outcome, asOfDay, publicationId, publishedAt } = report
   switch (outcome) {
     case 'published':
-      return `published ${publicationId} at ${publishedAt}, ${byteSize} bytes, attempt ${attempt}`
+      return `published ${asOfDay}: ${extent(report)}`
     case 'already-published':
       return `already published: ${publicationId} at ${publishedAt}`
     case 'dry-run':
-      return `would publish ${publicationId}, ${byteSize} bytes; nothing was written`
+      return `would publish ${asOfDay}: ${extent(report)}; nothing was written`
     case 'gap':
       return `${asOfDay} is a gap for ever`
     case 'failed':
       return `${asOfDay} was not published`
   }
+}
+
+/** How much a publication holds: the items of all its lists, and the days that have signals. */
+function extent({ items, coverage }: PublishReport): string {
+  const count = Object.values(items ?? {}).reduce((sum, length) => sum + length, 0)
+  const days = `${coverage?.materializedDays} of ${coverage?.targetDays} days`
+  return `${count} ${count === 1 ? 'item' : 'items'}, ${days}`
 }
 
 function parseSeconds(text: string): number {

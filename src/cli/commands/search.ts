@@ -5,6 +5,7 @@ import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { refuseStraySource } from '../source-option.ts'
+import { escaped } from '../terminal.ts'
 import { openStores } from '../wire.ts'
 
 export interface SearchFlags {
@@ -61,5 +62,5 @@ function readQuestion(words: readonly string[], flags: SearchFlags): SearchQuest
 }
 
 function describe({ day, key, points, title }: SearchHit): string {
-  return `${day}  ${key}  ${points ?? '-'}  ${title.replaceAll(/\s+/g, ' ')}`
+  return `${day}  ${escaped(key)}  ${points ?? '-'}  ${escaped(title)}`
 }

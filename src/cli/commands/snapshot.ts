@@ -3,6 +3,7 @@ import type { SnapshotReport } from '../../jobs/rank-periods.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { escaped } from '../terminal.ts'
 import { openStores } from '../wire.ts'
 
 /** `dash snapshot` */
@@ -14,7 +15,7 @@ export async function snapshotCommand(
   const stores = openStores(config, 'batch')
   try {
     const report = await rankPeriods({ live: stores.live, clock: Date.now }, { signal, discardLater })
-    terminal.result(report, summary(report))
+    terminal.result(report, escaped(summary(report)))
     return EXIT.done
   } finally {
     await stores.close()

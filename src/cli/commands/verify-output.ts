@@ -38,19 +38,14 @@ export function showFindings({ report, cause }: VerifyResult, { error, note }: T
   if (cause !== null) error(`the audit ended early: ${describeError(cause)}`)
 }
 
-/** Values come from what is audited: none may look like a line of its own. */
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ')
-}
-
 function describeFinding({ code, publicationId, path, expected, actual }: Finding): string {
   const where = [path, publicationId === null ? null : `(${publicationId})`].filter(Boolean).join(' ')
-  if (code === 'orphan_object') return `${code} ${oneLine(where)}: no entry names it`
+  if (code === 'orphan_object') return `${code} ${where}: no entry names it`
   const what = [
     expected === null ? null : `expected ${expected}`,
     actual === null ? 'there is nothing' : `found ${actual}`,
   ]
-  return oneLine(`${code} ${where}: ${what.filter(Boolean).join(', ')}`)
+  return `${code} ${where}: ${what.filter(Boolean).join(', ')}`
 }
 
 /** The one line of a result. */

@@ -1,3 +1,5 @@
+import { firstCodePoints } from '../agent/untrusted-text.ts'
+
 /**
  * Text of strangers made plain (docs/articles.md): what is left can be shown, searched and quoted, and hides nothing.
  */
@@ -39,7 +41,7 @@ const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD
  */
 export function plainText(text: string): string {
   const visible = text.toWellFormed().replace(LINE_ENDS, '\n').replace(INVISIBLE, '')
-  return cut(normaliseSpace(withoutMarkup(visible)), ARTICLE_MAX_LENGTH)
+  return firstCodePoints(normaliseSpace(withoutMarkup(visible)), ARTICLE_MAX_LENGTH).trimEnd()
 }
 
 /** White space as one space or one newline, a blank line between paragraphs, none at either end. */
@@ -85,14 +87,4 @@ function withoutSpans(text: string, opening: RegExp, closing: RegExp): string {
     from = closing.lastIndex
   }
   return [...kept, text.slice(from)].join('\n')
-}
-
-/** The first `length` code points. */
-function cut(text: string, length: number): string {
-  if (text.length <= length) return text
-  let end = 0
-  for (let count = 0; count < length && end < text.length; count += 1) {
-    end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
-  }
-  return text.slice(0, end).trimEnd()
 }

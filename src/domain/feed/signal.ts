@@ -2,7 +2,16 @@ import { z } from 'zod'
 import { isHttpUrl } from '../http-url.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import { describeIssues, rowText } from './row.ts'
+import {
+  describeIssues,
+  isTitleProvenanceTooLong,
+  isTitleTooLong,
+  isUrlTooLong,
+  rowText,
+  TITLE_MAX_LENGTH,
+  TITLE_PROVENANCE_MAX_LENGTH,
+  URL_MAX_BYTES,
+} from './row.ts'
 import { isKnownSource, SAVE_KEY_MAX_LENGTH, saveKey } from './source.ts'
 
 /** One observation of one event on one UTC day (docs/importing.md). */
@@ -24,6 +33,8 @@ export type ParsedSignal =
   | { kind: 'unknown-source'; source: string }
   | { kind: 'bad'; reason: string }
 
+const PROVENANCE_TOO_LONG = `is longer than ${TITLE_PROVENANCE_MAX_LENGTH} characters`
+
 const count = z.int('must be an integer or null').nullable()
 
 const signalRow = z.object({
@@ -33,8 +44,13 @@ const signalRow = z.object({
     if (day === null) context.addIssue({ code: 'custom', message: 'must be a real YYYY-MM-DD day' })
     return day ?? ''
   }),
-  title: rowText.refine((value) => value.trim() !== '', 'is empty'),
-  url: rowText.refine(isHttpUrl, 'must be an absolute http(s) URL or null').nullable(),
+  title: rowText
+    .refine((value) => value.trim() !== '', 'is empty')
+    .refine((value) => !isTitleTooLong(value), `is longer than ${TITLE_MAX_LENGTH} characters`),
+  url: rowText
+    .refine(isHttpUrl, 'must be an absolute http(s) URL or null')
+    .refine((value) => !isUrlTooLong(value), `is longer than ${URL_MAX_BYTES} bytes`)
+    .nullable(),
   points: count,
   comments: count,
   publishedAt: rowText.nullable().transform((value, context) => {
@@ -43,7 +59,9 @@ const signalRow = z.object({
     if (instant === null) context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant or null' })
     return instant
   }),
-  titleProvenance: rowText.optional(),
+  titleProvenance: rowText
+    .refine((value) => !isTitleProvenanceTooLong(value), PROVENANCE_TOO_LONG)
+    .optional(),
 })
 
 /**
@@ -64,6 +82,8 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
   if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
   const { titleProvenance, ...values } = parsed.data
   const provenance = titleProvenance ?? vouchedProvenance
+  if (provenance !== null && isTitleProvenanceTooLong(provenance))
+    return { kind: 'bad', reason: `titleProvenance: ${PROVENANCE_TOO_LONG}` }
   if (provenance !== null && !vouchesFor(provenance, source)) {
     return {
       kind: 'bad',

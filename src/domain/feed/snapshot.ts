@@ -1,5 +1,6 @@
 import { sha256Hex } from '../digest.ts'
-import { storageDamaged } from '../storage.ts'
+import { Refusal } from '../refusal.ts'
+import { OBJECT_MAX_BYTES, storageDamaged } from '../storage.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { FeedEvent } from './event.ts'
@@ -11,6 +12,9 @@ import { LIVE_SORTS } from './live-sort.ts'
 import type { LiveSort } from './live-sort.ts'
 import { rankLive } from './rank-live.ts'
 import type { RankedLive } from './rank-live.ts'
+
+/** The refusal of {@link sealSnapshot}. */
+type SnapshotRefusal = 'snapshot_too_large'
 
 /** What a snapshot holds for one sort. */
 export interface SnapshotFeed {
@@ -55,7 +59,8 @@ export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
 /**
  * The bytes of a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
  *
- * @throws ZodError when an item does not fit its schema; nothing is sealed then
+ * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what is
+ *   read back; nothing is sealed then
  */
 export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
   const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
@@ -72,12 +77,21 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
   const payloads = new Map(
     feeds.map((feed) => [feed.sortMode, new TextEncoder().encode(JSON.stringify(feed))] as const),
   )
+  for (const [sort, { byteLength }] of payloads) {
+    if (byteLength > OBJECT_MAX_BYTES) throw tooLarge(sort, byteLength)
+  }
   const described = [...payloads].map(([sort, bytes]) => ({
     sort,
     sha256: sha256Hex(bytes),
     byteSize: bytes.byteLength,
   }))
   return { snapshot: { id, generatedAt, feeds: described }, payloads, feeds }
+}
+
+function tooLarge(sort: LiveSort, byteSize: number): Refusal<SnapshotRefusal> {
+  const sizes = `the feed ${sort} would have ${byteSize} bytes, at most ${OBJECT_MAX_BYTES} are read back`
+  const mend = 'import shorter titles and URLs for the stored signals of the last 30 days'
+  return new Refusal('snapshot_too_large', `${sizes}; ${mend}`)
 }
 
 function idStart(generatedAt: Instant): string {

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../digest.ts'
 import type { Refusal } from '../refusal.ts'
-import { storageDamaged } from '../storage.ts'
+import { OBJECT_MAX_BYTES, storageDamaged } from '../storage.ts'
 import type { StorageRefusal } from '../storage.ts'
 import { liteScoreOf } from './evaluation.ts'
 import { storedRunSchema } from './schema.ts'
@@ -17,14 +17,17 @@ const RUN_AT = PREFIX.length + 64 + SEPARATOR.length
  * A run as it is stored: `{"sha256":"…","run":{…}}` and a newline, where the digest covers the text of `run`. Every text
  * in it is well-formed Unicode.
  *
- * @throws Error when the run does not hold together
+ * @throws Error when the run does not hold together, or is larger than what is read back
  */
 export function sealRun(run: StoredRun): Uint8Array {
   const sealed = storedRunSchema.parse(wellFormed(run))
   const fault = faultOf(sealed)
   if (fault !== null) throw new Error(`the ranking does not hold together: ${fault}`)
   const text = JSON.stringify(sealed)
-  return new TextEncoder().encode(`${PREFIX}${sha256Hex(text)}${SEPARATOR}${text}${SUFFIX}`)
+  const bytes = new TextEncoder().encode(`${PREFIX}${sha256Hex(text)}${SEPARATOR}${text}${SUFFIX}`)
+  if (bytes.byteLength > OBJECT_MAX_BYTES)
+    throw new Error(`the ranking has ${bytes.byteLength} bytes, at most ${OBJECT_MAX_BYTES} are read back`)
+  return bytes
 }
 
 /**

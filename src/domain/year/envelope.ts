@@ -15,6 +15,9 @@ const ALGORITHM_VERSION = 'top-year-v3'
 const SCHEMA_VERSION = 3
 const ENVELOPE_KIND = 'top-year-publication'
 
+/** Most bytes of a publication made here; older and imported ones keep the bound of every object. */
+const PUBLICATION_MAX_BYTES = 8 * 1024 * 1024
+
 /** A publication ready to be stored: its exact bytes and the manifest that names them. */
 export interface SealedYear {
   manifest: Manifest
@@ -28,7 +31,8 @@ export interface SealedYear {
  *
  * @param generatedAt when the ranking was made
  * @param publishedAt becomes `archivedAt`; the ledger's publication time
- * @throws ZodError when the ranked items do not form a valid version-3 payload; nothing is sealed then
+ * @throws ZodError when the ranked items do not form a valid version-3 payload, Error when it has more than 8 MiB; nothing is
+ *   sealed then
  */
 export function sealYear(
   window: YearWindow,
@@ -52,6 +56,10 @@ export function sealYear(
   }
   yearEnvelopeSchema.parse(envelope)
   const bytes = new TextEncoder().encode(JSON.stringify(envelope))
+  if (bytes.byteLength > PUBLICATION_MAX_BYTES) {
+    const allowed = `at most ${PUBLICATION_MAX_BYTES} are allowed`
+    throw new Error(`the publication has ${bytes.byteLength} bytes, ${allowed}`)
+  }
   const manifest: Manifest = {
     publicationId: envelope.publicationId,
     algorithmVersion: envelope.algorithmVersion,

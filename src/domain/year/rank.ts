@@ -11,7 +11,8 @@ import {
 } from '../feed/columns.ts'
 import type { Scored } from '../feed/columns.ts'
 import type { FeedEvent } from '../feed/event.ts'
-import { HYPE_PROVIDERS, hypeProviderOf, isRankedProvider, NEWS_SOURCES } from '../feed/source.ts'
+import { isTitleTooLong } from '../feed/row.ts'
+import { HYPE_PROVIDERS, hypeProviderOf, isRankedProvider, NEWS_SOURCES, saveKey } from '../feed/source.ts'
 import type { NewsSource } from '../feed/source.ts'
 import { compareCodeUnits } from '../order.ts'
 
@@ -47,7 +48,7 @@ export interface RankedYear {
   popular: RankedEvent[]
   midjourney: RankedEvent[]
   excludedCohorts: { provider: string; eligibleEvents: number }[]
-  /** Hype and image events left out because nobody vouched for their title. */
+  /** Events left out for their title: hype and image events without provenance, and hydrated titles that are too long. */
   unverified: number
   /** Eligible events of each source that has any. */
   eligible: Map<string, number>
@@ -66,7 +67,8 @@ export function rankYear(
   events: readonly YearEvent[],
   hydrated: ReadonlyMap<string, VerifiedTitle>,
 ): RankOutcome {
-  const bySource = groupBySource(events)
+  const candidates = withoutOverlongTitles(events, hydrated)
+  const bySource = groupBySource(candidates)
   const titles = (event: YearEvent, key: string): VerifiedTitle | null =>
     event.titleProvenance === null
       ? (hydrated.get(key) ?? null)
@@ -93,12 +95,10 @@ export function rankYear(
   const hype = rankHype(bySource)
   const images = scoreAmong(verifiedOnly(bySource.get('midjourney') ?? []), comparePointsAndComments)
   const midjourney = titled(topOf(images, compareInColumn))
-  const unverified = events.filter(
-    (event) => needsProvenance(event.source) && event.titleProvenance === null,
-  ).length
+  const unverified = events.length - candidates.filter(isEligible).length
   const eligible = new Map<string, number>()
   for (const [source, members] of bySource) {
-    const count = needsProvenance(source) ? verifiedOnly(members).length : members.length
+    const count = members.filter(isEligible).length
     if (count > 0) eligible.set(source, count)
   }
   return {
@@ -113,6 +113,24 @@ export function rankYear(
       eligible,
     },
   }
+}
+
+/** Rule 7: an event is not eligible when its owning source gives it a title longer than an event may have. */
+function withoutOverlongTitles(
+  events: readonly YearEvent[],
+  hydrated: ReadonlyMap<string, VerifiedTitle>,
+): readonly YearEvent[] {
+  const overlong = new Set([...hydrated].flatMap(([key, { title }]) => (isTitleTooLong(title) ? [key] : [])))
+  if (overlong.size === 0) return events
+  return events.filter(
+    ({ source, sourceId, titleProvenance }) =>
+      titleProvenance !== null || !overlong.has(saveKey(source, sourceId)),
+  )
+}
+
+/** True when an event of the window may be ranked, as far as its signal alone tells. */
+export function isEligible({ source, titleProvenance }: YearEvent): boolean {
+  return titleProvenance !== null || !needsProvenance(source)
 }
 
 /** Rule 7: hype and image events without provenance are not eligible; news events are hydrated instead. */

@@ -59,7 +59,9 @@ export const coverageSchema = z
       }),
     ),
     excludedCohorts: z.array(z.object({ provider: z.string(), eligibleEvents: count })),
-    unverified: count.describe('hype and image events left out because nobody vouched for their title'),
+    unverified: count.describe(
+      'events left out for their title: hype and image events without provenance, and news events whose own source gives a title of more than 1,000 characters',
+    ),
   })
   .meta({ id: 'YearCoverage' })
 

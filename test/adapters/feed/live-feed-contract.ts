@@ -72,6 +72,15 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       ])
     })
 
+    test('keep their own title where the one their source gives is longer than an event may have', async () => {
+      const { feed, live, items } = await engine.open()
+      await feed.importSignals([recent({ sourceId: '1', titleProvenance: null })])
+      await feed.saveVerifiedTitle('hn', '1', { title: '😀'.repeat(1_001), provenance: 'hn:asked' }, NOW)
+      const [event] = await live.liveEvents(NOW)
+      expect(event).toMatchObject({ title: 'a title', titleProvenance: null })
+      expect((await items.item('hn-1'))?.title).toBe('a title')
+    })
+
     test('are all there however many they are', async () => {
       const { feed, live } = await engine.open()
       const many = Array.from({ length: 5_000 }, (_, index) =>

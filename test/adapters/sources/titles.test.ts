@@ -153,6 +153,12 @@ describe('the title of an item', () => {
     },
   )
 
+  test('is cut after 1,001 characters, enough to tell that it is longer than a publication takes', async () => {
+    const { url } = await jsonSource(hnItem({ title: '😀'.repeat(100_000) }))
+    const { title } = await ask(url, 'hn', '8863')
+    expect(title).toBe('😀'.repeat(1_001))
+  })
+
   test.each([
     ['../../admin', '..%2F..%2Fadmin'],
     ['a/b', 'a%2Fb'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { jsonLine } from '../../../src/cli/commands/chat/json-line.ts'
+import { jsonLine } from '../../../src/cli/terminal.ts'
 import { noteRows } from '../../../src/cli/commands/chat/note-rows.ts'
 import { replayNotes } from '../../../src/cli/commands/chat/replay-notes.ts'
 import { completionsOf, helpText, parseSaid } from '../../../src/cli/commands/chat/slash-commands.ts'
@@ -95,7 +95,7 @@ describe('what a person is told', () => {
       'the session had',
       'ended; another was',
       'begun',
-      '漢字漢字  b',
+      '漢字漢字 \\u202eb',
     ])
     expect(noteRows('ab cd', 4, true)).toEqual(['\x1b[2mab\x1b[22m', '\x1b[2mcd\x1b[22m'])
   })

@@ -93,6 +93,37 @@ test('never throws and never accepts what is not an object', () => {
   }
 })
 
+describe('the sizes of a row', () => {
+  /** 4,096 bytes of UTF-8 in fewer characters. */
+  const longestUrl = `https://example.com/${'é'.repeat(2_038)}`
+  const longestProvenance = `hn:${'x'.repeat(253)}`
+
+  test('a title of 1,000 code points, a URL of 4,096 bytes and a provenance of 256 characters are kept', () => {
+    const title = '😀'.repeat(1_000)
+    const row = { ...ROW, title, url: longestUrl, titleProvenance: longestProvenance }
+    expect(signalOf(parseSignal(row, null))).toMatchObject({
+      title,
+      url: longestUrl,
+      titleProvenance: longestProvenance,
+    })
+  })
+
+  test.each([
+    ['title', `${'😀'.repeat(1_000)}x`, 'title: is longer than 1000 characters'],
+    ['title', 'x'.repeat(950_000), 'title: is longer than 1000 characters'],
+    ['url', `${longestUrl}x`, 'url: is longer than 4096 bytes'],
+    ['titleProvenance', `${longestProvenance}x`, 'titleProvenance: is longer than 256 characters'],
+  ] as const)('a longer %s makes a bad row', (field, value, reason) => {
+    expect(reasonOf(parseSignal(rowWith(field, value), null))).toBe(reason)
+  })
+
+  test('a longer provenance that vouches for the whole file makes bad rows', () => {
+    expect(reasonOf(parseSignal(ROW, `${longestProvenance}x`))).toBe(
+      'titleProvenance: is longer than 256 characters',
+    )
+  })
+})
+
 describe('a bad row is refused with the name of the field', () => {
   const bad: [Field, unknown[]][] = [
     ['source', [null, 5, {}, ['hn']]],

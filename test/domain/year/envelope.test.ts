@@ -49,6 +49,19 @@ const withFeed = (change: (feed: YearFeed) => object): unknown => ({
   feed: { ...stored.feed, ...change(stored.feed) },
 })
 
+describe('the size of a publication', () => {
+  /** A hundred verified events whose titles are as long as given, in one column and in `popular`. */
+  const sealedWithTitles = (length: number) =>
+    sampleSealed(yearEvents('hn', 100, (index) => ({ title: `${index} ${'x'.repeat(length)}` })))
+
+  test('is at most 8 MiB', () => {
+    expect(sealedWithTitles(40_000).bytes.byteLength).toBeGreaterThan(7 * 1024 * 1024)
+    expect(() => sealedWithTitles(42_000)).toThrow(
+      /^the publication has 8\d{6} bytes, at most 8388608 are allowed$/,
+    )
+  })
+})
+
 describe('sealed bytes', () => {
   test('are the same for the same arguments, in whatever order the events were read', () => {
     expect(sampleSealed()).toEqual(SEALED)

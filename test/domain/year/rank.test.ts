@@ -503,3 +503,26 @@ describe('code-unit order', () => {
     expect(compareCodeUnits('same', 'same')).toBe(0)
   })
 })
+
+describe('a hydrated title over 1,000 characters', () => {
+  const events = [
+    ...yearEvents('hn', 3, (index) => ({ titleProvenance: index === 1 ? null : 'hn:firebase-item' })),
+    ...yearEvents('lobsters', 2),
+  ]
+  const [, second] = events
+  const rankedWith = (title: string) =>
+    rankedYear(events, new Map([[`hn-${second?.sourceId}`, { title, provenance: 'hn:asked' }]]))
+
+  test('makes its event not eligible, counted as unverified, and leaves the others as if it were not there', () => {
+    const year = rankedWith('x'.repeat(1_001))
+    const without = rankedYear(events.filter((event) => event !== second))
+    expect(year).toEqual({ ...without, unverified: 1 })
+    expect(year.eligible.get('hn')).toBe(2)
+  })
+
+  test('is published when it has 1,000 characters', () => {
+    const year = rankedWith('😀'.repeat(1_000))
+    expect(year.columns.hn).toHaveLength(3)
+    expect(year.unverified).toBe(0)
+  })
+})

@@ -1,10 +1,10 @@
 import type { ToolName } from '../../../domain/ports.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { CommandContext } from '../../context.ts'
+import { jsonLine } from '../../terminal.ts'
 import { replayNotes } from './replay-notes.ts'
 import { openScreen } from './show-turn.ts'
 import type { Talk } from './talk.ts'
-import { jsonLine } from './json-line.ts'
 import { failureWords, labelsOf, quotaWords } from './words.ts'
 
 /** Where the one answer goes. */

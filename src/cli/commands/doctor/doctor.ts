@@ -15,6 +15,7 @@ import { isDeadProcess } from '../../process-identity.ts'
 import type { BareContext } from '../../context.ts'
 import { gatherSettings, gatherWithoutFile } from '../../read-config.ts'
 import type { GivenSettings } from '../../read-config.ts'
+import { escaped } from '../../terminal.ts'
 import { openReach, openSurveys } from '../../wire-operations.ts'
 import { exitCodeOfFindings, note, ok, problem } from './finding.ts'
 import type { Finding, Verdict } from './finding.ts'
@@ -158,7 +159,7 @@ async function lookAtObjects(config: Config, publications: number): Promise<Find
 function printed(findings: readonly Finding[]): string {
   const lines = findings.map(({ check, verdict, detail, mend }) => {
     const word = verdict.padEnd(8)
-    return `${word}${check}: ${detail}${mend === null ? '' : `\n        -> ${mend}`}`
+    return `${word}${check}: ${escaped(detail)}${mend === null ? '' : `\n        -> ${escaped(mend)}`}`
   })
   const counts = countsOf(findings)
   return [

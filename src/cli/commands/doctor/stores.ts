@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000
 const PUBLISHED_BY_MS = 2 * HOUR_MS
 
 /** Snapshots, audits: the time between two by the timers that are set up, and some more. */
-const SNAPSHOT_OLD_MS = 26 * HOUR_MS
+const SNAPSHOT_OLD_MS = 6 * HOUR_MS
 const AUDIT_OLD_MS = 8 * DAY_MS
 
 /** Gaps before that are known. */

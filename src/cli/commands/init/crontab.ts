@@ -1,4 +1,4 @@
-import { JOBS } from './schedule.ts'
+import { JOBS, scheduleLines } from './schedule.ts'
 import type { Installation, Job } from './schedule.ts'
 
 /**
@@ -15,11 +15,11 @@ export function crontab(installation: Installation, hostIsUtc: boolean): string 
   return `# dash, for the crontab of ${installation.user}, who must be able to read the env file: crontab -e\n${lines.join('\n')}\n`
 }
 
-function plain({ times, weekday }: Job): string[] {
-  return times.map((time) => {
-    const [hour = '', minute = ''] = time.split(':')
-    return `${Number(minute)} ${Number(hour)} * * ${weekday === null ? '*' : WEEKDAYS[weekday]} `
-  })
+function plain(job: Job): string[] {
+  const weekday = job.weekday === null ? '*' : WEEKDAYS[job.weekday]
+  return scheduleLines(job).map(
+    ({ hours, minute }) => `${Number(minute)} ${hours.map(Number).join(',')} * * ${weekday} `,
+  )
 }
 
 const WEEKDAYS = { Sun: 0 }

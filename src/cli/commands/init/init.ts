@@ -82,12 +82,12 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
 
 /** @returns values by the names of variables; null when the person gave up */
 async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<Choices | null> {
-  const { terminal, stdin, stderr, cwd, signal } = context
+  const { terminal, stdin, stderr, cwd, env, signal } = context
   requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
   if (!existsSync(dirname(dotenv)))
     throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
-  const known = fromFlags(flags)
-  // What is wrong with a flag is told before anything is asked.
+  const known = { ...fromEnvironment(env), ...fromFlags(flags) }
+  // What is wrong with a setting is told before anything is asked.
   parseEnvironment(known, cwd, originOf(flags))
   const defaultDataDir = resolve(cwd, 'dash-data')
   const asks = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
@@ -110,28 +110,37 @@ const FLAG_OF = {
   DASH_CHAT_MODEL: '--chat-model',
 } as const
 
+/** Settings that flags may name too, as the environment has them: every command runs on those. */
+function fromEnvironment(env: NodeJS.ProcessEnv): Choices {
+  return given(Object.fromEntries(Object.keys(FLAG_OF).map((name) => [name, env[name]])))
+}
+
 function fromFlags({ dataDir, host, port, baseUrl, chatModel }: InitFlags): Choices {
-  const given: Record<keyof typeof FLAG_OF, string | undefined> = {
+  const values: Record<keyof typeof FLAG_OF, string | undefined> = {
     DASH_DATA_DIR: dataDir,
     HOST: host,
     PORT: port,
     DASH_BASE_URL: baseUrl,
     DASH_CHAT_MODEL: chatModel,
   }
+  return given(values)
+}
+
+function given(values: Record<string, string | undefined>): Choices {
   return Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
+    Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
   )
 }
 
 /** The flags that gave values, by the names of variables. */
 function flagsOf(flags: InitFlags): ReadonlyMap<string, string> {
-  const given = fromFlags(flags)
-  return new Map(Object.entries(FLAG_OF).filter(([name]) => given[name] !== undefined))
+  const choices = fromFlags(flags)
+  return new Map(Object.entries(FLAG_OF).filter(([name]) => choices[name] !== undefined))
 }
 
 function originOf(flags: InitFlags): Parameters<typeof parseEnvironment>[2] {
-  const given = flagsOf(flags)
-  return (name) => ({ flag: given.get(name) ?? null, file: null })
+  const named = flagsOf(flags)
+  return (name) => ({ flag: named.get(name) ?? null, file: null })
 }
 
 function installationOf(

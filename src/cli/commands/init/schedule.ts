@@ -22,6 +22,9 @@ const SOURCES_WITHOUT_TOKEN: readonly LiveSourceName[] = [
   'hype:huggingface',
 ]
 
+/** The even hours, a few minutes in: trending halves every six hours, and lists move within hours. */
+const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * index).padStart(2, '0')}:05`)
+
 /** The jobs of one installation (docs/operations.md). A day has three attempts: each time spends at most one. */
 export const JOBS: readonly Job[] = [
   {
@@ -47,12 +50,28 @@ export const JOBS: readonly Job[] = [
   },
   {
     name: 'collect',
-    meaning: "the items of the day from the live sources, before the day's end",
+    meaning: "the items of the day from the live sources, all day and before the day's end",
     words: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
-    times: ['23:50'],
+    times: [...EVERY_TWO_HOURS, '23:50'],
     weekday: null,
   },
 ]
+
+/** Hours that share a minute, from this many on, stand on one line. */
+const HOURS_TOGETHER = 3
+
+/** The times of a job as lines of a schedule, each of one minute. */
+export function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
+  const lines: { hours: string[]; minute: string }[] = []
+  for (const time of times) {
+    const [hour = '', minute = ''] = time.split(':')
+    const together = times.filter((other) => other.endsWith(`:${minute}`)).length >= HOURS_TOGETHER
+    const line = together ? lines.find((each) => each.minute === minute) : undefined
+    if (line) line.hours.push(hour)
+    else lines.push({ hours: [hour], minute })
+  }
+  return lines
+}
 
 /** Where everything of one installation is; absolute paths. */
 export interface Installation {

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { JOBS } from './schedule.ts'
+import { JOBS, scheduleLines } from './schedule.ts'
 import type { Installation, Job } from './schedule.ts'
 
 /** One file for systemd. */
@@ -63,13 +63,16 @@ ${hardening(installation, writable)}
 `
 }
 
-function timerUnit({ meaning, times, weekday }: Job): string {
+function timerUnit(job: Job): string {
+  const { meaning, weekday } = job
   const days = weekday === null ? '*-*-*' : `${weekday} *-*-*`
   return `[Unit]
 Description=dash: ${meaning}
 
 [Timer]
-${times.map((time) => `OnCalendar=${days} ${time}:00 UTC`).join('\n')}
+${scheduleLines(job)
+  .map(({ hours, minute }) => `OnCalendar=${days} ${hours.join(',')}:${minute}:00 UTC`)
+  .join('\n')}
 AccuracySec=1s
 # What was missed while the machine was off is made up for when it is on again.
 Persistent=true
