@@ -45,6 +45,7 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   clock_behind: EXIT.failed,
   snapshot_damaged: EXIT.storage,
   rebuild_superseded: EXIT.leaseHeld,
+  search_limit: EXIT.unavailable,
   search_busy: EXIT.unavailable,
 }
 

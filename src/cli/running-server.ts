@@ -88,6 +88,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
         agent: wired.agent,
         mcp: config.mcpRequestsPerMinute === 0 ? null : mcp,
         widgetUrl: config.chat.verification?.widgetUrl ?? null,
+        trustedProxies: config.trustedProxies,
         checks,
         isDraining,
         requests,

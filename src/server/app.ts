@@ -1,5 +1,9 @@
 import { H3 } from 'h3'
-import type { AuditLog, FeedSearch } from '../domain/ports.ts'
+import type { H3Event } from 'h3'
+import type { SearchCaller } from '../domain/feed/search.ts'
+import type { IpRange } from '../domain/ip-address.ts'
+import type { AuditLog, SharedFeedSearch } from '../domain/ports.ts'
+import { addressOf } from './agent/caller.ts'
 import type { Agent } from './agent/routes.ts'
 import { mountDocs } from './docs/docs.ts'
 import { publishedDocuments } from './docs/documents.ts'
@@ -29,7 +33,9 @@ import { history } from './year/history.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
 
 export interface ServerPorts extends ReaderPorts {
-  search: FeedSearch
+  search: SharedFeedSearch
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly IpRange[]
   agent: Pick<Agent, 'routes' | 'config' | 'status'>
   /** The agent's tools for other programs; null while they are not offered. */
   mcp: McpPorts | null
@@ -53,6 +59,11 @@ export interface ServerPorts extends ReaderPorts {
 export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 {
   const { log, demo, clock, requests } = ports
   const { publications, snapshots, recommendation } = readers
+  const callerOf = (event: H3Event): SearchCaller => ({
+    address: addressOf(event, ports.trustedProxies),
+    isChat: false,
+    signal: event.req.signal,
+  })
   const app = new H3({
     silent: true,
     onResponse(response, event) {
@@ -89,11 +100,11 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     clock,
     log,
   })
-  mountItemPage(app, { frame, search: ports.search, publications, clock, log })
+  mountItemPage(app, { frame, search: ports.search, callerOf, publications, clock, log })
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(app, publishedDocuments(demo), frame, ports.baseUrl)
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
-  mountRoutes(app, searchRoutes(ports.search), log)
+  mountRoutes(app, searchRoutes(ports.search, callerOf), log)
   mountRoutes(app, freeModelRoutes(recommendation, demo, clock), log)
   mountRoutes(app, ports.agent.routes, log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)

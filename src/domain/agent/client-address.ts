@@ -34,6 +34,12 @@ export function clientAddress(
   return canonical(counted)
 }
 
+/** The network that a canonical address belongs to: the /48 of an IPv6 address; an IPv4 address is its own network. */
+export function networkOf(canonicalAddress: string): string {
+  const [a, b, c] = canonicalAddress.split(':')
+  return c === undefined ? canonicalAddress : `${a}:${b}:${c}::/48`
+}
+
 /**
  * What is kept of a caller's address: half of its HMAC-SHA256 under the day's random salt, in hex. When the salt is
  * deleted, nobody can tell any more which address it was.

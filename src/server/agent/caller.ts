@@ -2,6 +2,7 @@ import type { H3Event } from 'h3'
 import { clientAddress } from '../../domain/agent/client-address.ts'
 import { isAllowedOrigin } from '../../domain/agent/origin.ts'
 import type { AgentRefusal } from '../../domain/agent/refusals.ts'
+import type { IpRange } from '../../domain/ip-address.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { HeadersFor } from '../route.ts'
 import type { AgentSettings } from './service.ts'
@@ -43,11 +44,15 @@ export function callersOf({
       if (origin === null) throw new Refusal<AgentRefusal>('forbidden_origin')
       return origin
     },
-    address: (event) =>
-      clientAddress(
-        event.runtime?.node?.req.socket.remoteAddress,
-        event.req.headers.get('x-forwarded-for'),
-        trustedProxies,
-      ),
+    address: (event) => addressOf(event, trustedProxies),
   }
+}
+
+/** The address a request counts for, canonical, whatever its route. */
+export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): string {
+  return clientAddress(
+    event.runtime?.node?.req.socket.remoteAddress,
+    event.req.headers.get('x-forwarded-for'),
+    trustedProxies,
+  )
 }

@@ -25,6 +25,8 @@ const LEASE_MARGIN_MS = 30_000
 export interface AdmittedTurn {
   admission: Admission & { admitted: true }
   request: ChatRequest
+  /** Of the caller, canonical. */
+  address: string
   provider: Runnable['provider']
 }
 
@@ -51,7 +53,7 @@ export async function admitTurn(ports: AgentPorts, callers: Callers, event: H3Ev
   })
   const admission = await fromQuotaStore(admit(ports, session, address, reserve))
   ports.meter.asked(admission)
-  if (admission.admitted) return { admission, request, provider }
+  if (admission.admitted) return { admission, request, address, provider }
   const { scope, retryAfterSeconds } = admission
   throw new Refusal<AgentRefusal>('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
 }

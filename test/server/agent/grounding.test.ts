@@ -26,7 +26,7 @@ async function ground(
   itemKey: string | null = null,
   sort: LiveSort = 'trending',
 ): Promise<Grounding & { json: Record<string, unknown> }> {
-  const grounding = await groundingOf({ itemKey, sort }, sources, never, (error) => {
+  const grounding = await groundingOf({ itemKey, sort }, sources, '192.0.2.1', never, (error) => {
     throw error
   })
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
@@ -135,7 +135,7 @@ test('what cannot be read is said, told to whoever keeps the log, and never kept
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
-  const grounding = await groundingOf({ itemKey: null, sort: 'day' }, broken, never, (error) =>
+  const grounding = await groundingOf({ itemKey: null, sort: 'day' }, broken, '192.0.2.1', never, (error) =>
     faults.push(error),
   )
   expect(grounding).toMatchObject({ scope: 'site', revision: null })
@@ -148,7 +148,7 @@ test('an abort is not taken for a failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const leaving = new AbortController()
   leaving.abort(new Error('left'))
-  const grounding = groundingOf({ itemKey: null, sort: 'day' }, sources, leaving.signal, () => {
+  const grounding = groundingOf({ itemKey: null, sort: 'day' }, sources, '192.0.2.1', leaving.signal, () => {
     throw new Error('told')
   })
   await expect(grounding).rejects.toThrow('left')

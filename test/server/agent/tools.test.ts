@@ -32,6 +32,7 @@ interface Asked {
 function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
   const faults: unknown[] = []
   const tools = createAgentTools(sources, {
+    caller: { address: '192.0.2.1', isChat: true },
     onFault: (_, error) => faults.push(error),
     timeoutMs,
   })
