@@ -4,6 +4,8 @@ import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { Grounding } from '../../../src/domain/agent/grounding.ts'
 import { turnInput } from '../../../src/domain/agent/prompt.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import type { FeedSearch } from '../../../src/domain/ports.ts'
 import { groundingOf } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/sources.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
@@ -31,6 +33,17 @@ async function ground(
   })
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
+
+test('a turn on an item asks the search as the chat, for its caller', async () => {
+  const { sources } = readAsAgent(await workspaceWith(), NOW)
+  const callers: SearchCaller[] = []
+  const by = (caller: SearchCaller): FeedSearch => {
+    callers.push(caller)
+    return sources.search.by(caller)
+  }
+  expect((await ground({ ...sources, search: { by } }, 'hn-hn3')).scope).toBe('item')
+  expect(callers).toMatchObject([{ address: '192.0.2.1', isChat: true, signal: { aborted: true } }])
+})
 
 describe('a turn on the site', () => {
   test('stands on the newest snapshot in its sort', async () => {

@@ -12,7 +12,10 @@ import { ownOrigins } from '../../../src/domain/agent/origin.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import type { FeedSearch } from '../../../src/domain/ports.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { createAgentTools } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/sources.ts'
 import { listenOn } from '../../../src/server/listen.ts'
@@ -333,6 +336,21 @@ describe('POST /mcp', () => {
       },
     }
   }
+
+  test('asks the search for the client, and not as the chat', async () => {
+    const callers: SearchCaller[] = []
+    const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
+    const by = (caller: SearchCaller): FeedSearch => {
+      callers.push(caller)
+      return { search: none, similar: none, itemTrend: none, termTrend: none }
+    }
+    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
+    const { url } = await startMcp({ sources: { search: { by } }, trustedProxies })
+    const params = { name: 'find_similar_items', arguments: { key: 'hn-hn3', limit: 1 } }
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    expect((await post(url, call, { 'x-forwarded-for': '192.0.2.7' })).status).toBe(200)
+    expect(callers).toMatchObject([{ address: '192.0.2.7', isChat: false }])
+  })
 
   test('answers four requests of one address at the same time, and meanwhile those of others', async () => {
     const { from, open, release } = await startGated()
