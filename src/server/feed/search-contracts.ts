@@ -86,7 +86,7 @@ const COMMON = {
   },
   storage: { storage_unavailable: 'search_unavailable', storage_damaged: 'search_damaged' },
   fault: 'search_failed',
-  ...publicAccess(SEARCH_DOCS, ['ETag', 'Link', 'Retry-After']),
+  ...publicAccess(SEARCH_DOCS, ['ETag', 'Link']),
 } as const
 
 const LIMIT = {

@@ -39,7 +39,8 @@ test('a turn on an item asks the search as the chat, for its caller', async () =
   const callers: SearchCaller[] = []
   const by = (caller: SearchCaller): FeedSearch => {
     callers.push(caller)
-    return sources.search.by(caller)
+    const itemTrend = (key: string) => Promise.resolve({ key, title: 'title', days: [] })
+    return { ...sources.search.by(caller), itemTrend }
   }
   expect((await ground({ ...sources, search: { by } }, 'hn-hn3')).scope).toBe('item')
   expect(callers).toMatchObject([{ address: '192.0.2.1', isChat: true, signal: { aborted: true } }])
