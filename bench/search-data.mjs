@@ -6,6 +6,7 @@ import { createClient } from '@libsql/client'
 import { openFeedSearch } from '../dist/adapters/feed/feed-search.js'
 import { database } from '../dist/adapters/libsql/database.js'
 import { migrationsOf } from '../dist/adapters/libsql/migrations.js'
+import { LOCAL_CALLER } from '../dist/domain/feed/search.js'
 import { saveKey } from '../dist/domain/feed/source.js'
 import { dataFolder, grouped, note, runDash, seconds } from './support.mjs'
 
@@ -34,15 +35,20 @@ export async function importAndOpen(folder) {
     nativeBusyMs: 10,
     retryMs: 2_000,
   })
-  const search = openFeedSearch({ location, database: opened, questionsMax: 64, timeoutMs: 10_000 })
+  const shared = openFeedSearch({
+    location,
+    database: opened,
+    bounds: { perAddress: 64, perNetwork: 64, all: 64 },
+    timeoutMs: 10_000,
+  })
   return {
     dataDir,
     url,
     report,
-    search,
+    search: shared.by(LOCAL_CALLER),
     items: await readItems(url),
     async close() {
-      await search.close()
+      await shared.close()
       opened.close()
     },
   }

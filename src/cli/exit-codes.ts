@@ -47,6 +47,7 @@ const OF_REFUSAL: Readonly<Record<string, number>> = {
   snapshot_damaged: EXIT.storage,
   snapshot_too_large: EXIT.failed,
   rebuild_superseded: EXIT.leaseHeld,
+  search_limit: EXIT.unavailable,
   search_busy: EXIT.unavailable,
 }
 

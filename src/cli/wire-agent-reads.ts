@@ -6,14 +6,12 @@ import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { readOnlyDatabase } from '../adapters/libsql/database.ts'
 import type { Database } from '../adapters/libsql/database.ts'
 import { yearReader } from '../adapters/archive/year-reader.ts'
-import { CALL_TIMEOUT_MS } from '../domain/agent/bounds.ts'
+import type { PlaceBounds } from '../domain/fair-queue.ts'
+import { QUERY_TIMEOUT_MS } from '../domain/feed/search.ts'
 import type { Archive } from '../domain/ports.ts'
 import type { DatabaseLocation } from '../domain/storage.ts'
 import type { AgentReads } from '../server/agent/sources.ts'
 import type { Config } from './config.ts'
-
-/** Questions of the agent's to the search that may be open at once. */
-const QUESTIONS_MAX = 32
 
 /** The stores as they are opened for everything else; they create and migrate what is read here. */
 export interface Owners {
@@ -26,6 +24,8 @@ interface ReadOptions {
   /** As for any database. */
   nativeBusyMs: number
   retryMs: number
+  /** Of open queries; those of the chat and those of MCP clients are counted separately. */
+  searchBounds: PlaceBounds
   /** The program of the search process; that of the build when it is absent. */
   searchScript?: URL
 }
@@ -37,7 +37,7 @@ interface ReadOptions {
 export function openAgentReads(
   config: Pick<Config, 'ledger' | 'feed' | 'databaseReadToken'>,
   owners: Owners,
-  { nativeBusyMs, retryMs, searchScript }: ReadOptions,
+  { nativeBusyMs, retryMs, searchBounds, searchScript }: ReadOptions,
 ): Omit<AgentReads, 'clock'> & { close: () => Promise<void> } {
   const readLocation = (location: DatabaseLocation): DatabaseLocation => ({
     ...location,
@@ -53,8 +53,8 @@ export function openAgentReads(
   const search = openFeedSearch({
     location: feedLocation,
     database: feed,
-    questionsMax: QUESTIONS_MAX,
-    timeoutMs: CALL_TIMEOUT_MS,
+    bounds: searchBounds,
+    timeoutMs: QUERY_TIMEOUT_MS,
     ...(searchScript ? { script: searchScript } : {}),
   })
   const ledger = libsqlLedger(ledgerDatabase)

@@ -15,12 +15,13 @@ import { database } from '../adapters/libsql/database.ts'
 import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { libsqlAudits } from '../adapters/state/audits.ts'
 import { libsqlJobLog } from '../adapters/state/job-log.ts'
+import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../domain/feed/search.ts'
 import type {
   Archive,
   ArticleStore,
   AuditLog,
   Clock,
-  FeedSearch,
+  SharedFeedSearch,
   FeedStore,
   JobLog,
   Ledger,
@@ -47,7 +48,7 @@ export interface Stores {
   live: LiveFeedStore
   articles: ArticleStore
   /** Reads a feed that is a file in a process of its own, started by the first question. */
-  search: FeedSearch
+  search: SharedFeedSearch
   index: SearchIndex
   archive: Archive
   year: YearReader
@@ -62,8 +63,11 @@ export interface Stores {
 /** A server must not wait inside the synchronous driver; it retries between turns of its event loop instead. */
 export const SERVER_BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
-/** Questions to the search: how many may be open at once, and how long each may wait for others and then take. */
-const SEARCH_BOUNDS = { questionsMax: 64, timeoutMs: 10_000 }
+/** A server bounds each of its callers; a command has one. */
+const SEARCH_BOUNDS = {
+  server: { bounds: SEARCH_PLACES, timeoutMs: QUERY_TIMEOUT_MS },
+  batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
+}
 
 export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const busy = kind === 'server' ? SERVER_BUSY : BATCH_BUSY
@@ -82,9 +86,13 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   const state = stateDatabase(config, busy)
   const ledger = libsqlLedger(ledgerDatabase)
   const archive = openArchive(config.store)
-  const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS })
+  const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS[kind] })
   const recommendations = openRecommendations(config.store)
-  const reads = openAgentReads(config, { ledger: ledgerDatabase, feed: feedDatabase, archive }, busy)
+  const owners = { ledger: ledgerDatabase, feed: feedDatabase, archive }
+  const reads = openAgentReads(config, owners, {
+    ...busy,
+    searchBounds: SEARCH_BOUNDS[kind].bounds,
+  })
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),

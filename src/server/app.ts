@@ -1,6 +1,10 @@
 import { H3 } from 'h3'
+import type { H3Event } from 'h3'
+import { LOCAL_CALLER } from '../domain/feed/search.ts'
+import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/ip-address.ts'
-import type { AuditLog, FeedSearch } from '../domain/ports.ts'
+import type { AuditLog, SharedFeedSearch } from '../domain/ports.ts'
+import { addressOf } from './agent/caller.ts'
 import type { Agent } from './agent/routes.ts'
 import { coalesce } from './coalesce.ts'
 import { mountDocs } from './docs/docs.ts'
@@ -23,7 +27,7 @@ import type { HomePanels } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
 import type { Frame } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
-import type { PageSources } from './page/page-sources.ts'
+import type { PageSources, ServedSources } from './page/page-sources.ts'
 import { servePages } from './page/rendered-pages.ts'
 import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
@@ -37,7 +41,9 @@ import { history } from './year/history.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
 
 export interface ServerPorts extends ReaderPorts {
-  search: FeedSearch
+  search: SharedFeedSearch
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly IpRange[]
   agent: Pick<Agent, 'routes' | 'config' | 'status'>
   /** The agent's tools for other programs; null while they are not offered. */
   mcp: McpPorts | null
@@ -49,8 +55,6 @@ export interface ServerPorts extends ReaderPorts {
   /** Is told which route answers. */
   requests: Pick<RequestMeter, 'routed'>
   demo: boolean
-  /** Peers whose `X-Forwarded-For` tells who asks. */
-  trustedProxies: readonly IpRange[]
   /** Address the server is reached at from outside, without a slash at its end; asked once it listens. */
   baseUrl: () => string
 }
@@ -63,6 +67,11 @@ export interface ServerPorts extends ReaderPorts {
 export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 {
   const { log, demo, clock, requests } = ports
   const { publications, snapshots, recommendation } = readers
+  const callerOf = (event: H3Event): SearchCaller => ({
+    address: addressOf(event, ports.trustedProxies),
+    isChat: false,
+    signal: event.req.signal,
+  })
   const app = new H3({
     silent: true,
     onResponse(response, event) {
@@ -86,7 +95,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountHome(mount, {
     frame,
     panelsOf: (read) => homePanels(ports, frame, kept, read),
-    sources,
+    sources: { ...sources, search: ports.search.by(LOCAL_CALLER) },
     headers: pageHeaders(challengeSources(ports.widgetUrl)),
     log,
   })
@@ -94,7 +103,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
   mountDocs(app, mount, publishedDocuments(demo), frame, ports.baseUrl)
   mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
-  mountRoutes(app, searchRoutes(ports.search), log)
+  mountRoutes(app, searchRoutes(ports.search, callerOf), log)
   mountRoutes(app, freeModelRoutes(recommendation, demo, clock), log)
   mountRoutes(app, ports.agent.routes, log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
@@ -102,7 +111,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
 }
 
 /** What panels read; readings without a memory of their own are shared by requests that come meanwhile. */
-function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Readers): PageSources {
+function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Readers): ServedSources {
   return {
     ...readers,
     clock,

@@ -2,27 +2,29 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
  * Shares one costly reading among callers that arrive while it may still serve them: a caller never gets a reading
- * that began before it asked. At most one reading runs and one more waits.
+ * that began before it asked. At most one reading runs and one more waits. Arguments are those of the caller that starts it.
  */
-export function coalesce<T>(read: () => Promise<T>): () => Promise<T> {
+export function coalesce<T, Args extends unknown[]>(
+  read: (...args: Args) => Promise<T>,
+): (...args: Args) => Promise<T> {
   let running: Promise<T> | null = null
   let waiting: Promise<T> | null = null
 
-  const start = (): Promise<T> => {
-    const reading = read().finally(() => {
+  const start = (...args: Args): Promise<T> => {
+    const reading = read(...args).finally(() => {
       if (running === reading) running = null
     })
     running = reading
     return reading
   }
 
-  return () => {
-    if (!running) return start()
+  return (...args) => {
+    if (!running) return start(...args)
     waiting ??= running
       .catch(() => undefined)
       .then(() => {
         waiting = null
-        return start()
+        return start(...args)
       })
     return waiting
   }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { H3Event } from 'h3'
 import type { z } from 'zod'
 import { Refusal } from '../domain/refusal.ts'
@@ -15,6 +16,9 @@ interface QueryParameter {
   example?: string
 }
 
+/** How long a refusal that is held back waits. */
+const HOLD_MS = 500
+
 interface RefusalContract {
   status: number
   when: string
@@ -25,6 +29,11 @@ interface RefusalContract {
   memberSchemas?: Readonly<Record<string, Record<string, unknown>>>
   /** Response headers of this refusal alone, with what each holds. */
   headers?: Readonly<Record<string, string>>
+  /**
+   * True for refusals of callers that have too much open: they are sent after {@link HOLD_MS}, since a client that asks
+   * again at once would take the server's time from all others.
+   */
+  held?: true
   /** True for what an operator has chosen: it is not logged as an error, whatever its status. */
   expected?: true
 }
@@ -115,7 +124,8 @@ export function route<Code extends string>(
         return await handler(event)
       } catch (error) {
         const code = codeOf(contract, error)
-        const { status, expected = false } = contract.refusals[code]
+        const { status, expected = false, held = false } = contract.refusals[code]
+        if (held) await pause(HOLD_MS)
         if (status >= 500 && !expected) {
           log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
         }

@@ -10,6 +10,7 @@ import { database } from '../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
 import { openAgentReads } from '../../src/cli/wire-agent-reads.ts'
 import { rankPeriods } from '../../src/jobs/rank-periods.ts'
+import { SEARCH_PLACES } from '../../src/domain/feed/search.ts'
 import { agentSources } from '../../src/server/agent/sources.ts'
 import { createAgentTools } from '../../src/server/agent/tools.ts'
 import { refresh } from '../support/indexing.ts'
@@ -58,11 +59,14 @@ test('every tool answers through a token that may only read, and the server refu
   await rankPeriods({ live, clock: () => NOW }, { signal, discardLater: false })
 
   const config = { ledger: location, feed: location, databaseReadToken: readToken }
-  const reads = openAgentReads(config, owners, BUSY)
+  const reads = openAgentReads(config, owners, { ...BUSY, searchBounds: SEARCH_PLACES })
   onTestFinished(() => reads.close())
   const faults: unknown[] = []
   const sources = agentSources({ ...reads, clock: () => NOW })
-  const tools = createAgentTools(sources, { onFault: (_, error) => faults.push(error) })
+  const tools = createAgentTools(sources, {
+    caller: { address: '192.0.2.1', isChat: true },
+    onFault: (_, error) => faults.push(error),
+  })
   const calls: [string, object, object][] = [
     ['search_items', { query: 'title', sources: null, from: null, to: null, limit: 1 }, { more: true }],
     ['get_period_top', { period: 'year', list: null, limit: 1, at: null }, { publication: null }],

@@ -4,6 +4,7 @@ import { database } from '../../src/adapters/libsql/database.ts'
 import type { Database } from '../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
 import { openAgentReads } from '../../src/cli/wire-agent-reads.ts'
+import { SEARCH_PLACES } from '../../src/domain/feed/search.ts'
 import { rankPeriods } from '../../src/jobs/rank-periods.ts'
 import { agentSources } from '../../src/server/agent/sources.ts'
 import type { AgentReads, AgentSources } from '../../src/server/agent/sources.ts'
@@ -27,7 +28,11 @@ export function readAsAgent(
   const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
   const config = { ledger: locationOf(ledgerPath), feed: locationOf(feedPath), databaseReadToken: null }
   const owners = { ledger: owner(ledgerPath, 'ledger'), feed: owner(feedPath, 'feed'), archive }
-  const opened = openAgentReads(config, owners, { ...busy, searchScript: SEARCH_WORKER })
+  const opened = openAgentReads(config, owners, {
+    ...busy,
+    searchBounds: SEARCH_PLACES,
+    searchScript: SEARCH_WORKER,
+  })
   onTestFinished(() => opened.close())
   const reads = { ...opened, clock: () => now }
   return { reads, sources: agentSources(reads) }

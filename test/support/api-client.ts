@@ -16,6 +16,7 @@ export const silentLog: Log = { info: () => undefined, warn: () => undefined, er
 export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}): H3 {
   return createApp({
     ...workspace,
+    trustedProxies: [],
     agent: NO_CHAT,
     mcp: null,
     widgetUrl: null,
@@ -25,7 +26,6 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     isDraining: () => false,
     requests: requestMeter(),
     demo: false,
-    trustedProxies: [],
     publishedBaseUrl: null,
     baseUrl: () => 'http://dash.test',
     ...changes,

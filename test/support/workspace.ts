@@ -21,12 +21,12 @@ import type {
   ArticleStore,
   AuditLog,
   Clock,
-  FeedSearch,
   FeedStore,
   Ledger,
   LiveFeedStore,
   RecommendationStore,
   SearchIndex,
+  SharedFeedSearch,
   YearReader,
 } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
@@ -45,7 +45,7 @@ export interface Workspace {
   feed: FeedStore
   live: LiveFeedStore
   articles: ArticleStore
-  search: FeedSearch
+  search: SharedFeedSearch
   index: SearchIndex
   archive: Archive
   year: YearReader
@@ -103,7 +103,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const search = openFeedSearch({
     location,
     database: feedDatabase,
-    questionsMax: 8,
+    bounds: { perAddress: 16, perNetwork: 16, all: 8 },
     timeoutMs: 10_000,
     script: SEARCH_WORKER,
   })

@@ -109,9 +109,10 @@ function expressionOf(match: Match, units: readonly Unit[], counts: WordCounts):
 
 /** The same words, without the order that quotation marks ask for. */
 function unquoted(units: readonly Unit[]): Unit[] {
-  return units.flatMap((unit) =>
+  const loose = units.flatMap((unit) =>
     unit.quoted ? unit.words.map((word) => ({ words: [word], prefix: false, quoted: false })) : [unit],
   )
+  return [...new Map(loose.map((unit) => [JSON.stringify([unit.words, unit.prefix]), unit])).values()]
 }
 
 /** The units with the rarest words, as many as together occur in few enough items; at least one that occurs. */

@@ -1,3 +1,4 @@
+import { QUERY_MAX_WORDS } from '../../domain/feed/search.ts'
 import type { SimilarItem } from '../../domain/feed/search.ts'
 import { likeness, reasonsOf } from '../../domain/feed/similarity.ts'
 import type { WordCounts } from '../../domain/feed/similarity.ts'
@@ -62,7 +63,7 @@ async function candidates(
   words: readonly string[],
   { of }: WordCounts,
 ): Promise<Map<number, Stored>> {
-  const rarestFirst = words.toSorted((a, b) => (of.get(a) ?? 0) - (of.get(b) ?? 0))
+  const rarestFirst = words.toSorted((a, b) => (of.get(a) ?? 0) - (of.get(b) ?? 0)).slice(0, QUERY_MAX_WORDS)
   let total = 0
   const rarest = rarestFirst.filter((word, index) => {
     total += of.get(word) ?? 0

@@ -19,8 +19,9 @@ export interface SearchWorkerData {
   retryMs: number
 }
 
-/** What the process says of one question. */
+/** What the process says once it has started, and then of each question. */
 export type SearchWorkerReply =
+  | { outcome: 'ready' }
   | { outcome: 'answer'; value: Answer }
   | { outcome: 'refusal'; code: string; detail: string | undefined }
   | { outcome: 'busy' }
@@ -67,3 +68,6 @@ process.on('message', (question: Question) => {
 process.once('disconnect', () => process.exit())
 // Signals to a whole group of processes are for the one that asks: it lets open questions end, and this one with it.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+
+const ready: SearchWorkerReply = { outcome: 'ready' }
+process.send?.(ready)

@@ -1,5 +1,6 @@
 import { agentSources } from '../../server/agent/sources.ts'
 import { serveStdio } from '../../server/mcp/stdio.ts'
+import { LOCAL_CALLER } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Config } from '../config.ts'
 import { requireFeed } from '../data-folder.ts'
@@ -40,7 +41,7 @@ async function serveConfig(
     const sources = agentSources({ ...stores.reads, clock: Date.now })
     const onFault = (tool: string, error: unknown): void => terminal.error(`${tool}: ${describeError(error)}`)
     await serveStdio(
-      { sources, version, demo, onFault },
+      { sources, address: LOCAL_CALLER.address, version, demo, onFault },
       { input: stdin, output: stdout, signal, onProblem: terminal.error },
     )
     return EXIT.done

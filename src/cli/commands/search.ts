@@ -1,4 +1,5 @@
 import { parseSearchRequest } from '../../domain/feed/search-request.ts'
+import { LOCAL_CALLER } from '../../domain/feed/search.ts'
 import type { SearchHit, SearchQuestion } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed } from '../data-folder.ts'
@@ -39,7 +40,7 @@ export async function searchCommand(
   requireFeed(config)
   const stores = openStores(config, 'batch')
   try {
-    const page = await stores.search.search(question)
+    const page = await stores.search.by(LOCAL_CALLER).search(question)
     terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
     return EXIT.done
   } finally {

@@ -1,3 +1,4 @@
+import type { PlaceBounds } from '../fair-queue.ts'
 import { UNTRUSTED } from './shown-data.ts'
 import { TOOL_DEFINITIONS } from './tools.ts'
 import type { ToolName } from './ports.ts'
@@ -18,8 +19,8 @@ export const MCP_REFUSALS = [
 
 export type McpRefusal = (typeof MCP_REFUSALS)[number]
 
-/** Requests to `/mcp` that one server answers at the same time. */
-export const MCP_OPEN_MAX = 16
+/** Requests to `/mcp` that one server answers at the same time: of one address, of one network, and in all. */
+export const MCP_OPEN: PlaceBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
 /** What a client may tell its model of the server as a whole. */
 export const MCP_INSTRUCTIONS =

@@ -9,6 +9,7 @@ import type { ItemDetails } from './item-details.ts'
 import type { KeptAnswer } from './live-source.ts'
 import type {
   ItemTrend,
+  SearchCaller,
   SearchPage,
   SearchQuestion,
   SimilarItem,
@@ -118,8 +119,8 @@ export interface ArticleTexts {
 /**
  * Questions about stored items (docs/search.md), answered by the search index; trends of items by the signals.
  *
- * Beside the refusals of stores they refuse with `search_busy` while too many questions wait. A question is answered
- * from one state of the index.
+ * Beside the refusals of stores they refuse with `search_limit` and `search_busy` ({@link FeedSearchRefusal}). A query is
+ * answered from one state of the index.
  */
 export interface FeedSearch {
   /**
@@ -144,6 +145,11 @@ export interface FeedSearch {
   itemTrend(key: string): Promise<ItemTrend>
   /** How many items of each day mention a term; every text is a term. */
   termTrend(question: TermTrendQuestion): Promise<TermTrend>
+}
+
+/** The search as its callers share it: each asks under its own name, and they are served in turn. */
+export interface SharedFeedSearch {
+  by(caller: SearchCaller): FeedSearch
 }
 
 /** Single items as they are stored, and whether anything stored may have changed. */

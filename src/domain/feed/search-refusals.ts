@@ -9,6 +9,7 @@ export const SEARCH_REFUSALS = [
   'invalid_trend',
   'item_not_found',
   'method_not_allowed',
+  'search_limit',
   'search_busy',
   'search_unavailable',
   'search_damaged',

@@ -1,4 +1,4 @@
-import { QUERY_MAX_LENGTH, QUERY_MAX_UNITS } from './search.ts'
+import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
 import { isUnspaced, wordsOf } from './words.ts'
 
 /** One thing looked for: words that must follow each other, the last of them perhaps only begun. */
@@ -21,19 +21,24 @@ const PIECES = /"([^"]*)"?|[^\s"]+/gu
  * Reads what a person typed (docs/search.md): words, `"phrases"` and `begin*`. Every text has a meaning; one without
  * letters or digits asks for nothing.
  *
- * @returns at most {@link QUERY_MAX_UNITS} units, none twice, at most {@link PREFIXES_MAX} of them beginnings: what would be
- *   a further one is a whole word
+ * @returns units of at most {@link QUERY_MAX_WORDS} words in all, no unit twice; the rest of the text is ignored, the rest
+ *   of a phrase too. At most {@link PREFIXES_MAX} units are beginnings: what would be a further one is a whole word
  */
 export function parseSearchText(text: string): Unit[] {
   const units = new Map<string, Unit>()
+  let room = QUERY_MAX_WORDS
   for (const [piece, phrase] of text
     .slice(0, QUERY_MAX_LENGTH)
     .replaceAll(/[“”„«»]/g, '"')
     .matchAll(PIECES)) {
     for (const unit of phrase === undefined ? looseUnits(piece) : quotedUnit(phrase)) {
-      if (units.size >= QUERY_MAX_UNITS) break
-      const prefix = unit.prefix && countBegun(units.values()) < PREFIXES_MAX
-      units.set(JSON.stringify([unit.words, prefix]), { ...unit, prefix })
+      const words = unit.words.slice(0, room)
+      const isWhole = words.length === unit.words.length
+      const prefix = unit.prefix && isWhole && countBegun(units.values()) < PREFIXES_MAX
+      const key = JSON.stringify([words, prefix])
+      if (words.length === 0 || units.has(key)) continue
+      units.set(key, { ...unit, words, prefix })
+      room -= words.length
     }
   }
   return [...units.values()]

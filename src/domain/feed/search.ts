@@ -1,3 +1,4 @@
+import type { PlaceBounds } from '../fair-queue.ts'
 import type { Day } from '../time.ts'
 
 /** Questions about stored items and their answers (docs/search.md). */
@@ -9,9 +10,9 @@ export const LIMIT_DEFAULT = 20
 /** How far down a ranking pages reach. */
 export const REACH_MAX = 1_000
 
-/** Longest text a question may hold, in UTF-16 units, and most words of it that are looked for. */
+/** Longest text a query may hold, in UTF-16 units, and the most words of it that are looked for. */
 export const QUERY_MAX_LENGTH = 1_000
-export const QUERY_MAX_UNITS = 32
+export const QUERY_MAX_WORDS = 32
 
 /** Most days a trend of a term covers. */
 export const TREND_MAX_DAYS = 3_660
@@ -105,5 +106,30 @@ export interface TermTrend {
   days: { day: Day; mentions: number }[]
 }
 
-/** What {@link FeedSearch} may decline with, beside the refusals of stores. */
-export type FeedSearchRefusal = 'invalid_cursor' | 'item_not_found' | 'search_busy'
+/** Open queries: of one address, of one network, and in all (docs/search.md). */
+export const SEARCH_PLACES: PlaceBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+
+/** Longest time of a query, from its turn on. */
+export const QUERY_TIMEOUT_MS = 2_000
+
+/** When a refused caller may try again: every query that ran has ended by then. */
+export const SEARCH_RETRY_AFTER_SECONDS = QUERY_TIMEOUT_MS / 1_000
+
+/** Who asks the search. */
+export interface SearchCaller {
+  /** As `clientAddress` gives it: open queries are counted by it, and addresses are served in turn. */
+  address: string
+  /** True for the chat's tools: their queries go before all others. */
+  isChat: boolean
+  /** Aborted when the caller no longer waits: a query that waits for its turn is then dropped. Null: never. */
+  signal: AbortSignal | null
+}
+
+/** The program itself, where nobody else asks. */
+export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, signal: null }
+
+/**
+ * What {@link FeedSearch} may decline with, beside the refusals of stores: `search_limit` when the caller's address or
+ * network has too many open queries, `search_busy` when all places are taken.
+ */
+export type FeedSearchRefusal = 'invalid_cursor' | 'item_not_found' | 'search_limit' | 'search_busy'

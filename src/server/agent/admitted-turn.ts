@@ -9,6 +9,8 @@ import type { Stop } from './stop.ts'
 export interface Turn {
   admission: Admission & { admitted: true }
   request: ChatRequest
+  /** Of the caller, canonical. */
+  address: string
   provider: NonNullable<AgentPorts['provider']>
   stream: EventStream & { body: Readable }
   /** Of the whole turn; the stream's reader leaving aborts it. */

@@ -44,12 +44,12 @@ export function callersOf({
       if (origin === null) throw new Refusal<AgentRefusal>('forbidden_origin')
       return origin
     },
-    address: (event) => callerAddress(event, trustedProxies),
+    address: (event) => addressOf(event, trustedProxies),
   }
 }
 
-/** The address a caller is counted by, canonical. */
-export function callerAddress(event: H3Event, trustedProxies: readonly IpRange[]): string {
+/** The address a request counts for, canonical, whatever its route. */
+export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): string {
   return clientAddress(
     event.runtime?.node?.req.socket.remoteAddress,
     event.req.headers.get('x-forwarded-for'),

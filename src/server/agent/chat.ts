@@ -25,6 +25,8 @@ const LEASE_MARGIN_MS = 30_000
 export interface AdmittedTurn {
   admission: Admission & { admitted: true }
   request: ChatRequest
+  /** Of the caller, canonical. */
+  address: string
   provider: Runnable['provider']
   /** Gives its place back; to be called once the turn is over. */
   release: () => void
@@ -92,7 +94,7 @@ export async function admitTurn(
     const admission = await fromQuotaStore(admit(ports, session, address, reserve))
     if (!admission.admitted) throw rateLimited(ports, admission)
     ports.meter.asked(admission)
-    return { admission, request, provider, release }
+    return { admission, request, address, provider, release }
   } catch (error) {
     release()
     throw error

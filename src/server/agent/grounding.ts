@@ -15,7 +15,8 @@ import { sha256Hex } from '../../domain/digest.ts'
 import type { LiveFeed } from '../../domain/feed/live-schema.ts'
 import type { StoredItem } from '../../domain/feed/stored-item.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
-import type { AgentSources } from './sources.ts'
+import { sourcesFor } from './sources.ts'
+import type { AgentSources, CallerSources } from './sources.ts'
 import { snapshotFacts, snapshotLists } from './tool-answers.ts'
 import { withinTime } from '../within-time.ts'
 
@@ -42,30 +43,36 @@ interface Read {
  * What a turn stands on (docs/agent-tools.md): the item it is about, or else the newest snapshot in its sort. What could
  * not be read is said, never made up.
  *
+ * @param address of the turn's caller, canonical
  * @param onFault told of what a store threw
  * @throws the signal's reason once it is aborted, and nothing else
  */
 export async function groundingOf(
   request: Pick<ChatRequest, 'itemKey' | 'sort'>,
   sources: AgentSources,
+  address: string,
   signal: AbortSignal,
   onFault: (error: unknown) => void,
 ): Promise<Grounding> {
   const day = dayOf(sources.clock())
+  const over = new AbortController()
   try {
-    const reading = withinTime(read(request, sources), CALL_TIMEOUT_MS, signal)
+    const reads = sourcesFor({ address, isChat: true, signal: over.signal }, sources)
+    const reading = withinTime(read(request, reads), CALL_TIMEOUT_MS, signal)
     return { ...(await reading), day }
   } catch (error) {
     signal.throwIfAborted()
     onFault(error)
     const data = JSON.stringify({ ...UNTRUSTED, note: 'The stored data could not be read just now.' })
     return { scope: 'site', data, day, revision: null }
+  } finally {
+    over.abort()
   }
 }
 
 async function read(
   { itemKey, sort }: Pick<ChatRequest, 'itemKey' | 'sort'>,
-  sources: AgentSources,
+  sources: CallerSources,
 ): Promise<Read> {
   // Before anything else: what changes while it is read belongs to a later revision.
   const stored = await sources.items.revision()
@@ -85,7 +92,7 @@ interface Shown {
 /** What is shown of feeds, for as long as those are in memory: four at a time, of the newest snapshot. */
 const shownFeeds = new WeakMap<LiveFeed, Shown>()
 
-async function readSite(sort: ChatRequest['sort'], sources: AgentSources): Promise<Shown> {
+async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Promise<Shown> {
   const feed = await sources.feed(sort)
   const head = { ...UNTRUSTED, about: 'the whole site' }
   if (!feed) {
@@ -108,7 +115,7 @@ function shown(data: string, of: string): Shown {
   return { data, digest: sha256Hex(data), of }
 }
 
-async function readItem(item: StoredItem, sources: AgentSources): Promise<Shown> {
+async function readItem(item: StoredItem, sources: CallerSources): Promise<Shown> {
   const article = await sources.articles.article(item.source, item.sourceId)
   const { days } = await sources.search.itemTrend(item.key)
   const newest = await sources.feed('trending')

@@ -1,9 +1,10 @@
 import { CALL_TIMEOUT_MS } from '../../domain/agent/bounds.ts'
 import { withoutMarkers } from '../../domain/agent/prompt.ts'
 import { readCall } from '../../domain/agent/tools.ts'
-import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
+import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import type { ToolCall, ToolName } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { sourcesFor } from './sources.ts'
 import type { AgentSources } from './sources.ts'
 import { answerCall, ToolProblem } from './tool-answers.ts'
 import { withinTime } from '../within-time.ts'
@@ -19,6 +20,8 @@ export interface ToolRun {
 }
 
 export interface CallOptions {
+  /** Who the call is run for. */
+  caller: Pick<SearchCaller, 'address' | 'isChat'>
   /** Largest output, in bytes of UTF-8. */
   maxBytes: number
   /** Told of what a store threw. */
@@ -34,26 +37,34 @@ export interface CallOptions {
 export async function runCall(
   call: Pick<ToolCall, 'name' | 'arguments'>,
   sources: AgentSources,
-  { maxBytes, onFault, timeoutMs = CALL_TIMEOUT_MS }: CallOptions,
+  { caller, maxBytes, onFault, timeoutMs = CALL_TIMEOUT_MS }: CallOptions,
   signal: AbortSignal,
 ): Promise<ToolRun> {
   signal.throwIfAborted()
   const read = readCall(call)
   if (!read.ok) return failure(read.problem)
+  const over = new AbortController()
   try {
-    const answer = answerCall(read.call, sources, maxBytes)
+    const reads = sourcesFor({ ...caller, signal: over.signal }, sources)
+    const answer = answerCall(read.call, reads, maxBytes)
     const output = withoutMarkers(await withinTime(answer, timeoutMs, signal))
     const isYear = read.call.name === 'get_period_top' && read.call.arguments.period === 'year'
     return { output, failed: false, cacheable: !isYear }
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof ToolProblem) return failure(error.message)
-    const busy: FeedSearchRefusal = 'search_busy'
-    if (error instanceof Refusal && error.code === busy) return failure('the search is busy')
+    if (error instanceof Refusal && BUSY.some((code) => code === error.code)) {
+      return failure('the search is busy')
+    }
     onFault(read.call.name, error)
     return failure('the data could not be read')
+  } finally {
+    // A call that was given up must not wait for its turn any longer.
+    over.abort()
   }
 }
+
+const BUSY: readonly FeedSearchRefusal[] = ['search_busy', 'search_limit']
 
 /** An error as the result of a call. */
 export function failure(error: string): ToolRun {

@@ -1,12 +1,14 @@
 import { LIVE_VERSION } from '../../domain/feed/live-schema.ts'
 import type { LiveFeed } from '../../domain/feed/live-schema.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import type { SearchCaller } from '../../domain/feed/search.ts'
 import type {
   Archive,
   ArticleStore,
   Clock,
   FeedSearch,
   Ledger,
+  SharedFeedSearch,
   StoredItems,
   YearReader,
 } from '../../domain/ports.ts'
@@ -22,7 +24,7 @@ import type { ProvedPublication } from '../year/proved-publications.ts'
 /** What the agent reads: handles through which nothing can be written (docs/agent-tools.md). */
 export interface AgentReads {
   items: StoredItems
-  search: Pick<FeedSearch, 'search' | 'similar' | 'itemTrend' | 'termTrend'>
+  search: SharedFeedSearch
   snapshots: SnapshotReader
   articles: Pick<ArticleStore, 'article'>
   ledger: Pick<Ledger, 'witness'>
@@ -44,6 +46,15 @@ export interface AgentSources extends Pick<AgentReads, 'items' | 'search' | 'art
   feed: (sort: LiveSort) => Promise<LiveFeed | null>
   /** The Year publication that was current at an instant; null when there was none. */
   publication: (at: Instant) => Promise<YearPublication | null>
+}
+
+/** The same as one caller reads it. */
+export interface CallerSources extends Omit<AgentSources, 'search'> {
+  search: FeedSearch
+}
+
+export function sourcesFor(caller: SearchCaller, sources: AgentSources): CallerSources {
+  return { ...sources, search: sources.search.by(caller) }
 }
 
 /** Proved publications kept in memory beside those of the interfaces. */

@@ -10,7 +10,7 @@ import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import { FUTURE_TOLERANCE_MS } from '../../domain/year/history.ts'
-import type { AgentSources } from './sources.ts'
+import type { CallerSources } from './sources.ts'
 
 /** How the six tools answer (docs/agent-tools.md): stored data as JSON text, within a number of bytes. */
 
@@ -25,7 +25,7 @@ const LIMIT_DEFAULT = 10
 const SNAPSHOT_LIMIT_DEFAULT = 5
 
 /** The answer to a call as JSON text of at most `maxBytes`. */
-export function answerCall(call: KnownCall, sources: AgentSources, maxBytes: number): Promise<string> {
+export function answerCall(call: KnownCall, sources: CallerSources, maxBytes: number): Promise<string> {
   switch (call.name) {
     case 'search_items':
       return searchItems(call.arguments, sources, maxBytes)
@@ -44,7 +44,7 @@ export function answerCall(call: KnownCall, sources: AgentSources, maxBytes: num
 
 async function searchItems(
   { query, sources: names, from, to, limit }: CallOf<'search_items'>,
-  { search }: AgentSources,
+  { search }: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const question = { query, sources: names ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
@@ -55,7 +55,7 @@ async function searchItems(
 
 async function periodTop(
   { period, list, limit, at }: CallOf<'get_period_top'>,
-  sources: AgentSources,
+  sources: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   if (period === 'year') return yearTop({ list, limit, at }, sources, maxBytes)
@@ -67,7 +67,7 @@ async function periodTop(
 
 async function yearTop(
   { list, limit, at }: Omit<CallOf<'get_period_top'>, 'period'>,
-  { publication, clock }: AgentSources,
+  { publication, clock }: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const now = clock()
@@ -98,7 +98,7 @@ async function yearTop(
 
 async function feedSnapshot(
   { sort, limit }: CallOf<'get_feed_snapshot'>,
-  sources: AgentSources,
+  sources: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const feed = await newestFeed(sources, sort)
@@ -106,7 +106,7 @@ async function feedSnapshot(
   return fitLists(facts, snapshotLists(feed, limit ?? SNAPSHOT_LIMIT_DEFAULT), maxBytes)
 }
 
-async function newestFeed({ feed }: AgentSources, sort: LiveFeed['sortMode']): Promise<LiveFeed> {
+async function newestFeed({ feed }: CallerSources, sort: LiveFeed['sortMode']): Promise<LiveFeed> {
   const newest = await feed(sort)
   if (!newest) throw new ToolProblem('no snapshot of the feed has been taken yet')
   return newest
@@ -132,7 +132,7 @@ function ranked(items: readonly (NamedItem & { rank: number })[], limit: number)
 
 async function readArticle(
   { key, offset }: CallOf<'read_article'>,
-  { items, articles }: AgentSources,
+  { items, articles }: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const item = await items.item(key)
@@ -160,7 +160,7 @@ async function readArticle(
 
 async function similarItems(
   { key, limit }: CallOf<'find_similar_items'>,
-  { search }: AgentSources,
+  { search }: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const facts = head('find_similar_items')
@@ -172,7 +172,7 @@ async function similarItems(
 
 async function trendHistory(
   { key, term, from, to }: CallOf<'get_trend_history'>,
-  { items, search }: AgentSources,
+  { items, search }: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const facts = { ...head('get_trend_history'), order: 'newest day first' }

@@ -88,14 +88,14 @@ function report({ log, meter }: AgentPorts, turn: Turn, ending: Ending, facts: F
 async function begin(
   ports: AgentPorts,
   shared: SharedAnswers<AnswerPart>,
-  { request, provider, admission, stop }: Turn,
+  { request, provider, admission, address, stop }: Turn,
   facts: Facts,
 ): Promise<AnswerReader<AnswerPart> | { cached: string }> {
   const { settings, sources, cache, clock } = ports
   const onFault = (error: unknown): void => {
     ports.log.error({ turn: admission.turn, err: error }, 'the chat could not read what is stored')
   }
-  const grounding = await groundingOf(request, sources, stop.signal, onFault)
+  const grounding = await groundingOf(request, sources, address, stop.signal, onFault)
   facts.scope = grounding.scope
   const model = await orStopped(provider.model.name(), stop.signal)
   const key = cacheKey({
@@ -119,7 +119,10 @@ async function begin(
   }
   const making = {
     model: provider.model,
-    tools: createAgentTools(sources, { onFault: (_tool, error) => onFault(error) }),
+    tools: createAgentTools(sources, {
+      caller: { address, isChat: true },
+      onFault: (_tool, error) => onFault(error),
+    }),
     maxOutputTokens: settings.maxOutputTokens,
   }
   const { turn, reserved } = admission

@@ -1,4 +1,11 @@
-import { LIMIT_DEFAULT, LIMIT_MAX, QUERY_MAX_LENGTH } from '../../domain/feed/search.ts'
+import {
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  QUERY_MAX_LENGTH,
+  QUERY_MAX_WORDS,
+  QUERY_TIMEOUT_MS,
+  SEARCH_PLACES,
+} from '../../domain/feed/search.ts'
 import type { SearchRefusal } from '../../domain/feed/search-refusals.ts'
 import { searchPageSchema, similarSchema, trendSchema } from '../../domain/feed/search-schema.ts'
 import { publicAccess } from '../public-access.ts'
@@ -10,7 +17,13 @@ export const SEARCH_DOCS = '/docs/api/search'
 /** Version of the interface; the release of the product has its own. */
 export const SEARCH_API_VERSION = '1.0.0'
 
-type Status = { status: number; when: string }
+const RETRYING = {
+  held: true,
+  headers: { 'Retry-After': 'seconds until it is worth asking again' },
+  memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
+} as const
+
+type Status = Contract<SearchRefusal>['refusals'][SearchRefusal]
 
 const STATUS = {
   invalid_query: {
@@ -28,17 +41,33 @@ const STATUS = {
   },
   item_not_found: { status: 404, when: 'no item with this key is stored' },
   method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
-  search_busy: { status: 503, when: 'too many questions wait, or the database is locked; ask again' },
+  search_limit: {
+    status: 429,
+    when:
+      `the caller's address has ${SEARCH_PLACES.perAddress} open queries, ` +
+      `or its IPv6 /48 has ${SEARCH_PLACES.perNetwork}`,
+    ...RETRYING,
+  },
+  search_busy: {
+    status: 503,
+    when: `all ${SEARCH_PLACES.all} places are taken by open queries`,
+    expected: true,
+    ...RETRYING,
+  },
   search_unavailable: {
     status: 503,
-    when: 'the feed database cannot be opened or reached, or its index must be rebuilt',
+    when: 'the feed database cannot be opened or reached or stays locked, or its index must be rebuilt',
   },
   search_damaged: { status: 503, when: 'the feed database holds what cannot have been written' },
-  search_failed: { status: 503, when: 'any other failure' },
+  search_failed: {
+    status: 503,
+    when: `the query took more than ${QUERY_TIMEOUT_MS / 1_000} s, or any other failure`,
+  },
 } satisfies Record<SearchRefusal, Status>
 
 const STORE = {
   method_not_allowed: STATUS.method_not_allowed,
+  search_limit: STATUS.search_limit,
   search_busy: STATUS.search_busy,
   search_unavailable: STATUS.search_unavailable,
   search_damaged: STATUS.search_damaged,
@@ -93,7 +122,7 @@ export const searchContract: Contract<ItemsRefusal> = {
     {
       name: 'q',
       required: true,
-      description: 'Words to look for.',
+      description: `Words to look for; at most ${QUERY_MAX_WORDS}, the rest is ignored.`,
       schema: { type: 'string', maxLength: QUERY_MAX_LENGTH },
       example: 'search engine',
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { MCP_OPEN_MAX } from '../../domain/agent/mcp.ts'
+import { MCP_OPEN } from '../../domain/agent/mcp.ts'
 import type { McpRefusal } from '../../domain/agent/mcp.ts'
 import { NO_STORE } from '../respond.ts'
 import type { Contract } from '../route.ts'
@@ -14,6 +14,7 @@ export const MCP_API_VERSION = '1.0.0'
 const message = z.looseObject({ jsonrpc: z.literal('2.0') })
 
 const retrying = {
+  held: true,
   headers: { 'Retry-After': 'seconds until it is worth asking again' },
   memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
 } as const
@@ -45,7 +46,7 @@ export const mcpContract: Contract<McpRefusal> = {
     batch_not_supported: { status: 400, when: 'the body is an array: send its messages one by one' },
     busy: {
       status: 503,
-      when: `this server is answering ${MCP_OPEN_MAX} requests already`,
+      when: `this server is answering ${MCP_OPEN.all} requests already`,
       expected: true,
       ...retrying,
     },
@@ -57,7 +58,13 @@ export const mcpContract: Contract<McpRefusal> = {
       when: 'any method but POST and OPTIONS: there are no streams and no sessions; the answer has `Allow`',
     },
     payload_too_large: { status: 413, when: `the body has more than ${BODY_MAX_BYTES} bytes` },
-    rate_limited: { status: 429, when: 'the address has used up its requests of this minute', ...retrying },
+    rate_limited: {
+      status: 429,
+      when:
+        `the address has used up its requests of this minute, or has ${MCP_OPEN.perAddress} open, ` +
+        `or its /48 has ${MCP_OPEN.perNetwork}`,
+      ...retrying,
+    },
   },
   storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
   fault: 'internal_error',

@@ -1,7 +1,8 @@
 import type { H3Event } from 'h3'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { MCP_OPEN_MAX } from '../../domain/agent/mcp.ts'
+import { MCP_OPEN } from '../../domain/agent/mcp.ts'
 import type { McpRefusal } from '../../domain/agent/mcp.ts'
+import { openPlaces } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { callersOf } from '../agent/caller.ts'
@@ -14,7 +15,8 @@ import { mcpContract } from './contract.ts'
 import { requestRate } from './request-rate.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
-export interface McpPorts extends ToolServerPorts, Pick<AgentSettings, 'origins' | 'trustedProxies'> {
+export interface McpPorts
+  extends Omit<ToolServerPorts, 'address'>, Pick<AgentSettings, 'origins' | 'trustedProxies'> {
   /** Requests of one address a minute. */
   requestsPerMinute: number
   clock: Clock
@@ -24,23 +26,24 @@ export interface McpPorts extends ToolServerPorts, Pick<AgentSettings, 'origins'
 export function mcpRoute(ports: McpPorts): Route {
   const callers = callersOf(ports)
   const rate = requestRate(ports.requestsPerMinute, ports.clock)
-  let open = 0
+  const places = openPlaces(MCP_OPEN)
   const handle = async (event: H3Event): Promise<Response> => {
     // Clients that are no pages send none; a page always does, and cannot choose it.
     if (event.req.headers.has('origin')) callers.origin(event)
-    const waitSeconds = rate.take(callers.address(event))
+    const address = callers.address(event)
+    const waitSeconds = rate.take(address)
     if (waitSeconds !== null) throw refusal('rate_limited', waitSeconds)
     const message = await readMessage(event)
-    if (open >= MCP_OPEN_MAX) throw refusal('busy', 1)
-    open += 1
+    const admission = places.enter(address)
+    if (admission !== 'admitted') throw refusal(admission === 'all_full' ? 'busy' : 'rate_limited', 1)
     try {
       const { answerMessage } = await import('./answer-message.ts')
-      const { status, body } = await answerMessage(event.req, message, ports)
+      const { status, body } = await answerMessage(event.req, message, { ...ports, address })
       const headers = { ...callers.headersFor(event), ...NO_STORE }
       if (body === '') return respond(event, status, headers, null)
       return respondText(event, status, headers, 'application/json; charset=utf-8', body)
     } finally {
-      open -= 1
+      places.leave(address)
     }
   }
   return route(mcpContract, handle, callers.headersFor)

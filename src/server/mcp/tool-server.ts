@@ -14,6 +14,8 @@ import type { AgentSources } from '../agent/sources.ts'
 
 export interface ToolServerPorts {
   sources: AgentSources
+  /** Of the client, canonical. */
+  address: string
   /** The release of the product. */
   version: string
   /** True on sample data. */
@@ -40,7 +42,7 @@ const callSchema = CallToolRequestSchema.extend({
  * The agent's six tools behind the Model Context Protocol, for one connection (docs/mcp.md). The protocol's own library is
  * loaded with this file: whoever may not need it imports this file when it does.
  */
-export function createToolServer({ sources, version, demo, onFault }: ToolServerPorts): ToolServer {
+export function createToolServer({ sources, address, version, demo, onFault }: ToolServerPorts): ToolServer {
   const title = demo ? 'DEMO: dash' : 'dash'
   const instructions = demo ? `DEMO: sample data. ${MCP_INSTRUCTIONS}` : MCP_INSTRUCTIONS
   // The library's newer class writes argument schemas and their errors itself; these are those of the chat.
@@ -53,7 +55,7 @@ export function createToolServer({ sources, version, demo, onFault }: ToolServer
     const run = runCall(
       { name: params.name, arguments: text },
       sources,
-      { maxBytes: RESULT_MAX_BYTES, onFault },
+      { caller: { address, isChat: false }, maxBytes: RESULT_MAX_BYTES, onFault },
       signal,
     )
     running.add(run)

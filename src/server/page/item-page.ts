@@ -1,3 +1,4 @@
+import { SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search.ts'
 import type { Log } from '../log.ts'
 import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
 import { html } from './html.ts'
@@ -26,10 +27,13 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
       const title = `Rank over time: ${query.params.get('key') ?? ''}`
       const text = layout(frame, { title, head, rooms: ROOMS, main })
-      return { status, headers: { ...PAGE_HEADERS, 'content-type': HTML_TYPE }, text }
+      const wait = status === 429 ? { 'retry-after': RETRY_AFTER } : {}
+      return { status, headers: { ...PAGE_HEADERS, ...wait, 'content-type': HTML_TYPE }, text }
     },
   })
 }
+
+const RETRY_AFTER = String(SEARCH_RETRY_AFTER_SECONDS)
 
 const ROOMS = [
   { href: '/#feed', title: 'Feed' },

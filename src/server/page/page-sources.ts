@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../domain/digest.ts'
-import type { AuditLog, Clock, FeedSearch } from '../../domain/ports.ts'
+import type { AuditLog, Clock, FeedSearch, SharedFeedSearch } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { Agent } from '../agent/routes.ts'
@@ -21,6 +21,11 @@ export interface PageSources {
   search: Pick<FeedSearch, 'itemTrend'>
 }
 
+/** The sources of all pages; each render asks the search for the client that it is for. */
+export interface ServedSources extends Omit<PageSources, 'search'> {
+  search: SharedFeedSearch
+}
+
 /** Ages and lateness may be this old: a page that shows the time is rendered again in the next of these periods. */
 const PERIOD_MS = 10_000
 
@@ -29,7 +34,7 @@ type ChangeToken = readonly unknown[]
 
 interface Reading {
   token: ChangeToken
-  again: () => Promise<ChangeToken>
+  again: (client: string) => Promise<ChangeToken>
 }
 
 /** The sources of one render, and what it read from them. */
@@ -38,11 +43,15 @@ export interface RecordedReads {
   /** False when a reading failed, or differed from an earlier one of the same render. */
   isConsistent(): boolean
   /** Reads everything again: true when all of it is what the page was rendered from. A reading that fails is a change. */
-  isUnchanged(): Promise<boolean>
+  isUnchanged(client: string): Promise<boolean>
 }
 
-/** Sources that remember what is read from them, so that a page is kept only as long as all of it would be read again. */
-export function recordReads(real: PageSources): RecordedReads {
+/**
+ * Sources that remember what is read from them, so that a page is kept only as long as all of it would be read again.
+ *
+ * @param client address that the search counts the readings for; what is read again counts for the client then named
+ */
+export function recordReads(real: ServedSources, client: string): RecordedReads {
   const readings = new Map<string, Reading>()
   const now = real.clock()
   let isConsistent = true
@@ -54,12 +63,12 @@ export function recordReads(real: PageSources): RecordedReads {
   }
   const recorded = async <T>(
     name: string,
-    read: () => Promise<T>,
+    read: (client: string) => Promise<T>,
     tokenOf: (value: T, at: Instant) => ChangeToken,
   ): Promise<T> => {
     try {
-      const value = await read()
-      const again = async (): Promise<ChangeToken> => tokenOf(await read(), real.clock())
+      const value = await read(client)
+      const again = async (later: string): Promise<ChangeToken> => tokenOf(await read(later), real.clock())
       record(name, { token: tokenOf(value, now), again })
       return value
     } catch (error) {
@@ -96,13 +105,23 @@ export function recordReads(real: PageSources): RecordedReads {
       status: () => recorded('chat status', () => agent.status(), tokenOfValue),
     },
     audits: { newest: () => recorded('audit', () => audits.newest(), tokenOfValue) },
-    search: { itemTrend: (key) => recorded(`trend ${key}`, () => search.itemTrend(key), tokenOfValue) },
+    search: {
+      itemTrend: (key) =>
+        recorded(
+          `trend ${key}`,
+          // Others wait for the same page: it is not dropped with the one request that began it.
+          (address) => search.by({ address, isChat: false, signal: null }).itemTrend(key),
+          tokenOfValue,
+        ),
+    },
   }
   return {
     sources,
     isConsistent: () => isConsistent,
-    async isUnchanged() {
-      const unchanged = [...readings.values()].map(async ({ token, again }) => areSame(token, await again()))
+    async isUnchanged(later) {
+      const unchanged = [...readings.values()].map(async ({ token, again }) =>
+        areSame(token, await again(later)),
+      )
       return (await Promise.all(unchanged.map((each) => each.catch(() => false)))).every(Boolean)
     },
   }

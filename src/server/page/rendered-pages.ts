@@ -6,7 +6,7 @@ import { matchesEntityTag } from '../../domain/conditional.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { callerAddress } from '../agent/caller.ts'
+import { addressOf } from '../agent/caller.ts'
 import { acceptsGzip } from '../compression.ts'
 import { respond } from '../respond.ts'
 import { keptPages } from './kept-pages.ts'
@@ -17,7 +17,7 @@ import type { PageQuery, QueryRules } from './page-query.ts'
 import { pageRefusals } from './page-refusals.ts'
 import type { PageRefusal } from './page-refusals.ts'
 import { recordReads } from './page-sources.ts'
-import type { PageSources } from './page-sources.ts'
+import type { PageSources, ServedSources } from './page-sources.ts'
 import { renderTurns } from './render-turns.ts'
 import type { RenderTurns } from './render-turns.ts'
 
@@ -46,7 +46,7 @@ export interface Page {
 
 export interface PagesPorts {
   frame: Frame
-  sources: PageSources
+  sources: ServedSources
   trustedProxies: readonly IpRange[]
 }
 
@@ -73,7 +73,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
   const turns = { plain: renderTurns(sources.clock), asked: renderTurns(sources.clock) }
 
   const render = async (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
-    const reads = recordReads(sources)
+    const reads = recordReads(sources, addressOf(event, trustedProxies))
     const { status, headers, text } = await page.render(reads.sources, query, event)
     const body = Buffer.from(text)
     const isKept = status === 200 && reads.isConsistent()
@@ -89,7 +89,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
       flight.begun = true
       return render(page, key, query, event)
     }
-    const flight: Flight = { begun: false, page: turn.run(callerAddress(event, trustedProxies), start) }
+    const flight: Flight = { begun: false, page: turn.run(addressOf(event, trustedProxies), start) }
     flights.set(key, flight)
     const end = (): void => void (flights.get(key) === flight && flights.delete(key))
     flight.page.then(end, end)
@@ -100,7 +100,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
     const isPlain = query.params.size === 0
     const key = isPlain ? page.path : `${page.path}?${String(query.params)}`
     for (;;) {
-      const current = await kept.current(key)
+      const current = await kept.current(key, addressOf(event, trustedProxies))
       if (current) return current
       const flight = flights.get(key)
       if (!flight?.begun)

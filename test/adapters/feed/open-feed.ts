@@ -12,6 +12,7 @@ import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
 import { database } from '../../../src/adapters/libsql/database.ts'
 import type { Database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import type {
   ArticleStore,
   FeedSearch,
@@ -124,12 +125,12 @@ function searchOf(store: Database, url: string): FeedSearch {
   const search = openFeedSearch({
     location: { url, authToken: null },
     database: store,
-    questionsMax: 8,
+    bounds: { perAddress: 16, perNetwork: 16, all: 8 },
     timeoutMs: 10_000,
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())
-  return search
+  return search.by(LOCAL_CALLER)
 }
 
 function openDatabase(url: string): Database {

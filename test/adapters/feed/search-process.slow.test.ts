@@ -6,6 +6,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
 import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
 import type { Question } from '../../../src/adapters/feed/search-questions.ts'
+import { searchTurns } from '../../../src/adapters/feed/search-turns.ts'
+import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import { builtModule, runScript } from '../built-modules.ts'
 import { asking, refresh } from '../../support/indexing.ts'
 import { signal } from '../../support/signals.ts'
@@ -18,14 +20,22 @@ import { openFeed } from './open-feed.ts'
 const FAULT = { name: 'StorageFault' }
 const QUESTION: Question = { ask: 'item-trend', key: 'hn-1' }
 
+/** What every worker says once it has started. */
+const READY = "process.send({ outcome: 'ready' });"
+
 /** A process whose program is the given script; it answers with what it is asked unless the script does otherwise. */
-async function scripted(script: string, timeoutMs = 30_000): Promise<SearchProcess> {
+async function scripted(script: string, timeoutMs = 30_000, starting = READY): Promise<SearchProcess> {
   const path = join(await temporaryFolder(), 'worker.mjs')
-  await writeFile(path, script)
+  await writeFile(path, `${script};${starting}`)
   const data = { url: 'file:///nowhere', nativeBusyMs: 1, retryMs: 1 }
   const searching = searchProcess(pathToFileURL(path), data, timeoutMs)
-  onTestFinished(() => searching.close())
-  return searching
+  const turns = searchTurns({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+  const close = async (): Promise<void> => {
+    turns.close()
+    await searching.close()
+  }
+  onTestFinished(close)
+  return { ask: (question) => turns.take(LOCAL_CALLER, () => searching.ask(question)), close }
 }
 
 const ECHO = "process.send({ outcome: 'answer', value: asked })"
@@ -60,20 +70,25 @@ describe('the search process', () => {
     expect(await Promise.all(asked)).toEqual([QUESTION, QUESTION])
   })
 
-  test('refuses what waited too long for others, which it does not touch', async () => {
-    const searching = await scripted(STUCK, 500)
-    const asked = Array.from({ length: 3 }, () => searching.ask(QUESTION))
-    const [first, second, third] = await Promise.allSettled(asked)
-    expect(first).toMatchObject({ reason: FAULT })
-    expect(second).toMatchObject({ reason: FAULT })
-    expect(third).toMatchObject({ reason: { code: 'search_busy' } })
+  test('answers what waits behind questions that took too long', async () => {
+    const searching = await scripted(DYING(''), 500)
+    const slow = [1, 2].map(() => searching.ask({ ...QUESTION, key: 'die' }))
+    const waiting = [1, 2].map(() => searching.ask(QUESTION))
+    for (const each of await Promise.allSettled(slow)) expect(each).toMatchObject({ reason: FAULT })
+    expect(await Promise.all(waiting)).toEqual([QUESTION, QUESTION])
+  })
+
+  test('that starts slowly takes nothing of the time of a question', async () => {
+    const late = `setTimeout(() => { process.on('message', (asked) => ${ECHO}); ${READY} }, 2_000)`
+    const searching = await scripted(late, 1_000, '')
+    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
   })
 
   test('refuses everything that waits when the database is locked', async () => {
     const searching = await scripted("process.on('message', () => process.send({ outcome: 'busy' }))")
     const asked = Array.from({ length: 3 }, () => searching.ask(QUESTION))
     for (const each of await Promise.allSettled(asked)) {
-      expect(each).toMatchObject({ reason: { code: 'search_busy' } })
+      expect(each).toMatchObject({ reason: UNAVAILABLE })
     }
   })
 
@@ -103,14 +118,18 @@ describe('the search process', () => {
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
   import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
+  import { searchTurns } from '${builtModule('adapters/feed/search-turns.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
   const question = { ask: 'search', question: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
   for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
+    const turns = searchTurns({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+    // A query that still waits then is dropped, and one that runs ends the process.
     const asked = []
     for (let at = 0; at < 56; at += 1) {
-      asked.push(searching.ask(question).catch(() => undefined))
+      const caller = { address: 'local', isChat: false, signal: AbortSignal.timeout(timeoutMs) }
+      asked.push(turns.take(caller, () => searching.ask(question)).catch(() => undefined))
       if (timeoutMs === 500) await setTimeout(at * 4)
     }
     await Promise.all(asked)

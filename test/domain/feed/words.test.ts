@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseSearchText, withLastBegun } from '../../../src/domain/feed/search-text.ts'
-import { QUERY_MAX_UNITS } from '../../../src/domain/feed/search.ts'
+import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
 import { wordsOf } from '../../../src/domain/feed/words.ts'
 
 describe('the words of a text', () => {
@@ -79,14 +79,41 @@ describe('what a person typed', () => {
     expect(parseSearchText(text)).toEqual(units)
   })
 
-  test('has a bounded number of units, each with words', () => {
+  test('has a bounded number of words, those of its phrases included', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 3_000 }), (text) => {
         const units = parseSearchText(text)
-        expect(units.length).toBeLessThanOrEqual(QUERY_MAX_UNITS)
+        expect(units.flatMap(({ words }) => words).length).toBeLessThanOrEqual(QUERY_MAX_WORDS)
         expect(units.every(({ words }) => words.length > 0)).toBe(true)
       }),
     )
+  })
+
+  const numbered = (count: number, from = 0): string[] =>
+    Array.from({ length: count }, (_, at) => `w${from + at}`)
+
+  test('is cut after 32 words, inside a phrase too', () => {
+    expect(QUERY_MAX_WORDS).toBe(32)
+    expect(parseSearchText(numbered(40).join(' '))).toEqual(numbered(32).map((word) => unit([word])))
+    expect(parseSearchText(`"${numbered(200).join(' ')}" rust`)).toEqual([unit(numbered(32), false, true)])
+    expect(parseSearchText(`${numbered(30).join(' ')} "${numbered(10, 30).join(' ')}"`).at(-1)).toEqual(
+      unit(['w30', 'w31'], false, true),
+    )
+    expect(parseSearchText('字'.repeat(100))).toEqual([unit(Array<string>(32).fill('字字'))])
+  })
+
+  test('looks for no beginning where the word that was begun is cut off', () => {
+    const [only] = parseSearchText(`${'字'.repeat(100)}*`)
+    expect(only).toMatchObject({ prefix: false })
+  })
+
+  test('counts a repeated word or phrase once', () => {
+    const repeated = `${'rust '.repeat(50)}${'"show hn" '.repeat(40)}${numbered(29).join(' ')}`
+    expect(parseSearchText(repeated)).toEqual([
+      unit(['rust']),
+      unit(['show', 'hn'], false, true),
+      ...numbered(29).map((word) => unit([word])),
+    ])
   })
 
   test('may end in a word that is only begun, but for a phrase, a beginning and one letter', () => {

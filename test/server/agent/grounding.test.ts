@@ -4,6 +4,8 @@ import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { Grounding } from '../../../src/domain/agent/grounding.ts'
 import { turnInput } from '../../../src/domain/agent/prompt.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import type { FeedSearch } from '../../../src/domain/ports.ts'
 import { groundingOf } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/sources.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
@@ -26,11 +28,23 @@ async function ground(
   itemKey: string | null = null,
   sort: LiveSort = 'trending',
 ): Promise<Grounding & { json: Record<string, unknown> }> {
-  const grounding = await groundingOf({ itemKey, sort }, sources, never, (error) => {
+  const grounding = await groundingOf({ itemKey, sort }, sources, '192.0.2.1', never, (error) => {
     throw error
   })
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
+
+test('a turn on an item asks the search as the chat, for its caller', async () => {
+  const { sources } = readAsAgent(await workspaceWith(), NOW)
+  const callers: SearchCaller[] = []
+  const by = (caller: SearchCaller): FeedSearch => {
+    callers.push(caller)
+    const itemTrend = (key: string) => Promise.resolve({ key, title: 'title', days: [] })
+    return { ...sources.search.by(caller), itemTrend }
+  }
+  expect((await ground({ ...sources, search: { by } }, 'hn-hn3')).scope).toBe('item')
+  expect(callers).toMatchObject([{ address: '192.0.2.1', isChat: true, signal: { aborted: true } }])
+})
 
 describe('a turn on the site', () => {
   test('stands on the newest snapshot in its sort', async () => {
@@ -135,7 +149,7 @@ test('what cannot be read is said, told to whoever keeps the log, and never kept
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
-  const grounding = await groundingOf({ itemKey: null, sort: 'day' }, broken, never, (error) =>
+  const grounding = await groundingOf({ itemKey: null, sort: 'day' }, broken, '192.0.2.1', never, (error) =>
     faults.push(error),
   )
   expect(grounding).toMatchObject({ scope: 'site', revision: null })
@@ -148,7 +162,7 @@ test('an abort is not taken for a failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const leaving = new AbortController()
   leaving.abort(new Error('left'))
-  const grounding = groundingOf({ itemKey: null, sort: 'day' }, sources, leaving.signal, () => {
+  const grounding = groundingOf({ itemKey: null, sort: 'day' }, sources, '192.0.2.1', leaving.signal, () => {
     throw new Error('told')
   })
   await expect(grounding).rejects.toThrow('left')

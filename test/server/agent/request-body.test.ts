@@ -42,7 +42,7 @@ test.each(['responses', 'chat'] as const)(
     const parsed = parseChatRequest(JSON.stringify(BODY))
     if (!parsed.ok) throw new Error(parsed.code)
     const living = new AbortController().signal
-    const grounding = await groundingOf(parsed.request, sources, living, (error) => {
+    const grounding = await groundingOf(parsed.request, sources, '192.0.2.1', living, (error) => {
       throw error
     })
     const asked: ModelCall = {

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolCall } from '../../../src/domain/agent/ports.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import type { FeedSearch } from '../../../src/domain/ports.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { createAgentTools } from '../../../src/server/agent/tools.ts'
 import type { ToolRun } from '../../../src/server/agent/run-call.ts'
@@ -32,6 +35,7 @@ interface Asked {
 function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
   const faults: unknown[] = []
   const tools = createAgentTools(sources, {
+    caller: { address: '192.0.2.1', isChat: true },
     onFault: (_, error) => faults.push(error),
     timeoutMs,
   })
@@ -280,6 +284,35 @@ describe('the bounds of a turn', () => {
     })
     expect(failing.faults).toEqual([new Error('/secret/path')])
   })
+
+  test('a call asks the search as the chat, for its caller, and no longer than its result is awaited', async () => {
+    const { sources } = readAsAgent(await workspaceWith(sampleSignals()), NOW)
+    const callers: SearchCaller[] = []
+    const by = (caller: SearchCaller): FeedSearch => {
+      callers.push(caller)
+      return { ...sources.search.by(caller), search: () => new Promise(() => undefined) }
+    }
+    const query = { query: 'title', sources: null, from: null, to: null, limit: 1 }
+    await toolsOn({ ...sources, search: { by } }, 5).ask('search_items', query)
+    expect(callers).toMatchObject([{ address: '192.0.2.1', isChat: true, signal: { aborted: true } }])
+  })
+
+  test.each(['search_limit', 'search_busy'])(
+    'a call that is refused with %s tells the model so',
+    async (code) => {
+      const { sources } = readAsAgent(await workspaceWith(sampleSignals()), NOW)
+      const search = {
+        by: (caller: SearchCaller): FeedSearch => ({
+          ...sources.search.by(caller),
+          search: () => Promise.reject(new Refusal(code)),
+        }),
+      }
+      const refused = toolsOn({ ...sources, search })
+      const query = { query: 'title', sources: null, from: null, to: null, limit: 1 }
+      expect((await refused.ask('search_items', query)).output).toEqual({ error: 'the search is busy' })
+      expect(refused.faults).toEqual([])
+    },
+  )
 
   test('an abort ends a call at once with its reason', async () => {
     const { sources } = readAsAgent(await workspaceWith(sampleSignals()), NOW)

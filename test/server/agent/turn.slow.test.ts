@@ -62,7 +62,7 @@ const stuckAt = (where: 'revision' | 'search'): AgentSources => {
       item: () => Promise.resolve(null),
       revision: where === 'revision' ? never : () => Promise.resolve('1'),
     },
-    search: { search: never, similar: refuse, itemTrend: refuse, termTrend: refuse },
+    search: { by: () => ({ search: never, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
     articles: { article: refuse },
     clock: Date.now,
     feed: () => Promise.resolve(null),

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { SEARCH_REFUSALS } from '../../../src/domain/feed/search-refusals.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import type { FeedSearch } from '../../../src/domain/ports.ts'
 import { StorageFault } from '../../../src/domain/storage.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { searchContract, similarContract, trendContract } from '../../../src/server/feed/search-contracts.ts'
+import { listenOn } from '../../../src/server/listen.ts'
 import type { Contract } from '../../../src/server/route.ts'
-import { openApp } from '../../support/api-client.ts'
+import { openApp, silentLog } from '../../support/api-client.ts'
 import { refresh } from '../../support/indexing.ts'
 import { signal } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
@@ -144,21 +148,60 @@ describe('the search over HTTP', () => {
     })
   })
 
+  const RETRYING = { retryAfterSeconds: 2 }
+  const PATHS = ['/api/search?q=a', '/api/similar?key=hn-1', '/api/trend?key=hn-1', '/api/trend?term=a']
+
+  test('tells an address with too many open queries when to ask again, on the page of an item too', async () => {
+    const full = (): Promise<never> =>
+      Promise.reject(new Refusal('search_limit', 'too many', { members: RETRYING }))
+    const search = { search: full, similar: full, itemTrend: full, termTrend: full }
+    const app = openApp(await openWorkspace(), { search: { by: () => search } })
+    for (const path of PATHS) {
+      const { status, headers, body } = await ask(app, path)
+      expect({ status, body }).toEqual({ status: 429, body: { error: 'search_limit', ...RETRYING } })
+      expect(headers.get('retry-after')).toBe('2')
+    }
+    const page = await app.request('http://dash.test/item?key=hn-1')
+    expect(page.status).toBe(429)
+    expect(page.headers.get('retry-after')).toBe('2')
+    expect(await page.text()).toContain('search_limit')
+  })
+
+  test('counts callers by the address a trusted proxy tells, on every route that asks', async () => {
+    const callers: SearchCaller[] = []
+    const by = (caller: SearchCaller): FeedSearch => {
+      callers.push(caller)
+      const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
+      return { search: none, similar: none, itemTrend: none, termTrend: none }
+    }
+    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
+    const app = openApp(await openWorkspace(), { search: { by }, trustedProxies })
+    const server = await listenOn(app, {
+      host: '127.0.0.1',
+      port: 0,
+      log: silentLog,
+      isDraining: () => false,
+      headersTimeoutMs: 10_000,
+      requestTimeoutMs: 15_000,
+    })
+    onTestFinished(() => server.close(0))
+    const headers = { 'x-forwarded-for': '198.51.100.1, 2001:db8:1:2:3::4' }
+    for (const path of [...PATHS, '/item?key=hn-1'])
+      await (await fetch(`${server.url}${path}`, { headers })).text()
+    const caller = { address: '2001:db8:1:2::/64', isChat: false, signal: expect.any(AbortSignal) }
+    expect(callers).toEqual(Array.from({ length: 5 }, () => caller))
+  })
+
   test.each([
-    [new Refusal('search_busy'), 'search_busy'],
+    [new Refusal('search_busy', 'all taken', { members: RETRYING }), 'search_busy'],
     [new Refusal('storage_damaged'), 'search_damaged'],
     [new StorageFault('the thread ended'), 'search_failed'],
     [new TypeError('unexpected'), 'search_failed'],
   ])('answers 503 when asking comes to %s', async (thrown, error) => {
     const failing = (): Promise<never> => Promise.reject(thrown)
     const search = { search: failing, similar: failing, itemTrend: failing, termTrend: failing }
-    const app = openApp(await openWorkspace(), { search })
-    for (const path of [
-      '/api/search?q=a',
-      '/api/similar?key=hn-1',
-      '/api/trend?key=hn-1',
-      '/api/trend?term=a',
-    ]) {
+    const app = openApp(await openWorkspace(), { search: { by: () => search } })
+    for (const path of PATHS) {
       expect(await ask(app, path)).toMatchObject({ status: 503, body: { error } })
     }
   })

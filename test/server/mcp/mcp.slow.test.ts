@@ -6,13 +6,16 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
-import { MCP_OPEN_MAX, MCP_REFUSALS } from '../../../src/domain/agent/mcp.ts'
+import { MCP_OPEN, MCP_REFUSALS } from '../../../src/domain/agent/mcp.ts'
 import type { McpRefusal } from '../../../src/domain/agent/mcp.ts'
 import { ownOrigins } from '../../../src/domain/agent/origin.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import type { FeedSearch } from '../../../src/domain/ports.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { createAgentTools } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/sources.ts'
 import { listenOn } from '../../../src/server/listen.ts'
@@ -138,7 +141,10 @@ describe('the tools over HTTP', () => {
       // The client holds values to the schema only when it knows the tools.
       await client.listTools()
       const result = await client.callTool({ name, arguments: given })
-      const tools = createAgentTools(sources, { onFault: () => undefined })
+      const tools = createAgentTools(sources, {
+        caller: { address: '192.0.2.1', isChat: true },
+        onFault: () => undefined,
+      })
       const call = { callId: 'c1', name, arguments: JSON.stringify(given) }
       const { output, failed } = await tools.run(call, never)
       expect(failed).toBe(false)
@@ -299,26 +305,69 @@ describe('POST /mcp', () => {
     expect((await from('192.0.2.1')).status).toBe(200)
   })
 
-  test('answers a bounded number of requests at the same time', async () => {
-    let release: () => void = () => undefined
-    const gate = new Promise<null>((resolve) => (release = () => resolve(null)))
-    let waiting = 0
-    let allWait: () => void = () => undefined
-    const full = new Promise<void>((resolve) => (allWait = resolve))
+  /** A server whose calls of `get_feed_snapshot` wait; `waiting(n)` resolves when n of them do. */
+  async function startGated() {
+    let openGate: () => void = () => undefined
+    const gate = new Promise<null>((resolve) => (openGate = () => resolve(null)))
+    let count = 0
+    let wanted = { count: Number.NaN, reached: (): void => undefined }
     const feed = (): Promise<null> => {
-      waiting += 1
-      if (waiting === MCP_OPEN_MAX) allWait()
+      count += 1
+      if (count === wanted.count) wanted.reached()
       return gate
     }
-    const { url } = await startMcp({ sources: { feed } })
+    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
+    const { url } = await startMcp({ sources: { feed }, trustedProxies })
     const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
     const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
-    const open = Array.from({ length: MCP_OPEN_MAX }, () => post(url, call))
-    await full
-    expect(await refused(await post(url, PING))).toBe('busy')
-    release()
-    expect((await Promise.all(open)).map(({ status }) => status)).toEqual(open.map(() => 200))
-    expect((await post(url, PING)).status).toBe(200)
+    const from = (address: string, body = PING) => post(url, body, { 'x-forwarded-for': address })
+    const open: Promise<Response>[] = []
+    return {
+      from,
+      async open(addresses: readonly string[]) {
+        await new Promise<void>((reached) => {
+          wanted = { count: count + addresses.length, reached }
+          for (const address of addresses) open.push(from(address, call))
+        })
+      },
+      async release() {
+        openGate()
+        return (await Promise.all(open)).map(({ status }) => status)
+      },
+    }
+  }
+
+  test('asks the search for the client, and not as the chat', async () => {
+    const callers: SearchCaller[] = []
+    const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
+    const by = (caller: SearchCaller): FeedSearch => {
+      callers.push(caller)
+      return { search: none, similar: none, itemTrend: none, termTrend: none }
+    }
+    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
+    const { url } = await startMcp({ sources: { search: { by } }, trustedProxies })
+    const params = { name: 'find_similar_items', arguments: { key: 'hn-hn3', limit: 1 } }
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    expect((await post(url, call, { 'x-forwarded-for': '192.0.2.7' })).status).toBe(200)
+    expect(callers).toMatchObject([{ address: '192.0.2.7', isChat: false }])
+  })
+
+  test('answers four requests of one address at the same time, and meanwhile those of others', async () => {
+    const { from, open, release } = await startGated()
+    await open(Array<string>(MCP_OPEN.perAddress).fill('192.0.2.1'))
+    expect(await refused(await from('192.0.2.1'))).toBe('rate_limited')
+    expect((await from('192.0.2.2')).status).toBe(200)
+    expect(await release()).toEqual([200, 200, 200, 200])
+    expect((await from('192.0.2.1')).status).toBe(200)
+  })
+
+  test('answers a bounded number of requests at the same time', async () => {
+    const { from, open, release } = await startGated()
+    const addresses = Array.from({ length: MCP_OPEN.all }, (_, at) => `192.0.2.${at}`)
+    await open(addresses)
+    expect(await refused(await from('198.51.100.1'))).toBe('busy')
+    expect(await release()).toEqual(addresses.map(() => 200))
+    expect((await from('198.51.100.1')).status).toBe(200)
   })
 
   test('is described by a valid OpenAPI document with every code, and is not there when it is not offered', async () => {
@@ -380,7 +429,7 @@ describe('the tools on two streams', () => {
     const problems: string[] = []
     input.end(text)
     await serveStdio(
-      { sources, version: '1.2.3', demo: false, onFault: () => undefined },
+      { sources, address: 'local', version: '1.2.3', demo: false, onFault: () => undefined },
       { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
     )
     const written = (output.read() as Buffer | null)?.toString() ?? ''
@@ -431,7 +480,7 @@ describe('the tools on two streams', () => {
     const problems: string[] = []
     input.destroy(new Error('the pipe broke'))
     await serveStdio(
-      { sources, version: '1.2.3', demo: false, onFault: () => undefined },
+      { sources, address: 'local', version: '1.2.3', demo: false, onFault: () => undefined },
       { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
     )
     expect(problems).toEqual(['standard input cannot be read: the pipe broke'])
@@ -451,7 +500,7 @@ describe('the tools on two streams', () => {
     const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
     input.write(`${message({ id: 1, method: 'tools/call', params })}\n`)
     await serveStdio(
-      { sources, version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
+      { sources, address: 'local', version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
       { input, output, signal: never, onProblem: () => undefined },
     )
     expect(output.read()).toBeNull()

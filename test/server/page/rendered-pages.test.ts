@@ -5,7 +5,7 @@ import { parseIpRange } from '../../../src/domain/ip-address.ts'
 import { listenOn } from '../../../src/server/listen.ts'
 import { servePages } from '../../../src/server/page/rendered-pages.ts'
 import type { Page } from '../../../src/server/page/rendered-pages.ts'
-import type { PageSources } from '../../../src/server/page/page-sources.ts'
+import type { ServedSources } from '../../../src/server/page/page-sources.ts'
 import { silentLog } from '../../support/api-client.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
@@ -28,7 +28,7 @@ function changeable() {
 
 type Shown = ReturnType<typeof changeable>
 
-function sourcesOf(shown: Shown): PageSources {
+function sourcesOf(shown: Shown): ServedSources {
   const read = async <T>(name: keyof Shown, make: (value: NonNullable<Shown[keyof Shown]>) => T) => {
     const value = shown[name]
     if (value === null) throw new Error(`${name} cannot be read`)
@@ -59,9 +59,9 @@ function sourcesOf(shown: Shown): PageSources {
       status: () => read('budget', (budget) => ({ budget })),
     },
     audits: { newest: () => read('audited', (endedAt) => ({ endedAt })) },
-    search: { itemTrend: () => read('points', (points) => ({ points })) },
+    search: { by: () => ({ itemTrend: () => read('points', (points) => ({ points })) }) },
   }
-  return sources as unknown as PageSources
+  return sources as unknown as ServedSources
 }
 
 interface Scene {

@@ -1,0 +1,101 @@
+import { networkOf } from './agent/client-address.ts'
+
+/**
+ * Bounds and turns of callers that share something scarce, such as the search process. Nothing here depends on what is
+ * shared: the driver runs the jobs.
+ */
+
+/** How many places callers may hold at once. */
+export interface PlaceBounds {
+  /** One address, as `clientAddress` gives it. */
+  perAddress: number
+  /** The addresses of one network (`networkOf`). */
+  perNetwork: number
+  all: number
+}
+
+/** `address_full`: the caller's address or network holds too many places; `all_full`: every place is taken. */
+type Admission = 'admitted' | 'address_full' | 'all_full'
+
+export interface OpenPlaces {
+  /** Takes a place for an address. An admitted caller must call `leave` once. */
+  enter(address: string): Admission
+  leave(address: string): void
+}
+
+export function openPlaces({ perAddress, perNetwork, all }: PlaceBounds): OpenPlaces {
+  const byAddress = new Map<string, number>()
+  const byNetwork = new Map<string, number>()
+  let taken = 0
+  return {
+    enter(address) {
+      const network = networkOf(address)
+      if ((byAddress.get(address) ?? 0) >= perAddress || (byNetwork.get(network) ?? 0) >= perNetwork) {
+        return 'address_full'
+      }
+      if (taken >= all) return 'all_full'
+      count(byAddress, address, 1)
+      count(byNetwork, network, 1)
+      taken += 1
+      return 'admitted'
+    },
+    leave(address) {
+      count(byAddress, address, -1)
+      count(byNetwork, networkOf(address), -1)
+      taken -= 1
+    },
+  }
+}
+
+/** Keeps no entry for zero, so that the map stays as small as the number of open places. */
+function count(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const counted = (counts.get(key) ?? 0) + change
+  if (counted > 0) counts.set(key, counted)
+  else counts.delete(key)
+}
+
+/** Jobs that wait for their turn: addresses take turns, and the jobs of one address keep their order. */
+export interface FairQueue<Job> extends OpenPlaces {
+  /** Takes a place for a job and queues it. The place is held until `leave`, while the job waits and while it runs. */
+  add(address: string, job: Job): Admission
+  /** Removes and returns the next job; undefined when none waits. */
+  next(): Job | undefined
+  /** Removes a job that still waits; false when it no longer does. Its place stays taken until `leave`. */
+  withdraw(address: string, job: Job): boolean
+}
+
+export function fairQueue<Job>(bounds: PlaceBounds): FairQueue<Job> {
+  const places = openPlaces(bounds)
+  /** Waiting jobs by address; the first address of the map has the turn. */
+  const waiting = new Map<string, Job[]>()
+  let served: string | null = null
+  return {
+    ...places,
+    add(address, job) {
+      const admission = places.enter(address)
+      if (admission !== 'admitted') return admission
+      waiting.set(address, [...(waiting.get(address) ?? []), job])
+      return admission
+    },
+    next() {
+      // The address that was served last asked again before any other did: the others go first all the same.
+      const [first, second] = waiting.keys()
+      const address = first === served ? (second ?? first) : first
+      if (address === undefined) return undefined
+      const [job, ...rest] = waiting.get(address) ?? []
+      waiting.delete(address)
+      // An address that has been served goes to the end.
+      if (rest.length > 0) waiting.set(address, rest)
+      served = address
+      return job
+    },
+    withdraw(address, job) {
+      const jobs = waiting.get(address) ?? []
+      const rest = jobs.filter((each) => each !== job)
+      if (rest.length === jobs.length) return false
+      if (rest.length > 0) waiting.set(address, rest)
+      else waiting.delete(address)
+      return true
+    },
+  }
+}

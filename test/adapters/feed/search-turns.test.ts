@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest'
+import { searchTurns } from '../../../src/adapters/feed/search-turns.ts'
+import type { SearchTurns } from '../../../src/adapters/feed/search-turns.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { storageUnavailable } from '../../../src/domain/storage.ts'
+
+const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
+const LIMIT = { code: 'search_limit', members: { retryAfterSeconds: 2 } }
+const BUSY = { code: 'search_busy', members: { retryAfterSeconds: 2 } }
+
+/** Turns whose queries last until they are told to end; `begun` names them in the order of their turns. */
+function openTurns(lanes = 1) {
+  const turns: SearchTurns = searchTurns(BOUNDS, lanes)
+  const begun: string[] = []
+  const ends = new Map<string, (error?: Error) => void>()
+  return {
+    turns,
+    begun,
+    ask: (name: string, caller: Partial<SearchCaller> = {}): Promise<string> =>
+      turns.take(
+        { address: name.charAt(0), isChat: false, signal: null, ...caller },
+        () =>
+          new Promise<string>((resolve, reject) => {
+            begun.push(name)
+            ends.set(name, (error) => (error ? reject(error) : resolve(name)))
+          }),
+      ),
+    /** Ends a query and lets the next one begin. */
+    async end(name: string, error?: Error): Promise<void> {
+      ends.get(name)?.(error)
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+/** Ends whatever runs, one query after the other, until none does. */
+async function endAll({ begun, end }: ReturnType<typeof openTurns>): Promise<void> {
+  for (let at = 0; at < begun.length; at += 1) await end(begun[at] ?? '')
+}
+
+describe('the turns of the search', () => {
+  test('serve a caller with one query before the second query of another', async () => {
+    const open = openTurns()
+    const asked = ['a1', 'a2', 'a3', 'a4', 'b1'].map((name) => open.ask(name))
+    await endAll(open)
+    expect(open.begun).toEqual(['a1', 'b1', 'a2', 'a3', 'a4'])
+    expect(await Promise.all(asked)).toEqual(['a1', 'a2', 'a3', 'a4', 'b1'])
+  })
+
+  test('serve the chat before all others that wait', async () => {
+    const open = openTurns()
+    const asked = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
+    asked.push(open.ask('a2', { isChat: true }), open.ask('d1', { isChat: true }))
+    await endAll(open)
+    expect(open.begun).toEqual(['a1', 'a2', 'd1', 'b1', 'c1'])
+    await Promise.all(asked)
+  })
+
+  test('run as many queries at a time as there are lanes', async () => {
+    const open = openTurns(2)
+    const asked = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
+    expect(open.begun).toEqual(['a1', 'b1'])
+    await open.end('b1')
+    expect(open.begun).toEqual(['a1', 'b1', 'c1'])
+    await endAll(open)
+    await Promise.all(asked)
+  })
+
+  test('refuse the fifth open query of an address, and take another once one has ended', async () => {
+    const open = openTurns()
+    const asked = ['a1', 'a2', 'a3', 'a4'].map((name) => open.ask(name))
+    await expect(open.ask('a5')).rejects.toMatchObject(LIMIT)
+    await open.end('a1')
+    asked.push(open.ask('a6'))
+    await endAll(open)
+    expect(await Promise.all(asked)).toEqual(['a1', 'a2', 'a3', 'a4', 'a6'])
+  })
+
+  test('refuse everybody once all places are taken, but for the chat, which has its own', async () => {
+    const open = openTurns()
+    const asked = Array.from({ length: BOUNDS.all }, (_, at) =>
+      open.ask(`q${at}`, { address: `192.0.2.${at}` }),
+    )
+    await expect(open.ask('z1')).rejects.toMatchObject(BUSY)
+    asked.push(open.ask('c1', { isChat: true }))
+    await endAll(open)
+    expect(open.begun.slice(0, 2)).toEqual(['q0', 'c1'])
+    await Promise.all(asked)
+  })
+
+  test('drop a query whose caller leaves while it waits, and free its place', async () => {
+    const open = openTurns()
+    const leaving = new AbortController()
+    const first = open.ask('a1')
+    const left = [1, 2, 3].map((at) => open.ask(`a-left-${at}`, { signal: leaving.signal }))
+    leaving.abort(new Error('gone'))
+    for (const each of await Promise.allSettled(left))
+      expect(each).toMatchObject({ reason: { message: 'gone' } })
+    await expect(open.ask('a2', { signal: leaving.signal })).rejects.toThrow('gone')
+    const others = ['a3', 'a4', 'a5'].map((name) => open.ask(name))
+    await expect(open.ask('a6')).rejects.toMatchObject(LIMIT)
+    await endAll(open)
+    expect(open.begun).toEqual(['a1', 'a3', 'a4', 'a5'])
+    await Promise.all([first, ...others])
+  })
+
+  test('keep the place of a query that runs until it has ended, although its caller left', async () => {
+    const open = openTurns()
+    const leaving = new AbortController()
+    const running = open.ask('a1', { signal: leaving.signal })
+    const waiting = ['a2', 'a3', 'a4'].map((name) => open.ask(name))
+    leaving.abort()
+    await expect(open.ask('a5')).rejects.toMatchObject(LIMIT)
+    await endAll(open)
+    expect(await running).toBe('a1')
+    await Promise.all(waiting)
+  })
+
+  test('fail a query alone, but every query that waits when the database is not there', async () => {
+    const open = openTurns()
+    const asked = ['a1', 'b1', 'c1', 'd1'].map((name) => open.ask(name))
+    const settled = Promise.allSettled(asked)
+    await open.end('a1', new Refusal('item_not_found'))
+    await open.end('b1', storageUnavailable('locked'))
+    expect(open.begun).toEqual(['a1', 'b1'])
+    const codes = (await settled).map((each) => each.status === 'rejected' && (each.reason as Refusal).code)
+    expect(codes).toEqual(['item_not_found', ...Array(3).fill('storage_unavailable')])
+    const later = open.ask('c2')
+    await endAll(open)
+    expect(await later).toBe('c2')
+  })
+
+  test('fail what waits when they are closed, and every later query', async () => {
+    const open = openTurns()
+    const running = open.ask('a1')
+    const waiting = open.ask('b1')
+    open.turns.close()
+    await expect(waiting).rejects.toThrow('the search is closed')
+    await expect(open.ask('c1')).rejects.toThrow('the search is closed')
+    await open.end('a1')
+    expect(await running).toBe('a1')
+  })
+})

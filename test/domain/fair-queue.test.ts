@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { fairQueue, openPlaces } from '../../src/domain/fair-queue.ts'
+
+const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
+const enterTimes = (places: ReturnType<typeof openPlaces>, address: string, times: number): string[] =>
+  Array.from({ length: times }, () => places.enter(address))
+
+describe('the open places of callers', () => {
+  test('are four for one address, and one is free again when a caller leaves', () => {
+    const places = openPlaces(BOUNDS)
+    expect(enterTimes(places, '192.0.2.1', 5)).toEqual([...Array(4).fill('admitted'), 'address_full'])
+    places.leave('192.0.2.1')
+    expect(enterTimes(places, '192.0.2.1', 2)).toEqual(['admitted', 'address_full'])
+  })
+
+  test('are sixteen for the addresses of one IPv6 /48, and another /48 has its own', () => {
+    const places = openPlaces(BOUNDS)
+    const admitted = Array.from({ length: 20 }, (_, at) => places.enter(`2001:db8:7:${at.toString(16)}::/64`))
+    expect(admitted.filter((each) => each === 'admitted')).toHaveLength(16)
+    expect(admitted.at(-1)).toBe('address_full')
+    expect(places.enter('2001:db8:8:0::/64')).toBe('admitted')
+  })
+
+  test('of neighbouring IPv4 addresses belong to no common network', () => {
+    const places = openPlaces(BOUNDS)
+    const admitted = Array.from({ length: 20 }, (_, at) => places.enter(`192.0.2.${at}`))
+    expect(new Set(admitted)).toEqual(new Set(['admitted']))
+  })
+
+  test('are all taken at 64, which only callers below their own bound are refused for', () => {
+    const places = openPlaces(BOUNDS)
+    for (let at = 0; at < 16; at += 1) enterTimes(places, `192.0.2.${at}`, 4)
+    expect(places.enter('198.51.100.1')).toBe('all_full')
+    expect(places.enter('192.0.2.1')).toBe('address_full')
+    places.leave('192.0.2.1')
+    expect(places.enter('198.51.100.1')).toBe('admitted')
+  })
+})
+
+describe('a fair queue', () => {
+  const drain = (queue: ReturnType<typeof fairQueue<string>>): string[] => {
+    const job = queue.next()
+    return job === undefined ? [] : [job, ...drain(queue)]
+  }
+
+  test('serves addresses in turn, and the jobs of one address in their order', () => {
+    const queue = fairQueue<string>(BOUNDS)
+    for (const job of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) queue.add(job.charAt(0), job)
+    expect(drain(queue)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
+    expect(queue.next()).toBeUndefined()
+  })
+
+  test('serves another address before the one that was served last, although that one asked again first', () => {
+    const queue = fairQueue<string>(BOUNDS)
+    queue.add('a', 'a1')
+    expect(queue.next()).toBe('a1')
+    for (const job of ['a2', 'a3', 'b1']) queue.add(job.charAt(0), job)
+    expect(drain(queue)).toEqual(['b1', 'a2', 'a3'])
+  })
+
+  test('puts an address that was served behind those that wait', () => {
+    const queue = fairQueue<string>(BOUNDS)
+    for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)
+    expect(queue.next()).toBe('a1')
+    queue.leave('a')
+    queue.add('a', 'a3')
+    queue.add('c', 'c1')
+    expect(drain(queue)).toEqual(['b1', 'a2', 'c1', 'a3'])
+  })
+
+  test('counts a job as open until it leaves, while it waits and while it runs', () => {
+    const queue = fairQueue<string>(BOUNDS)
+    for (const job of ['1', '2', '3', '4']) expect(queue.add('a', job)).toBe('admitted')
+    expect(queue.next()).toBe('1')
+    expect(queue.add('a', '5')).toBe('address_full')
+    queue.leave('a')
+    expect(queue.add('a', '5')).toBe('admitted')
+    expect(drain(queue)).toEqual(['2', '3', '4', '5'])
+  })
+
+  test('lets a waiting job be withdrawn, and no other', () => {
+    const queue = fairQueue<string>(BOUNDS)
+    queue.add('a', 'a1')
+    queue.add('a', 'a2')
+    queue.add('b', 'b1')
+    expect(queue.withdraw('a', 'a1')).toBe(true)
+    expect(queue.withdraw('a', 'a1')).toBe(false)
+    expect(queue.withdraw('b', 'b1')).toBe(true)
+    expect(queue.withdraw('c', 'c1')).toBe(false)
+    expect(drain(queue)).toEqual(['a2'])
+  })
+})
