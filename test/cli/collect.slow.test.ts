@@ -301,7 +301,14 @@ describe('collect that is ended', () => {
     child.kill(signal)
     expect(await exitOf(child)).toBe(code)
     await closed
-    expect(JSON.parse(printed())).toEqual({ error: 'stopped by a signal', exitCode: code })
+    const reason = 'stopped by a signal'
+    expect(JSON.parse(printed())).toEqual({
+      job: 'collect',
+      outcome: 'failed',
+      reason,
+      error: reason,
+      exitCode: code,
+    })
     expect(await storedIds(folder, 'hn')).toHaveLength(40)
   })
 
