@@ -471,6 +471,7 @@ test('a limit is told with its scope and the time by the clock, and the question
     minGapMs: 0,
     maxOpenTurns: 10,
     budgetPerDay: 1_000_000_000,
+    budgetShare: 1_000_000,
   }
   const { server, model } = await startGated({ settings: { limits } })
   const terminal = await openChat(server)

@@ -1,17 +1,22 @@
 import type { InStatement, ResultSet, Value } from '@libsql/client'
+import { shareOf } from '../../domain/agent/budget.ts'
 import { admissionOf, BURST_WINDOW_MS } from '../../domain/agent/quotas.ts'
-import type { Granted, Standing } from '../../domain/agent/quotas.ts'
+import type { Granted, HeldBack, Standing } from '../../domain/agent/quotas.ts'
 import type { Admission, TurnClaim } from '../../domain/ports.ts'
 import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
+import { freeAt, paidBy, requestFreeAt, requestsOf } from './shares.ts'
 import { sweepStatements } from './sweep.ts'
 
 /** The statements that admit a turn, or refuse it, as one write transaction. */
 export function admissionStatements(claim: TurnClaim, turn: string): InStatement[] {
-  const { worstCase, limits, ...rest } = claim
+  const { firstCall, shortestCall, limits, ...rest } = claim
   const asked = JSON.stringify({
     ...rest,
-    ...worstCase,
+    ...firstCall,
+    shortestWith: shortestCall.withTools,
+    shortestWithout: shortestCall.withoutTools,
     ...limits,
+    budgetPerAddress: shareOf(limits.budgetPerDay, limits.budgetShare),
     turn,
     leaseUntil: claim.now + claim.leaseMs,
     minuteAgo: claim.now - BURST_WINDOW_MS,
@@ -44,20 +49,35 @@ type StandingRow = [
   sessionFull: number,
   tooSoon: number,
   streamsFull: number,
-  claimed: number | null,
   degraded: number,
   inSession: number,
   inDay: number,
   burstSince: number | null,
   lastAt: number | null,
-  settled: number,
+  ...held: (number | null)[],
 ]
 
 function standingOf(cell: Value | undefined): Standing {
   const [row] = decodeJsonRows(cell, 'the state database') as StandingRow[]
   if (!row) throw new Error('an admission gave no standing')
-  const [exhausted, burst, day, session, gap, streams, claimed, degraded, ...counted] = row
-  const [inSession, inDay, burstSince, lastAt, settled] = counted
+  const [
+    exhausted,
+    burst,
+    day,
+    session,
+    gap,
+    streams,
+    degraded,
+    inSession,
+    inDay,
+    burstSince,
+    lastAt,
+    ...held
+  ] = row
+  const [money = NOT_HELD, ...shares] = CHECKS_OF_HELD.map((_, index): HeldBack => {
+    const [refuses, at = null] = held.slice(2 * index)
+    return { refuses: refuses === 1, freeAt: at }
+  })
   return {
     refuses: {
       exhausted: exhausted === 1,
@@ -66,29 +86,52 @@ function standingOf(cell: Value | undefined): Standing {
       session: session === 1,
       gap: gap === 1,
       streams: streams === 1,
-      money: claimed === null,
     },
+    shares,
+    money,
     inSession,
     inDay,
     burstSince,
     lastAt,
     degraded: degraded === 1,
-    settled,
   }
 }
 
+const NOT_HELD: HeldBack = { refuses: false, freeAt: null }
+
+/** What is missing, and when open turns that hold as much have ended: of the budget, then of each share. */
+const CHECKS_OF_HELD = [
+  ['without_tools - room', freeAt(null, 'banded', 'without_tools - room')],
+  ['without_tools - address_room', freeAt('address', 'banded', 'without_tools - address_room')],
+  ['without_tools - network_room', freeAt('network', 'banded', 'without_tools - network_room')],
+  ['1 - address_requests', requestFreeAt('address', 'banded', '1 - address_requests')],
+  ['1 - network_requests', requestFreeAt('network', 'banded', '1 - network_requests')],
+] as const
+
+const HELD_COLUMNS = CHECKS_OF_HELD.map(
+  ([missing, free], index) =>
+    `coalesce(${missing}, 0) > 0 AS missing_${index}, CASE WHEN ${missing} > 0 THEN ${free} END AS free_${index}`,
+).join(', ')
+const HELD_CELLS = CHECKS_OF_HELD.map((_, index) => `missing_${index}, free_${index}`).join(', ')
+const NOTHING_MISSING = CHECKS_OF_HELD.map((_, index) => `NOT missing_${index}`).join(' AND ')
+
 /**
  * Every count and every check, once for the two statements that go by them. `asked` is the claim; nothing here knows the
- * time but from it. LIMIT cannot name a column, hence the place of the burst's oldest turn from the argument itself.
+ * time but from it. LIMIT cannot name a column, hence the place of the burst's oldest turn from the argument itself. A room
+ * that bounds nothing, as that of an IPv4 address's network or of a share as large as the budget, is null.
  *
  * @param caller what the address of a turn in the burst is
  */
 const standing = (caller: string): string => `
   WITH asked AS MATERIALIZED (
     SELECT ?1 ->> 'turn' AS turn, ?1 ->> 'session' AS session, ?1 ->> 'address' AS address,
+      ?1 ->> 'network' AS network,
       ?1 ->> 'formerAddress' AS former_address, ?1 ->> 'server' AS server, ?1 ->> 'day' AS day, ?1 ->> 'now' AS now,
       ?1 ->> 'minuteAgo' AS minute_ago, ?1 ->> 'leaseUntil' AS lease_until, ?1 ->> 'minGapMs' AS min_gap_ms,
-      ?1 ->> 'withTools' AS with_tools, ?1 ->> 'withoutTools' AS without_tools, ?1 ->> 'budgetPerDay' AS budget,
+      ?1 ->> 'withTools' AS with_tools, ?1 ->> 'withoutTools' AS without_tools,
+      ?1 ->> 'shortestWith' AS shortest_with, ?1 ->> 'shortestWithout' AS shortest_without,
+      ?1 ->> 'budgetPerDay' AS budget, ?1 ->> 'budgetPerAddress' AS per_address,
+      ?1 ->> 'requestsPerAddress' AS requests_most,
       ?1 ->> 'messagesPerSession' AS per_session, ?1 ->> 'messagesPerDay' AS per_day,
       ?1 ->> 'burstPerMinute' AS per_minute, ?1 ->> 'maxOpenTurns' AS open_most
   ), counted AS MATERIALIZED (
@@ -101,29 +144,38 @@ const standing = (caller: string): string => `
         ORDER BY t.admitted_at DESC LIMIT 1 OFFSET max(0, (?1 ->> 'burstPerMinute') - 1)) AS burst_since,
       (SELECT count(*) FROM chat_turns AS t WHERE t.server = asked.server AND t.settled_at IS NULL) AS open_turns,
       coalesce((SELECT d.settled FROM chat_days AS d WHERE d.day = asked.day), 0) AS settled,
-      coalesce((SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day), 0) AS taken
+      coalesce((SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day), 0) AS taken,
+      CASE WHEN per_address < budget THEN per_address - ${paidBy('address', 'asked')} END AS address_room,
+      CASE WHEN network IS NOT NULL AND 2 * per_address < budget THEN 2 * per_address - ${paidBy('network', 'asked')} END AS network_room,
+      CASE WHEN requests_most IS NOT NULL THEN requests_most - ${requestsOf('address', 'asked')} END
+        AS address_requests,
+      CASE WHEN requests_most IS NOT NULL AND network IS NOT NULL
+        THEN 2 * requests_most - ${requestsOf('network', 'asked')} END AS network_requests
     FROM asked
   ), banded AS MATERIALIZED (
-    SELECT counted.*, taken * 5 >= budget * 4 AS degraded,
-      CASE WHEN taken * 5 >= budget * 4 THEN without_tools ELSE with_tools END AS needed
+    SELECT counted.*, budget - taken AS room,
+      taken * 5 >= budget * 4 OR taken + max(shortest_with, with_tools) > budget
+        OR coalesce(with_tools > address_room, 0) OR coalesce(with_tools > network_room, 0)
+        OR coalesce(min(address_requests, coalesce(network_requests, address_requests)) < 2, 0) AS degraded
     FROM counted
   ), checked AS MATERIALIZED (
-    SELECT banded.*, settled >= budget AS exhausted,
+    SELECT banded.*, settled >= budget OR settled + shortest_without > budget AS exhausted,
       per_minute = 0 OR burst_since IS NOT NULL AS burst_full,
       in_day >= per_day AS day_full, in_session >= per_session AS session_full,
       last_at IS NOT NULL AND last_at > now - min_gap_ms AS too_soon,
       open_turns >= open_most AS streams_full,
-      CASE WHEN taken + needed <= budget THEN needed END AS claimed
+      ${HELD_COLUMNS}
     FROM banded
   )`
 
-const STANDING_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, claimed, degraded,
-  in_session, in_day, burst_since, last_at, settled`
+const STANDING_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded,
+  in_session, in_day, burst_since, last_at, ${HELD_CELLS}`
 
 const INSERT_TURN = `
-  INSERT INTO chat_turns (id, session, address, server, day, admitted_at, reserved, lease_until)
-  SELECT turn, session, address, server, day, now, claimed, lease_until FROM checked
-  WHERE NOT (exhausted OR burst_full OR day_full OR session_full OR too_soon OR streams_full) AND claimed IS NOT NULL
+  INSERT INTO chat_turns (id, session, address, network, server, day, admitted_at, reserved, lease_until)
+  SELECT turn, session, address, network, server, day, now,
+    CASE WHEN degraded THEN without_tools ELSE with_tools END, lease_until FROM checked
+  WHERE NOT (exhausted OR burst_full OR day_full OR session_full OR too_soon OR streams_full) AND ${NOTHING_MISSING}
   RETURNING reserved`
 
 const statementsOf = (caller: string): { select: string; insert: string } => ({

@@ -34,6 +34,12 @@ export function clientAddress(
   return canonical(counted)
 }
 
+/** The /48 of a canonical IPv6 address; null for any other address. */
+export function networkOf(canonicalAddress: string): string | null {
+  const groups = canonicalAddress.split(':')
+  return groups.length > 3 ? `${groups.slice(0, 3).join(':')}::/48` : null
+}
+
 /**
  * What is kept of a caller's address: half of its HMAC-SHA256 under the day's random salt, in hex. When the salt is
  * deleted, nobody can tell any more which address it was.

@@ -15,32 +15,40 @@ export function keepCallersFrom(now: Instant, sessionSeconds: number): Day {
   return dayOf(now - Math.max(sessionSeconds * 1000, BURST_WINDOW_MS))
 }
 
-/** What a caller waits for that only the end of other turns can give. */
+/** How long a caller waits for an open turn of the server to end. */
 const SHORT_WAIT_MS = 5_000
+
+/** A check of money or requests that other turns hold or have used up. */
+export interface HeldBack {
+  refuses: boolean
+  /** When enough of what open turns hold has ended at the latest; null when only the next day helps. */
+  freeAt: Instant | null
+}
 
 /** What a store found, in the transaction that admitted or refused a turn, before the turn itself was counted. */
 export interface Standing {
   /** The checks of an admission, each true when it refuses. */
   refuses: {
-    /** Settled spend has reached the budget. */
+    /** Settled spend leaves no room for the shortest turn without tools. */
     exhausted: boolean
     burst: boolean
     day: boolean
     session: boolean
     gap: boolean
     streams: boolean
-    /** What the turn needs in the band of the day does not fit beside what is settled and reserved. */
-    money: boolean
   }
+  /** The shares of the address and of its /48: of the budget, and of the routing service's requests. */
+  shares: readonly HeldBack[]
+  /** The day's budget. */
+  money: HeldBack
   inSession: number
   inDay: number
   /** Admission of the turn that has to leave the window before another fits. */
   burstSince: Instant | null
   /** The session's last admission. */
   lastAt: Instant | null
-  /** The day is soft: a turn has no tools. */
+  /** The turn has no tools. */
   degraded: boolean
-  settled: MicroUsd
 }
 
 /** What an admitted turn was given. */
@@ -81,19 +89,23 @@ function refusalOf(standing: Standing, claim: TurnClaim): Admission {
 
 /** In the order of the checks; milliseconds. */
 function waitsOf(
-  { refuses, burstSince, lastAt, degraded, settled }: Standing,
-  { now, day, sessionEndsAt, worstCase, limits }: TurnClaim,
+  { refuses, shares, money, burstSince, lastAt }: Standing,
+  { now, day, sessionEndsAt, limits }: TurnClaim,
 ): { scope: Scope; refuses: boolean; waitMs: number }[] {
   const untilMidnight = startOfDay(addDays(day, 1)) - now
-  // While the day is not soft, other turns may still make it so, and one without tools needs less.
-  const fitsLater = !degraded || settled + worstCase.withoutTools <= limits.budgetPerDay
+  const held = (scope: Scope, { refuses: holds, freeAt }: HeldBack) => ({
+    scope,
+    refuses: holds,
+    waitMs: freeAt === null ? untilMidnight : Math.min(freeAt - now, untilMidnight),
+  })
   return [
     { scope: 'global-budget', refuses: refuses.exhausted, waitMs: untilMidnight },
     { scope: 'ip', refuses: refuses.burst, waitMs: (burstSince ?? now) + BURST_WINDOW_MS - now },
     { scope: 'ip', refuses: refuses.day, waitMs: untilMidnight },
+    ...shares.map((share) => held('ip', share)),
     { scope: 'session', refuses: refuses.session, waitMs: sessionEndsAt - now },
     { scope: 'session', refuses: refuses.gap, waitMs: (lastAt ?? now) + limits.minGapMs - now },
     { scope: 'global-budget', refuses: refuses.streams, waitMs: SHORT_WAIT_MS },
-    { scope: 'global-budget', refuses: refuses.money, waitMs: fitsLater ? SHORT_WAIT_MS : untilMidnight },
+    held('global-budget', money),
   ]
 }

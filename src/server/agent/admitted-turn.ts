@@ -10,6 +10,7 @@ export interface Turn {
   admission: Admission & { admitted: true }
   request: ChatRequest
   provider: NonNullable<AgentPorts['provider']>
+  requestsPerAddress: number | null
   stream: EventStream & { body: Readable }
   /** Of the whole turn; the stream's reader leaving aborts it. */
   stop: Stop

@@ -1,11 +1,10 @@
 import type { H3Event } from 'h3'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { worstCase } from '../../domain/agent/budget.ts'
+import { firstCallCost, shareOf, shortestCallCost } from '../../domain/agent/budget.ts'
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import { addressHash, isSameCaller } from '../../domain/agent/client-address.ts'
-import type { Admission } from '../../domain/agent/ports.ts'
-import { largestInputBytes } from '../../domain/agent/prompt.ts'
+import { addressHash, isSameCaller, networkOf } from '../../domain/agent/client-address.ts'
+import type { Admission, TurnClaim } from '../../domain/agent/ports.ts'
 import { BURST_WINDOW_MS } from '../../domain/agent/quotas.ts'
 import type { AgentRefusal } from '../../domain/agent/refusals.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
@@ -26,10 +25,12 @@ export interface AdmittedTurn {
   admission: Admission & { admitted: true }
   request: ChatRequest
   provider: Runnable['provider']
+  /** What its address may take of the daily requests of a routing service; null where none are counted. */
+  requestsPerAddress: number | null
 }
 
 /**
- * Every check of a turn, in the documented order, the last of which counts it and reserves what it may cost.
+ * Every check of a turn, in the documented order, the last of which counts it and reserves its first model call.
  *
  * @throws Refusal for the first that fails; nothing is counted then
  */
@@ -43,17 +44,22 @@ export async function admitTurn(ports: AgentPorts, callers: Callers, event: H3Ev
   const salt = await fromQuotaStore(ports.ledger.salt(session.day))
   if (!isSameCaller(session.ip, salt, address)) throw invalidSession('ip_mismatch')
   const request = await readRequest(ports, event)
-  const prices = provider.prices
-  const reserve = worstCase({
-    inputBytes: largestInputBytes(request),
-    maxOutputTokens: ports.settings.maxOutputTokens,
-    prices,
-  })
-  const admission = await fromQuotaStore(admit(ports, session, address, reserve))
+  const bounds = { maxOutputTokens: ports.settings.maxOutputTokens, prices: provider.prices }
+  const requestsPerAddress = await requestShareOf(provider.model, ports.settings.limits.budgetShare)
+  const needed = {
+    firstCall: firstCallCost(request, bounds),
+    shortestCall: shortestCallCost(bounds),
+    requestsPerAddress,
+  }
+  const admission = await fromQuotaStore(admit(ports, session, address, needed))
   ports.meter.asked(admission)
-  if (admission.admitted) return { admission, request, provider }
+  if (admission.admitted) return { admission, request, provider, requestsPerAddress }
   const { scope, retryAfterSeconds } = admission
   throw new Refusal<AgentRefusal>('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
+}
+
+async function requestShareOf(model: Runnable['provider']['model'], share: number): Promise<number | null> {
+  return model.requestsPerDay ? shareOf(await model.requestsPerDay(), share) : null
 }
 
 function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {
@@ -74,7 +80,7 @@ async function admit(
   { ledger, clock, settings, server }: AgentPorts,
   session: SessionPayload,
   address: string,
-  reserve: ReturnType<typeof worstCase>,
+  needed: Pick<TurnClaim, 'firstCall' | 'shortestCall' | 'requestsPerAddress'>,
 ): Promise<Admission> {
   const now = clock()
   const day = dayOf(now)
@@ -82,15 +88,17 @@ async function admit(
   const salt = await ledger.makeSalt(day, yesterday)
   // In the first minute of a day a burst may have begun under the salt of the day before.
   const formerSalt = now - startOfDay(day) < BURST_WINDOW_MS ? await ledger.salt(yesterday) : null
+  const network = networkOf(address)
   return ledger.admit({
+    ...needed,
     session: session.sid,
     sessionEndsAt: session.exp * 1000,
     address: addressHash(salt, address),
+    network: network && addressHash(salt, network),
     formerAddress: formerSalt && addressHash(formerSalt, address),
     server,
     now,
     day,
-    worstCase: reserve,
     leaseMs: settings.turnMs + LEASE_MARGIN_MS,
     limits: settings.limits,
   })

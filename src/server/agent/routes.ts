@@ -1,5 +1,5 @@
 import type { H3Event } from 'h3'
-import { budgetState } from '../../domain/agent/budget.ts'
+import { budgetState, shortestCallCost } from '../../domain/agent/budget.ts'
 import type { AgentConfig, AgentStatus } from '../../domain/agent/schema.ts'
 import { dayOf } from '../../domain/time.ts'
 import { NO_STORE, requestId, respondJson, respondStream } from '../respond.ts'
@@ -100,15 +100,17 @@ async function config(ports: AgentPorts): Promise<AgentConfig> {
   }
 }
 
-async function status({ ledger, clock, settings, log }: AgentPorts): Promise<AgentStatus> {
+async function status({ ledger, clock, settings, provider, log }: AgentPorts): Promise<AgentStatus> {
   const spending = await ledger.spending(dayOf(clock())).catch((error: unknown) => {
     log.warn({ err: error }, 'the state of the chat budget cannot be read')
     return null
   })
+  const { limits, maxOutputTokens } = settings
+  const prices = provider?.prices ?? { input: 0, cached: 0, output: 0 }
   return {
     ok: spending !== null && !settings.disabled,
     service: 'agent-worker',
-    budget: budgetState(spending, settings.limits.budgetPerDay),
+    budget: budgetState(spending, limits.budgetPerDay, shortestCallCost({ maxOutputTokens, prices })),
     itemChat: settings.itemChat,
   }
 }
