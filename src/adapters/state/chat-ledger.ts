@@ -54,7 +54,7 @@ export function libsqlChatLedger(database: Database): ChatLedger {
       database.use(async ({ client }) => {
         const turn = randomBytes(TURN_ID_BYTES).toString('hex')
         const results = await client.batch(admissionStatements(claim, turn), 'write')
-        return admissionFrom(results, claim, turn)
+        return admissionFrom(results, claim, turn, client)
       }),
 
     extend: (extension) =>

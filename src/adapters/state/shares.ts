@@ -28,21 +28,3 @@ const unsentTurns = (caller: Caller, from: string): string => `
   FROM chat_turns AS t INDEXED BY chat_turns_open
   WHERE t.settled_at IS NULL AND t.${caller} = ${from}.${caller}
     AND NOT EXISTS (SELECT 1 FROM chat_router_requests AS r WHERE r.turn = t.id)`
-
-/**
- * When open turns of a day have ended, at the latest, that hold so much together; null when all of them hold less.
- *
- * @param caller whose turns; null: all
- */
-export const freeAt = (caller: Caller | null, from: string, missing: string): string => `
-  (SELECT min(held.lease_until) FROM (
-    SELECT t.lease_until, sum(t.reserved) OVER (ORDER BY t.lease_until) AS freed
-    FROM chat_turns AS t INDEXED BY chat_turns_open
-    WHERE t.settled_at IS NULL AND t.day = ${from}.day ${caller ? `AND t.${caller} = ${from}.${caller}` : ''}
-  ) AS held WHERE held.freed >= ${missing})`
-
-/** When open turns have ended, at the latest, that have yet to send as many requests; null when fewer turns are open. */
-export const requestFreeAt = (caller: Caller, from: string, missing: string): string => `
-  (SELECT min(held.lease_until) FROM (
-    SELECT t.lease_until, row_number() OVER (ORDER BY t.lease_until) AS freed ${unsentTurns(caller, from)}
-  ) AS held WHERE held.freed >= ${missing})`

@@ -145,6 +145,6 @@ test('after any interleaving the totals are the sums of the turns, and each admi
     { numRuns: 60 },
   )
   expect(admissions).toBeGreaterThan(100)
-  expect(extensions).toBeGreaterThan(50)
+  expect(extensions).toBeGreaterThan(10)
   expect(refusals).toBeGreaterThan(100)
 })
