@@ -280,6 +280,7 @@ async function admissionTimes(folder) {
     minGapMs: 0,
     maxOpenTurns: many,
     budgetPerDay: 1e12,
+    budgetShare: 200_000,
   }
   for (let turn = 0; turn < WARM_UP + ADMISSIONS; turn += 1) {
     const at = Date.now()
@@ -287,11 +288,14 @@ async function admissionTimes(folder) {
       session: `session ${turn % 100}`,
       sessionEndsAt: at + 1_000_000,
       address: `address ${turn % 500}`,
+      network: `network ${turn % 50}`,
       formerAddress: null,
       server: 'bench',
       now: at,
       day: new Date(at).toISOString().slice(0, 10),
-      worstCase: { withTools: 100, withoutTools: 10 },
+      firstCall: { withTools: 100, withoutTools: 10 },
+      shortestCall: { withTools: 100, withoutTools: 10 },
+      requestsPerAddress: null,
       leaseMs: 1_000_000,
       limits,
     }

@@ -8,8 +8,12 @@ import { dayOf } from '../../dist/domain/time.js'
 export const DAY = dayOf(Date.now())
 export const LEASE_MS = 3_600_000
 
-/** Micro-dollars: a thousand turns of all callers together, and no more. */
-export const PRICE = { turn: 1_000, budget: 1_000_000 }
+/** Micro-dollars: a thousand calls of all callers together, and no more; a turn has two. */
+export const PRICE = { call: 1_000, budget: 1_000_000 }
+
+/** What one address may take of it where the share is narrow, in millionths: nineteen calls and a half. */
+const SHARE = 19_500
+const PER_ADDRESS = (PRICE.budget * SHARE) / 1_000_000
 
 const WIDE = {
   messagesPerSession: 1_000_000,
@@ -18,6 +22,7 @@ const WIDE = {
   minGapMs: 0,
   maxOpenTurns: 1_000_000,
   budgetPerDay: PRICE.budget,
+  budgetShare: 1_000_000,
 }
 
 const CALLERS = 3
@@ -26,14 +31,24 @@ const unlike = () => Math.random().toString(36).slice(2)
 
 const grouped = (turns, kind, by) => {
   const groups = new Map()
-  for (const turn of turns.filter(({ address }) => address.startsWith(kind))) {
-    groups.set(turn[by], [...(groups.get(turn[by]) ?? []), turn.admittedAt])
-  }
-  return [...groups.values()].map((times) => times.sort((left, right) => left - right))
+  for (const turn of turns.filter(({ address }) => address.startsWith(kind)))
+    groups.set(turn[by], [...(groups.get(turn[by]) ?? []), turn])
+  return [...groups.values()]
 }
 
+const timesOf = (turns, kind, by) =>
+  grouped(turns, kind, by).map((group) =>
+    group.map(({ admittedAt }) => admittedAt).sort((left, right) => left - right),
+  )
+
 const beyond = (turns, kind, by, most) =>
-  grouped(turns, kind, by).reduce((total, times) => total + Math.max(0, times.length - most), 0)
+  grouped(turns, kind, by).reduce((total, group) => total + Math.max(0, group.length - most), 0)
+
+const taken = (turns) => turns.reduce((total, { cost, reserved }) => total + (cost ?? reserved), 0)
+
+/** Micro-dollars of the kind's callers beyond what each of them may take. */
+const paidBeyond = (turns, kind, by, most) =>
+  grouped(turns, kind, by).reduce((total, group) => total + Math.max(0, taken(group) - most), 0)
 
 /** One kind of caller a scope: who asks, which limits hold it back, and how many turns it has beyond them. */
 export const SCOPES = [
@@ -42,7 +57,7 @@ export const SCOPES = [
     caller: () => ({ address: `burst-${some()}`, session: unlike() }),
     limits: { ...WIDE, burstPerMinute: 10 },
     overAdmitted: (turns) =>
-      grouped(turns, 'burst', 'address').reduce(
+      timesOf(turns, 'burst', 'address').reduce(
         (total, times) => total + times.filter((time, index) => time - times[index - 10] < 60_000).length,
         0,
       ),
@@ -64,7 +79,7 @@ export const SCOPES = [
     caller: () => ({ address: `gap-${unlike()}`, session: `gap-${some()}` }),
     limits: { ...WIDE, minGapMs: 1_500 },
     overAdmitted: (turns) =>
-      grouped(turns, 'gap', 'session').reduce(
+      timesOf(turns, 'gap', 'session').reduce(
         (total, times) => total + times.filter((time, index) => time - times[index - 1] < 1_500).length,
         0,
       ),
@@ -77,13 +92,22 @@ export const SCOPES = [
     overAdmitted: (turns) => beyond(turns, 'streams', 'server', 25),
   },
   {
+    name: 'share',
+    caller: () => ({ address: `share-${some()}`, session: unlike() }),
+    limits: { ...WIDE, budgetShare: SHARE },
+    overAdmitted: (turns) => paidBeyond(turns, 'share', 'address', PER_ADDRESS),
+  },
+  {
+    name: 'network',
+    caller: () => ({ address: `network-${unlike()}`, network: `network-${some()}`, session: unlike() }),
+    limits: { ...WIDE, budgetShare: SHARE },
+    overAdmitted: (turns) => paidBeyond(turns, 'network', 'network', 2 * PER_ADDRESS),
+  },
+  {
     name: 'money',
     caller: () => ({ address: `money-${unlike()}`, session: unlike() }),
     limits: WIDE,
-    overAdmitted: (turns) => {
-      const taken = turns.reduce((total, { cost, reserved }) => total + (cost ?? reserved), 0)
-      return Math.max(0, Math.ceil((taken - PRICE.budget) / PRICE.turn))
-    },
+    overAdmitted: (turns) => Math.max(0, taken(turns) - PRICE.budget),
   },
 ]
 
@@ -99,17 +123,9 @@ export function openState(path) {
   })
   const rows = () =>
     state.use(async ({ client }) => {
-      const sql = 'SELECT id, session, address, server, admitted_at, reserved, cost FROM chat_turns'
+      const sql = 'SELECT id, session, address, network, server, admitted_at, reserved, cost FROM chat_turns'
       const found = await client.execute(sql)
-      return found.rows.map(({ id, session, address, server, admitted_at: admittedAt, reserved, cost }) => ({
-        id,
-        session,
-        address,
-        server,
-        admittedAt,
-        reserved,
-        cost,
-      }))
+      return found.rows.map(({ admitted_at: admittedAt, ...row }) => ({ ...row, admittedAt }))
     })
   return { ledger: libsqlChatLedger(state), rows, close: () => state.close() }
 }

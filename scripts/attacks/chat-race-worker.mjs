@@ -1,22 +1,33 @@
-/** One process of `chat-race.mjs`: asks for turns as fast as it can and settles most of those it gets, some twice. */
+/** One process of `chat-race.mjs`: asks for turns as fast as it can, extends them, and settles most of them, some twice. */
 import { DAY, LEASE_MS, openState, PRICE, SCOPES } from './chat-race-rules.mjs'
 
 const [path, given] = process.argv.slice(2)
 const tries = Number(given)
 const { ledger, close } = openState(path)
 
-const report = { tries: 0, admitted: [], settledTwice: 0, errors: [], latencies: [] }
+const report = {
+  tries: 0,
+  admitted: [],
+  extended: 0,
+  notExtended: 0,
+  settledTwice: 0,
+  errors: [],
+  latencies: [],
+}
 
 async function tryOnce({ name, caller, limits }) {
   const now = Date.now()
   const claim = {
     server: `server-${process.pid}`,
+    network: null,
     ...caller(),
     sessionEndsAt: now + 1_800_000,
     formerAddress: null,
     now,
     day: DAY,
-    worstCase: { withTools: PRICE.turn, withoutTools: PRICE.turn },
+    firstCall: { withTools: PRICE.call, withoutTools: PRICE.call },
+    shortestCall: { withTools: PRICE.call, withoutTools: PRICE.call },
+    requestsPerAddress: null,
     leaseMs: LEASE_MS,
     limits,
   }
@@ -25,10 +36,12 @@ async function tryOnce({ name, caller, limits }) {
   report.latencies.push(performance.now() - startedAt)
   if (!admission.admitted) return
   report.admitted.push(admission.turn)
+  const upTo = 2 * PRICE.call
+  const extended = await ledger.extend({ turn: admission.turn, upTo, requestsPerAddress: null, limits })
+  report[extended ? 'extended' : 'notExtended'] += 1
   if (name === 'streams' || report.admitted.length % 10 === 0) return
-  const settlings = [PRICE.turn - 1, PRICE.turn].map((cost) =>
-    ledger.settle(admission.turn, cost, Date.now()),
-  )
+  const most = extended ? upTo : PRICE.call
+  const settlings = [most - 1, most].map((cost) => ledger.settle(admission.turn, cost, Date.now()))
   const settled = await Promise.all(settlings)
   if (settled.filter(Boolean).length !== 1) report.settledTwice += 1
 }

@@ -1,6 +1,6 @@
 /**
- * Several processes ask one state database to admit turns, all at the same time, while one more is killed in the middle
- * of its turns. Counts what was admitted beyond any limit: none may be.
+ * Several processes ask one state database to admit turns and to extend them, all at the same time, while one more is killed
+ * in the middle of its turns. Counts what was admitted beyond any limit: none may be.
  *
  *     npm run build && node scripts/attacks/chat-race.mjs [--tries 12000] [--processes 4] [--json]
  */
@@ -88,6 +88,8 @@ const result = {
     SCOPES.map(({ name }) => [name, turns.filter(({ address }) => address.startsWith(name)).length]),
   ),
   overAdmitted: Object.fromEntries(over),
+  extended: reports.reduce((total, report) => total + report.extended, 0),
+  notExtended: reports.reduce((total, report) => total + report.notExtended, 0),
   lost: known.filter((id) => !stored.has(id)).length,
   settledTwice: reports.reduce((total, report) => total + report.settledTwice, 0),
   errors: reports.flatMap(({ errors }) => errors),

@@ -53,6 +53,7 @@ export function chatOf(settings: Settings): ChatConfig {
       minGapMs: settings.DASH_CHAT_MIN_GAP_MS,
       maxOpenTurns: settings.DASH_CHAT_MAX_STREAMS,
       budgetPerDay: settings.DASH_CHAT_BUDGET_USD_PER_DAY,
+      budgetShare: settings.DASH_CHAT_BUDGET_SHARE,
     },
     maxOutputTokens: settings.DASH_CHAT_MAX_OUTPUT_TOKENS,
     pingMs: settings.DASH_CHAT_PING_MS,

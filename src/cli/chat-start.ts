@@ -1,6 +1,4 @@
-import { isLoopbackUrl, priceOf, worstCase } from '../domain/agent/budget.ts'
-import { parseChatRequest } from '../domain/agent/chat-request.ts'
-import { largestInputBytes } from '../domain/agent/prompt.ts'
+import { isLoopbackUrl, priceOf, shareOf, shortestCallCost } from '../domain/agent/budget.ts'
 import type { Log } from '../server/log.ts'
 import type { Config } from './config.ts'
 
@@ -18,19 +16,51 @@ export function chatGaps(config: Config): string[] {
   return gaps
 }
 
-/** Says at the start what an operator would otherwise learn from refusals. */
-export function tellChatStart(config: Config, log: Log): void {
-  const { chat, openRouterUrl: routerUrl } = config
-  const gaps = chatGaps(config)
-  if (gaps.length > 0) return log.info({ missing: gaps }, 'the chat is off')
+/** A call above this part of the budget, or of the share of one address, leaves room for few turns at the same time. */
+const LARGE_PART_OF_BUDGET = 1 / 10
+const LARGE_PART_OF_SHARE = 1 / 4
+
+/** How one model call compares with the budget, when it is a large part of it or of a share, and what to set. */
+export function largeCallOf({
+  chat,
+  openRouterUrl: routerUrl,
+}: Config): { problem: string; mend: string } | null {
   const { model, url: providerUrl, prices: configured } = chat.provider
   const prices = priceOf({ model: model ?? '', providerUrl, routerUrl, configured })
-  const shortest = parseChatRequest('{"messages":[{"role":"user","content":"?"}]}')
-  if (prices === 'unknown' || !shortest.ok) return
-  const inputBytes = largestInputBytes(shortest.request)
-  const { withTools } = worstCase({ inputBytes, maxOutputTokens: chat.maxOutputTokens, prices })
-  const { budgetPerDay } = chat.limits
-  if (withTools <= budgetPerDay) return
-  const amounts = { budgetMicroUsd: budgetPerDay, worstCaseMicroUsd: withTools }
-  log.warn(amounts, 'DASH_CHAT_BUDGET_USD_PER_DAY holds no turn: the chat answers 429')
+  if (prices === 'unknown') return null
+  const { maxOutputTokens } = chat
+  const { budgetPerDay, budgetShare } = chat.limits
+  const { withTools: call } = shortestCallCost({ maxOutputTokens, prices })
+  const perAddress = shareOf(budgetPerDay, budgetShare)
+  if (call <= budgetPerDay * LARGE_PART_OF_BUDGET && call <= perAddress * LARGE_PART_OF_SHARE) return null
+  const room = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
+  const ofAddress = Math.min(Math.floor(perAddress / call), room)
+  return {
+    problem:
+      `one model call reserves up to ${dollarsOf(call)} of the day's ${dollarsOf(budgetPerDay)} ` +
+      `(DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
+      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}): ${room} fit at once, ${ofAddress} of one address`,
+    mend:
+      `set DASH_CHAT_BUDGET_USD_PER_DAY to at least ${dollarsOf(neededBudget(call, budgetShare))}, ` +
+      'or lower DASH_CHAT_MAX_OUTPUT_TOKENS',
+  }
+}
+
+/** The least budget of which a call is no large part, in whole cents. */
+function neededBudget(call: number, budgetShare: number): number {
+  const perBudget = call / LARGE_PART_OF_BUDGET
+  const perShare = call / LARGE_PART_OF_SHARE / (budgetShare / 1_000_000)
+  return Math.ceil(Math.max(perBudget, perShare) / 10_000) * 10_000
+}
+
+function dollarsOf(microUsd: number): string {
+  return `$${Number((microUsd / 1_000_000).toFixed(6))}`
+}
+
+/** Logs at the start what an operator would otherwise learn from refusals. */
+export function tellChatStart(config: Config, log: Log): void {
+  const gaps = chatGaps(config)
+  if (gaps.length > 0) return log.info({ missing: gaps }, 'the chat is off')
+  const large = largeCallOf(config)
+  if (large !== null) log.warn({}, `${large.problem}; ${large.mend}`)
 }

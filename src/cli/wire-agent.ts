@@ -112,7 +112,8 @@ function openModel(
     if (openRouterKey === null) return null
     const referer = config.baseUrl ?? listeningUrl(config.host, config.port)
     const router = { base: openRouterUrl, key: openRouterKey, referer }
-    return openAutoModel({ ...router, recommendations, allowance, clock, firstEventMs, idleMs })
+    const requestShare = config.chat.limits.budgetShare
+    return openAutoModel({ ...router, recommendations, allowance, requestShare, clock, firstEventMs, idleMs })
   }
   if (key === null && !isLoopbackUrl(base)) return null
   return openChatModel({ base, key, model, api, firstEventMs, idleMs })

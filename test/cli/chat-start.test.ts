@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { chatGaps, tellChatStart } from '../../src/cli/chat-start.ts'
+import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/chat-start.ts'
+import { checkFeatures } from '../../src/cli/commands/doctor/settings.ts'
 import { readConfig } from '../../src/cli/read-config.ts'
 
 const SECRET = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
@@ -34,9 +35,42 @@ test.each([
   expect([chatGaps(configOf(env)), told(env)]).toEqual([[], []])
 })
 
-test('a budget below one turn is told with what it would have to be', () => {
-  const [amounts, message] = told({ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_BUDGET_USD_PER_DAY: '0.05' })
-  expect(amounts).toEqual({ budgetMicroUsd: 50_000, worstCaseMicroUsd: expect.any(Number) as number })
-  expect((amounts as { worstCaseMicroUsd: number }).worstCaseMicroUsd).toBeGreaterThan(50_000)
-  expect(message).toContain('DASH_CHAT_BUDGET_USD_PER_DAY')
+test.each([
+  [
+    'of a share',
+    { DASH_CHAT_PRICE_INPUT: '3', DASH_CHAT_PRICE_OUTPUT: '15' },
+    '16 fit at once, 3 of one address',
+  ],
+  [
+    'of the budget',
+    { DASH_CHAT_PRICE_INPUT: '6', DASH_CHAT_PRICE_OUTPUT: '30', DASH_CHAT_BUDGET_SHARE: '1' },
+    '8 fit',
+  ],
+  ['as all of it', { DASH_CHAT_BUDGET_USD_PER_DAY: '0.01' }, '0 fit at once, 0 of one address'],
+])('a model call that is as large a part %s is reported, with its values and what to set', (_, env, fit) => {
+  const given = { ...SECRET, ...MODEL, ...PRICES, ...env }
+  const config = configOf(given)
+  const large = largeCallOf(config)
+  expect(large?.problem).toMatch(/^one model call reserves up to \$0\.\d+ of the day's \$\d/)
+  expect(large?.problem).toContain(fit)
+  expect(told(given)).toEqual([{}, `${large?.problem}; ${large?.mend}`])
+  expect(checkFeatures(config)).toContainEqual(
+    expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
+  )
+  const [, budget = ''] = /DASH_CHAT_BUDGET_USD_PER_DAY to at least \$([\d.]+)/.exec(large?.mend ?? '') ?? []
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: budget }))).toBeNull()
+  const less = String(Number(budget) - 0.01)
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: less }))).not.toBeNull()
+})
+
+test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])('%s is no share of a budget', (share) => {
+  expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
+})
+
+test.each([
+  ['0.2', 200_000],
+  ['1', 1_000_000],
+  ['0.000001', 1],
+])('%s is a share of %d millionths', (share, millionths) => {
+  expect(configOf({ DASH_CHAT_BUDGET_SHARE: share }).chat.limits.budgetShare).toBe(millionths)
 })

@@ -10,6 +10,8 @@ interface Counts {
   tries: number
   admitted: Record<string, number>
   overAdmitted: Record<string, number>
+  extended: number
+  notExtended: number
   looks: number
   openOfTheKilled: number
   swept: number
@@ -26,12 +28,13 @@ test('four processes on one state database admit nothing beyond any limit, and a
   const counts = JSON.parse(stdout) as Counts
   tell(`${tries} turns asked for by 4 processes`, {
     admitted: JSON.stringify(counts.admitted),
+    'extended, and not': `${counts.extended}, ${counts.notExtended}`,
     'looks at the money': counts.looks,
     'left open by the killed one': counts.openOfTheKilled,
   })
   expect(counts).toMatchObject({
     tries,
-    overAdmitted: { burst: 0, day: 0, session: 0, gap: 0, streams: 0, money: 0 },
+    overAdmitted: { burst: 0, day: 0, session: 0, gap: 0, streams: 0, share: 0, network: 0, money: 0 },
     lost: 0,
     settledTwice: 0,
     errors: [],
@@ -42,5 +45,9 @@ test('four processes on one state database admit nothing beyond any limit, and a
   expect(counts.swept).toBeGreaterThan(0)
   // The limits were reached: nothing beyond them is no merit otherwise.
   expect(counts.admitted).toMatchObject({ burst: 30, session: 60, streams: 25 })
+  // So were the shares: nine turns of two calls and one that could not be extended, and twice as many of a network.
+  expect(counts.notExtended).toBeGreaterThan(0)
+  expect(counts.admitted['share']).toBeGreaterThanOrEqual(27)
+  expect(counts.admitted['network']).toBeGreaterThanOrEqual(54)
   expect(code).toBe(0)
 })

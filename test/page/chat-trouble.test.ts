@@ -165,6 +165,7 @@ test('an answer without tools says so', async () => {
     DASH_CHAT_PRICE_INPUT: '0',
     DASH_CHAT_PRICE_OUTPUT: '100',
     DASH_CHAT_BUDGET_USD_PER_DAY: '0.95',
+    DASH_CHAT_BUDGET_SHARE: '1',
   })
   const { page } = await openChat(browser, url)
   for (const question of ['one', 'two']) await ask(page, question)

@@ -72,6 +72,7 @@ const DAY_LIMITS = {
   minGapMs: 0,
   maxOpenTurns: 10_000,
   budgetPerDay: 1_000_000_000,
+  budgetShare: 1_000_000,
 }
 
 export const SECRET = 'a secret of thirty-two bytes, or more'

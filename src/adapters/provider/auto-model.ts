@@ -1,7 +1,8 @@
+import { shareOf } from '../../domain/agent/budget.ts'
 import type { ChatModel, ModelCall } from '../../domain/agent/ports.ts'
 import { classifyAnswer } from '../../domain/models/classify-answer.ts'
 import type { ChatCandidate } from '../../domain/models/chat-candidates.ts'
-import type { Clock, RecommendationStore } from '../../domain/ports.ts'
+import type { Clock, RecommendationStore, RouterAllowance } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { openRouter } from '../router/router.ts'
 import { chatDialect } from './chat-completions.ts'
@@ -22,7 +23,9 @@ export interface AutoModelOptions extends SilenceLimits {
   referer: string
   recommendations: Pick<RecommendationStore, 'current'>
   /** Shared with the evaluation of models; a request is counted before it is sent. */
-  allowance: { countChatRequest(model: string, sentAt: Instant, limit: number): Promise<boolean> }
+  allowance: RouterAllowance
+  /** Share of the account's daily requests, in millionths, that one address may send. */
+  requestShare: number
   clock: Clock
 }
 
@@ -45,7 +48,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
   const headers = { 'http-referer': referer, 'x-openrouter-title': 'dash' }
   const upstream = openUpstream({ base, key, headers })
   const router = openRouter({ base, key, referer, clock })
-  const limitOf = dailyLimit(router, clock)
+  const limit = dailyLimit(router, clock)
   const recommended = recommendedModels(options.recommendations, clock)
   const busyUntil = new Map<string, Instant>()
   const free = async (): Promise<ChatCandidate[]> =>
@@ -57,12 +60,16 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
       return (first ?? (await recommended())[0])?.id ?? ''
     },
 
-    async *ask(call, signal) {
+    requestsPerDay: () => limit.latest(),
+
+    async *ask(call, signal, turn) {
       // Where every model is busy, one more request would only be one less of the day.
       let end: RoundEnd = declined((await recommended()).length > 0 ? 'http_429' : 'http_404')
       for (const candidate of (await free()).slice(0, MOST_TRIES)) {
-        const limit = await limitOf(signal)
-        const counted = await allowance.countChatRequest(candidate.id, clock(), limit)
+        const perDay = await limit.current(signal)
+        const asking =
+          turn === undefined ? undefined : { turn, perAddress: shareOf(perDay, options.requestShare) }
+        const counted = await allowance.countChatRequest(candidate.id, clock(), perDay, asking)
         signal.throwIfAborted()
         if (!counted) {
           end = declined('http_429')

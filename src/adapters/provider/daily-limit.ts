@@ -11,20 +11,34 @@ const KEPT_MS = 60_000
 const ANSWER_MS = 2_000
 
 /**
- * Requests a day that the account has, as the service tells for its key, or what an account has that never bought
+ * Requests a day that the account has, as the service reports them for its key, or those of an account that never bought
  * credits.
  */
-export function dailyLimit(
-  router: Pick<ModelRouter, 'key'>,
-  clock: Clock,
-): (signal: AbortSignal) => Promise<number> {
+export interface DailyLimit {
+  /** At most a minute old. */
+  current(signal: AbortSignal): Promise<number>
+  /** The last one known, at once where there is any; a stale one is refreshed meanwhile. */
+  latest(): Promise<number>
+}
+
+export function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit {
   let known: { limit: number; at: Instant } | null = null
-  return async (signal) => {
+  let refreshing: Promise<number> | null = null
+  const current = async (signal: AbortSignal): Promise<number> => {
     const at = clock()
     if (known !== null && at >= known.at && at - known.at < KEPT_MS) return known.limit
     const limit = (await askKey(router, signal)) ?? DAILY_LIMIT_UNTOLD
     known = { limit, at }
     return limit
+  }
+  return {
+    current,
+    async latest() {
+      refreshing ??= current(new AbortController().signal)
+        .catch(() => known?.limit ?? DAILY_LIMIT_UNTOLD)
+        .finally(() => (refreshing = null))
+      return known?.limit ?? refreshing
+    },
   }
 }
 

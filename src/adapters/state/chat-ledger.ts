@@ -6,6 +6,7 @@ import type { Day } from '../../domain/time.ts'
 import type { Database } from '../libsql/database.ts'
 import type { StoreClient } from '../libsql/store-client.ts'
 import { admissionFrom, admissionStatements } from './admission.ts'
+import { extensionStatements } from './extension.ts'
 import { forgetStatements, forgetTries, sweepStatements } from './sweep.ts'
 
 const SALT_BYTES = 32
@@ -53,7 +54,13 @@ export function libsqlChatLedger(database: Database): ChatLedger {
       database.use(async ({ client }) => {
         const turn = randomBytes(TURN_ID_BYTES).toString('hex')
         const results = await client.batch(admissionStatements(claim, turn), 'write')
-        return admissionFrom(results, claim, turn)
+        return admissionFrom(results, claim, turn, client)
+      }),
+
+    extend: (extension) =>
+      database.use(async ({ client }) => {
+        const [extended] = await client.batch(extensionStatements(extension), 'write')
+        return extended?.rows.length === 1
       }),
 
     settle: (turn, cost, at) =>

@@ -55,6 +55,7 @@ export const chatRouterRequests = sqliteTable('chat_router_requests', {
   day: text('day').notNull(),
   model: text('model').notNull(),
   sentAt: integer('sent_at').notNull(),
+  turn: text('turn'),
 })
 
 export const evaluationRejections = sqliteTable(
@@ -85,6 +86,7 @@ export const chatTurns = sqliteTable('chat_turns', {
   leaseUntil: integer('lease_until').notNull(),
   settledAt: integer('settled_at'),
   cost: integer('cost'),
+  network: text('network'),
 })
 
 export const chatDays = sqliteTable('chat_days', {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { baseUrl, dollars, flag, httpUrl, sessionSecret, token, wholeNumber } from './rules.ts'
+import { baseUrl, dollars, flag, httpUrl, sessionSecret, share, token, wholeNumber } from './rules.ts'
 import { defaulted, optional } from './variable.ts'
 
 const milliseconds = wholeNumber(1, 3_600_000, 'milliseconds')
@@ -54,6 +54,11 @@ export const CHAT_VARIABLES = {
   DASH_CHAT_BUDGET_USD_PER_DAY: defaulted(dollars, '1', {
     group: 'chat-limits',
     meaning: 'what the chat may cost on one UTC day',
+  }),
+  DASH_CHAT_BUDGET_SHARE: defaulted(share, '0.2', {
+    group: 'chat-limits',
+    meaning:
+      'share of that budget one address may spend; with the model `auto`, of the daily requests of the account',
   }),
   DASH_CHAT_MESSAGES_PER_SESSION: defaulted(messages, '20', {
     group: 'chat-limits',

@@ -67,6 +67,13 @@ export const dollars = z
     return Number(whole) * 1_000_000 + Number(fraction.padEnd(6, '0'))
   })
 
+/** A share above 0 and up to 1, as millionths, exact. */
+export const share = z
+  .string()
+  .regex(/^(0\.\d{1,6}|1(\.0{1,6})?)$/, 'must be a number above 0 and up to 1, with at most six decimals')
+  .transform((value) => Math.round(Number(value) * 1_000_000))
+  .refine((value) => value > 0, 'must be above 0')
+
 const SESSION_SECRET_MIN_BYTES = 32
 
 export const sessionSecret = z

@@ -1,25 +1,35 @@
 import type { MicroUsd } from './money.ts'
-import { MAX_ROUNDS, TURN_RESULTS_MAX_BYTES } from './bounds.ts'
 import { parseIpAddress } from '../ip-address.ts'
-import type { Prices, Usage } from './ports.ts'
+import type { ChatRequest } from './chat-request.ts'
+import type { CallCost, Prices, Usage } from './ports.ts'
+import { largestInputBytes, SHORTEST_REQUEST, TOOLS_BYTES } from './prompt.ts'
 
 /** What a turn may cost, what it did cost, and what that makes of a day (docs/decisions/0028-how-a-turn-is-admitted.md). */
 
 export type BudgetState = 'ok' | 'soft' | 'exhausted' | 'unknown'
 
 /**
- * The state of a day's budget, as the status tells it. Soft from 80 % on.
+ * The state of a day's budget, as the status reports it. A store applies the same rules within an admission.
  *
  * @param spending null when it cannot be read
+ * @param shortestCall of {@link shortestCall}
  */
 export function budgetState(
   spending: { settled: MicroUsd; reserved: MicroUsd } | null,
   budgetPerDay: MicroUsd,
+  { withTools, withoutTools }: CallCost,
 ): BudgetState {
   if (spending === null) return 'unknown'
   const { settled, reserved } = spending
-  if (settled >= budgetPerDay) return 'exhausted'
-  return (settled + reserved) * 5 >= budgetPerDay * 4 ? 'soft' : 'ok'
+  if (settled >= budgetPerDay || settled + withoutTools > budgetPerDay) return 'exhausted'
+  const taken = settled + reserved
+  return taken * 5 >= budgetPerDay * 4 || taken + withTools > budgetPerDay ? 'soft' : 'ok'
+}
+
+/** @param share in millionths */
+export function shareOf(amount: number, share: number): number {
+  // Their product may be beyond what a number holds exactly.
+  return Number((BigInt(amount) * BigInt(share)) / MILLION)
 }
 
 /** A million dollars: what is beyond was made up by a provider. */
@@ -33,12 +43,12 @@ export function costOf(usage: Usage, prices: Prices): MicroUsd {
     BigInt(usage.in - cached) * BigInt(prices.input) +
     BigInt(cached) * BigInt(prices.cached) +
     BigInt(usage.out) * BigInt(prices.output)
-  const cost = (sum + PER_TOKENS - 1n) / PER_TOKENS
+  const cost = (sum + MILLION - 1n) / MILLION
   return cost > BigInt(COST_MAX) ? COST_MAX : Number(cost)
 }
 
-/** Prices are per this many tokens. */
-const PER_TOKENS = 1_000_000n
+/** Prices are per million tokens, shares in millionths. */
+const MILLION = 1_000_000n
 
 /**
  * What a provider may add of its own to one call: the frame of messages and tools. Everything else is bounded by its
@@ -47,34 +57,38 @@ const PER_TOKENS = 1_000_000n
 const CALL_OVERHEAD_TOKENS = 500
 
 /**
- * The most a turn can cost, with tools and without.
+ * The most one model call can cost.
  *
- * @param inputBytes UTF-8 bytes of everything the first call says: instructions, tools, messages, grounding at its largest
- * @param maxOutputTokens of one call
+ * @param inputTokens at least the tokens of everything the call says; a token is at least one byte of UTF-8
  */
-export function worstCase({
-  inputBytes,
-  maxOutputTokens,
-  prices,
-}: {
-  inputBytes: number
+export function callCost({ inputTokens, maxOutputTokens, prices }: CallBounds): MicroUsd {
+  // A provider may charge more for its cache than for plain input.
+  const input = Math.max(prices.input, prices.cached)
+  const usage = { in: inputTokens + CALL_OVERHEAD_TOKENS, out: maxOutputTokens, cached: 0 }
+  return costOf(usage, { ...prices, input, cached: input })
+}
+
+interface CallBounds {
+  inputTokens: number
   maxOutputTokens: number
   prices: Prices
-}): { withTools: MicroUsd; withoutTools: MicroUsd } {
-  // A cache that is dearer than none would be a provider's oddity, but a worst case has to stand it.
-  const input = Math.max(prices.input, prices.cached)
-  const dearest = { ...prices, input, cached: input }
-  const call = inputBytes + CALL_OVERHEAD_TOKENS
-  // Each later call says again what the earlier ones wrote and what their tools gave.
-  const earlierCalls = (MAX_ROUNDS * (MAX_ROUNDS - 1)) / 2
-  const all = MAX_ROUNDS * call + earlierCalls * maxOutputTokens + (MAX_ROUNDS - 1) * TURN_RESULTS_MAX_BYTES
+}
+
+/** The most the first model call of a turn can cost, with its grounding at its largest. */
+export function firstCallCost(request: ChatRequest, bounds: Omit<CallBounds, 'inputTokens'>): CallCost {
+  const inputTokens = largestInputBytes(request)
   return {
-    withTools: costOf({ in: all, out: MAX_ROUNDS * maxOutputTokens, cached: 0 }, dearest),
-    withoutTools: costOf({ in: call, out: maxOutputTokens, cached: 0 }, dearest),
+    withTools: callCost({ ...bounds, inputTokens: inputTokens + TOOLS_BYTES }),
+    withoutTools: callCost({ ...bounds, inputTokens }),
   }
 }
 
-/** Calls that were sent and did not tell their usage, together. */
+/** {@link firstCallCost} of a turn of one character. */
+export function shortestCallCost(bounds: Omit<CallBounds, 'inputTokens'>): CallCost {
+  return firstCallCost(SHORTEST_REQUEST, bounds)
+}
+
+/** Model calls without a known usage, together. */
 export interface UntoldCalls {
   count: number
   /** UTF-8 bytes of them. */
@@ -83,27 +97,52 @@ export interface UntoldCalls {
   maxOutputTokens: number
 }
 
+/** A model call that was aborted: UTF-8 bytes of what was sent, and of the text received until then. */
+export interface AbortedCall {
+  sentBytes: number
+  receivedBytes: number
+}
+
+/** Bytes of text to a token, where the tokens of an aborted call are estimated. */
+const ABORTED_BYTES_A_TOKEN = 3
+
+function estimatedTokens(bytes: number): number {
+  return Math.ceil(bytes / ABORTED_BYTES_A_TOKEN)
+}
+
 /**
- * What the calls of a turn are charged. What a provider told counts as told. A call that told nothing is taken for a token
- * of each byte that was sent and for everything it was allowed to write: how much of that it did write, thoughts and broken
- * calls of tools included, nobody knows. With such an estimate the sum is no more than was reserved, which is above all
- * input there can have been.
+ * What the calls of a turn are charged: the usage the provider told; for a call that it ended without telling its usage, a
+ * token for each byte sent and everything the call was allowed to write, since thoughts and broken tool calls are paid for
+ * and not seen; for an aborted call, the input sent and the output received at 3 bytes a token. With an estimate the sum is
+ * at most what was reserved, which is above all input there can have been.
  *
  * @param told usage of the calls that told it, together
  */
 export function turnCost({
   told,
   untold,
+  aborted,
   reserved,
   prices,
 }: {
   told: Usage
   untold: UntoldCalls
+  aborted: AbortedCall | null
   reserved: MicroUsd
   prices: Prices
 }): MicroUsd {
-  const read = told.in + untold.sentBytes + untold.count * CALL_OVERHEAD_TOKENS
-  const estimate = costOf({ in: read, out: told.out + untold.maxOutputTokens, cached: told.cached }, prices)
+  const estimate = costOf(
+    {
+      in:
+        told.in +
+        untold.sentBytes +
+        untold.count * CALL_OVERHEAD_TOKENS +
+        estimatedTokens(aborted?.sentBytes ?? 0),
+      out: told.out + untold.maxOutputTokens + estimatedTokens(aborted?.receivedBytes ?? 0),
+      cached: told.cached,
+    },
+    prices,
+  )
   return Math.max(costOf(told, prices), Math.min(estimate, reserved))
 }
 

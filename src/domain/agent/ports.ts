@@ -12,6 +12,14 @@ export interface ChatLimits {
   /** Turns of one server that may be open at once. */
   maxOpenTurns: number
   budgetPerDay: MicroUsd
+  /** Share of a day's budget, in millionths, that one address may hold and spend; a /48 twice as much. */
+  budgetShare: number
+}
+
+/** The most that one model call can cost. */
+export interface CallCost {
+  withTools: MicroUsd
+  withoutTools: MicroUsd
 }
 
 /** A turn that asks to be admitted. */
@@ -22,8 +30,10 @@ export interface TurnClaim {
   sessionEndsAt: Instant
   /** Salted hash of the caller's address under the salt of `day`; nothing else of the caller is ever stored. */
   address: string
+  /** Salted hash of the /48 of an IPv6 address; null for IPv4. */
+  network: string | null
   /**
-   * The same under the salt of the day before, needed in the first minute of a day alone, so that a burst counts across
+   * The address under the salt of the day before, needed in the first minute of a day alone, so that a burst counts across
    * midnight; null when that salt is not known.
    */
   formerAddress: string | null
@@ -32,11 +42,25 @@ export interface TurnClaim {
   now: Instant
   /** UTC day of `now`: the day charged, whenever the turn ends. */
   day: Day
-  /** Worst case of the turn, in the normal state and where it is answered without tools. */
-  worstCase: { withTools: MicroUsd; withoutTools: MicroUsd }
+  /** The turn's first model call. */
+  firstCall: CallCost
+  /** The first call of the shortest turn there can be: the bands of the day are measured with it. */
+  shortestCall: CallCost
+  /** What one address may take of the daily requests of a routing service; null where none are counted. */
+  requestsPerAddress: number | null
   /** How long the reservation stands without being settled. */
   leaseMs: number
   limits: ChatLimits
+}
+
+/** An open turn that needs another model call. */
+export interface TurnExtension {
+  turn: string
+  /** What the turn is to hold in all: the cost of its earlier calls and the most that the next one can cost. */
+  upTo: MicroUsd
+  /** As in {@link TurnClaim}. */
+  requestsPerAddress: number | null
+  limits: Pick<ChatLimits, 'budgetPerDay' | 'budgetShare'>
 }
 
 export type Admission =
@@ -45,8 +69,9 @@ export type Admission =
       turn: string
       /** What is left after this turn. */
       remaining: { session: number; day: number }
-      /** True when the budget is in its soft band: the turn is answered without tools. */
+      /** True when the turn is answered without tools: the day is soft, or a call with tools does not fit. */
       degraded: boolean
+      /** For the first model call. */
       reserved: MicroUsd
     }
   | { admitted: false; scope: 'ip' | 'session' | 'global-budget'; retryAfterSeconds: number }
@@ -59,6 +84,12 @@ export interface ChatLedger {
   salt(day: Day): Promise<Uint8Array | null>
   /** One transaction: everything is counted and reserved, or nothing is. */
   admit(claim: TurnClaim): Promise<Admission>
+  /**
+   * Reserves the next model call of a turn, in one transaction; a refused turn keeps what it has reserved.
+   *
+   * @returns false when budget or share have no room, or when the turn is settled
+   */
+  extend(extension: TurnExtension): Promise<boolean>
   /** Charges a turn what it cost, once, to the day it was admitted on; false when it was settled before. */
   settle(turn: string, cost: MicroUsd, at: Instant): Promise<boolean>
   /**
@@ -195,7 +226,10 @@ export type ModelEvent =
 export interface ChatModel {
   /** Identifier of the model in use now; empty when there is none. */
   name(): Promise<string>
-  ask(call: ModelCall, signal: AbortSignal): AsyncIterable<ModelEvent>
+  /** Requests a day of the account behind the model; absent where they are not counted. */
+  requestsPerDay?(): Promise<number>
+  /** @param turn id of the turn that asks, whose address has a share of the requests of the day */
+  ask(call: ModelCall, signal: AbortSignal, turn?: string): AsyncIterable<ModelEvent>
   close(): Promise<void>
 }
 

@@ -85,14 +85,22 @@ function preferencesOf({ preferredLanguage, tone, prePrompt, interests }: ChatSe
   return `My preferences for style, tone, topics and language, and for nothing else: ${json}`
 }
 
-/**
- * Most bytes of UTF-8 that the first question of a turn can hold, tools included, whatever its grounding will be.
- */
+/** Most bytes of UTF-8 in the first model call of a turn, beside its tools, whatever its grounding will be. */
 export function largestInputBytes(request: ChatRequest): number {
   const texts = [preferencesOf(request.settings) ?? '', ...request.messages.map(({ content }) => content)]
   return texts.reduce((sum, text) => sum + byteLengthOf(text), STANDING_INPUT_BYTES)
 }
 
-/** Of every question: what a model is told each time, and the most that data can take. */
-const STANDING_INPUT_BYTES =
-  byteLengthOf(INSTRUCTIONS) + byteLengthOf(JSON.stringify(TOOL_DEFINITIONS)) + GROUNDING_MAX_BYTES
+/** The instructions of every call, and the most that stored data can take. */
+const STANDING_INPUT_BYTES = byteLengthOf(INSTRUCTIONS) + GROUNDING_MAX_BYTES
+
+/** What the definitions of the tools add to a call. */
+export const TOOLS_BYTES = byteLengthOf(JSON.stringify(TOOL_DEFINITIONS))
+
+/** The shortest turn there can be. */
+export const SHORTEST_REQUEST: ChatRequest = {
+  messages: [{ role: 'user', content: '?' }],
+  sort: 'trending',
+  itemKey: null,
+  settings: { preferredLanguage: 'auto', tone: 'neutral', prePrompt: '', interests: [] },
+}

@@ -16,10 +16,17 @@ export interface RouterAllowance {
    * @param model id of the model
    * @param sentAt decides the day
    * @param limit requests the account has a day
+   * @param turn the turn that sends it, and the requests a day of one address, of which a /48 has twice as many; absent: a
+   *   request without a share
    * @returns false, with nothing written, when the day's requests of both have reached the limit less
-   *   {@link RESERVED_REQUESTS}
+   *   {@link RESERVED_REQUESTS}, or the turn's address or /48 has sent its share
    */
-  countChatRequest(model: string, sentAt: Instant, limit: number): Promise<boolean>
+  countChatRequest(
+    model: string,
+    sentAt: Instant,
+    limit: number,
+    turn?: { turn: string; perAddress: number },
+  ): Promise<boolean>
 }
 
 /** Recommendations in the object store, as sealed bytes: every run for good, and the one that is current. */

@@ -12,6 +12,7 @@ export interface Turn {
   /** Of the caller, canonical. */
   address: string
   provider: NonNullable<AgentPorts['provider']>
+  requestsPerAddress: number | null
   stream: EventStream & { body: Readable }
   /** Of the whole turn; the stream's reader leaving aborts it. */
   stop: Stop

@@ -1,7 +1,7 @@
 import { answerText } from '../../domain/agent/answer-text.ts'
 import { MAX_CALLS, MAX_ROUNDS } from '../../domain/agent/bounds.ts'
-import { turnCost } from '../../domain/agent/budget.ts'
-import type { UntoldCalls } from '../../domain/agent/budget.ts'
+import { callCost, turnCost } from '../../domain/agent/budget.ts'
+import type { AbortedCall, UntoldCalls } from '../../domain/agent/budget.ts'
 import type { MicroUsd } from '../../domain/agent/money.ts'
 import { TOOL_NAMES } from '../../domain/agent/ports.ts'
 import type {
@@ -23,11 +23,14 @@ import type { AgentTools } from './tools.ts'
 export type AnswerPart =
   | { kind: 'tool'; name: ToolName; status: 'start' | 'done'; last: false }
   | { kind: 'delta'; text: string; last: false }
-  | { kind: 'done'; usage: Usage; last: true }
+  | { kind: 'done'; usage: Usage; degraded: boolean; last: true }
   | { kind: 'failed'; failure: FailureCode; last: true }
 
 export interface AnswerPorts {
-  model: ChatModel
+  ask: (call: ModelCall, signal: AbortSignal) => ReturnType<ChatModel['ask']>
+  prices: Prices
+  /** Reserves the next call: what the answer may cost in all with it. False: there is no room. */
+  extend: (upTo: MicroUsd) => Promise<boolean>
   tools: AgentTools
   maxOutputTokens: number
 }
@@ -47,8 +50,16 @@ export interface Tally {
   calls: number
   /** What the provider told. */
   usage: Usage
-  /** Calls whose usage it did not tell. */
+  /** Calls that it ended without telling their usage. */
   untold: UntoldCalls
+  /** The call that was aborted. */
+  aborted: AbortedCall | null
+  /** Most tokens that the next call repeats of the one before. */
+  repeated: number
+  /** What the turn that pays has reserved. */
+  reserved: MicroUsd
+  /** True when tools were withheld for want of money or requests. */
+  degraded: boolean
   text: string
   /** True once the model has said all of it. */
   whole: boolean
@@ -56,19 +67,27 @@ export interface Tally {
   keepable: boolean
 }
 
-export function emptyTally(): Tally {
-  const usage = { in: 0, out: 0, cached: 0 }
-  const untold = { count: 0, sentBytes: 0, maxOutputTokens: 0 }
-  return { model: '', rounds: 0, calls: 0, usage, untold, text: '', whole: false, keepable: true }
+/** @param reserved for its first call */
+export function emptyTally(reserved: MicroUsd): Tally {
+  return {
+    model: '',
+    rounds: 0,
+    calls: 0,
+    usage: { in: 0, out: 0, cached: 0 },
+    untold: { count: 0, sentBytes: 0, maxOutputTokens: 0 },
+    aborted: null,
+    repeated: 0,
+    reserved,
+    degraded: false,
+    text: '',
+    whole: false,
+    keepable: true,
+  }
 }
 
-/**
- * What an answer costs as it stands; what was sent is paid for, whether or not its usage was told.
- *
- * @param reserved of the turn that pays
- */
-export function costOfAnswer({ usage, untold }: Tally, reserved: MicroUsd, prices: Prices): MicroUsd {
-  return turnCost({ told: usage, untold, reserved, prices })
+/** What an answer costs as it stands; what was sent is paid for, whether or not its usage was told. */
+export function costOfAnswer({ usage, untold, aborted, reserved }: Tally, prices: Prices): MicroUsd {
+  return turnCost({ told: usage, untold, aborted, reserved, prices })
 }
 
 type Ended = Exclude<ModelEvent, { kind: 'text' }>
@@ -86,8 +105,9 @@ export async function* makeAnswer(
   signal: AbortSignal,
 ): AsyncGenerator<AnswerPart, void> {
   const rounds: ToolRound[] = []
+  tally.degraded = !question.withTools
   for (;;) {
-    const tools = question.withTools && tally.rounds < MAX_ROUNDS - 1 ? TOOL_DEFINITIONS : []
+    const tools = !tally.degraded && tally.rounds < MAX_ROUNDS - 1 ? TOOL_DEFINITIONS : []
     const call = {
       instructions: question.instructions,
       get input() {
@@ -97,19 +117,56 @@ export async function* makeAnswer(
       tools,
       maxOutputTokens: ports.maxOutputTokens,
     }
-    const ended = yield* listen(ports.model, call, tally, signal)
+    const ended = yield* listen(ports, call, tally, signal)
     if (ended.kind === 'failed') return yield failed(ended)
     const { calls, output, refused } = ended
     // Calls of a model that was given no tools lead nowhere.
     if (calls.length === 0 || tools.length === 0) {
       if (tally.text.trim() === '') return yield failed({ error: 'upstream_error', code: 'empty' })
-      tally.keepable &&= calls.length === 0 && question.withTools && !refused
+      tally.keepable &&= calls.length === 0 && !tally.degraded && !refused
       tally.whole = true
-      return yield { kind: 'done', usage: tally.usage, last: true }
+      return yield { kind: 'done', usage: tally.usage, degraded: tally.degraded, last: true }
     }
-    rounds.push({ output, results: yield* runCalls(ports.tools, calls, tally, signal) })
+    const results = yield* runCalls(ports.tools, calls, tally, signal)
+    const held = await reserveNext(ports, results, tally)
+    if (held === null) return yield failed({ error: 'upstream_error', code: 'failed' })
+    rounds.push({ output, results: held })
   }
 }
+
+/**
+ * Reserves the next call. Where there is no room for it, the answer gets no more tools, and its last call has to do with
+ * what is reserved already: results that do not fit are left out.
+ *
+ * @returns the results the next call carries; null when there is not even room for the call alone
+ */
+async function reserveNext(
+  { prices, maxOutputTokens, extend }: AnswerPorts,
+  results: ToolRound['results'],
+  tally: Tally,
+): Promise<ToolRound['results'] | null> {
+  const paid = costOfAnswer({ ...tally, reserved: Infinity }, prices)
+  const upTo = (carried: ToolRound['results']): MicroUsd => {
+    const added = carried.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0)
+    return paid + callCost({ inputTokens: tally.repeated + added, maxOutputTokens, prices })
+  }
+  const needed = upTo(results)
+  if (await extend(needed)) {
+    tally.reserved = Math.max(tally.reserved, needed)
+    return results
+  }
+  tally.degraded = true
+  const carried = [...results]
+  for (let left = carried.length; upTo(carried) > tally.reserved; left -= 1) {
+    const result = carried[left - 1]
+    if (result === undefined) return null
+    carried[left - 1] = { ...result, output: LEFT_OUT }
+  }
+  return carried
+}
+
+/** Instead of the result of a tool that the model cannot be sent. */
+const LEFT_OUT = JSON.stringify({ error: 'no_budget' })
 
 function failed({ error, code }: FailureCode): AnswerPart {
   return { kind: 'failed', failure: { error, code } as FailureCode, last: true }
@@ -117,7 +174,7 @@ function failed({ error, code }: FailureCode): AnswerPart {
 
 /** One question to the model: its text as it comes, and how it ended; charged on every way out. */
 async function* listen(
-  model: ChatModel,
+  { ask }: AnswerPorts,
   call: ModelCall,
   tally: Tally,
   signal: AbortSignal,
@@ -127,6 +184,7 @@ async function* listen(
   const filter = answerText()
   let ended: Ended | null = null
   let begun = false
+  let receivedBytes = 0
   const say = (text: string): AnswerPart => {
     // What a model says after its calls is a paragraph of its own.
     const gap = !begun && tally.text !== '' ? '\n\n' : ''
@@ -135,11 +193,12 @@ async function* listen(
     return { kind: 'delta', text: gap + text, last: false }
   }
   try {
-    for await (const event of model.ask(call, signal)) {
+    for await (const event of ask(call, signal)) {
       if (event.kind !== 'text') {
         ended = event
         break
       }
+      receivedBytes += Buffer.byteLength(event.text)
       const text = filter.push(event.text)
       if (text !== '') yield say(text)
     }
@@ -147,7 +206,8 @@ async function* listen(
     const rest = filter.end()
     if (rest !== '') yield say(rest)
   } finally {
-    count(tally, ended, call)
+    if (ended === null && signal.aborted) tally.aborted = { sentBytes: sentBytesOf(call), receivedBytes }
+    else count(tally, ended, call)
   }
   return (
     ended ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
@@ -164,14 +224,21 @@ function count(tally: Tally, ended: Ended | null, call: ModelCall): void {
     const { in: read, out, cached } = ended.usage
     const before = tally.usage
     tally.usage = { in: before.in + read, out: before.out + out, cached: before.cached + cached }
+    tally.repeated = read + out
   } else if (ended?.kind !== 'failed' || ended.dispatched) {
     const before = tally.untold
+    const sentBytes = sentBytesOf(call)
     tally.untold = {
       count: before.count + 1,
-      sentBytes: before.sentBytes + Buffer.byteLength(JSON.stringify(call)),
+      sentBytes: before.sentBytes + sentBytes,
       maxOutputTokens: before.maxOutputTokens + call.maxOutputTokens,
     }
+    tally.repeated = sentBytes + call.maxOutputTokens
   }
+}
+
+function sentBytesOf(call: ModelCall): number {
+  return Buffer.byteLength(JSON.stringify(call))
 }
 
 /** Runs the calls of a round; of each known tool a start and an end are told, and the model is answered every call. */

@@ -1,11 +1,10 @@
 import type { H3Event } from 'h3'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { worstCase } from '../../domain/agent/budget.ts'
+import { firstCallCost, shareOf, shortestCallCost } from '../../domain/agent/budget.ts'
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
 import { addressHash, isSameCaller, networkOf } from '../../domain/agent/client-address.ts'
-import type { Admission } from '../../domain/agent/ports.ts'
-import { largestInputBytes } from '../../domain/agent/prompt.ts'
+import type { Admission, TurnClaim } from '../../domain/agent/ports.ts'
 import { BURST_WINDOW_MS, SHORT_WAIT_MS } from '../../domain/agent/quotas.ts'
 import type { AgentRefusal } from '../../domain/agent/refusals.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
@@ -28,6 +27,8 @@ export interface AdmittedTurn {
   /** Of the caller, canonical. */
   address: string
   provider: Runnable['provider']
+  /** What its address may take of the daily requests of a routing service; null where none are counted. */
+  requestsPerAddress: number | null
   /** Gives its place back; to be called once the turn is over. */
   release: () => void
 }
@@ -63,7 +64,7 @@ export function streamPlaces(most: number): StreamPlaces {
 }
 
 /**
- * Every check of a turn, in the documented order, the last of which counts it and reserves what it may cost.
+ * Every check of a turn, in the documented order, the last of which counts it and reserves its first model call.
  *
  * @throws Refusal for the first that fails; nothing is counted then
  */
@@ -82,19 +83,20 @@ export async function admitTurn(
   const salt = await fromQuotaStore(ports.ledger.salt(session.day))
   if (!isSameCaller(session.ip, salt, address)) throw invalidSession('ip_mismatch')
   const request = await readRequest(ports, event)
-  const prices = provider.prices
-  const reserve = worstCase({
-    inputBytes: largestInputBytes(request),
-    maxOutputTokens: ports.settings.maxOutputTokens,
-    prices,
-  })
+  const bounds = { maxOutputTokens: ports.settings.maxOutputTokens, prices: provider.prices }
   const release = places.take(address)
   if (release === null) throw rateLimited(ports, TOO_MANY_STREAMS)
   try {
-    const admission = await fromQuotaStore(admit(ports, session, address, reserve))
+    const requestsPerAddress = await requestShareOf(provider.model, ports.settings.limits.budgetShare)
+    const needed = {
+      firstCall: firstCallCost(request, bounds),
+      shortestCall: shortestCallCost(bounds),
+      requestsPerAddress,
+    }
+    const admission = await fromQuotaStore(admit(ports, session, address, needed))
     if (!admission.admitted) throw rateLimited(ports, admission)
     ports.meter.asked(admission)
-    return { admission, request, address, provider, release }
+    return { admission, request, address, provider, requestsPerAddress, release }
   } catch (error) {
     release()
     throw error
@@ -108,6 +110,10 @@ function rateLimited(
   meter.asked(admission)
   const { scope, retryAfterSeconds } = admission
   return new Refusal('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
+}
+
+async function requestShareOf(model: Runnable['provider']['model'], share: number): Promise<number | null> {
+  return model.requestsPerDay ? shareOf(await model.requestsPerDay(), share) : null
 }
 
 function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {
@@ -128,7 +134,7 @@ async function admit(
   { ledger, clock, settings, server }: AgentPorts,
   session: SessionPayload,
   address: string,
-  reserve: ReturnType<typeof worstCase>,
+  needed: Pick<TurnClaim, 'firstCall' | 'shortestCall' | 'requestsPerAddress'>,
 ): Promise<Admission> {
   const now = clock()
   const day = dayOf(now)
@@ -136,15 +142,17 @@ async function admit(
   const salt = await ledger.makeSalt(day, yesterday)
   // In the first minute of a day a burst may have begun under the salt of the day before.
   const formerSalt = now - startOfDay(day) < BURST_WINDOW_MS ? await ledger.salt(yesterday) : null
+  const network = networkOf(address)
   return ledger.admit({
+    ...needed,
     session: session.sid,
     sessionEndsAt: session.exp * 1000,
     address: addressHash(salt, address),
+    network: network === address ? null : addressHash(salt, network),
     formerAddress: formerSalt && addressHash(formerSalt, address),
     server,
     now,
     day,
-    worstCase: reserve,
     leaseMs: settings.turnMs + LEASE_MARGIN_MS,
     limits: settings.limits,
   })

@@ -1,5 +1,5 @@
 import type { H3Event } from 'h3'
-import { budgetState } from '../../domain/agent/budget.ts'
+import { budgetState, shortestCallCost } from '../../domain/agent/budget.ts'
 import type { AgentConfig, AgentStatus } from '../../domain/agent/schema.ts'
 import { dayOf } from '../../domain/time.ts'
 import { NO_STORE, requestId, respondJson, respondStream } from '../respond.ts'
@@ -118,7 +118,7 @@ async function config(ports: AgentPorts): Promise<AgentConfig> {
   }
 }
 
-async function status({ ledger, clock, settings, log }: AgentPorts): Promise<AgentStatus> {
+async function status({ ledger, clock, settings, provider, log }: AgentPorts): Promise<AgentStatus> {
   const read = async (): ReturnType<typeof ledger.spending> => {
     await ledger.ping()
     return ledger.spending(dayOf(clock()))
@@ -128,10 +128,12 @@ async function status({ ledger, clock, settings, log }: AgentPorts): Promise<Age
     log.warn({ err: error }, 'the chat budget cannot be read and written')
     return null
   })
+  const { limits, maxOutputTokens } = settings
+  const prices = provider?.prices ?? { input: 0, cached: 0, output: 0 }
   return {
     ok: spending !== null && !settings.disabled,
     service: 'agent-worker',
-    budget: budgetState(spending, settings.limits.budgetPerDay),
+    budget: budgetState(spending, limits.budgetPerDay, shortestCallCost({ maxOutputTokens, prices })),
     itemChat: settings.itemChat,
   }
 }

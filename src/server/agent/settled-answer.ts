@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { MicroUsd } from '../../domain/agent/money.ts'
 import type { Prices } from '../../domain/agent/ports.ts'
 import { costOfAnswer } from './answer.ts'
 import type { AnswerPart, Tally } from './answer.ts'
@@ -10,8 +9,6 @@ import { stopAfter } from './stop.ts'
 export interface OwnAnswer {
   /** The turn that pays for it. */
   turn: string
-  /** What that turn reserved. */
-  reserved: MicroUsd
   /** Under which it may be kept; null: it may not. */
   key: string | null
   /** The model that key is of; an answer of another one is not kept under it. */
@@ -26,7 +23,7 @@ export const BROKEN = { error: 'upstream_error', code: 'failed' } as const
 /** An answer within the time of a turn, kept where it may be, and charged to the turn that began it on every way out. */
 export async function* settledAnswer(
   ports: AgentPorts,
-  { turn, reserved, key, model, tally, prices }: OwnAnswer,
+  { turn, key, model, tally, prices }: OwnAnswer,
   make: (signal: AbortSignal) => AsyncIterable<AnswerPart>,
   signal: AbortSignal,
 ): AsyncGenerator<AnswerPart, void> {
@@ -43,7 +40,7 @@ export async function* settledAnswer(
     yield { kind: 'failed', failure: time.timedOut ? OVERTIME : BROKEN, last: true }
   } finally {
     time.cancel()
-    await settle(ports, turn, costOfAnswer(tally, reserved, prices))
+    await settle(ports, turn, costOfAnswer(tally, prices))
   }
 }
 

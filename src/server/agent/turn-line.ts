@@ -25,7 +25,7 @@ export function lineOf(
   facts: Facts,
 ): TurnLine {
   const { tally, startedAt, firstDeltaMs, scope, source } = facts
-  const { usage, rounds, calls, text } = tally
+  const { usage, rounds, calls, text, reserved } = tally
   return {
     requestId,
     turn: admission.turn,
@@ -33,7 +33,7 @@ export function lineOf(
     sort: request.sort,
     messages: request.messages.length,
     source,
-    degraded: admission.degraded,
+    degraded: admission.degraded || tally.degraded,
     terminal: ending.kind,
     ...(ending.kind === 'error' ? { error: ending.error, code: ending.code } : {}),
     ...(ending.kind === 'gone' ? { cut: stream.cut } : {}),
@@ -41,8 +41,8 @@ export function lineOf(
     calls,
     characters: text.length,
     usage,
-    costMicroUsd: costOfAnswer(tally, admission.reserved, provider.prices),
-    reservedMicroUsd: admission.reserved,
+    costMicroUsd: costOfAnswer(tally, provider.prices),
+    reservedMicroUsd: reserved,
     firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
     durationMs: Math.round(performance.now() - startedAt),
   }

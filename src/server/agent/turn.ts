@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cacheKey } from '../../domain/agent/cache-key.ts'
-import type { ToolName } from '../../domain/agent/ports.ts'
+import type { MicroUsd } from '../../domain/agent/money.ts'
+import type { ModelCall, ToolName } from '../../domain/agent/ports.ts'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
 import { INSTRUCTIONS, turnInput } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
@@ -35,7 +36,7 @@ export async function runTurn(
     scope: null,
     source: null,
     firstDeltaMs: null,
-    tally: emptyTally(),
+    tally: emptyTally(admission.reserved),
     startedAt: performance.now(),
   }
   ports.meter.streaming()
@@ -88,7 +89,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, ending: Ending, facts: F
 async function begin(
   ports: AgentPorts,
   shared: SharedAnswers<AnswerPart>,
-  { request, provider, admission, address, stop }: Turn,
+  { request, provider, requestsPerAddress, admission, address, stop }: Turn,
   facts: Facts,
 ): Promise<AnswerReader<AnswerPart> | { cached: string }> {
   const { settings, sources, cache, clock } = ports
@@ -112,21 +113,29 @@ async function begin(
     return { cached: cached.text }
   }
   const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
+  const { turn } = admission
   const question = {
     instructions: INSTRUCTIONS,
     input: () => turnInput(request, grounding, token),
     withTools: !admission.degraded,
   }
   const making = {
-    model: provider.model,
+    ask: (call: ModelCall, signal: AbortSignal) => provider.model.ask(call, signal, turn),
+    prices: provider.prices,
+    extend: (upTo: MicroUsd) =>
+      ports.ledger
+        .extend({ turn, upTo, requestsPerAddress, limits: settings.limits })
+        .catch((error: unknown) => {
+          ports.log.error({ turn, err: error }, 'the reservation of a chat turn could not be extended')
+          return false
+        }),
     tools: createAgentTools(sources, {
       caller: { address, isChat: true },
       onFault: (_tool, error) => onFault(error),
     }),
     maxOutputTokens: settings.maxOutputTokens,
   }
-  const { turn, reserved } = admission
-  const answer = { turn, reserved, key, model, tally: facts.tally, prices: provider.prices }
+  const answer = { turn, key, model, tally: facts.tally, prices: provider.prices }
   const reader = shared.join(
     key,
     (signal) =>
@@ -146,7 +155,7 @@ async function sendCached(stream: EventStream, text: string, facts: Facts): Prom
 
 /** Passes an answer on, part by part, as fast as the reader of the stream takes it. */
 async function sendAnswer(
-  { stream, stop, admission }: Turn,
+  { stream, stop }: Turn,
   reader: AnswerReader<AnswerPart>,
   openTools: Map<ToolName, number>,
   facts: Facts,
@@ -161,7 +170,7 @@ async function sendAnswer(
       case 'done': {
         // What is shared is charged once, to the turn that began it.
         const usage = reader.leads ? part.usage : { in: 0, out: 0, cached: 0 }
-        return { kind: 'done', usage, ...(admission.degraded && reader.leads ? { degraded: true } : {}) }
+        return { kind: 'done', usage, ...(part.degraded ? { degraded: true } : {}) }
       }
       case 'failed':
         return { kind: 'error', ...part.failure }

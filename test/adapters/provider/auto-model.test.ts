@@ -69,6 +69,7 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
         return Promise.resolve(true)
       },
     },
+    requestShare: 200_000,
     clock: () => now,
     firstEventMs: 5_000,
     idleMs: 5_000,
@@ -232,4 +233,30 @@ test('runs on a new recommendation soon after it is stored', async () => {
   run = sampleRun({ candidates: [candidate('maker/newer:free')] })
   at.wait(10_000)
   expect(await at.model.name()).toBe('maker/newer:free')
+})
+
+test('tells the store which turn asks, and what its address may send of the day', async () => {
+  const told: unknown[] = []
+  const at = await bench({
+    allowance: {
+      countChatRequest(_model, _sentAt, _limit, turn) {
+        told.push(turn)
+        return Promise.resolve(true)
+      },
+    },
+  })
+  at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
+  for await (const event of at.model.ask(CALL, LIVING, 'turn-1')) if (event.kind === 'end') break
+  expect(told).toEqual([{ turn: 'turn-1', perAddress: 200 }])
+})
+
+test('knows the requests of a day at once, and learns of a new limit meanwhile', async () => {
+  const at = await bench()
+  at.provider.key = { data: { free_model_daily_requests: { limit: 50, used: 3 } } }
+  expect(await at.model.requestsPerDay?.()).toBe(50)
+  at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
+  at.wait(60_000)
+  expect(await at.model.requestsPerDay?.()).toBe(50)
+  await heard(at.model)
+  expect(await at.model.requestsPerDay?.()).toBe(1_000)
 })

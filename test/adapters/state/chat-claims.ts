@@ -1,4 +1,4 @@
-import type { ChatLedger, ChatLimits, TurnClaim } from '../../../src/domain/ports.ts'
+import type { ChatLedger, ChatLimits, TurnClaim, TurnExtension } from '../../../src/domain/ports.ts'
 import { dayOf, startOfDay } from '../../../src/domain/time.ts'
 
 /** Noon of a day. */
@@ -14,6 +14,7 @@ const WIDE: ChatLimits = {
   minGapMs: 0,
   maxOpenTurns: 1_000,
   budgetPerDay: 1_000_000,
+  budgetShare: 1_000_000,
 }
 
 interface Wish extends Partial<Omit<TurnClaim, 'limits'>> {
@@ -30,15 +31,28 @@ export function claimOf({ limits, ...wish }: Wish = {}): TurnClaim {
     session: `session-${callers}`,
     sessionEndsAt: now + 1_800_000,
     address: `address-${callers}`,
+    network: null,
     formerAddress: null,
     server: 'server',
     now,
     day: dayOf(now),
-    worstCase: { withTools: 1_000, withoutTools: 300 },
+    firstCall: { withTools: 1_000, withoutTools: 300 },
+    shortestCall: { withTools: 1_000, withoutTools: 300 },
+    requestsPerAddress: null,
     leaseMs: 120_000,
     ...wish,
     limits: { ...WIDE, ...limits },
   }
+}
+
+/** An extension of a turn that holds nobody back but by money, as `claimOf`. */
+export function extensionOf(
+  turn: string,
+  upTo: number,
+  limits: Partial<ChatLimits> = {},
+  requestsPerAddress: number | null = null,
+): TurnExtension {
+  return { turn, upTo, requestsPerAddress, limits: { ...WIDE, ...limits } }
 }
 
 /** Admits a turn that must be admitted; its id. */

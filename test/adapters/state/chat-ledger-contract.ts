@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { libsqlRouterAllowance } from '../../../src/adapters/state/router-allowance.ts'
 import type { ChatLedger } from '../../../src/domain/ports.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
-import { admitted, claimOf, DAY, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'
+import { admitted, claimOf, DAY, extensionOf, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'
 import type { ChatOpener } from './open-chat.ts'
 
 const UNTIL_MIDNIGHT = (NEXT_MIDNIGHT - NOW) / 1000
@@ -168,49 +169,76 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       expect(await ledger.admit(claimOf({ limits }))).toMatchObject({ degraded: true, reserved: 300 })
     })
 
-    test('never answers without tools before that: what does not fit with them is refused shortly', async () => {
+    test('answers without tools what does not fit with them beside what is taken', async () => {
       const { ledger } = await open()
       const limits = { budgetPerDay: 10_000 }
-      const worstCase = { withTools: 2_500, withoutTools: 100 }
+      const firstCall = { withTools: 2_500, withoutTools: 100 }
       await spend(ledger, 7_000)
-      const open7 = await admitted(ledger, { limits, worstCase: { withTools: 900, withoutTools: 100 } })
-      expect(await ledger.admit(claimOf({ worstCase, limits }))).toEqual(refusal('global-budget', 5))
+      const open7 = await admitted(ledger, { limits, firstCall: { withTools: 900, withoutTools: 100 } })
+      expect(await ledger.admit(claimOf({ firstCall, limits }))).toMatchObject({
+        degraded: true,
+        reserved: 100,
+      })
       await ledger.settle(open7, 0, NOW)
-      expect(await ledger.admit(claimOf({ worstCase, limits }))).toMatchObject({
+      expect(await ledger.admit(claimOf({ firstCall, limits }))).toMatchObject({
         degraded: false,
         reserved: 2_500,
       })
     })
 
-    test('refuses shortly what is dearer than the whole day while the day is not soft', async () => {
+    test('answers without tools what is dearer with them than the whole day', async () => {
       const { ledger } = await open()
       const limits = { budgetPerDay: 10_000 }
-      const worstCase = { withTools: 10_001, withoutTools: 1_500 }
-      expect(await ledger.admit(claimOf({ worstCase, limits }))).toEqual(refusal('global-budget', 5))
-      await spend(ledger, 8_000)
-      expect(await ledger.admit(claimOf({ worstCase, limits }))).toMatchObject({
+      const firstCall = { withTools: 10_001, withoutTools: 1_500 }
+      expect(await ledger.admit(claimOf({ firstCall, limits }))).toMatchObject({
         degraded: true,
         reserved: 1_500,
       })
     })
 
-    test('refuses shortly what does not fit beside open turns, and until midnight what never will', async () => {
+    test('refuses until enough open turns have ended, or until midnight where settled spend is in the way', async () => {
       const { ledger } = await open()
       const limits = { budgetPerDay: 10_000 }
-      await spend(ledger, 9_500)
-      const first = await admitted(ledger, { limits })
-      expect(await ledger.admit(claimOf({ limits }))).toEqual(refusal('global-budget', 5))
-      await ledger.settle(first, 250, NOW)
-      expect(await ledger.admit(claimOf({ limits }))).toEqual(refusal('global-budget', UNTIL_MIDNIGHT))
-      const smaller = claimOf({ worstCase: { withTools: 900, withoutTools: 250 }, limits })
-      expect(await ledger.admit(smaller)).toMatchObject({ admitted: true, degraded: true, reserved: 250 })
+      await spend(ledger, 9_100)
+      const first = await admitted(ledger, { limits, leaseMs: 40_500 })
+      await admitted(ledger, { limits, leaseMs: 60_500 })
+      await admitted(ledger, { limits, leaseMs: 80_500 })
+      expect(await ledger.admit(claimOf({ limits }))).toEqual(refusal('global-budget', 41))
+      const longer = { withTools: 900, withoutTools: 600 }
+      expect(await ledger.admit(claimOf({ limits, firstCall: longer }))).toEqual(refusal('global-budget', 61))
+      const longest = { withTools: 901, withoutTools: 901 }
+      expect(await ledger.admit(claimOf({ limits, firstCall: longest }))).toEqual(
+        refusal('global-budget', UNTIL_MIDNIGHT),
+      )
+      await ledger.settle(first, 300, NOW)
+      expect(await ledger.admit(claimOf({ limits }))).toEqual(refusal('global-budget', 61))
+    })
+
+    test('refuses no longer than until midnight, when a new budget begins', async () => {
+      const { ledger } = await open()
+      const limits = { budgetPerDay: 1_000 }
+      const now = NEXT_MIDNIGHT - 10_000
+      await admitted(ledger, { now, limits, firstCall: { withTools: 1_000, withoutTools: 1_000 } })
+      expect(await ledger.admit(claimOf({ now, limits }))).toEqual(refusal('global-budget', 10))
+    })
+
+    test('is exhausted for the day once settled spend leaves no room for the shortest turn without tools', async () => {
+      const { ledger } = await open()
+      const limits = { budgetPerDay: 10_000, messagesPerDay: 1 }
+      await spend(ledger, 9_700)
+      const last = await admitted(ledger, { address: 'a', limits })
+      await ledger.settle(last, 1, NOW)
+      // Exhaustion is the first check, before the day of the address.
+      expect(await ledger.admit(claimOf({ address: 'a', limits }))).toEqual(
+        refusal('global-budget', UNTIL_MIDNIGHT),
+      )
     })
 
     test('is exhausted for the day once what is settled reaches the budget', async () => {
       const { ledger } = await open()
       await spend(ledger, 1_000_000)
       const free = { withTools: 0, withoutTools: 0 }
-      expect(await ledger.admit(claimOf({ worstCase: free }))).toEqual(
+      expect(await ledger.admit(claimOf({ firstCall: free, shortestCall: free }))).toEqual(
         refusal('global-budget', UNTIL_MIDNIGHT),
       )
       expect(await ledger.admit(claimOf({ now: NEXT_MIDNIGHT }))).toMatchObject({ degraded: false })
@@ -236,6 +264,185 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       expect(await ledger.admit(claimOf({ limits, now: NOW + 99 }))).toMatchObject({ admitted: false })
       expect(await ledger.admit(claimOf({ limits, now: NOW + 100 }))).toMatchObject({ admitted: true })
       expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 1_000 })
+    })
+  })
+
+  describe(`the share of an address in ${engine}`, () => {
+    const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
+
+    test('bounds what its open turns hold, while other addresses go on', async () => {
+      const { ledger } = await open()
+      const mine = { address: 'a', limits }
+      const first = await admitted(ledger, { ...mine, leaseMs: 40_500 })
+      const second = await admitted(ledger, { ...mine, leaseMs: 60_500 })
+      expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', 41))
+      await admitted(ledger, { address: 'b', limits })
+      await ledger.settle(first, 100, NOW)
+      expect(await ledger.admit(claimOf(mine))).toMatchObject({ degraded: true, reserved: 300 })
+      await ledger.settle(second, 1_700, NOW)
+      expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', UNTIL_MIDNIGHT))
+      expect(await ledger.admit(claimOf({ ...mine, now: NEXT_MIDNIGHT }))).toMatchObject({ admitted: true })
+    })
+
+    test('is rounded down, and never exceeded by a micro-dollar', async () => {
+      const { ledger } = await open()
+      const mine = { address: 'a', limits: { budgetPerDay: 1_999, budgetShare: 200_000 } }
+      const call = (cost: number) => ({ firstCall: { withTools: cost, withoutTools: cost } })
+      expect(await ledger.admit(claimOf({ ...mine, ...call(400) }))).toMatchObject({ scope: 'ip' })
+      expect(await ledger.admit(claimOf({ ...mine, ...call(399) }))).toMatchObject({ admitted: true })
+      const nothing = { withTools: 0, withoutTools: 0 }
+      expect(await ledger.admit(claimOf({ ...mine, ...call(1) }))).toMatchObject({ scope: 'ip' })
+      expect(await ledger.admit(claimOf({ ...mine, firstCall: nothing }))).toMatchObject({ admitted: true })
+    })
+
+    test('is twice as much for all addresses of a /48 together', async () => {
+      const { ledger } = await open()
+      const of = (address: string, network: string | null) =>
+        ledger.admit(claimOf({ address, network, limits }))
+      for (const address of ['a', 'b']) {
+        expect(await of(address, 'n')).toMatchObject({ degraded: false })
+        expect(await of(address, 'n')).toMatchObject({ degraded: false })
+      }
+      expect(await of('c', 'n')).toEqual(refusal('ip', 120))
+      expect(await of('c', 'm')).toMatchObject({ degraded: false })
+      expect(await of('d', null)).toMatchObject({ degraded: false })
+    })
+
+    test('never admits more than there is, however many ask and extend at once', async () => {
+      const { ledger, another } = await open()
+      const others = [ledger, another().ledger, another().ledger]
+      const asked = await Promise.all(
+        Array.from({ length: 30 }, async (_, index) => {
+          const store = others[index % 3] ?? ledger
+          const claim = claimOf({ address: `share-${index % 2}`, limits })
+          const admission = await store.admit(claim)
+          if (!admission.admitted) return 0
+          const extended = await store.extend(extensionOf(admission.turn, 1_300, limits))
+          return extended ? 1_300 : admission.reserved
+        }),
+      )
+      const held = asked.reduce((sum, each) => sum + each, 0)
+      expect(held).toBeGreaterThan(2_000)
+      expect(held).toBeLessThanOrEqual(4_000)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: held })
+    })
+  })
+
+  describe(`the share of an address in the requests of a day, in ${engine}`, () => {
+    const free = {
+      firstCall: { withTools: 0, withoutTools: 0 },
+      shortestCall: { withTools: 0, withoutTools: 0 },
+    }
+
+    test('bounds its admissions, with a request for each open turn, and its requests', async () => {
+      const { ledger, database } = await open()
+      const allowance = libsqlRouterAllowance(database)
+      const send = (turn: string) =>
+        allowance.countChatRequest('a/b:free', NOW, 1_000, { turn, perAddress: 3 })
+      const mine = { ...free, address: 'a', requestsPerAddress: 3, leaseMs: 60_500 }
+      const first = await admitted(ledger, mine)
+      expect([await send(first), await send(first)]).toEqual([true, true])
+      // The one that is left goes to an answer without tools.
+      expect(await ledger.admit(claimOf(mine))).toMatchObject({ admitted: true, degraded: true })
+      expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', 61))
+      expect(await send(first)).toBe(true)
+      expect(await send(first)).toBe(false)
+      expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', UNTIL_MIDNIGHT))
+      expect(await ledger.admit(claimOf({ ...mine, address: 'b' }))).toMatchObject({ degraded: false })
+      expect(await ledger.admit(claimOf({ ...mine, now: NEXT_MIDNIGHT }))).toMatchObject({ degraded: false })
+    })
+
+    test('is twice as much for all addresses of a /48 together', async () => {
+      const { ledger, database } = await open()
+      const allowance = libsqlRouterAllowance(database)
+      const turns = []
+      for (const address of ['a', 'b', 'c'])
+        turns.push(await admitted(ledger, { ...free, address, network: 'n', requestsPerAddress: 2 }))
+      const sent = []
+      for (const turn of [...turns, ...turns])
+        sent.push(await allowance.countChatRequest('a/b:free', NOW, 1_000, { turn, perAddress: 2 }))
+      expect(sent).toEqual([true, true, true, true, false, false])
+      const claim = claimOf({ ...free, address: 'd', network: 'n', requestsPerAddress: 2 })
+      expect(await ledger.admit(claim)).toEqual(refusal('ip', UNTIL_MIDNIGHT))
+    })
+
+    test('bounds the rounds with tools: a last request stays for the call without them', async () => {
+      const { ledger, database } = await open()
+      const allowance = libsqlRouterAllowance(database)
+      const turn = await admitted(ledger, { ...free, requestsPerAddress: 3 })
+      const extend = () => ledger.extend(extensionOf(turn, 0, {}, 3))
+      const send = () => allowance.countChatRequest('a/b:free', NOW, 1_000, { turn, perAddress: 3 })
+      expect([await send(), await extend(), await send(), await extend(), await send()]).toEqual([
+        true,
+        true,
+        true,
+        false,
+        true,
+      ])
+    })
+  })
+
+  describe(`the extension of a reservation in ${engine}`, () => {
+    const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
+
+    test('holds more for the next call, on the day of the admission', async () => {
+      const { ledger } = await open()
+      const turn = await admitted(ledger, { limits, now: NEXT_MIDNIGHT - 1 })
+      expect(await ledger.extend(extensionOf(turn, 1_700, limits))).toBe(true)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
+      expect(await ledger.spending(addDays(DAY, 1))).toEqual({ settled: 0, reserved: 0 })
+      // What is held is never given back before the end: the last call may need it.
+      expect(await ledger.extend(extensionOf(turn, 900, limits))).toBe(true)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
+      await ledger.settle(turn, 40, NEXT_MIDNIGHT)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 40, reserved: 0 })
+    })
+
+    test('is refused beyond the share or the budget, and changes nothing then', async () => {
+      const { ledger } = await open()
+      const turn = await admitted(ledger, { address: 'a', network: 'n', limits })
+      await admitted(ledger, {
+        address: 'a',
+        network: 'n',
+        limits,
+        firstCall: { withTools: 600, withoutTools: 1 },
+      })
+      expect(await ledger.extend(extensionOf(turn, 1_401, limits))).toBe(false)
+      expect(await ledger.extend(extensionOf(turn, 1_400, limits))).toBe(true)
+      const wide = { ...limits, budgetShare: 1_000_000 }
+      await spend(ledger, 8_000)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 8_000, reserved: 2_000 })
+      expect(await ledger.extend(extensionOf(turn, 1_401, wide))).toBe(false)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 8_000, reserved: 2_000 })
+    })
+
+    test('is refused beyond twice the share for a /48', async () => {
+      const { ledger } = await open()
+      const of = (address: string) => admitted(ledger, { address, network: 'n', limits })
+      const first = await of('a')
+      const second = await of('b')
+      await of('c')
+      expect(await ledger.extend(extensionOf(first, 2_000, limits))).toBe(true)
+      expect(await ledger.extend(extensionOf(second, 1_001, limits))).toBe(false)
+      const other = await admitted(ledger, { address: 'd', limits })
+      expect(await ledger.extend(extensionOf(other, 1_001, limits))).toBe(true)
+    })
+
+    test('is refused to a turn that is settled, or that there is not', async () => {
+      const { ledger } = await open()
+      const turn = await admitted(ledger, { limits, leaseMs: 100 })
+      await ledger.sweep(NOW + 100, DAY)
+      expect(await ledger.extend(extensionOf(turn, 1_500, limits))).toBe(false)
+      expect(await ledger.extend(extensionOf('unheard', 1, limits))).toBe(false)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
+    })
+
+    test('is settled at its whole amount when its process died', async () => {
+      const { ledger } = await open()
+      const turn = await admitted(ledger, { limits, leaseMs: 100 })
+      await ledger.extend(extensionOf(turn, 1_500, limits))
+      expect(await ledger.sweep(NOW + 100, DAY)).toBe(1)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 1_500, reserved: 0 })
     })
   })
 

@@ -4,8 +4,8 @@ import { database } from '../../../src/adapters/libsql/database.ts'
 import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
 import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import { dayOf } from '../../../src/domain/time.ts'
-import { claimOf, NEXT_MIDNIGHT } from './chat-claims.ts'
-import { naiveAdmission } from './naive-admission.ts'
+import { claimOf, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
+import { naiveAdmission, naiveExtension } from './naive-admission.ts'
 import type { NaiveTurn } from './naive-admission.ts'
 
 const LEASE_MS = 40_000
@@ -17,7 +17,7 @@ const step = fc.oneof(
       do: fc.constant('admit' as const),
       afterMs: fc.integer({ min: 0, max: 12_000 }),
       session: fc.integer({ min: 0, max: 3 }),
-      address: fc.integer({ min: 0, max: 2 }),
+      address: fc.integer({ min: 0, max: 3 }),
       server: fc.integer({ min: 0, max: 1 }),
       withTools: fc.integer({ min: 0, max: 300 }),
       withoutTools: fc.integer({ min: 0, max: 120 }),
@@ -29,6 +29,14 @@ const step = fc.oneof(
       do: fc.constant('settle' as const),
       which: fc.nat(20),
       cost: fc.integer({ min: 0, max: 200 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('extend' as const),
+      which: fc.nat(6),
+      upTo: fc.integer({ min: 0, max: 600 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
@@ -45,6 +53,7 @@ const limits = fc.record({
   minGapMs: seldom(fc.integer({ min: 1, max: 10_000 }), 0),
   maxOpenTurns: seldom(fc.integer({ min: 1, max: 6 }), 100),
   budgetPerDay: seldom(fc.integer({ min: 0, max: 2_000 }), 1_000_000),
+  budgetShare: seldom(fc.integer({ min: 1, max: 1_000_000 }), 1_000_000),
 })
 
 /** Nothing but the rows: what `chat_days` has to agree with. */
@@ -64,6 +73,7 @@ test('after any interleaving the totals are the sums of the turns, and each admi
   const ledger = libsqlChatLedger(state)
   let refusals = 0
   let admissions = 0
+  let extensions = 0
   await fc.assert(
     fc.asyncProperty(
       limits,
@@ -89,6 +99,13 @@ test('after any interleaving the totals are the sums of the turns, and each admi
             if (!turn) continue
             expect(await ledger.settle(turn.id, each.cost, now)).toBe(turn.cost === null)
             turn.cost ??= each.cost
+          } else if (each.do === 'extend') {
+            const turn = turns[each.which]
+            if (!turn) continue
+            const extended = naiveExtension(turns, turn, each.upTo)
+            expect(await ledger.extend(extensionOf(turn.id, each.upTo, given))).toBe(extended)
+            if (extended) turn.reserved = Math.max(turn.reserved, each.upTo)
+            if (extended) extensions += 1
           } else {
             now += each.afterMs
             sweep()
@@ -97,13 +114,16 @@ test('after any interleaving the totals are the sums of the turns, and each admi
             const claim = claimOf({
               session: `s${each.session}`,
               address: `${day}-${each.address}`,
+              // Two addresses have a network in common, one is of IPv4.
+              network: [null, 'n', 'n', 'm'][each.address] ?? null,
               formerAddress: isNew ? `${dayOf(now - 86_400_000)}-${each.address}` : null,
               server: `server${each.server}`,
               now,
-              worstCase: {
+              firstCall: {
                 withTools: Math.max(each.withTools, each.withoutTools),
                 withoutTools: each.withoutTools,
               },
+              shortestCall: { withTools: 30, withoutTools: 20 },
               leaseMs: LEASE_MS,
               limits: given,
             })
@@ -125,5 +145,6 @@ test('after any interleaving the totals are the sums of the turns, and each admi
     { numRuns: 60 },
   )
   expect(admissions).toBeGreaterThan(100)
+  expect(extensions).toBeGreaterThan(10)
   expect(refusals).toBeGreaterThan(100)
 })

@@ -1,34 +1,58 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MAX_ROUNDS, TURN_RESULTS_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
+import { GROUNDING_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
+import { INSTRUCTIONS, SHORTEST_REQUEST } from '../../../src/domain/agent/prompt.ts'
+import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import {
   budgetState,
+  callCost,
   costOf,
+  firstCallCost,
   isLoopbackUrl,
   priceOf,
+  shareOf,
+  shortestCallCost,
   turnCost,
-  worstCase,
 } from '../../../src/domain/agent/budget.ts'
 
 const PRICES = { input: 250_000, cached: 25_000, output: 2_000_000 }
 const NONE = { in: 0, out: 0, cached: 0 }
 
 describe("a day's budget", () => {
+  const SHORTEST = { withTools: 40, withoutTools: 30 }
+
   test.each([
     [{ settled: 0, reserved: 0 }, 'ok'],
     [{ settled: 400, reserved: 399 }, 'ok'],
     [{ settled: 400, reserved: 400 }, 'soft'],
     [{ settled: 0, reserved: 1_000 }, 'soft'],
-    [{ settled: 999, reserved: 5_000 }, 'soft'],
+    [{ settled: 970, reserved: 5_000 }, 'soft'],
+    [{ settled: 971, reserved: 0 }, 'exhausted'],
     [{ settled: 1_000, reserved: 0 }, 'exhausted'],
     [{ settled: 1_500, reserved: 0 }, 'exhausted'],
     [null, 'unknown'],
   ] as const)('with %o of 1000 is %s', (spending, state) => {
-    expect(budgetState(spending, 1_000)).toBe(state)
+    expect(budgetState(spending, 1_000, SHORTEST)).toBe(state)
   })
 
-  test('of nothing is exhausted', () => {
-    expect(budgetState({ settled: 0, reserved: 0 }, 0)).toBe('exhausted')
+  test.each([
+    [{ settled: 50, reserved: 0 }, 'ok'],
+    [{ settled: 51, reserved: 0 }, 'soft'],
+    [{ settled: 0, reserved: 51 }, 'soft'],
+    [{ settled: 60, reserved: 0 }, 'soft'],
+    [{ settled: 61, reserved: 0 }, 'exhausted'],
+  ] as const)('with %o of 100 is %s, since a call with tools costs half of it', (spending, state) => {
+    expect(budgetState(spending, 100, { withTools: 50, withoutTools: 40 })).toBe(state)
+  })
+
+  test('of nothing is exhausted, even for a model that costs nothing', () => {
+    expect(budgetState({ settled: 0, reserved: 0 }, 0, { withTools: 0, withoutTools: 0 })).toBe('exhausted')
+  })
+
+  test('has shares that are exact and rounded down, whatever the amount', () => {
+    expect(shareOf(1_000_000, 200_000)).toBe(200_000)
+    expect(shareOf(1_999, 200_000)).toBe(399)
+    expect(shareOf(1_000_000_000_000, 999_999)).toBe(999_999_000_000)
   })
 })
 
@@ -56,41 +80,32 @@ describe('the cost of tokens', () => {
   })
 })
 
-describe('the worst case of a turn', () => {
-  test('is above whatever its calls can cost together', () => {
-    const call = fc.record({ results: fc.nat(TURN_RESULTS_MAX_BYTES), out: fc.nat(1_000) })
+describe('the most a call can cost', () => {
+  const bounds = { maxOutputTokens: 1_000, prices: PRICES }
+
+  test('is above whatever its text can cost, and more with tools', () => {
     fc.assert(
-      fc.property(
-        fc.nat(60_000),
-        fc.array(call, { minLength: 1, maxLength: MAX_ROUNDS }),
-        (inputBytes, calls) => {
-          const worst = worstCase({ inputBytes, maxOutputTokens: 1_000, prices: PRICES })
-          let context = inputBytes
-          let resultsLeft = TURN_RESULTS_MAX_BYTES
-          const usage = { ...NONE }
-          for (const { results, out } of calls) {
-            usage.in += context
-            usage.out += out
-            const given = Math.min(results, resultsLeft)
-            resultsLeft -= given
-            context += out + given
-          }
-          expect(costOf(usage, PRICES)).toBeLessThanOrEqual(worst.withTools)
-          const [first] = calls
-          const single = costOf({ in: inputBytes, out: first?.out ?? 0, cached: 0 }, PRICES)
-          expect(single).toBeLessThanOrEqual(worst.withoutTools)
-          expect(worst.withoutTools).toBeLessThan(worst.withTools)
-        },
-      ),
+      fc.property(fc.string({ maxLength: 2_000, unit: 'binary' }), fc.nat(1_000), (content, out) => {
+        const request = { ...SHORTEST_REQUEST, messages: [{ role: 'user' as const, content }] }
+        const { withTools, withoutTools } = firstCallCost(request, bounds)
+        const bytes = Buffer.byteLength(INSTRUCTIONS + content) + GROUNDING_MAX_BYTES
+        expect(costOf({ in: bytes, out, cached: 0 }, PRICES)).toBeLessThan(withoutTools)
+        const tools = Buffer.byteLength(JSON.stringify(TOOL_DEFINITIONS))
+        expect(costOf({ in: bytes + tools, out, cached: 0 }, PRICES)).toBeLessThan(withTools)
+        expect(withoutTools).toBeGreaterThanOrEqual(shortestCallCost(bounds).withoutTools - 1)
+      }),
     )
   })
 
-  test('costs nothing where nothing is charged', () => {
+  test('stands a cache that is dearer than plain input', () => {
+    const dear = { input: 1_000_000, cached: 3_000_000, output: 0 }
+    const cost = callCost({ inputTokens: 10, maxOutputTokens: 0, prices: dear })
+    expect(cost).toBeGreaterThanOrEqual(costOf({ in: 10, out: 0, cached: 10 }, dear))
+  })
+
+  test('is nothing where nothing is charged', () => {
     const prices = { input: 0, cached: 0, output: 0 }
-    expect(worstCase({ inputBytes: 50_000, maxOutputTokens: 1_000, prices })).toEqual({
-      withTools: 0,
-      withoutTools: 0,
-    })
+    expect(shortestCallCost({ ...bounds, prices })).toEqual({ withTools: 0, withoutTools: 0 })
   })
 })
 
@@ -99,7 +114,7 @@ describe('the cost of a turn that was cut', () => {
   const none = { count: 0, sentBytes: 0, maxOutputTokens: 0 }
   const one = { count: 1, sentBytes: 8_000, maxOutputTokens: 1_000 }
   const cost = (given: Partial<Parameters<typeof turnCost>[0]>) =>
-    turnCost({ told: NONE, untold: none, reserved: 100_000, prices: PRICES, ...given })
+    turnCost({ told: NONE, untold: none, aborted: null, reserved: 100_000, prices: PRICES, ...given })
 
   test('is what was told where everything was, below the reservation or above it', () => {
     expect(cost({})).toBe(0)
@@ -115,7 +130,15 @@ describe('the cost of a turn that was cut', () => {
     expect(cost({ untold: three })).toBe(costOf({ in: 25_500, out: 3_000, cached: 0 }, PRICES))
   })
 
+  test('estimates an aborted call at 3 bytes a token, sent and received, rounded up', () => {
+    const aborted = { sentBytes: 8_000, receivedBytes: 10 }
+    expect(cost({ aborted })).toBe(costOf({ in: 2_667, out: 4, cached: 0 }, PRICES))
+    expect(cost({ told, aborted })).toBe(costOf({ in: 3_667, out: 104, cached: 0 }, PRICES))
+    expect(cost({ aborted: { sentBytes: 1, receivedBytes: 0 } })).toBe(1)
+  })
+
   test('is by estimate never more than was reserved', () => {
+    expect(cost({ aborted: { sentBytes: 90_000, receivedBytes: 0 }, reserved: 4_000 })).toBe(4_000)
     expect(cost({ untold: one, reserved: 4_000 })).toBe(4_000)
     expect(cost({ told, untold: one, reserved: 3_000 })).toBe(3_000)
   })

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressHash, clientAddress, isSameCaller } from '../../../src/domain/agent/client-address.ts'
+import {
+  addressHash,
+  clientAddress,
+  isSameCaller,
+  networkOf,
+} from '../../../src/domain/agent/client-address.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
 import type { IpRange } from '../../../src/domain/ip-address.ts'
 
@@ -21,6 +26,15 @@ describe('the address of a caller', () => {
     ['', 'unknown'],
   ])('is one spelling of %s', (socket, canonical) => {
     expect(clientAddress(socket, null, [])).toBe(canonical)
+  })
+
+  test.each([
+    ['2001:db8:1:2::/64', '2001:db8:1::/48'],
+    ['0:0:0:0::/64', '0:0:0::/48'],
+    ['203.0.113.7', '203.0.113.7'],
+    ['unknown', 'unknown'],
+  ])('%s has the network %s', (address, network) => {
+    expect(networkOf(address)).toBe(network)
   })
 
   test('is unknown when the socket is gone', () => {

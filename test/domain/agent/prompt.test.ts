@@ -5,7 +5,7 @@ import { cacheKey } from '../../../src/domain/agent/cache-key.ts'
 import type { CacheKeyParts } from '../../../src/domain/agent/cache-key.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../../src/domain/agent/chat-request.ts'
-import { INSTRUCTIONS, largestInputBytes, turnInput } from '../../../src/domain/agent/prompt.ts'
+import { INSTRUCTIONS, largestInputBytes, TOOLS_BYTES, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 
 const TOKEN = '0123456789abcdef01234567'
@@ -60,7 +60,7 @@ describe('the input of a turn', () => {
     const input = turnInput(asked, { ...grounding, data: 'x'.repeat(7_680) }, TOKEN)
     const bytes = [INSTRUCTIONS, JSON.stringify(TOOL_DEFINITIONS), ...input.map(({ content }) => content)]
     const sum = bytes.reduce((total, text) => total + byteLengthOf(text), 0)
-    expect(sum).toBeLessThanOrEqual(largestInputBytes(asked))
+    expect(sum).toBeLessThanOrEqual(largestInputBytes(asked) + TOOLS_BYTES)
   })
 })
 

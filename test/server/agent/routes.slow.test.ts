@@ -251,6 +251,7 @@ describe('the checks of a turn come in their order:', () => {
     minGapMs: 0,
     maxOpenTurns: 10,
     budgetPerDay: 1_000_000,
+    budgetShare: 1_000_000,
   }
 
   test.each([

@@ -94,6 +94,7 @@ describe('turns of the chat', () => {
           minGapMs: 0,
           maxOpenTurns: 10,
           budgetPerDay: 1_000_000_000,
+          budgetShare: 1_000_000,
         },
       },
     })
