@@ -103,8 +103,8 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
       meters: Object.values(meters),
       stored,
     })
-    const { host, port } = config
-    const server = await listenOn(app, { host, port, log, isDraining, requests, ...ARRIVAL })
+    const { host, port, trustedProxies } = config
+    const server = await listenOn(app, { host, port, trustedProxies, log, isDraining, requests, ...ARRIVAL })
     tellChatStart(config, log)
     origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.

@@ -1,12 +1,11 @@
-import { pino } from 'pino'
 import { requireFreePort } from '../../server/listen.ts'
 import type { Config } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { logStream } from '../log-stream.ts'
 import type { CommandContext } from '../context.ts'
-import { readableLog } from '../readable-log.ts'
 import { startServer } from '../running-server.ts'
+import { openServerLog } from '../server-log.ts'
 
 /** How long the last log lines may take. */
 const LOG_END_MS = 500
@@ -34,7 +33,8 @@ async function serveConfig(
   demo: boolean,
 ): Promise<number> {
   const lines = logStream(process.stderr.fd)
-  const log = pino({ level: config.logLevel }, stderr.isTTY ? readableLog(lines, terminal.colored) : lines)
+  const format = { level: config.logLevel, readable: stderr.isTTY, colored: terminal.colored }
+  const log = openServerLog(lines, format)
   try {
     const isDraining = (): boolean => signal.aborted
     const server = await startServer(config, { log, version, demo, isDraining })
@@ -51,6 +51,7 @@ async function serveConfig(
     await server.close(config.drainMs)
     return EXIT.done
   } finally {
+    log.flush()
     await lines.end(LOG_END_MS)
   }
 }
