@@ -21,8 +21,8 @@ type Fields = Readonly<Record<string, unknown>>
 interface Group {
   level: Level
   message: string
-  /** Fields that all lines have in common. */
-  common: Fields
+  /** Fields that all lines which are not written yet have in common. */
+  common: Record<string, unknown>
   /** Lines that are not written yet. */
   count: number
 }
@@ -67,12 +67,13 @@ export function openServerLog(
     const plain = groups.has(key) || groups.size < GROUPS_MAX ? key : `${of} ${message}`
     const group = groups.get(plain)
     if (group === undefined) {
-      groups.set(plain, { level: of, message, common: fields, count: 0 })
+      groups.set(plain, { level: of, message, common: {}, count: 0 })
       timer ??= setTimeout(flush, SUM_MS).unref()
       lines[of](fields, message)
       return
     }
-    group.common = group.count === 0 ? fields : inCommon(group.common, fields)
+    if (group.count === 0) group.common = { ...fields }
+    else keepCommon(group.common, fields)
     group.count += 1
   }
   return {
@@ -84,20 +85,25 @@ export function openServerLog(
 }
 
 function keyOf(level: Level, fields: Fields, message: string): string {
-  const compared = Object.entries(fields).filter(([name]) => !OF_ONE_REQUEST.has(name))
-  return JSON.stringify([level, message, ...compared.map(([name, value]) => [name, comparable(value)])])
+  let key = `${level} ${message}`
+  for (const [name, value] of Object.entries(fields)) {
+    if (!OF_ONE_REQUEST.has(name)) key += `\n${name}=${comparable(value)}`
+  }
+  return key
 }
 
-function comparable(value: unknown): unknown {
-  return value instanceof Error ? `${value.name}: ${value.message}` : value
+/** A value as a text that is the same for equal values. */
+function comparable(value: unknown): string {
+  if (value instanceof Error) return `${value.name}: ${value.message}`
+  return typeof value === 'string' ? value : `${JSON.stringify(value)}`
 }
 
-function inCommon(one: Fields, other: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(one).filter(
-      ([name, value]) => JSON.stringify(comparable(value)) === JSON.stringify(comparable(other[name])),
-    ),
-  )
+/** Takes out of the fields those that are others in one more line. */
+function keepCommon(common: Record<string, unknown>, fields: Fields): void {
+  for (const [name, value] of Object.entries(common)) {
+    const other = fields[name]
+    if (value !== other && comparable(value) !== comparable(other)) delete common[name]
+  }
 }
 
 /** A refusal is raised on purpose: its message says why, and its stack says nothing. Texts of clients stay short. */

@@ -97,7 +97,8 @@ export function boundConnections(
     for (const [socket, connection] of open) {
       waitingBytes += socket.writableLength
       examine(socket, connection)
-      if (connection.stillLooks >= LOOKS) cut(socket, 'unread')
+      // The first still look may follow right after a byte, so that one more makes the time whole.
+      if (connection.stillLooks > LOOKS) cut(socket, 'unread')
     }
     if (waitingBytes <= bounds.waitingBytes) return
     const still = [...open].filter(([, { stillLooks }]) => stillLooks > 0)

@@ -18,14 +18,22 @@ const HOST_PATTERN = /^(?:[\w.~%!$&'()*+;=-]*|\[[\da-f:.v]+\])(?::\d*)?$/i
  */
 export function framingFault({ headers, httpVersion, rawHeaders }: IncomingMessage): FramingFault | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, error: 'unsupported_version' }
-  // Node keeps the first line of several.
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
-  if (hosts.length > 1 || !HOST_PATTERN.test(headers.host ?? '')) return BAD_REQUEST
+  if (hostLines(rawHeaders) > 1 || !HOST_PATTERN.test(headers.host ?? '')) return BAD_REQUEST
   const coding = headers['transfer-encoding']
   if (coding === undefined) return null
   // RFC 9112, 6.1: a 1.0 message with a transfer coding has faulty framing.
   if (httpVersion === '1.0' || coding === '') return BAD_REQUEST
   return coding.toLowerCase() === 'chunked' ? null : { status: 501, error: 'unsupported_transfer_coding' }
+}
+
+/** Of several lines Node keeps the first alone. */
+function hostLines(rawHeaders: readonly string[]): number {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1
+  }
+  return count
 }
 
 /** Refuses a request and ends its connection: where the next request begins is unknown. */
