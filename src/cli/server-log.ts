@@ -95,7 +95,7 @@ function keyOf(level: Level, fields: Fields, message: string): string {
 /** A value as a text that is the same for equal values. */
 function comparable(value: unknown): string {
   if (value instanceof Error) return `${value.name}: ${value.message}`
-  return typeof value === 'string' ? value : `${JSON.stringify(value)}`
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Takes out of the fields those that are others in one more line. */
