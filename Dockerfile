@@ -14,7 +14,7 @@ ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     PORT=3000 \
     DASH_DATA_DIR=/data
-RUN install -d -o node -g node -m 0750 /data
+RUN install -d -o node -g node -m 0700 /data
 WORKDIR /opt/dash
 COPY --from=build /build/node_modules ./node_modules
 COPY --from=build /build/dist ./dist

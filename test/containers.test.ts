@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { ValidationSeverity, validate } from 'dockerfile-utils'
 import { describe, expect, test } from 'vitest'
+import { isInRange, parseIpAddress, parseIpRange } from '../src/domain/ip-address.ts'
 import { namedVariables } from '../src/cli/settings/variables.ts'
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
@@ -106,10 +107,27 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
     ).toEqual([])
   })
 
-  test('trusts the network that the proxy is in, and no other', () => {
-    const [, trusted] = /DASH_TRUSTED_PROXIES: (\S+)/.exec(read(name)) ?? []
-    const [, subnet] = /subnet: (\S+)/.exec(read(name)) ?? []
-    expect(trusted).toBe(subnet)
+  test('trusts the address of the proxy alone, which no other container can get', () => {
+    const [, trusted = ''] = /DASH_TRUSTED_PROXIES: (\S+)/.exec(read(name)) ?? []
+    const [, fixed] = /ipv4_address: (\S+)/.exec(read(name)) ?? []
+    expect(trusted).toBe(fixed)
+    const [, subnet = ''] = /subnet: (\S+)/.exec(read(name)) ?? []
+    const [, given = ''] = /ip_range: (\S+)/.exec(read(name)) ?? []
+    const isIn = (range: string): boolean => {
+      const [address, parsed] = [parseIpAddress(trusted), parseIpRange(range)]
+      if (address === null || parsed === null) throw new Error(`${trusted} or ${range} cannot be read`)
+      return isInRange(address, parsed)
+    }
+    expect([isIn(subnet), isIn(given)]).toEqual([true, false])
+    // The first address of a network is its gateway: the host.
+    expect(trusted).not.toMatch(/\.1$/)
+  })
+
+  test('limits the memory of every service', () => {
+    // The services of dash share the block that names its image.
+    const images = read(name).match(/^ +image: /gm) ?? []
+    expect(images.length).toBeGreaterThan(1)
+    expect(read(name).match(/^ +mem_limit: \d+[mg]$/gm)).toHaveLength(images.length)
   })
 
   test('lets the server drain before it is ended', () => {
@@ -117,6 +135,12 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
     for (const [, seconds] of read(name).matchAll(/stop_grace_period: (\d+)s/g))
       expect(Number(seconds)).toBeGreaterThan(drains)
   })
+})
+
+test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('%s bounds how long a response takes', (name) => {
+  const [, minutes] = /^\t+write (\d+)m$/m.exec(read(name)) ?? []
+  const turnMs = Number(namedVariables.find((variable) => variable.name === 'DASH_CHAT_TURN_MS')?.standard)
+  expect(Number(minutes) * 60_000).toBeGreaterThan(turnMs)
 })
 
 test.each(['ops/container/env.example', 'ops/scale/env.example'])(

@@ -3,6 +3,9 @@ import { isatty } from 'node:tty'
 import { EXIT, EXIT_OF_SIGNAL } from './exit-codes.ts'
 import { runProgram } from './program.ts'
 
+// The state holds salts and hashes of addresses: what is made without a mode of its own is for its owner alone.
+process.umask(0o077)
+
 // A reader that went away (`dash … | head`) is no reason to stop half way, nor to hide how the command ended; neither is a
 // terminal that did, which sends a signal besides.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {

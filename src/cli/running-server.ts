@@ -105,10 +105,11 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
       meters: Object.values(meters),
       stored,
     })
-    const { host, port } = config
+    const { host, port, trustedProxies } = config
     const server = await listenOn(app, {
       host,
       port,
+      trustedProxies,
       log,
       isDraining,
       requests,

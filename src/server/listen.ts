@@ -1,14 +1,18 @@
 import { createServer, Server as NetServer } from 'node:net'
-import type { Socket } from 'node:net'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { H3 } from 'h3'
 import { listen } from 'listhen'
 import type { NodeHttp1Handler } from 'srvx'
 import { toNodeHandler } from 'srvx/node'
+import type { IpRange } from '../domain/ip-address.ts'
 import { Refusal } from '../domain/refusal.ts'
+import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
+import type { ConnectionBounds, Connections } from './connections.ts'
+import { framingFault, refuseFraming } from './framing.ts'
+import type { FramingFault } from './framing.ts'
 import type { Log } from './log.ts'
 import type { RequestMeter } from './metrics/request-meter.ts'
-import { requestId } from './respond.ts'
+import { refusalCodeOf, requestId } from './respond.ts'
 
 /** Largest request body any route reads; each route may ask for less. */
 const BODY_MAX_BYTES = 64 * 1024
@@ -30,8 +34,11 @@ export interface ListenOptions {
   headersTimeoutMs: number
   /** Time for a whole request to arrive, body included (docs/operations.md: 15 s). */
   requestTimeoutMs: number
+  /** Peers whose connections are not bounded in number. */
+  trustedProxies?: readonly IpRange[]
+  bounds?: Partial<ConnectionBounds>
   /** Is told of every request. */
-  requests?: Pick<RequestMeter, 'begun' | 'ended'>
+  requests?: Pick<RequestMeter, 'begun' | 'ended' | 'routeOf'>
   /** Settings that name port and host, for what is said when they cannot be had. */
   settings?: ListenSettings
   /** Largest request body any route reads, when it is not that of the public interfaces. */
@@ -75,11 +82,11 @@ export async function listenOn(app: H3, options: ListenOptions): Promise<Running
     server.close()
     throw unsafePort(host, port, settings)
   }
-  const sockets = serveRequests(server, app, options)
+  const connections = serveRequests(server, app, options)
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
     port: actual,
-    close: (graceMs, endOpen) => close(server, sockets, graceMs, endOpen),
+    close: (graceMs, endOpen) => close(server, connections, graceMs, endOpen),
   }
 }
 
@@ -151,16 +158,17 @@ export async function requireFreePort(
   })
 }
 
-/** The open connections, each with the number of its requests that are not yet answered. */
-type OpenSockets = Map<Socket, number>
+/** Characters of a request's path that are logged. */
+const LOGGED_PATH_LENGTH = 200
 
-function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSockets {
-  const { log, isDraining, headersTimeoutMs, requestTimeoutMs, requests } = options
-  const sockets: OpenSockets = new Map()
-  server.on('connection', (socket: Socket) => {
-    sockets.set(socket, 0)
-    socket.once('close', () => sockets.delete(socket))
-  })
+function serveRequests(server: Server, app: H3, options: ListenOptions): Connections {
+  const { log, isDraining, headersTimeoutMs, requestTimeoutMs, requests, trustedProxies = [] } = options
+  const connections = boundConnections(
+    server,
+    trustedProxies,
+    { ...CONNECTION_BOUNDS, ...options.bounds },
+    log,
+  )
   server.headersTimeout = headersTimeoutMs
   server.requestTimeout = requestTimeoutMs
   // Node looks for connections past their time every 30 s, by an option that only the constructor takes; it reads the
@@ -170,34 +178,44 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): OpenSoc
   const handle = toNodeHandler((request) => app.fetch(request), {
     maxRequestBodySize: options.bodyMaxBytes ?? BODY_MAX_BYTES,
   }) as NodeHttp1Handler
-  // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
-  server.removeAllListeners('request')
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const serve = (request: IncomingMessage, response: ServerResponse, fault: FramingFault | null): void => {
     const startedAt = performance.now()
     requests?.begun()
-    const { socket } = request
-    sockets.set(socket, (sockets.get(socket) ?? 0) + 1)
     const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
     request.headers['x-request-id'] = id
     if (isDraining()) response.shouldKeepAlive = false
     response.once('close', () => {
-      if (sockets.has(socket)) sockets.set(socket, (sockets.get(socket) ?? 1) - 1)
-      if (!server.listening) closeUnused(sockets)
+      connections.answered(request.socket)
+      if (!server.listening) connections.closeUnused()
       const { method } = request
       const { statusCode: status, headersSent: answered, writableFinished: finished } = response
       const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
       requests?.ended(response, { method, status, answered, durationMs })
-      const path = request.url?.split('?', 1)[0]
-      log.info({ requestId: id, method, path, status, finished, durationMs }, 'request')
+      const route = requests?.routeOf(response)
+      const code = refusalCodeOf(response)
+      const path = loggedPath(request)
+      log.info({ requestId: id, method, path, route, status, code, finished, durationMs }, 'request')
     })
-    void handle(request, response)
+    if (fault === null) void handle(request, response)
+    else refuseFraming(response, fault, id)
+  }
+  // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
+  server.removeAllListeners('request')
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const fault = framingFault(request)
+    connections.receive(request.socket, () => serve(request, response, fault), fault !== null)
   })
-  return sockets
+  return connections
+}
+
+function loggedPath({ url = '' }: IncomingMessage): string {
+  const path = url.split('?', 1)[0] ?? ''
+  return path.length > LOGGED_PATH_LENGTH ? `${path.slice(0, LOGGED_PATH_LENGTH)}…` : path
 }
 
 async function close(
   server: Server,
-  sockets: OpenSockets,
+  connections: Connections,
   graceMs: number,
   endOpen?: () => Promise<void>,
 ): Promise<void> {
@@ -208,7 +226,7 @@ async function close(
       deadline = setTimeout(cut, END_MS)
       const leave = (): void => {
         clearTimeout(deadline)
-        if (sockets.size > 0) deadline = setTimeout(cut, LEAVE_MS)
+        if (connections.count() > 0) deadline = setTimeout(cut, LEAVE_MS)
       }
       void endOpen().then(leave, leave)
     }, graceMs)
@@ -217,13 +235,8 @@ async function close(
       clearTimeout(deadline)
       resolve()
     })
-    closeUnused(sockets)
+    connections.closeUnused()
   })
-}
-
-/** Node's own `closeIdleConnections` leaves those open that have not sent a request yet. */
-function closeUnused(sockets: OpenSockets): void {
-  for (const [socket, requests] of sockets) if (requests === 0) socket.end(() => socket.destroy())
 }
 
 function isLoopback(host: string): boolean {

@@ -54,6 +54,19 @@ function isBodyLeft(event: H3Event): boolean {
   return METHODS_WITH_BODY.has(event.req.method) && !bodyRead.has(event)
 }
 
+/** Public codes of refusals, by the runtime's responses that carry them. */
+const refusalCodes = new WeakMap<object, string>()
+
+/** The public code a response refuses with, for the log. */
+export function refusalCodeOf(response: object): string | undefined {
+  return refusalCodes.get(response)
+}
+
+/** Keeps the public code of a refusal for the log. */
+export function markRefused(response: object | undefined, code: string): void {
+  if (response) refusalCodes.set(response, code)
+}
+
 /** A value as JSON, with its type and length. */
 export function respondJson(
   event: H3Event,
@@ -61,6 +74,9 @@ export function respondJson(
   headers: Readonly<Record<string, string>>,
   value: unknown,
 ): Response {
+  if (status >= 400 && typeof value === 'object' && value !== null && 'error' in value) {
+    markRefused(event.runtime?.node?.res, String(value.error))
+  }
   const body = Buffer.from(JSON.stringify(value))
   return respond(event, status, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
 }

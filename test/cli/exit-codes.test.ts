@@ -96,7 +96,9 @@ describe('the exit code of a command', () => {
 
   test.each(Object.entries(OF_CHAT))('of dash chat that is declined with %s is %i', (code, exitCode) => {
     const refusal = new Refusal(code as ChatApiRefusal, 'why')
-    expect(declinedWords(refusal, 'http://dash.test', 0, { isTalk: false, quota: null }).exitCode).toBe(exitCode)
+    expect(declinedWords(refusal, 'http://dash.test', 0, { isTalk: false, quota: null }).exitCode).toBe(
+      exitCode,
+    )
   })
 
   test.each([

@@ -471,7 +471,6 @@ test('a limit is told with its scope and the time by the clock, and the question
     minGapMs: 0,
     maxOpenTurns: 10,
     budgetPerDay: 1_000_000_000,
-    budgetShare: 1,
     budgetShare: 1_000_000,
   }
   const { server, model } = await startGated({ settings: { limits } })
@@ -504,7 +503,7 @@ test('a question within the minimum gap waits until it is over and is answered',
     minGapMs: 2_000,
     maxOpenTurns: 10,
     budgetPerDay: 1_000_000_000,
-    budgetShare: 1,
+    budgetShare: 1_000_000,
   }
   const { server, model } = await startGated({ settings: { limits } })
   const terminal = await openChat(server)

@@ -1,4 +1,3 @@
-import { pino } from 'pino'
 import { Refusal } from '../../domain/refusal.ts'
 import { requireFreePort } from '../../server/listen.ts'
 import { listenSettings } from '../config.ts'
@@ -8,8 +7,8 @@ import { badValue } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { logStream } from '../log-stream.ts'
 import type { CommandContext } from '../context.ts'
-import { readableLog } from '../readable-log.ts'
 import { startServer } from '../running-server.ts'
+import { openServerLog } from '../server-log.ts'
 import type { LogLevel } from '../settings/rules.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -64,7 +63,7 @@ async function serveConfig(
 ): Promise<number> {
   const lines = logStream(process.stderr.fd)
   const level = logLevelFor(config, terminal, stderr.isTTY)
-  const log = pino({ level }, stderr.isTTY ? readableLog(lines, terminal.colored) : lines)
+  const log = openServerLog(lines, { level, readable: stderr.isTTY, colored: terminal.colored })
   try {
     const isDraining = (): boolean => signal.aborted
     const server = await startServer(config, { log, version, demo, isDraining })
@@ -73,6 +72,7 @@ async function serveConfig(
     const told = { job: 'serve', url, demo, ...(metricsUrl === null ? {} : { metricsUrl }) }
     if (metricsUrl !== null) terminal.note(`metrics: ${metricsUrl}`)
     // The address is the last line of the start.
+    log.flush()
     await lines.flush(LOG_FLUSH_MS)
     terminal.result(told, `${label}dash is listening on ${url}`)
     if (!signal.aborted)
@@ -83,6 +83,7 @@ async function serveConfig(
     await server.close(config.drainMs)
     return EXIT.done
   } finally {
+    log.flush()
     await lines.flush(LOG_FLUSH_MS)
   }
 }

@@ -45,6 +45,18 @@ export function networkOf(canonicalAddress: string): string {
 }
 
 /**
+ * The key under which the connections of a peer are counted: its IPv4 address, or the /64 of its IPv6 address; null for a
+ * trusted proxy.
+ *
+ * @param socketAddress undefined when the socket is gone
+ */
+export function peerOf(socketAddress: string | undefined, trusted: readonly IpRange[]): string | null {
+  const peer = parseHop(socketAddress ?? '')
+  if (peer === null) return UNKNOWN
+  return trusted.some((range) => isInRange(peer, range)) ? null : canonical(peer)
+}
+
+/**
  * What is kept of a caller's address: half of its HMAC-SHA256 under the day's random salt, in hex. When the salt is
  * deleted, nobody can tell any more which address it was.
  */

@@ -16,6 +16,8 @@ export interface RequestMeter {
   begun(): void
   /** The template of the route that answers; null: none does. */
   routed(answer: Answer, template: string | null): void
+  /** The template of the route that gave a response, `none` where no route did. */
+  routeOf(answer: Answer): string
   /** The answer has ended, or its reader has left before there was one. */
   ended(
     answer: Answer,
@@ -28,6 +30,7 @@ export function requestMeter(): RequestMeter {
   const requests = counter('dash_http_requests_total')
   const durations = histogram('dash_http_request_duration_seconds', BOUNDS)
   const templates = new WeakMap<Answer, string>()
+  const routeOf = (answer: Answer): string => templates.get(answer) ?? 'none'
   let open = 0
   return {
     begun() {
@@ -36,9 +39,10 @@ export function requestMeter(): RequestMeter {
     routed(answer, template) {
       templates.set(answer, template ?? 'none')
     },
+    routeOf,
     ended(answer, { method = '', status, answered, durationMs }) {
       open -= 1
-      const route = templates.get(answer) ?? 'none'
+      const route = routeOf(answer)
       const of = answered ? `${Math.floor(status / 100)}xx` : 'left'
       const asked = { route, method: METHODS.has(method) ? method : 'other' }
       // Told from the first answer on: of errors that appear with the first one Prometheus sees no increase.

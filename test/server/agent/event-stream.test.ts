@@ -45,6 +45,8 @@ async function served(stuckMs: number): Promise<{ client: Socket; served: Promis
     isDraining: () => false,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 15_000,
+    // The stream's own limit is what is tested.
+    bounds: { unreadMs: PING_MS * 100 },
   })
   onTestFinished(() => server.close(0))
   const client = connect(server.port, '127.0.0.1')

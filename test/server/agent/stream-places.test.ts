@@ -12,7 +12,7 @@ const LIMITS = {
   minGapMs: 0,
   maxOpenTurns: 8,
   budgetPerDay: 1_000_000_000,
-  budgetShare: 1,
+  budgetShare: 1_000_000,
 }
 
 /** A server behind a proxy that has eight places for streams, none of which ends by itself. */

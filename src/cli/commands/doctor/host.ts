@@ -111,7 +111,16 @@ function checkAccess(check: string, path: string, stat: Stats): Finding[] {
   const findings: Finding[] = []
   if ((mode & 0o002) !== 0)
     findings.push(warning(check, `${path} may be written by everybody`, `chmod o-w ${path}`))
-  const strange = readdirSync(path).find((name) => sightOf(join(path, name)).stat?.uid !== uid)
+  const names = readdirSync(path)
+  const shown = names.find((name) => {
+    const { stat: file } = sightOf(join(path, name))
+    return file?.isFile() && (file.mode & 0o077) !== 0
+  })
+  if (shown !== undefined && (mode & 0o077) !== 0) {
+    const detail = `${join(path, shown)} may be read by other users`
+    findings.push(warning(check, detail, `chmod -R go= ${path}`))
+  }
+  const strange = names.find((name) => sightOf(join(path, name)).stat?.uid !== uid)
   if (strange !== undefined) {
     const detail = `${join(path, strange)} belongs to another user than its folder: jobs and server run as different users`
     findings.push(warning(check, detail, `run all of them as one user, and chown -R ${uid} ${path}`))

@@ -207,7 +207,7 @@ function unitFilesOf(
 function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, flags }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
   try {
-    mkdirSync(dataDir, { mode: 0o750 })
+    mkdirSync(dataDir, { mode: 0o700 })
     return true
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, lstatSync, openSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fchmodSync, fsyncSync, lstatSync, openSync, rmSync, writeSync } from 'node:fs'
 import { configurationError } from '../../environment.ts'
 
 /**
@@ -25,6 +25,8 @@ export function writeNew(path: string, text: string, mode: number): void {
     throw notWritten(path, error)
   }
   try {
+    // A unit is read by others than its owner, whatever the mask is.
+    fchmodSync(file, mode)
     writeSync(file, text)
     fsyncSync(file)
   } catch (error) {

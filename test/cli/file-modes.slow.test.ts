@@ -1,0 +1,73 @@
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { expect, test } from 'vitest'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
+
+/** The usual mask of a login shell, which lets all read what is made. */
+const under = ['sh', '-c', 'umask 022; exec "$@"', 'sh'] as const
+
+const DAY_MS = 86_400_000
+
+/** Paths below a folder with their modes, in octal. */
+function modesOf(folder: string): [string, string][] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return entries.map((entry) => {
+    const path = join(entry.parentPath, entry.name)
+    return [relative(folder, path), modeOf(path)]
+  })
+}
+
+function modeOf(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8)
+}
+
+test('everything in a data folder is readable by its owner alone, whatever made it', async () => {
+  const cwd = temporaryFolder()
+  const publishedAt = new Date(Date.now() - 2 * DAY_MS).toISOString()
+  const row = {
+    source: 'hn',
+    sourceId: '1',
+    day: publishedAt.slice(0, 10),
+    title: 'One',
+    url: null,
+    points: 1,
+  }
+  writeFileSync(join(cwd, 'day.ndjson'), JSON.stringify({ ...row, comments: 0, publishedAt }))
+  const provenance = ['--title-provenance', 'hn:firebase-item']
+  const data = ['--data-dir', join(cwd, 'data')]
+  expect((await dash(['import', 'signals', 'day.ndjson', ...provenance, ...data], { cwd, under })).code).toBe(
+    0,
+  )
+  expect((await dash(['publish-year', '--once', ...data], { cwd, under })).code).toBe(0)
+  const server = await serve(data, { cwd, under })
+  await (await fetch(`${server.url}/api/search?q=one`)).text()
+  expect((await dash(['copy-archive', '--to', join(cwd, 'copy'), ...data], { cwd, under })).code).toBe(0)
+  const modes = modesOf(cwd).filter(([path]) => /^(?:data|copy)/.test(path))
+  expect(modes.map(([path]) => path)).toEqual(
+    expect.arrayContaining([
+      'data/state.db',
+      'data/state.db-wal',
+      'data/ledger.db',
+      'data/objects/sha256',
+      'copy',
+    ]),
+  )
+  expect(modes.filter(([, mode]) => !/^[0-7]00$/.test(mode))).toEqual([])
+})
+
+test('an env file and a data folder are for their owner, units for all', async () => {
+  const cwd = temporaryFolder()
+  mkdirSync(join(cwd, 'units'), { mode: 0o755 })
+  const args = ['init', '--yes', '--data-dir', join(cwd, 'data'), '--write-units', 'units']
+  expect((await dash(args, { cwd, under })).code).toBe(0)
+  expect([modeOf(join(cwd, '.env')), modeOf(join(cwd, 'data'))]).toEqual(['600', '700'])
+  for (const [, mode] of modesOf(join(cwd, 'units'))) expect(mode).toBe('644')
+})
+
+test('the metrics of a job are readable by all', async () => {
+  const cwd = temporaryFolder()
+  mkdirSync(join(cwd, 'metrics'), { mode: 0o755 })
+  const env = { DASH_METRICS_TEXTFILE_DIR: join(cwd, 'metrics') }
+  await dash(['snapshot'], { cwd, under, env })
+  expect(modesOf(join(cwd, 'metrics'))).toEqual([['dash-snapshot.prom', '644']])
+})

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { openServerLog } from '../../src/cli/server-log.ts'
+import type { ServerLog } from '../../src/cli/server-log.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
+
+function opened(readable: boolean): { log: ServerLog; text: () => string } {
+  let text = ''
+  const out = { write: (line: string) => void (text += line) }
+  return { log: openServerLog(out, { level: 'info', readable, colored: false }), text: () => text }
+}
+
+function json(write: (log: ServerLog) => void): Record<string, unknown>[] {
+  const { log, text } = opened(false)
+  write(log)
+  log.flush()
+  const lines = text().split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+const refusedRequest = (id: number): Record<string, unknown> => ({
+  requestId: `r${id}`,
+  method: 'GET',
+  path: '/api/search',
+  route: '/api/search',
+  status: 503,
+  code: 'search_busy',
+  finished: true,
+  durationMs: id,
+})
+
+describe('lines that differ only in their request', () => {
+  test('become the first of them and one with their count and common fields', () => {
+    const lines = json((log) => {
+      for (let id = 0; id < 1_000; id += 1) log.info(refusedRequest(id), 'request')
+    })
+    expect(lines).toHaveLength(2)
+    expect(lines[0]).toMatchObject({ requestId: 'r0', msg: 'request', status: 503 })
+    expect(lines[1]).toMatchObject({
+      msg: 'request',
+      count: 999,
+      route: '/api/search',
+      status: 503,
+      code: 'search_busy',
+    })
+    expect(lines[1]).not.toHaveProperty('requestId')
+    expect(lines[1]).not.toHaveProperty('durationMs')
+  })
+
+  test('are summed in readable lines too', () => {
+    const { log, text } = opened(true)
+    for (let id = 0; id < 1_000; id += 1) log.info(refusedRequest(id), 'request')
+    log.flush()
+    expect(text().split('\n')).toHaveLength(3)
+    expect(text()).toMatch(/ request .*route=\/api\/search status=503 code=search_busy .*count=999\n$/)
+  })
+
+  test('are each written when they are two, and written again after the sum', () => {
+    const lines = json((log) => {
+      log.info(refusedRequest(1), 'request')
+      log.info(refusedRequest(2), 'request')
+      log.flush()
+      log.info(refusedRequest(3), 'request')
+    })
+    expect(lines.map((line) => line['requestId'])).toEqual(['r1', 'r2', 'r3'])
+  })
+
+  test('of other routes, statuses and codes have sums of their own', () => {
+    const others = [{}, { route: '/api/trend' }, { status: 500 }, { code: 'search_failed' }]
+    const lines = json((log) => {
+      for (let id = 0; id < 300; id += 1) log.info({ ...refusedRequest(id), ...others[id % 4] }, 'request')
+    })
+    expect(lines.filter((line) => line['count'] === 74)).toHaveLength(4)
+  })
+})
+
+test('a fault among many equal refusals has its line and its stack', () => {
+  const lines = json((log) => {
+    for (let id = 0; id < 1_000; id += 1) {
+      log.info(refusedRequest(id), 'request')
+      if (id % 100 === 0)
+        log.error({ requestId: `r${id}`, code: 'x', err: new Error('no disk') }, 'request refused')
+    }
+  })
+  const faults = lines.filter((line) => line['level'] === 50)
+  expect(faults).toMatchObject([{ err: { message: 'no disk' } }, { count: 9, err: { message: 'no disk' } }])
+  expect(faults[0]).toHaveProperty('err.stack', expect.stringContaining('server-log.test'))
+})
+
+test('a refusal has no stack, and says why', () => {
+  const lines = json((log) => {
+    const err = new Refusal('search_busy', '64 queries are open', { cause: new Error('locked') })
+    log.error({ requestId: 'a', code: 'search_busy', err }, 'request refused')
+  })
+  expect(lines[0]).toHaveProperty('err.message', expect.stringContaining('64 queries are open'))
+  expect(lines[0]).toHaveProperty('err.message', expect.stringContaining('locked'))
+  expect(lines[0]).not.toHaveProperty('err.stack')
+})
+
+test('texts of clients in errors are cut', () => {
+  const err = Object.assign(new TypeError('Invalid URL'), { input: 'x'.repeat(100_000) })
+  const [line] = json((log) =>
+    log.error({ err: new Error('y'.repeat(100_000), { cause: err }) }, 'unexpected error'),
+  )
+  expect(JSON.stringify(line).length).toBeLessThan(10_000)
+})
+
+test('lines that all differ are bounded in number, and none of their messages is missing', () => {
+  const lines = json((log) => {
+    for (let id = 0; id < 5_000; id += 1)
+      log.error({ requestId: `r${id}`, err: new Error(`${id}`) }, 'unexpected error')
+    log.warn({ err: new Error('down') }, 'not ready')
+  })
+  expect(lines.length).toBeLessThan(300)
+  expect(lines.some((line) => line['msg'] === 'not ready')).toBe(true)
+})
+
+test('turns of the chat each have their line', () => {
+  const lines = json((log) => {
+    for (let turn = 0; turn < 500; turn += 1) log.info({ requestId: 'a', turn, costMicroUsd: 5 }, 'chat turn')
+  })
+  expect(lines).toHaveLength(500)
+})

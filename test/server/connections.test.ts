@@ -1,0 +1,308 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { H3 } from 'h3'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { parseIpRange } from '../../src/domain/ip-address.ts'
+import { listenOn } from '../../src/server/listen.ts'
+import type { ListenOptions } from '../../src/server/listen.ts'
+import { respondText } from '../../src/server/respond.ts'
+import { requestMeter } from '../../src/server/metrics/request-meter.ts'
+import { openApp, silentLog } from '../support/api-client.ts'
+import { openWorkspace } from '../support/workspace.ts'
+
+/** More than the system takes for a connection whose client reads nothing. */
+const LARGE_BYTES = 32 * 1024 * 1024
+
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+
+interface Running {
+  port: number
+  /** Codes of the connections that were cut. */
+  cuts: unknown[]
+}
+
+async function running(app: H3, options: Partial<ListenOptions> = {}): Promise<Running> {
+  const cuts: unknown[] = []
+  const log = { ...silentLog, warn: ({ code }: Record<string, unknown>) => void cuts.push(code) }
+  const server = await listenOn(app, {
+    host: '0.0.0.0',
+    port: 0,
+    log,
+    isDraining: () => false,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 15_000,
+    ...options,
+  })
+  onTestFinished(() => server.close(0))
+  return { port: server.port, cuts }
+}
+
+function serving(body = 'here'): H3 {
+  return new H3({ silent: true }).all('/', (event) => respondText(event, 200, {}, 'text/plain', body))
+}
+
+async function connected(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
+  socket.on('error', () => undefined)
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+/** All that a connection receives until it is closed. */
+async function received(socket: Socket): Promise<string> {
+  let text = ''
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
+  socket.resume()
+  await once(socket, 'close')
+  return text
+}
+
+async function firstBytes(socket: Socket): Promise<string> {
+  const [chunk] = (await once(socket, 'data')) as [Buffer]
+  return chunk.toString('latin1')
+}
+
+/** Resolves once the client has read so many bytes more. */
+async function read(socket: Socket, bytes: number): Promise<void> {
+  const until = socket.bytesRead + bytes
+  const take = (): void => void (socket.bytesRead >= until && socket.pause())
+  socket.on('data', take).resume()
+  while (socket.bytesRead < until) {
+    if (socket.destroyed) throw new Error(`the connection closed after ${socket.bytesRead} bytes`)
+    await nextTurn()
+  }
+  socket.off('data', take)
+}
+
+function stopLooks(): { look: (times: number) => void } {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  return { look: (times) => vi.advanceTimersByTime(times * 1_000) }
+}
+
+describe('a response', () => {
+  test.each([
+    ['on a connection that stays open', GET],
+    ['on a connection that is to close', 'GET / HTTP/1.0\r\n\r\n'],
+    ['to the last of several requests', `OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n${GET}`],
+  ])('that is never read is cut after 30 s %s', async (_case, request) => {
+    const { look } = stopLooks()
+    const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
+    const socket = await connected(port)
+    socket.write(request)
+    await read(socket, 1)
+    look(29)
+    await nextTurn()
+    expect(cuts).toEqual([])
+    look(3)
+    expect(cuts).toEqual(['unread'])
+  })
+
+  test('that is read slowly arrives whole, however long that takes', async () => {
+    const { look } = stopLooks()
+    const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
+    const socket = await connected(port)
+    socket.write('GET / HTTP/1.0\r\n\r\n')
+    const part = 6 * 1024 * 1024
+    for (let parts = 1; parts <= 5; parts += 1) {
+      await read(socket, part)
+      look(20)
+    }
+    await received(socket)
+    expect(socket.bytesRead).toBeGreaterThan(LARGE_BYTES)
+    expect(cuts).toEqual([])
+  })
+
+  test('that takes its handler long is not cut', async () => {
+    const { look } = stopLooks()
+    let release: () => void = () => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    let begin: () => void = () => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const slow = new H3().get('/', async (event) => {
+      begin()
+      await released
+      return respondText(event, 200, {}, 'text/plain', 'late')
+    })
+    const { port } = await running(slow)
+    const socket = await connected(port)
+    socket.write(GET)
+    await begun
+    look(120)
+    release()
+    expect(await firstBytes(socket)).toContain('late')
+  })
+
+  test('that stands still longest is cut first when too many bytes wait', async () => {
+    const { look } = stopLooks()
+    const bounds = { waitingBytes: LARGE_BYTES * 1.5 }
+    const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)), { bounds })
+    const first = await connected(port)
+    first.write(GET)
+    await read(first, 1)
+    look(3)
+    const second = await connected(port)
+    second.write('GET / HTTP/1.0\r\n\r\n')
+    await read(second, 1)
+    look(1)
+    expect(cuts).toEqual(['waiting_bytes'])
+    await received(second)
+    expect(second.bytesRead).toBeGreaterThan(LARGE_BYTES)
+  })
+})
+
+describe('requests on one connection', () => {
+  test('are handled one after the other, sixteen at most', async () => {
+    let open = 0
+    let most = 0
+    const counting = new H3().get('/', async (event) => {
+      open += 1
+      most = Math.max(most, open)
+      await nextTurn()
+      open -= 1
+      return respondText(event, 200, {}, 'text/plain', 'here')
+    })
+    const { port, cuts } = await running(counting)
+    const socket = await connected(port)
+    socket.write(`${GET.repeat(15)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect((await received(socket)).match(/HTTP\/1\.1 200/g)).toHaveLength(16)
+    expect(most).toBe(1)
+    expect(cuts).toEqual([])
+  })
+
+  test('close it when seventeen of them wait, and no more than the first is handled', async () => {
+    let handled = 0
+    const counting = new H3().get('/', async (event) => {
+      handled += 1
+      await nextTurn()
+      return respondText(event, 200, {}, 'text/plain', 'here')
+    })
+    const { port, cuts } = await running(counting)
+    const socket = await connected(port)
+    socket.write(GET.repeat(61))
+    await received(socket)
+    expect(handled).toBe(1)
+    expect(cuts).toEqual(['pipelined'])
+  })
+})
+
+describe('connections of one peer', () => {
+  const bounds = { perPeer: 2 }
+
+  test('are closed beyond its bound, while other peers are served', async () => {
+    const { port, cuts } = await running(serving(), { bounds })
+    await connected(port)
+    const second = await connected(port)
+    await received(await connected(port))
+    expect(cuts).toEqual(['peer_connections'])
+    const other = await connected(port, '127.0.0.2')
+    for (const socket of [second, other]) {
+      socket.write(GET)
+      expect(await firstBytes(socket)).toContain('200')
+    }
+  })
+
+  test('give their places back when they close', async () => {
+    const { port } = await running(serving(), { bounds })
+    for (let count = 0; count < 5; count += 1) {
+      const socket = await connected(port)
+      socket.write('GET / HTTP/1.0\r\n\r\n')
+      expect(await received(socket)).toContain('200')
+    }
+  })
+
+  test('are not bounded for a trusted proxy', async () => {
+    const trusted = parseIpRange('127.0.0.1')
+    const { port, cuts } = await running(serving(), { bounds, trustedProxies: trusted ? [trusted] : [] })
+    for (let count = 0; count < 5; count += 1) {
+      const socket = await connected(port)
+      socket.write(GET)
+      expect(await firstBytes(socket)).toContain('200')
+    }
+    expect(cuts).toEqual([])
+  })
+
+  test('give up one of theirs to another peer when all places are taken', async () => {
+    const { port, cuts } = await running(serving(), { bounds: { connections: 3 } })
+    const held = [await connected(port), await connected(port), await connected(port)]
+    const closed = Promise.race(held.map((socket) => once(socket.resume(), 'close')))
+    const other = await connected(port, '127.0.0.2')
+    await closed
+    other.write(GET)
+    expect(await firstBytes(other)).toContain('200')
+    expect(cuts).toEqual(['connections'])
+  })
+})
+
+describe('a request that two servers could read differently', () => {
+  const post = 'POST / HTTP/1.1\r\nHost: x\r\n'
+  test.each([
+    ['two Host lines', 'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n', 400],
+    ['the same Host twice', 'GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n', 400],
+    ['two Host lines of version 1.0', 'GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n', 400],
+    ['a list of hosts', 'GET / HTTP/1.1\r\nHost: x, y\r\n\r\n', 400],
+    ['a Host with a path', 'GET / HTTP/1.1\r\nHost: x/y\r\n\r\n', 400],
+    ['a Host with a user', 'GET / HTTP/1.1\r\nHost: u@x\r\n\r\n', 400],
+    ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['an unknown transfer coding', `${post}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`, 501],
+    [
+      'one on a line of its own',
+      `${post}Transfer-Encoding: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      501,
+    ],
+    ['one of a GET', 'GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: a, chunked\r\n\r\n0\r\n\r\n', 501],
+    ['an empty transfer coding', `${post}Transfer-Encoding:\r\n\r\n`, 400],
+    ['an unknown final coding', `${post}Transfer-Encoding: chunked, a\r\n\r\n0\r\n\r\n`, 400],
+    ['a coding in version 1.0', 'POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+    ['a length and a coding', `${post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+    ['two lengths', `${post}Content-Length: 0\r\nContent-Length: 1\r\n\r\na`, 400],
+    ['a folded line', `${post}Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n`, 400],
+    ['a line that ends with LF alone', `${post}Content-Length: 0\nX-A: b\r\n\r\n`, 400],
+    ['a space before the colon', `${post}Content-Length : 0\r\n\r\n`, 400],
+    ['no version', 'GET /\r\n\r\n', 505],
+    ['version 2.0', 'GET / HTTP/2.0\r\nHost: x\r\n\r\n', 505],
+  ])('for its %s is refused, and nothing behind it is read', async (_case, request, status) => {
+    const { port } = await running(serving())
+    const socket = await connected(port)
+    socket.write(`${request}${GET}`)
+    const text = await received(socket)
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+  })
+
+  test.each([
+    ['a port', 'GET / HTTP/1.1\r\nHost: example.org:8080\r\n\r\n'],
+    ['an IPv6 address', 'GET / HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n'],
+    ['no host name', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
+    ['a chunked body', `${post}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n`],
+  ])('is not one with %s', async (_case, request) => {
+    const { port } = await running(serving())
+    const socket = await connected(port)
+    socket.write(request)
+    expect(await firstBytes(socket)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+describe('the line of a request', () => {
+  test('names route, status and public code, and cuts its path', async () => {
+    const lines: Record<string, unknown>[] = []
+    const log = { ...silentLog, info: (fields: Record<string, unknown>) => void lines.push(fields) }
+    const { port } = await running(openApp(await openWorkspace()), { log, requests: requestMeter() })
+    const get = async (target: string): Promise<Record<string, unknown> | undefined> => {
+      const socket = await connected(port)
+      socket.write(`GET ${target} HTTP/1.0\r\n\r\n`)
+      await received(socket)
+      return lines.at(-1)
+    }
+    expect(await get(`/${'a'.repeat(8_000)}?b`)).toMatchObject({
+      path: `/${'a'.repeat(199)}…`,
+      status: 404,
+      code: 'not_found',
+    })
+    expect(await get('/api/feed/history?sort=nothing')).toMatchObject({ status: 400, code: 'invalid_sort' })
+    expect(await get('/healthz')).not.toMatchObject({ code: expect.anything() })
+  })
+})
