@@ -1,6 +1,5 @@
 import { H3 } from 'h3'
 import type { H3Event } from 'h3'
-import { LOCAL_CALLER } from '../domain/feed/search.ts'
 import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/ip-address.ts'
 import type { AuditLog, SharedFeedSearch } from '../domain/ports.ts'
@@ -23,11 +22,11 @@ import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
 import { pageHeaders } from './page/headers.ts'
 import { mountHome } from './page/home.ts'
-import type { HomePanels } from './page/home.ts'
+import type { HomePanels, HomeSources } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
 import type { Frame } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
-import type { PageSources, ServedSources } from './page/page-sources.ts'
+import type { ServedSources } from './page/page-sources.ts'
 import { servePages } from './page/rendered-pages.ts'
 import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
@@ -95,7 +94,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountHome(mount, {
     frame,
     panelsOf: (read) => homePanels(ports, frame, kept, read),
-    sources: { ...sources, search: ports.search.by(LOCAL_CALLER) },
+    sources,
     headers: pageHeaders(challengeSources(ports.widgetUrl)),
     log,
   })
@@ -126,7 +125,7 @@ function homePanels(
   { log, demo, baseUrl, widgetUrl }: ServerPorts,
   { assets }: Frame,
   kept: KeptYears,
-  sources: PageSources,
+  sources: HomeSources,
 ): HomePanels {
   const { snapshots, publications, recommendation, agent, audits } = sources
   const facts = [

@@ -15,11 +15,14 @@ export interface HomePanels {
   lead: Panel
 }
 
+/** What panels of `/` read; the search is not among it. */
+export type HomeSources = Omit<PageSources, 'search'>
+
 export interface HomePorts {
   frame: Frame
   /** Panels that read from the given sources alone; the sources of the server itself tell what panels there are. */
-  panelsOf: (sources: PageSources) => HomePanels
-  sources: PageSources
+  panelsOf: (sources: HomeSources) => HomePanels
+  sources: HomeSources
   /** With the policy of what the panels need. */
   headers: Readonly<Record<string, string>>
   log: Log
