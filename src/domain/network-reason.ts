@@ -5,7 +5,8 @@
 export function networkReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError && error.errors.length > 0) return networkReason(error.errors[0])
-  if (error.cause instanceof Error) return networkReason(error.cause)
+  // An abort says nothing of its reason; the error around it does.
+  if (error.cause instanceof Error && error.cause.name !== 'AbortError') return networkReason(error.cause)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   return error.message || code
 }

@@ -45,7 +45,8 @@ export function openExtractor({
     try {
       return await ask(worker, request, extractMs, signal)
     } catch (error) {
-      await end()
+      // A thread at its memory limit may take long to end: the next page gets another thread meanwhile.
+      void end()
       signal.throwIfAborted()
       throw error
     }

@@ -54,6 +54,8 @@ export async function importLinesCommand<Report extends LinesReport>(
       terminal.progress(`${rows} rows read`)
     }
     const report = await run({ stores: use, sources: inputs.sources, onProgress })
+    // Files without a row are imported too: the feed is there from now on.
+    if (report.failedFiles === 0) use()
     showErrors(report, terminal)
     showMore?.(report)
     showFailedFiles(report, terminal)
