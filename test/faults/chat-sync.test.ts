@@ -16,11 +16,12 @@ const SCRIPT = `
   await ledger.ping()
   const { caller, limits } = SCOPES.find(({ name }) => name === 'money')
   const now = Date.now()
+  const cost = { withTools: 9, withoutTools: 9 }
   existsSync('/mark-turns')
   for (let turn = 0; turn < 20; turn += 1) {
     const admission = await ledger.admit({
-      ...caller(), server: 'one', sessionEndsAt: now, formerAddress: null, now, day: DAY,
-      worstCase: { withTools: 9, withoutTools: 9 }, leaseMs: 60000, limits,
+      ...caller(), server: 'one', sessionEndsAt: now, network: null, formerAddress: null, now, day: DAY,
+      firstCall: cost, shortestCall: cost, requestsPerAddress: null, leaseMs: 60000, limits,
     })
     await ledger.settle(admission.turn, 5, now)
   }

@@ -612,7 +612,7 @@ describe('against a server that does what it should not', () => {
       chat: stream([META, record('error', { error: 'upstream_error', code: 'a\nb' })]),
     })
     const terminal = await openChat(server)
-    expect(await terminal.screen()).toMatch(/, model m > x\n\/help/)
+    expect(await terminal.screen()).toMatch(/, model m > \\u001b\[2J x\n\/help/)
     await say(terminal, 'one')
     await terminal.until('(upstream_error, a b)')
   })

@@ -12,7 +12,7 @@ test('a server on a terminal logs requests for reading under --verbose', async (
   await (await fetch(`${url}/healthz`)).text()
   const screen = await terminal.until('/healthz')
   expect(screen).toMatch(
-    /^\d\d:\d\d:\d\d\.\d{3} info {2}request requestId=\S+ method=GET path=\/healthz status=200 finished=true durationMs=\S+$/m,
+    /^\d\d:\d\d:\d\d\.\d{3} info {2}request requestId=\S+ method=GET path=\/healthz route=\/healthz status=200 finished=true durationMs=\S+$/m,
   )
   expect(screen).not.toContain('"level"')
 })
