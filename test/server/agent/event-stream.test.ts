@@ -139,7 +139,9 @@ test('a turn whose reader takes nothing is settled, and its line says that the r
   const text = 'x'.repeat(32 * 1024 * 1024)
   const server = await startAgent({
     bounds: { unreadMs: 150 },
-    ports: { cache: { get: () => Promise.resolve({ text, storedAt: Date.now() }), put: () => Promise.resolve() } },
+    ports: {
+      cache: { get: () => Promise.resolve({ text, storedAt: Date.now() }), put: () => Promise.resolve() },
+    },
   })
   const unread = await chat(server, question('What is new?'))
   await server.settled()
