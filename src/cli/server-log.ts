@@ -1,5 +1,6 @@
 import { pino, stdSerializers } from 'pino'
 import { Refusal } from '../domain/refusal.ts'
+import { TURN_MESSAGE } from '../server/log.ts'
 import type { Log } from '../server/log.ts'
 import { readableLog } from './readable-log.ts'
 
@@ -13,7 +14,7 @@ const GROUPS_MAX = 100
 const ERROR_TEXT_LENGTH = 4_000
 
 /** Fields that differ between lines which otherwise say the same. */
-const OF_ONE_REQUEST = new Set(['requestId', 'method', 'path', 'durationMs', 'finished'])
+const OF_ONE_REQUEST = new Set(['requestId', 'turn', 'method', 'path', 'durationMs', 'finished'])
 
 type Level = keyof Log
 type Fields = Readonly<Record<string, unknown>>
@@ -62,7 +63,7 @@ export function openServerLog(
   const write = (of: Level, fields: Fields, message: string): void => {
     if (!lines.isLevelEnabled(of)) return
     // Each turn of the chat has its line: quotas bound their number, and the line says what it cost.
-    if ('turn' in fields) return lines[of](fields, message)
+    if (message === TURN_MESSAGE) return lines[of](fields, message)
     const key = keyOf(of, fields, message)
     const plain = groups.has(key) || groups.size < GROUPS_MAX ? key : `${of} ${message}`
     const group = groups.get(plain)

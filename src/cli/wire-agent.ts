@@ -23,9 +23,6 @@ import type { Config } from './config.ts'
 import { SERVER_BUSY } from './wire.ts'
 import type { Stores } from './wire.ts'
 
-/** How long a reader of an answer may take nothing of it. */
-const STUCK_MS = 30_000
-
 /** The chat of a server. */
 export interface WiredAgent {
   agent: Agent
@@ -64,7 +61,6 @@ export function openWiredAgent(
       maxOutputTokens: chat.maxOutputTokens,
       pingMs: chat.pingMs,
       turnMs: chat.turnMs,
-      stuckMs: STUCK_MS,
       trustedProxies: config.trustedProxies,
       origins,
     },

@@ -21,16 +21,31 @@ export interface OpenPlaces {
   /** Takes a place for an address. An admitted caller must call `leave` once. */
   enter(address: string): Admission
   leave(address: string): void
+  /** What an address and its network hold; it stays current while the address holds a place. */
+  held(address: string): HeldPlaces
+}
+
+export interface HeldPlaces {
+  address: Readonly<Tally>
+  /** The same object for all addresses of a network. */
+  network: Readonly<Tally>
+}
+
+interface Tally {
+  count: number
 }
 
 export function openPlaces({ perAddress, perNetwork, all }: PlaceBounds): OpenPlaces {
-  const byAddress = new Map<string, number>()
-  const byNetwork = new Map<string, number>()
+  const byAddress = new Map<string, Tally>()
+  const byNetwork = new Map<string, Tally>()
   let taken = 0
   return {
     enter(address) {
       const network = networkOf(address)
-      if ((byAddress.get(address) ?? 0) >= perAddress || (byNetwork.get(network) ?? 0) >= perNetwork) {
+      if (
+        tallyOf(byAddress, address).count >= perAddress ||
+        tallyOf(byNetwork, network).count >= perNetwork
+      ) {
         return 'address_full'
       }
       if (taken >= all) return 'all_full'
@@ -44,14 +59,23 @@ export function openPlaces({ perAddress, perNetwork, all }: PlaceBounds): OpenPl
       count(byNetwork, networkOf(address), -1)
       taken -= 1
     },
+    held: (address) => ({
+      address: tallyOf(byAddress, address),
+      network: tallyOf(byNetwork, networkOf(address)),
+    }),
   }
 }
 
 /** Keeps no entry for zero, so that the map stays as small as the number of open places. */
-function count(counts: Map<string, number>, key: string, change: 1 | -1): void {
-  const counted = (counts.get(key) ?? 0) + change
-  if (counted > 0) counts.set(key, counted)
-  else counts.delete(key)
+function count(tallies: Map<string, Tally>, key: string, change: 1 | -1): void {
+  const tally = tallyOf(tallies, key)
+  tally.count += change
+  if (tally.count > 0) tallies.set(key, tally)
+  else tallies.delete(key)
+}
+
+function tallyOf(tallies: ReadonlyMap<string, Tally>, key: string): Tally {
+  return tallies.get(key) ?? { count: 0 }
 }
 
 /** Jobs that wait for their turn: addresses take turns, and the jobs of one address keep their order. */

@@ -203,7 +203,7 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const fault = framingFault(request)
-    connections.receive(request.socket, () => serve(request, response, fault), fault !== null)
+    connections.receive(request, response, () => serve(request, response, fault), fault !== null)
   })
   return connections
 }

@@ -4,3 +4,6 @@ export interface Log {
   warn(fields: Record<string, unknown>, message: string): void
   error(fields: Record<string, unknown>, message: string): void
 }
+
+/** The message of the one line that each turn of the chat has. */
+export const TURN_MESSAGE = 'chat turn'

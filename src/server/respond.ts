@@ -30,6 +30,8 @@ export function respond(
   body: Buffer | null,
 ): Response {
   const closing = isBodyLeft(event) ? { connection: 'close' } : null
+  const response = event.runtime?.node?.res
+  if (response && body) bodies.set(response, body)
   // A 304 has no length of its own; some clients wait for the bytes it would announce.
   const length = status === 304 ? null : { 'content-length': String(body?.byteLength ?? 0) }
   return new FastResponse(body, {
@@ -52,6 +54,27 @@ export function respondStream(
 
 function isBodyLeft(event: H3Event): boolean {
   return METHODS_WITH_BODY.has(event.req.method) && !bodyRead.has(event)
+}
+
+/** Bodies of responses, by the runtime's responses that send them. */
+const bodies = new WeakMap<object, Buffer>()
+
+/** The body a response sends, which others may send too; undefined for a stream. */
+export function bodyOf(response: object): Buffer | undefined {
+  return bodies.get(response)
+}
+
+/** The runtime's responses whose connections the server cut. */
+const cutResponses = new WeakSet<object>()
+
+/** Keeps that the server cuts the connection of a response. */
+export function markCut(response: object): void {
+  cutResponses.add(response)
+}
+
+/** True when the server cut the connection of a response. */
+export function wasCut(response: object): boolean {
+  return cutResponses.has(response)
 }
 
 /** Public codes of refusals, by the runtime's responses that carry them. */

@@ -120,3 +120,13 @@ test('turns of the chat each have their line', () => {
   })
   expect(lines).toHaveLength(500)
 })
+
+test('other lines that name a turn of the chat are summed, without its name', () => {
+  const lines = json((log) => {
+    for (let turn = 0; turn < 500; turn += 1) {
+      log.error({ turn: `t${turn}`, err: new Error('no disk') }, 'the chat could not read what is stored')
+    }
+  })
+  expect(lines).toMatchObject([{ turn: 't0' }, { count: 499, err: { message: 'no disk' } }])
+  expect(lines[1]).not.toHaveProperty('turn')
+})

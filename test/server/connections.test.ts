@@ -1,13 +1,15 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
+import { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { connect, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { H3 } from 'h3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { parseIpRange } from '../../src/domain/ip-address.ts'
+import { boundConnections, CONNECTION_BOUNDS } from '../../src/server/connections.ts'
+import type { ConnectionBounds } from '../../src/server/connections.ts'
 import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions } from '../../src/server/listen.ts'
-import { respondText } from '../../src/server/respond.ts'
+import { respond, respondText } from '../../src/server/respond.ts'
 import { requestMeter } from '../../src/server/metrics/request-meter.ts'
 import { openApp, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
@@ -83,6 +85,31 @@ function stopLooks(): { look: (times: number) => void } {
   return { look: (times) => vi.advanceTimersByTime(times * 1_000) }
 }
 
+/** Connections from chosen addresses, which no socket of this machine could have. */
+function bounded(bounds: ConnectionBounds): {
+  open: (address: string) => Socket
+  ask: (socket: Socket | undefined, complete?: boolean) => void
+  cuts: unknown[]
+} {
+  const cuts: unknown[] = []
+  const log = { ...silentLog, warn: ({ code }: Record<string, unknown>) => void cuts.push(code) }
+  const server = new Server()
+  onTestFinished(() => void server.emit('close'))
+  const connections = boundConnections(server, [], bounds, log)
+  return {
+    open(address) {
+      const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: address })
+      for (const listener of server.listeners('connection').slice(-1)) listener.call(server, socket)
+      return socket
+    },
+    ask(socket, complete = true) {
+      const request = Object.assign(new IncomingMessage(socket ?? new Socket()), { complete })
+      connections.receive(request, new ServerResponse(request), () => undefined, false)
+    },
+    cuts,
+  }
+}
+
 describe('a response', () => {
   test.each([
     ['on a connection that stays open', GET],
@@ -151,6 +178,44 @@ describe('a response', () => {
     expect(cuts).toEqual(['waiting_bytes'])
     await received(second)
     expect(second.bytesRead).toBeGreaterThan(LARGE_BYTES)
+  })
+})
+
+describe('when too many bytes wait', () => {
+  /** Responses to addresses that read only what they are made to. */
+  async function waiting(addresses: readonly string[], app: H3, waitingBytes: number) {
+    const { look } = stopLooks()
+    const server = await running(app, { bounds: { waitingBytes } })
+    const sockets: Socket[] = []
+    for (const address of addresses) {
+      const socket = await connected(server.port, address)
+      socket.write(GET)
+      await read(socket, 1)
+      sockets.push(socket)
+    }
+    return { ...server, look, sockets }
+  }
+
+  test('the network for which most wait loses a response, although it goes on reading and another stands still', async () => {
+    const app = serving('x'.repeat(LARGE_BYTES))
+    const filling = ['127.0.0.3', '127.0.0.3']
+    const { look, sockets, cuts } = await waiting(['127.0.0.2', ...filling], app, LARGE_BYTES * 2.5)
+    const [pausing, ...steady] = sockets as [Socket, Socket, Socket]
+    const closed = Promise.race(steady.map((socket) => once(socket, 'close')))
+    look(1)
+    expect(cuts).toEqual(['waiting_bytes'])
+    for (const socket of steady) socket.resume()
+    await closed
+    await read(pausing, LARGE_BYTES - 1024 * 1024)
+  })
+
+  test('a body that many are sent counts once', async () => {
+    const body = Buffer.alloc(LARGE_BYTES)
+    const app = new H3().get('/', (event) => respond(event, 200, {}, body))
+    const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
+    const { look, cuts } = await waiting(addresses, app, LARGE_BYTES * 1.5)
+    look(5)
+    expect(cuts).toEqual([])
   })
 })
 
@@ -234,6 +299,60 @@ describe('connections of one peer', () => {
     other.write(GET)
     expect(await firstBytes(other)).toContain('200')
     expect(cuts).toEqual(['connections'])
+  })
+})
+
+describe('when all places are taken', () => {
+  const bounds = { ...CONNECTION_BOUNDS, perPeer: 3, perNetwork: 4, connections: 8 }
+  const spread = Array.from({ length: 8 }, (_, at) => `192.0.2.${at + 1}`)
+
+  test('one IPv6 /48 holds no more than its share of them', () => {
+    const { open, cuts } = bounded(bounds)
+    for (let at = 0; at < 4; at += 1) open(`2001:db8:7:${at}::1`)
+    expect(open('2001:db8:7:9::1').destroyed).toBe(true)
+    expect(cuts).toEqual(['peer_connections'])
+    expect(open('2001:db8:8::1').destroyed).toBe(false)
+  })
+
+  test('a quarter of them is the share of one network', () => {
+    expect(CONNECTION_BOUNDS.perNetwork).toBe(CONNECTION_BOUNDS.connections / 4)
+  })
+
+  test('a /48 of many addresses loses one to other networks', () => {
+    const { open, cuts } = bounded(bounds)
+    const large = [0, 1, 2].map((at) => open(`2001:db8:7:${at}::1`))
+    const others = spread.slice(0, 5).map(open)
+    expect(open('198.51.100.1').destroyed).toBe(false)
+    expect(large.map((socket) => socket.destroyed)).toEqual([true, false, false])
+    expect(others.some((socket) => socket.destroyed)).toBe(false)
+    expect(cuts).toEqual(['connections'])
+  })
+
+  test('by one connection of each address, the one without a request for longest gives way to a new one', () => {
+    const { open, ask, cuts } = bounded(bounds)
+    const held = spread.map(open)
+    ask(held[0])
+    const fresh = ['198.51.100.1', '198.51.100.2'].map(open)
+    expect(held.map((socket) => socket.destroyed)).toEqual([false, true, true, ...Array(5).fill(false)])
+    expect(fresh.some((socket) => socket.destroyed)).toBe(false)
+    expect(cuts).toEqual(['connections', 'connections'])
+  })
+
+  test('by requests whose bodies do not come, the first of them gives way', () => {
+    const { open, ask } = bounded(bounds)
+    const held = spread.map(open)
+    for (const socket of held) ask(socket, false)
+    expect(open('198.51.100.1').destroyed).toBe(false)
+    expect(held.filter((socket) => socket.destroyed)).toEqual([held[0]])
+  })
+
+  test('by responses that are being made for as many addresses, a new connection is refused, and its place not counted', () => {
+    const { open, ask, cuts } = bounded(bounds)
+    const held = spread.map(open)
+    for (const socket of held) ask(socket)
+    for (let tries = 0; tries < 5; tries += 1) expect(open('198.51.100.1').destroyed).toBe(true)
+    expect(cuts).toEqual(Array(5).fill('connections'))
+    expect(held.some((socket) => socket.destroyed)).toBe(false)
   })
 })
 

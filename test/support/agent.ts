@@ -20,6 +20,7 @@ import { requestMeter } from '../../src/server/metrics/request-meter.ts'
 import type { RequestMeter } from '../../src/server/metrics/request-meter.ts'
 import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/sources.ts'
+import type { ConnectionBounds } from '../../src/server/connections.ts'
 import { listenOn } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/log.ts'
 import { openApp } from './api-client.ts'
@@ -63,6 +64,7 @@ export interface AgentServerOptions {
   firstEventMs?: number
   idleMs?: number
   requestTimeoutMs?: number
+  bounds?: Partial<ConnectionBounds>
 }
 
 const DAY_LIMITS = {
@@ -122,7 +124,6 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
       maxOutputTokens: 1_000,
       pingMs: 15_000,
       turnMs: 60_000,
-      stuckMs: 30_000,
       trustedProxies: [],
       origins: () => origins,
       ...options.settings,
@@ -158,6 +159,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     isDraining: () => false,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
+    ...(options.bounds && { bounds: options.bounds }),
   })
   origins = ownOrigins(server.url, null)
   onTestFinished(async () => {

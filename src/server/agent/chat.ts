@@ -8,6 +8,8 @@ import type { Admission, TurnClaim } from '../../domain/agent/ports.ts'
 import { BURST_WINDOW_MS, SHORT_WAIT_MS } from '../../domain/agent/quotas.ts'
 import type { AgentRefusal } from '../../domain/agent/refusals.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
+import { openPlaces } from '../../domain/fair-queue.ts'
+import type { OpenPlaces } from '../../domain/fair-queue.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import { readBody } from '../request-body.ts'
@@ -29,7 +31,7 @@ export interface AdmittedTurn {
   provider: Runnable['provider']
   /** What its address may take of the daily requests of a routing service; null where none are counted. */
   requestsPerAddress: number | null
-  /** Gives its place back; to be called once the turn is over. */
+  /** Gives its place back; to be called once, when the turn is over. */
   release: () => void
 }
 
@@ -38,29 +40,10 @@ const NETWORK_SHARE = 1 / 4
 
 const TOO_MANY_STREAMS = { admitted: false, scope: 'ip', retryAfterSeconds: SHORT_WAIT_MS / 1000 } as const
 
-/** Open turns of this server by network. */
-export interface StreamPlaces {
-  /** Takes a place; null when the network of that address has its share. @returns gives the place back, once */
-  take(canonicalAddress: string): (() => void) | null
-}
-
-/** @param most turns that the server may have open */
-export function streamPlaces(most: number): StreamPlaces {
+/** @param most turns that the server may have open; quotas count them all, in the store that servers share */
+export function streamPlaces(most: number): OpenPlaces {
   const share = Math.max(1, Math.floor(most * NETWORK_SHARE))
-  const open = new Map<string, number>()
-  return {
-    take(canonicalAddress) {
-      const network = networkOf(canonicalAddress)
-      const before = open.get(network) ?? 0
-      if (before >= share) return null
-      open.set(network, before + 1)
-      return () => {
-        const left = (open.get(network) ?? 1) - 1
-        if (left === 0) open.delete(network)
-        else open.set(network, left)
-      }
-    },
-  }
+  return openPlaces({ perAddress: share, perNetwork: share, all: Infinity })
 }
 
 /**
@@ -71,7 +54,7 @@ export function streamPlaces(most: number): StreamPlaces {
 export async function admitTurn(
   ports: AgentPorts,
   callers: Callers,
-  places: StreamPlaces,
+  places: OpenPlaces,
   event: H3Event,
 ): Promise<AdmittedTurn> {
   const { signer, provider } = await runnable(ports)
@@ -84,8 +67,8 @@ export async function admitTurn(
   if (!isSameCaller(session.ip, salt, address)) throw invalidSession('ip_mismatch')
   const request = await readRequest(ports, event)
   const bounds = { maxOutputTokens: ports.settings.maxOutputTokens, prices: provider.prices }
-  const release = places.take(address)
-  if (release === null) throw rateLimited(ports, TOO_MANY_STREAMS)
+  if (places.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
+  const release = (): void => places.leave(address)
   try {
     const requestsPerAddress = await requestShareOf(provider.model, ports.settings.limits.budgetShare)
     const needed = {

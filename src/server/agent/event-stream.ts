@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
+import { wasCut } from '../respond.ts'
 
 /** Bytes that may wait for the reader before whoever sends waits too. */
 const WAITING_MAX_BYTES = 16 * 1024
@@ -7,21 +8,15 @@ const WAITING_MAX_BYTES = 16 * 1024
 /** Longest text of one event, in UTF-16 code units: what waits stays bounded however much a model says at once. */
 const TEXT_MAX_LENGTH = 4_096
 
-/** How often it is looked whether the reader takes anything. */
-const LOOKS_PER_LIMIT = 30
-
 /** What is asked of the answer's own socket. */
 interface Reader {
   readonly writableLength: number
   once(event: 'close', listener: () => void): unknown
-  destroy(): unknown
 }
 
 export interface EventStreamOptions {
   /** The longest silence: a comment line is sent as often as this, and after the first event. */
   pingMs: number
-  /** A reader that takes nothing for so long is cut off. */
-  stuckMs: number
   /** The answer's own socket, where there is one. */
   response: Reader | undefined
   /** Called once when the reader is gone before the terminal event. */
@@ -33,7 +28,7 @@ export interface EventStream {
   body: Readable
   /** False once the reader is gone or the terminal event was sent. */
   readonly open: boolean
-  /** True when it was the reader that took nothing for too long. */
+  /** True when the server cut the connection of a reader, one that took nothing for too long for example. */
   readonly cut: boolean
   /** Sends an event at once; resolves when there is room for more, or nobody left to send it to. */
   send<Name extends keyof AgentEvents>(name: Name, payload: AgentEvents[Name]): Promise<void>
@@ -46,10 +41,10 @@ export interface EventStream {
 }
 
 /**
- * Opens an answer. Pings run from now on, between events only; both bytes that wait here and time that a reader may stand
- * still are bounded.
+ * Opens an answer. Pings run from now on, between events only. Bytes that wait here are bounded; the connection of a reader
+ * that takes none of them is cut where all connections are (connections.ts).
  */
-export function openEventStream({ pingMs, stuckMs, response, onGone }: EventStreamOptions): EventStream {
+export function openEventStream({ pingMs, response, onGone }: EventStreamOptions): EventStream {
   let state: 'open' | 'ended' | 'closed' = 'open'
   let cut = false
   let whenRoom: (() => void) | null = null
@@ -58,26 +53,18 @@ export function openEventStream({ pingMs, stuckMs, response, onGone }: EventStre
     whenRoom = null
   }
   const body = new Readable({ highWaterMark: WAITING_MAX_BYTES, read: makeRoom })
-  const progress = progressOf(body, response)
   const pings = setInterval(() => {
-    if (progress.waiting() === 0) write(': ping\n\n')
+    if (body.readableLength + (response?.writableLength ?? 0) === 0) write(': ping\n\n')
   }, pingMs)
-  const looks = setInterval(() => {
-    if (progress.standsStillMs() < stuckMs) return
-    cut = state === 'open'
-    response?.destroy()
-    body.destroy()
-  }, stuckMs / LOOKS_PER_LIMIT)
   const close = (): void => {
     clearInterval(pings)
-    clearInterval(looks)
     if (state === 'closed') return
     const wasOpen = state === 'open'
+    cut = wasOpen && response !== undefined && wasCut(response)
     state = 'closed'
     makeRoom()
     if (wasOpen) onGone()
   }
-  // The socket stays to be watched after the last event until that is taken.
   response?.once('close', close)
   body.once('close', () => {
     if (state === 'open' || !response) close()
@@ -87,7 +74,6 @@ export function openEventStream({ pingMs, stuckMs, response, onGone }: EventStre
 
   const write = (text: string): boolean => {
     if (state !== 'open') return true
-    progress.add(Buffer.byteLength(text))
     return body.push(text)
   }
   let begun = false
@@ -149,28 +135,4 @@ function pieces(text: string): string[] {
 
 function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff
-}
-
-/** How much is with the reader's system, and since when nothing more of it has been. */
-function progressOf(
-  body: Readable,
-  response: Reader | undefined,
-): { add: (bytes: number) => void; waiting: () => number; standsStillMs: () => number } {
-  let given = 0
-  let most = 0
-  let movedAt = performance.now()
-  const waiting = (): number => body.readableLength + (response?.writableLength ?? 0)
-  return {
-    add: (bytes) => {
-      if (waiting() === 0) movedAt = performance.now()
-      given += bytes
-    },
-    waiting,
-    standsStillMs() {
-      const left = waiting()
-      if (left === 0 || given - left > most) movedAt = performance.now()
-      most = Math.max(most, given - left)
-      return performance.now() - movedAt
-    },
-  }
 }

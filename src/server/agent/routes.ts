@@ -55,10 +55,10 @@ export function openAgent(ports: AgentPorts): Agent {
 
   const chat = async (event: H3Event): Promise<Response> => {
     const { release, ...admitted } = await admitTurn(ports, callers, places, event)
-    const { pingMs, stuckMs, turnMs } = ports.settings
+    const { pingMs, turnMs } = ports.settings
     const stop = stopAfter(turnMs)
     const response = event.runtime?.node?.res
-    const stream = openEventStream({ pingMs, stuckMs, response, onGone: () => stop.abort() })
+    const stream = openEventStream({ pingMs, response, onGone: () => stop.abort() })
     void stream.send('meta', { remaining: admitted.admission.remaining, tier: 'free' })
     const turn = runTurn(ports, shared, {
       ...admitted,

@@ -23,8 +23,6 @@ export interface AgentSettings {
   maxOutputTokens: number
   pingMs: number
   turnMs: number
-  /** A reader that takes nothing for so long is cut off. */
-  stuckMs: number
   trustedProxies: readonly IpRange[]
   /** Origins whose pages may chat; asked once the server listens. */
   origins: () => readonly string[]

@@ -9,6 +9,7 @@ import { emptyTally, makeAnswer } from './answer.ts'
 import type { Turn } from './admitted-turn.ts'
 import type { AnswerPart } from './answer.ts'
 import type { Ending } from './ending.ts'
+import { TURN_MESSAGE } from '../log.ts'
 import { createAgentTools } from './tools.ts'
 import { groundingOf } from './grounding.ts'
 import type { EventStream } from './event-stream.ts'
@@ -78,7 +79,7 @@ async function settlementOf(
 /** One line in the log, and the same in numbers. */
 function report({ log, meter }: AgentPorts, turn: Turn, ending: Ending, facts: Facts): void {
   const line = lineOf(turn, ending, facts)
-  log.info(line, 'chat turn')
+  log.info(line, TURN_MESSAGE)
   const { source, firstDeltaMs } = facts
   const { durationMs, costMicroUsd } = line
   // A shared answer is charged to the turn that began it.

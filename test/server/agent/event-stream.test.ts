@@ -10,7 +10,7 @@ import type { EventStream } from '../../../src/server/agent/event-stream.ts'
 import { listenOn } from '../../../src/server/listen.ts'
 import { respondStream } from '../../../src/server/respond.ts'
 import { silentLog } from '../../support/api-client.ts'
-import { eventsOf, textOf } from '../../support/agent.ts'
+import { chat, eventsOf, question, startAgent, textOf } from '../../support/agent.ts'
 
 const PING_MS = 60_000
 
@@ -24,7 +24,7 @@ interface Served {
 }
 
 /** A server with one stream, and a connection that has asked for it. */
-async function served(stuckMs: number): Promise<{ client: Socket; served: Promise<Served> }> {
+async function served(unreadMs: number): Promise<{ client: Socket; served: Promise<Served> }> {
   let give: (value: Served) => void = () => undefined
   const opened = new Promise<Served>((resolve) => (give = resolve))
   const app = new H3({ silent: true })
@@ -32,7 +32,7 @@ async function served(stuckMs: number): Promise<{ client: Socket; served: Promis
     const response = event.runtime?.node?.res
     let leave: () => void = () => undefined
     const gone = new Promise<void>((resolve) => (leave = resolve))
-    const stream = openEventStream({ pingMs: PING_MS, stuckMs, response, onGone: leave })
+    const stream = openEventStream({ pingMs: PING_MS, response, onGone: leave })
     const waiting = (): number => stream.body.readableLength + (response?.writableLength ?? 0)
     const closed = new Promise((resolve) => response?.once('close', resolve))
     give({ stream, waiting, gone, closed })
@@ -45,8 +45,7 @@ async function served(stuckMs: number): Promise<{ client: Socket; served: Promis
     isDraining: () => false,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 15_000,
-    // The stream's own limit is what is tested.
-    bounds: { unreadMs: PING_MS * 100 },
+    bounds: { unreadMs },
   })
   onTestFinished(() => server.close(0))
   const client = connect(server.port, '127.0.0.1')
@@ -136,10 +135,24 @@ describe('a reader', () => {
   })
 })
 
+test('a turn whose reader takes nothing is settled, and its line says that the reader was cut', async () => {
+  const text = 'x'.repeat(32 * 1024 * 1024)
+  const server = await startAgent({
+    bounds: { unreadMs: 150 },
+    ports: {
+      cache: { get: () => Promise.resolve({ text, storedAt: Date.now() }), put: () => Promise.resolve() },
+    },
+  })
+  const unread = await chat(server, question('What is new?'))
+  await server.settled()
+  expect(server.turns()).toMatchObject([{ source: 'cache', terminal: 'gone', cut: true, costMicroUsd: 0 }])
+  expect(await server.spending()).toEqual({ settled: 0, reserved: 0 })
+  await expect(unread.text()).rejects.toThrow()
+})
+
 test('nothing follows the terminal event', async () => {
   const stream = openEventStream({
     pingMs: 60_000,
-    stuckMs: 60_000,
     response: undefined,
     onGone: () => undefined,
   })
