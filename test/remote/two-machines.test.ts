@@ -45,7 +45,7 @@ test(
     expect(await run(0, ['import', 'archive', SAMPLE_ARCHIVE])).toMatchObject({ code: 0 })
     expect(await run(1, ['import', 'archive', SAMPLE_ARCHIVE, '--json'])).toMatchObject({
       code: 0,
-      stdout: '{"imported":0,"unchanged":6,"refused":[]}\n',
+      stdout: '{"imported":0,"unchanged":6,"refused":[],"refusedCount":0}\n',
     })
     const stories = storiesOf(lastCompleteDay(Date.now()), 5)
     expect(await run(0, ['import', 'signals', '-'], stories)).toMatchObject({ code: 0 })
