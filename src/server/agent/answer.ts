@@ -190,7 +190,7 @@ function* lessAndLess(rounds: readonly ToolRound[]): Generator<ToolRound[]> {
   if (last) {
     const results = [...last.results]
     yield [...rounds]
-    for (const [place, result] of [...results.entries()].reverse()) {
+    for (const [place, result] of [...results.entries()].toReversed()) {
       results[place] = { ...result, output: LEFT_OUT }
       yield [...rounds.slice(0, -1), { ...last, results }]
     }

@@ -52,7 +52,7 @@ export function checkFeatures(config: Config): Finding[] {
     gaps.length === 0
       ? ok('chat', `the chat is on, with the model ${provider.model}`)
       : note('chat', 'the chat is off', chatMend(gaps)),
-    ...warnings.map(({ check, problem, mend }) => warning(check, problem, mend)),
+    ...warnings.map((each) => warning(each.check, each.problem, each.mend)),
     ...bare.flatMap(([name, url, key]) =>
       key !== null && url.startsWith('http:') && !isLoopbackUrl(url)
         ? [
