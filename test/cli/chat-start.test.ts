@@ -30,7 +30,6 @@ test.each([
 test.each([
   { ...SECRET, ...MODEL, ...PRICES },
   { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
-  { ...SECRET, DASH_CHAT_MODEL: 'auto', OPENROUTER_API_KEY: 'key' },
 ])('a chat that has everything says nothing: %o', (env) => {
   expect([chatGaps(configOf(env)), told(env)]).toEqual([[], []])
 })
@@ -39,29 +38,67 @@ test.each([
   [
     'of a share',
     { DASH_CHAT_PRICE_INPUT: '3', DASH_CHAT_PRICE_OUTPUT: '15' },
-    '16 fit at once, 3 of one address',
+    '9 fit at once, 1 of one address',
   ],
   [
     'of the budget',
     { DASH_CHAT_PRICE_INPUT: '6', DASH_CHAT_PRICE_OUTPUT: '30', DASH_CHAT_BUDGET_SHARE: '1' },
-    '8 fit',
+    '4 fit',
   ],
   ['as all of it', { DASH_CHAT_BUDGET_USD_PER_DAY: '0.01' }, '0 fit at once, 0 of one address'],
-])('a model call that is as large a part %s is reported, with its values and what to set', (_, env, fit) => {
-  const given = { ...SECRET, ...MODEL, ...PRICES, ...env }
-  const config = configOf(given)
-  const large = largeCallOf(config)
-  expect(large?.problem).toMatch(/^one model call reserves up to \$0\.\d+ of the day's \$\d/)
-  expect(large?.problem).toContain(fit)
-  expect(told(given)).toEqual([{}, `${large?.problem}; ${large?.mend}`])
-  expect(checkFeatures(config)).toContainEqual(
-    expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
-  )
-  const [, budget = ''] = /DASH_CHAT_BUDGET_USD_PER_DAY to at least \$([\d.]+)/.exec(large?.mend ?? '') ?? []
-  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: budget }))).toBeNull()
-  const less = String(Number(budget) - 0.01)
-  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: less }))).not.toBeNull()
+])(
+  'a turn whose reservation is as large a part %s is reported, with its values and what to set',
+  (_, env, fit) => {
+    const given = { ...SECRET, ...MODEL, ...PRICES, ...env }
+    const config = configOf(given)
+    const large = largeCallOf(config)
+    expect(large?.problem).toMatch(/^one turn with tools reserves up to \$0\.\d+ of the day's \$\d/)
+    expect(large?.problem).toContain(fit)
+    expect(told(given)).toEqual([{}, `${large?.problem}; ${large?.mend}`])
+    expect(checkFeatures(config)).toContainEqual(
+      expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
+    )
+    const [, budget = ''] =
+      /DASH_CHAT_BUDGET_USD_PER_DAY to at least \$([\d.]+)/.exec(large?.mend ?? '') ?? []
+    expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: budget }))).toBeNull()
+    const less = (Number(budget) - 0.01).toFixed(2)
+    expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: less }))).not.toBeNull()
+  },
+)
+
+test('a share that alone is small is mended by a larger one, or by a larger budget', () => {
+  const given = { ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_BUDGET_SHARE: '0.05' }
+  const { mend = '' } = largeCallOf(configOf(given)) ?? {}
+  expect(mend).toContain('DASH_CHAT_BUDGET_USD_PER_DAY to at least')
+  const [, share = ''] = /DASH_CHAT_BUDGET_SHARE to at least ([\d.]+)/.exec(mend) ?? []
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_SHARE: share }))).toBeNull()
+  const less = (Number(share) - 0.01).toFixed(2)
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_SHARE: less }))).not.toBeNull()
+  const small = { ...given, DASH_CHAT_BUDGET_USD_PER_DAY: '0.1', DASH_CHAT_BUDGET_SHARE: '1' }
+  expect(largeCallOf(configOf(small))?.mend).not.toContain('DASH_CHAT_BUDGET_SHARE')
 })
+
+test.each([
+  ['0.2', 10],
+  ['0.01', 1],
+])(
+  'with the model auto and a share of %s an address has %d requests a day, and a warning says so',
+  (share, requests) => {
+    const given = {
+      ...SECRET,
+      DASH_CHAT_MODEL: 'auto',
+      OPENROUTER_API_KEY: 'key',
+      DASH_CHAT_BUDGET_SHARE: share,
+    }
+    const [fields, line] = told(given)
+    expect(fields).toEqual({})
+    expect(line).toContain(`one address may send ${requests} of the 50 requests a day`)
+    expect(line).toContain('DASH_CHAT_BUDGET_SHARE')
+    expect(checkFeatures(configOf(given))).toContainEqual(
+      expect.objectContaining({ verdict: 'warning', check: 'chat.requests' }),
+    )
+  },
+)
 
 test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])('%s is no share of a budget', (share) => {
   expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')

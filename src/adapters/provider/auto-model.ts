@@ -1,4 +1,4 @@
-import { shareOf } from '../../domain/agent/budget.ts'
+import { requestShareOf } from '../../domain/agent/budget.ts'
 import type { ChatModel, ModelCall } from '../../domain/agent/ports.ts'
 import { classifyAnswer } from '../../domain/models/classify-answer.ts'
 import type { ChatCandidate } from '../../domain/models/chat-candidates.ts'
@@ -68,7 +68,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
       for (const candidate of (await free()).slice(0, MOST_TRIES)) {
         const perDay = await limit.current(signal)
         const asking =
-          turn === undefined ? undefined : { turn, perAddress: shareOf(perDay, options.requestShare) }
+          turn === undefined ? undefined : { turn, perAddress: requestShareOf(perDay, options.requestShare) }
         const counted = await allowance.countChatRequest(candidate.id, clock(), perDay, asking)
         signal.throwIfAborted()
         if (!counted) {

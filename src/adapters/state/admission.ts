@@ -5,7 +5,7 @@ import type { OpenTurn, Standing } from '../../domain/agent/quotas.ts'
 import type { Admission, TurnClaim } from '../../domain/ports.ts'
 import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
 import type { Reader } from '../libsql/store-client.ts'
-import { paidBy, requestsOf } from './shares.ts'
+import { requestRoomOf, roomOf } from './shares.ts'
 import { sweepStatements } from './sweep.ts'
 
 /** The statements that admit a turn, or refuse it, as one write transaction. */
@@ -140,15 +140,14 @@ const standing = ({ twoAddresses, network, requests }: ClaimKind): string => `
       (SELECT count(*) FROM chat_turns AS t WHERE t.server = asked.server AND t.settled_at IS NULL) AS open_turns,
       coalesce((SELECT d.settled FROM chat_days AS d WHERE d.day = asked.day), 0) AS settled,
       coalesce((SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day), 0) AS taken,
-      CASE WHEN per_address < budget THEN per_address - ${paidBy('address', 'asked')} END AS address_room,
-      ${network ? `CASE WHEN 2 * per_address < budget THEN 2 * per_address - ${paidBy('network', 'asked')} END` : 'NULL'}
-        AS network_room,
-      ${requests ? `requests_most - ${requestsOf('address', 'asked')}` : 'NULL'} AS address_requests,
-      ${requests && network ? `2 * requests_most - ${requestsOf('network', 'asked')}` : 'NULL'} AS network_requests
+      ${roomOf('address', 'asked')} AS address_room,
+      ${network ? roomOf('network', 'asked') : 'NULL'} AS network_room,
+      ${requests ? requestRoomOf('address', 'asked') : 'NULL'} AS address_requests,
+      ${requests && network ? requestRoomOf('network', 'asked') : 'NULL'} AS network_requests
     FROM asked
   ), banded AS MATERIALIZED (
     SELECT counted.*, budget - taken AS room,
-      taken * 5 >= budget * 4 OR taken + max(shortest_with, with_tools) > budget
+      taken * 5 >= budget * 4 OR settled + shortest_with > budget OR taken + with_tools > budget
         OR coalesce(with_tools > address_room, 0) OR coalesce(with_tools > network_room, 0)
         OR coalesce(min(address_requests, coalesce(network_requests, address_requests)) < 2, 0) AS degraded
     FROM counted

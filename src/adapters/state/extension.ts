@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client'
 import { shareOf } from '../../domain/agent/budget.ts'
 import type { TurnExtension } from '../../domain/ports.ts'
-import { paidBy, requestsOf } from './shares.ts'
+import { requestRoomOf, roomOf } from './shares.ts'
 
 /** The statements that reserve a turn's next model call, as one write transaction; the first one gives a row if they do. */
 export function extensionStatements({ limits, ...extension }: TurnExtension): InStatement[] {
@@ -23,12 +23,12 @@ const EXTEND = `
   ), granted AS MATERIALIZED (
     SELECT up_to FROM asked
     WHERE (up_to = reserved OR (
-      (SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day) + up_to - reserved <= budget
-      AND ${paidBy('address', 'asked')} + up_to - reserved <= per_address
-      AND (network IS NULL OR ${paidBy('network', 'asked')} + up_to - reserved <= 2 * per_address)))
+      up_to - reserved <= budget - (SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day)
+      AND coalesce(up_to - reserved <= ${roomOf('address', 'asked')}, 1)
+      AND (network IS NULL OR coalesce(up_to - reserved <= ${roomOf('network', 'asked')}, 1))))
     AND (requests_most IS NULL OR (
-      ${requestsOf('address', 'asked', 'asked.id')} + 2 <= requests_most
-      AND (network IS NULL OR ${requestsOf('network', 'asked', 'asked.id')} + 2 <= 2 * requests_most)))
+      ${requestRoomOf('address', 'asked', 'asked.id')} >= 2
+      AND (network IS NULL OR ${requestRoomOf('network', 'asked', 'asked.id')} >= 2)))
   )
   UPDATE chat_turns SET reserved = granted.up_to FROM granted
   WHERE chat_turns.id = ?1 ->> 'turn' RETURNING chat_turns.id`

@@ -1,6 +1,22 @@
 /** What an address, or the /48 around it, has of a day (migrations/state tells the columns), as parts of statements. */
 
-export type Caller = 'address' | 'network'
+type Caller = 'address' | 'network'
+
+/** A /48 has twice as much as an address. */
+const SHARES = { address: 1, network: 2 }
+
+/** Micro-dollars that a caller may still take of its share; null for a share that is not less than the budget. */
+export const roomOf = (caller: Caller, from: string): string => `
+  CASE WHEN ${SHARES[caller]} * ${from}.per_address < ${from}.budget
+    THEN ${SHARES[caller]} * ${from}.per_address - ${paidBy(caller, from)} END`
+
+/**
+ * Requests to the routing service that a caller may still send; null where none are counted.
+ *
+ * @param besides id of a turn that is left out of the open ones
+ */
+export const requestRoomOf = (caller: Caller, from: string, besides?: string): string =>
+  `${SHARES[caller]} * ${from}.requests_most - ${requestsOf(caller, from, besides)}`
 
 /** Turns of a caller on a day that hold or have spent anything. The planner needs the terms of the index as they are. */
 const paidTurns = (caller: Caller, value: string, day: string): string => `
@@ -9,15 +25,11 @@ const paidTurns = (caller: Caller, value: string, day: string): string => `
     ${caller === 'network' ? 'AND t.network IS NOT NULL' : ''}`
 
 /** Micro-dollars that a caller holds and has spent; 0 for the network of an IPv4 address. */
-export const paidBy = (caller: Caller, from: string): string => `
+const paidBy = (caller: Caller, from: string): string => `
   (SELECT coalesce(sum(coalesce(t.cost, t.reserved)), 0) ${paidTurns(caller, `${from}.${caller}`, `${from}.day`)})`
 
-/**
- * Requests to the routing service that a caller has sent, and one for each of its open turns that have sent none.
- *
- * @param besides id of a turn that is left out of the open ones
- */
-export const requestsOf = (caller: Caller, from: string, besides = "''"): string => `
+/** Requests to the routing service that a caller has sent, and one for each of its open turns that have sent none. */
+const requestsOf = (caller: Caller, from: string, besides = "''"): string => `
   (${requestsSentBy(caller, from)} + (SELECT count(*) ${unsentTurns(caller, from)} AND t.id <> ${besides}))`
 
 export const requestsSentBy = (caller: Caller, from: string): string => `

@@ -23,13 +23,24 @@ export function budgetState(
   const { settled, reserved } = spending
   if (settled >= budgetPerDay || settled + withoutTools > budgetPerDay) return 'exhausted'
   const taken = settled + reserved
-  return taken * 5 >= budgetPerDay * 4 || taken + withTools > budgetPerDay ? 'soft' : 'ok'
+  const isLow = taken * 5 >= budgetPerDay * 4 || settled + withTools > budgetPerDay
+  // Reservations may be in the way of every turn before they reach 80 %.
+  return isLow || taken + withoutTools > budgetPerDay ? 'soft' : 'ok'
 }
 
 /** @param share in millionths */
 export function shareOf(amount: number, share: number): number {
   // Their product may be beyond what a number holds exactly.
   return Number((BigInt(amount) * BigInt(share)) / MILLION)
+}
+
+/**
+ * What one address may send of the daily requests of a routing service: at least one.
+ *
+ * @param share in millionths
+ */
+export function requestShareOf(requestsPerDay: number, share: number): number {
+  return Math.max(1, shareOf(requestsPerDay, share))
 }
 
 /** A million dollars: what is beyond was made up by a provider. */
@@ -74,13 +85,15 @@ interface CallBounds {
   prices: Prices
 }
 
-/** The most the first model call of a turn can cost, with its grounding at its largest. */
+/**
+ * The most the first model call of a turn can cost, with its grounding at its largest. With tools that includes a last call
+ * without them and without any result, so that a turn which is refused more can always end.
+ */
 export function firstCallCost(request: ChatRequest, bounds: Omit<CallBounds, 'inputTokens'>): CallCost {
   const inputTokens = largestInputBytes(request)
-  return {
-    withTools: callCost({ ...bounds, inputTokens: inputTokens + TOOLS_BYTES }),
-    withoutTools: callCost({ ...bounds, inputTokens }),
-  }
+  const withoutTools = callCost({ ...bounds, inputTokens })
+  const withTools = callCost({ ...bounds, inputTokens: inputTokens + TOOLS_BYTES })
+  return { withTools: withTools + withoutTools, withoutTools }
 }
 
 /** {@link firstCallCost} of a turn of one character. */

@@ -16,8 +16,9 @@ export interface ChatLimits {
   budgetShare: number
 }
 
-/** The most that one model call can cost. */
+/** The most that the first model call of a turn can cost. */
 export interface CallCost {
+  /** And the last call, without tools and results, where there is no room for more. */
   withTools: MicroUsd
   withoutTools: MicroUsd
 }
@@ -56,7 +57,7 @@ export interface TurnClaim {
 /** An open turn that needs another model call. */
 export interface TurnExtension {
   turn: string
-  /** What the turn is to hold in all: the cost of its earlier calls and the most that the next one can cost. */
+  /** What the turn is to hold in all: the cost of its earlier calls and the most that those it can still need cost. */
   upTo: MicroUsd
   /** As in {@link TurnClaim}. */
   requestsPerAddress: number | null

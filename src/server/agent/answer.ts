@@ -1,6 +1,6 @@
 import { answerText } from '../../domain/agent/answer-text.ts'
 import { MAX_CALLS, MAX_ROUNDS } from '../../domain/agent/bounds.ts'
-import { callCost, turnCost } from '../../domain/agent/budget.ts'
+import { callCost, costOf, turnCost } from '../../domain/agent/budget.ts'
 import type { AbortedCall, UntoldCalls } from '../../domain/agent/budget.ts'
 import type { MicroUsd } from '../../domain/agent/money.ts'
 import { TOOL_NAMES } from '../../domain/agent/ports.ts'
@@ -16,6 +16,7 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/ports.ts'
+import { TOOLS_BYTES } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
 import type { AgentTools } from './tools.ts'
 
@@ -29,8 +30,10 @@ export type AnswerPart =
 export interface AnswerPorts {
   ask: (call: ModelCall, signal: AbortSignal) => ReturnType<ChatModel['ask']>
   prices: Prices
-  /** Reserves the next call: what the answer may cost in all with it. False: there is no room. */
+  /** Reserves more: what the answer may cost in all. False: there is no room. */
   extend: (upTo: MicroUsd) => Promise<boolean>
+  /** Sends every other reader away, since what holds back the turn that pays is none of theirs. */
+  withdraw: () => void
   tools: AgentTools
   maxOutputTokens: number
 }
@@ -39,6 +42,8 @@ export interface Question {
   instructions: string
   /** Made anew for each call: what all turns share is kept once, and not once for each of them. */
   input: () => readonly InputMessage[]
+  /** Most bytes of all that the first call says, beside its tools. */
+  largestBytes: number
   /** False: the model is asked once, and without tools. */
   withTools: boolean
 }
@@ -54,6 +59,10 @@ export interface Tally {
   untold: UntoldCalls
   /** The call that was aborted. */
   aborted: AbortedCall | null
+  /** Most tokens that the next call can send, by which it is reserved. */
+  mostSent: number
+  /** The most that the calls so far can have cost: never more than was reserved for them, unless the provider told more. */
+  paid: MicroUsd
   /** Most tokens that the next call repeats of the one before. */
   repeated: number
   /** What the turn that pays has reserved. */
@@ -76,6 +85,8 @@ export function emptyTally(reserved: MicroUsd): Tally {
     usage: { in: 0, out: 0, cached: 0 },
     untold: { count: 0, sentBytes: 0, maxOutputTokens: 0 },
     aborted: null,
+    mostSent: 0,
+    paid: 0,
     repeated: 0,
     reserved,
     degraded: false,
@@ -104,8 +115,9 @@ export async function* makeAnswer(
   tally: Tally,
   signal: AbortSignal,
 ): AsyncGenerator<AnswerPart, void> {
-  const rounds: ToolRound[] = []
+  let rounds: ToolRound[] = []
   tally.degraded = !question.withTools
+  tally.mostSent = question.largestBytes + (question.withTools ? TOOLS_BYTES : 0)
   for (;;) {
     const tools = !tally.degraded && tally.rounds < MAX_ROUNDS - 1 ? TOOL_DEFINITIONS : []
     const call = {
@@ -128,41 +140,62 @@ export async function* makeAnswer(
       return yield { kind: 'done', usage: tally.usage, degraded: tally.degraded, last: true }
     }
     const results = yield* runCalls(ports.tools, calls, tally, signal)
-    const held = await reserveNext(ports, results, tally)
-    if (held === null) return yield failed({ error: 'upstream_error', code: 'failed' })
-    rounds.push({ output, results: held })
+    const next = await reserveNext(ports, question, [...rounds, { output, results }], tally)
+    if (next === null) return yield failed({ error: 'upstream_error', code: 'failed' })
+    rounds = next
   }
 }
 
 /**
- * Reserves the next call. Where there is no room for it, the answer gets no more tools, and its last call has to do with
- * what is reserved already: results that do not fit are left out.
+ * Reserves the next call, and the last one without tools where that is another. Where there is no room for it, the answer
+ * gets no more tools, and its last call has to do with what is reserved already: results that do not fit are left out, and
+ * then all that came of tools.
  *
- * @returns the results the next call carries; null when there is not even room for the call alone
+ * @returns the rounds the next call carries; null where the provider counted more for a call than it can have taken
  */
 async function reserveNext(
-  { prices, maxOutputTokens, extend }: AnswerPorts,
-  results: ToolRound['results'],
+  { prices, maxOutputTokens, extend, withdraw }: AnswerPorts,
+  { largestBytes }: Question,
+  rounds: readonly ToolRound[],
   tally: Tally,
-): Promise<ToolRound['results'] | null> {
-  const paid = costOfAnswer({ ...tally, reserved: Infinity }, prices)
-  const upTo = (carried: ToolRound['results']): MicroUsd => {
-    const added = carried.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0)
-    return paid + callCost({ inputTokens: tally.repeated + added, maxOutputTokens, prices })
-  }
-  const needed = upTo(results)
+): Promise<ToolRound[] | null> {
+  const { paid } = tally
+  const most = (inputTokens: number): MicroUsd => callCost({ inputTokens, maxOutputTokens, prices })
+  const isLast = tally.rounds === MAX_ROUNDS - 1
+  const sent = sentWith(tally, rounds)
+  const needed = paid + most(sent) + (isLast ? 0 : most(largestBytes))
   if (await extend(needed)) {
     tally.reserved = Math.max(tally.reserved, needed)
-    return results
+    tally.mostSent = sent
+    return [...rounds]
   }
   tally.degraded = true
-  const carried = [...results]
-  for (let left = carried.length; upTo(carried) > tally.reserved; left -= 1) {
-    const result = carried[left - 1]
-    if (result === undefined) return null
-    carried[left - 1] = { ...result, output: LEFT_OUT }
+  withdraw()
+  for (const carried of lessAndLess(rounds)) {
+    tally.mostSent = carried.length === 0 ? largestBytes : sentWith(tally, carried)
+    if (paid + most(tally.mostSent) <= tally.reserved) return carried
   }
-  return carried
+  return null
+}
+
+/** Most tokens that a call with these rounds sends, of which the results of the last are new. */
+function sentWith({ repeated }: Tally, rounds: readonly ToolRound[]): number {
+  const results = rounds.at(-1)?.results ?? []
+  return results.reduce((sum, { output }) => sum + Buffer.byteLength(output), repeated)
+}
+
+/** Rounds with the results of the last, with ever fewer of them, and no rounds at all. */
+function* lessAndLess(rounds: readonly ToolRound[]): Generator<ToolRound[]> {
+  const [last] = rounds.slice(-1)
+  if (last) {
+    const results = [...last.results]
+    yield [...rounds]
+    for (const [place, result] of [...results.entries()].toReversed()) {
+      results[place] = { ...result, output: LEFT_OUT }
+      yield [...rounds.slice(0, -1), { ...last, results }]
+    }
+  }
+  yield []
 }
 
 /** Instead of the result of a tool that the model cannot be sent. */
@@ -174,7 +207,7 @@ function failed({ error, code }: FailureCode): AnswerPart {
 
 /** One question to the model: its text as it comes, and how it ended; charged on every way out. */
 async function* listen(
-  { ask }: AnswerPorts,
+  { ask, prices }: AnswerPorts,
   call: ModelCall,
   tally: Tally,
   signal: AbortSignal,
@@ -207,14 +240,14 @@ async function* listen(
     if (rest !== '') yield say(rest)
   } finally {
     if (ended === null && signal.aborted) tally.aborted = { sentBytes: sentBytesOf(call), receivedBytes }
-    else count(tally, ended, call)
+    else count(tally, ended, call, prices)
   }
   return (
     ended ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
   )
 }
 
-function count(tally: Tally, ended: Ended | null, call: ModelCall): void {
+function count(tally: Tally, ended: Ended | null, call: ModelCall, prices: Prices): void {
   if (ended?.kind === 'end') {
     // An answer of several models is none of theirs.
     tally.keepable &&= tally.model === '' || tally.model === ended.model
@@ -225,6 +258,7 @@ function count(tally: Tally, ended: Ended | null, call: ModelCall): void {
     const before = tally.usage
     tally.usage = { in: before.in + read, out: before.out + out, cached: before.cached + cached }
     tally.repeated = read + out
+    tally.paid += costOf(ended.usage, prices)
   } else if (ended?.kind !== 'failed' || ended.dispatched) {
     const before = tally.untold
     const sentBytes = sentBytesOf(call)
@@ -234,6 +268,8 @@ function count(tally: Tally, ended: Ended | null, call: ModelCall): void {
       maxOutputTokens: before.maxOutputTokens + call.maxOutputTokens,
     }
     tally.repeated = sentBytes + call.maxOutputTokens
+    const inputTokens = Math.min(sentBytes, tally.mostSent)
+    tally.paid += callCost({ inputTokens, maxOutputTokens: call.maxOutputTokens, prices })
   }
 }
 

@@ -1,6 +1,6 @@
 import type { H3Event } from 'h3'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { firstCallCost, shareOf, shortestCallCost } from '../../domain/agent/budget.ts'
+import { firstCallCost, requestShareOf, shortestCallCost } from '../../domain/agent/budget.ts'
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
 import { addressHash, isSameCaller, networkOf } from '../../domain/agent/client-address.ts'
@@ -70,7 +70,7 @@ export async function admitTurn(
   if (places.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
   const release = (): void => places.leave(address)
   try {
-    const requestsPerAddress = await requestShareOf(provider.model, ports.settings.limits.budgetShare)
+    const requestsPerAddress = await requestsPerAddressOf(provider.model, ports.settings.limits.budgetShare)
     const needed = {
       firstCall: firstCallCost(request, bounds),
       shortestCall: shortestCallCost(bounds),
@@ -95,8 +95,11 @@ function rateLimited(
   return new Refusal('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
 }
 
-async function requestShareOf(model: Runnable['provider']['model'], share: number): Promise<number | null> {
-  return model.requestsPerDay ? shareOf(await model.requestsPerDay(), share) : null
+async function requestsPerAddressOf(
+  model: Runnable['provider']['model'],
+  share: number,
+): Promise<number | null> {
+  return model.requestsPerDay ? requestShareOf(await model.requestsPerDay(), share) : null
 }
 
 function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {

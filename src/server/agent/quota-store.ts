@@ -40,8 +40,10 @@ export function watchedLedger(ledger: ChatLedger, now: () => number = () => perf
     ...ledger,
     makeSalt: (...asked) => watched(ledger.makeSalt(...asked)),
     admit: (...asked) => watched(ledger.admit(...asked)),
+    extend: (...asked) => watched(ledger.extend(...asked)),
     settle: (...asked) => watched(ledger.settle(...asked)),
     sweep: (...asked) => watched(ledger.sweep(...asked)),
+    countVerification: (...asked) => watched(ledger.countVerification(...asked)),
     ping() {
       if (known !== null && now() < known.until) return known.result
       const probe = { result: ledger.ping(), until: Infinity }

@@ -7,13 +7,17 @@ interface Part {
 export interface AnswerReader<P extends Part> {
   /** True for the one whose question began the answer. */
   leads: boolean
-  /** The next part as it comes; null once nothing follows or this reader has left. */
+  /** True once the answer goes on for the one that began it alone; this reader gets what came before, and may join again. */
+  readonly withdrawn: boolean
+  /** The next part as it comes; null once nothing follows, or this reader has left or was sent away. */
   next(): Promise<P | null>
   /** Nothing more is wanted. When the last reader leaves, the making of the answer is stopped at once. */
   leave(): void
   /** Resolves when the answer's making is over, whoever reads it; rejects with what went wrong in it. */
   made: Promise<void>
 }
+
+type Begin<P extends Part> = (signal: AbortSignal, withdraw: () => void) => AsyncIterable<P>
 
 /** Answers being made, by what was asked. */
 export interface SharedAnswers<P extends Part> {
@@ -22,12 +26,13 @@ export interface SharedAnswers<P extends Part> {
    *
    * @param key of everything that shapes the answer; null: never shared
    * @param begin makes the answer; its signal is aborted when nobody reads it any more. It goes on only while a reader
-   *   waits for more, and once its last part is there to its end, whoever leaves
+   *   waits for more, and once its last part is there to its end, whoever leaves. `withdraw` ends the offer: no other reader
+   *   gets what comes after it
    * @param options offered: whether others may read the answer that is begun; joinableMs: how long they may still join it
    */
   join(
     key: string | null,
-    begin: (signal: AbortSignal) => AsyncIterable<P>,
+    begin: Begin<P>,
     options: { offered: boolean; joinableMs: number },
   ): AnswerReader<P>
 }
@@ -35,6 +40,10 @@ export interface SharedAnswers<P extends Part> {
 interface Making<P extends Part> {
   parts: P[]
   readers: number
+  /** Ends the offer. */
+  forget: () => void
+  /** Sends each reader away but the one that began the answer. */
+  dismissals: Set<() => void>
   /** Readers that have read everything there is. */
   waiting: Set<() => void>
   /** Calls the making back to work. */
@@ -62,6 +71,7 @@ export function sharedAnswers<P extends Part>(): SharedAnswers<P> {
         const forget = (): void => {
           if (shared.get(key) === making) shared.delete(key)
         }
+        making.forget = forget
         const timer = setTimeout(forget, joinableMs)
         timer.unref()
         making.stop.signal.addEventListener('abort', forget, { once: true })
@@ -72,10 +82,12 @@ export function sharedAnswers<P extends Part>(): SharedAnswers<P> {
   }
 }
 
-function start<P extends Part>(begin: (signal: AbortSignal) => AsyncIterable<P>): Making<P> {
+function start<P extends Part>(begin: Begin<P>): Making<P> {
   const making: Making<P> = {
     parts: [],
     readers: 0,
+    forget: () => undefined,
+    dismissals: new Set(),
     waiting: new Set(),
     wanted: null,
     whole: false,
@@ -92,11 +104,12 @@ function start<P extends Part>(begin: (signal: AbortSignal) => AsyncIterable<P>)
   return making
 }
 
-async function make<P extends Part>(
-  making: Making<P>,
-  begin: (signal: AbortSignal) => AsyncIterable<P>,
-): Promise<void> {
-  for await (const part of begin(making.stop.signal)) {
+async function make<P extends Part>(making: Making<P>, begin: Begin<P>): Promise<void> {
+  const withdraw = (): void => {
+    making.forget()
+    for (const dismiss of making.dismissals) dismiss()
+  }
+  for await (const part of begin(making.stop.signal, withdraw)) {
     making.parts.push(part)
     making.whole = part.last
     wake(making)
@@ -113,15 +126,38 @@ function wake<P extends Part>(making: Making<P>): void {
 
 function readerOf<P extends Part>(making: Making<P>, leads: boolean): AnswerReader<P> {
   let read = 0
+  /** Parts that this reader gets. */
+  let most = Infinity
   let left = false
+  let counted = true
   let resume: (() => void) | null = null
   making.readers += 1
+  const uncount = (): void => {
+    if (!counted) return
+    counted = false
+    making.dismissals.delete(dismiss)
+    if (resume) making.waiting.delete(resume)
+    resume?.()
+    making.readers -= 1
+    if (making.readers > 0 || making.whole) return
+    making.stop.abort()
+    making.wanted?.()
+    making.wanted = null
+  }
+  const dismiss = (): void => {
+    most = making.parts.length
+    uncount()
+  }
+  if (!leads) making.dismissals.add(dismiss)
   return {
     leads,
+    get withdrawn() {
+      return most < Infinity
+    },
     made: making.made,
     async next() {
       for (;;) {
-        if (left) return null
+        if (left || read >= most) return null
         const part = making.parts[read]
         if (part) {
           read += 1
@@ -140,15 +176,8 @@ function readerOf<P extends Part>(making: Making<P>, leads: boolean): AnswerRead
       }
     },
     leave() {
-      if (left) return
       left = true
-      if (resume) making.waiting.delete(resume)
-      resume?.()
-      making.readers -= 1
-      if (making.readers > 0 || making.whole) return
-      making.stop.abort()
-      making.wanted?.()
-      making.wanted = null
+      uncount()
     },
   }
 }

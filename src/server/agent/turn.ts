@@ -3,7 +3,7 @@ import { cacheKey } from '../../domain/agent/cache-key.ts'
 import type { MicroUsd } from '../../domain/agent/money.ts'
 import type { ModelCall, ToolName } from '../../domain/agent/ports.ts'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
-import { INSTRUCTIONS, turnInput } from '../../domain/agent/prompt.ts'
+import { INSTRUCTIONS, largestInputBytes, turnInput } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
 import { emptyTally, makeAnswer } from './answer.ts'
 import type { Turn } from './admitted-turn.ts'
@@ -50,8 +50,12 @@ export async function runTurn(
     const began = await begin(ports, shared, turn, facts)
     if ('cached' in began) ending = await sendCached(stream, began.cached, facts)
     else {
-      reader = began
-      ending = await sendAnswer(turn, reader, openTools, facts)
+      let sent: Ending | 'withdrawn'
+      do {
+        reader = began.join()
+        sent = await sendAnswer(turn, reader, openTools, facts)
+      } while (sent === 'withdrawn')
+      ending = sent
     }
   } catch (error) {
     ending = endingOf(error, turn, ports)
@@ -86,13 +90,13 @@ function report({ log, meter }: AgentPorts, turn: Turn, ending: Ending, facts: F
   meter.ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd: source === 'own' ? costMicroUsd : 0 })
 }
 
-/** The stored answer to the question, or a reader of the one being made. */
+/** The stored answer to the question, or what reads the one being made, or begins it. */
 async function begin(
   ports: AgentPorts,
   shared: SharedAnswers<AnswerPart>,
   { request, provider, requestsPerAddress, admission, address, stop }: Turn,
   facts: Facts,
-): Promise<AnswerReader<AnswerPart> | { cached: string }> {
+): Promise<{ join: () => AnswerReader<AnswerPart> } | { cached: string }> {
   const { settings, sources, cache, clock } = ports
   const onFault = (error: unknown): void => {
     ports.log.error({ turn: admission.turn, err: error }, 'the chat could not read what is stored')
@@ -118,6 +122,7 @@ async function begin(
   const question = {
     instructions: INSTRUCTIONS,
     input: () => turnInput(request, grounding, token),
+    largestBytes: largestInputBytes(request),
     withTools: !admission.degraded,
   }
   const making = {
@@ -137,15 +142,21 @@ async function begin(
     maxOutputTokens: settings.maxOutputTokens,
   }
   const answer = { turn, key, model, tally: facts.tally, prices: provider.prices }
-  const reader = shared.join(
-    key,
-    (signal) =>
-      settledAnswer(ports, answer, (within) => makeAnswer(making, question, facts.tally, within), signal),
-    // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
-    { offered: question.withTools, joinableMs: settings.turnMs / 2 },
-  )
-  facts.source = reader.leads ? 'own' : 'shared'
-  return reader
+  const join = (): AnswerReader<AnswerPart> => {
+    const reader = shared.join(
+      key,
+      (signal, withdraw) => {
+        const make = (within: AbortSignal): AsyncIterable<AnswerPart> =>
+          makeAnswer({ ...making, withdraw }, question, facts.tally, within)
+        return settledAnswer(ports, answer, make, signal)
+      },
+      // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
+      { offered: question.withTools, joinableMs: settings.turnMs / 2 },
+    )
+    facts.source = reader.leads ? 'own' : 'shared'
+    return reader
+  }
+  return { join }
 }
 
 async function sendCached(stream: EventStream, text: string, facts: Facts): Promise<Ending> {
@@ -154,18 +165,25 @@ async function sendCached(stream: EventStream, text: string, facts: Facts): Prom
   return stream.open ? { kind: 'done', usage: { in: 0, out: 0, cached: 0 }, cached: true } : { kind: 'gone' }
 }
 
-/** Passes an answer on, part by part, as fast as the reader of the stream takes it. */
+/**
+ * Passes an answer on, part by part, as fast as the reader of the stream takes it.
+ *
+ * @returns withdrawn where what comes next is for another turn: this one has to join again
+ */
 async function sendAnswer(
   { stream, stop }: Turn,
   reader: AnswerReader<AnswerPart>,
   openTools: Map<ToolName, number>,
   facts: Facts,
-): Promise<Ending> {
+): Promise<Ending | 'withdrawn'> {
+  // After what came of another answer, this one is a paragraph of its own.
+  let gap = facts.firstDeltaMs === null ? '' : '\n\n'
   stop.signal.addEventListener('abort', () => reader.leave(), { once: true })
   if (stop.signal.aborted) reader.leave()
   for (;;) {
     const part = await reader.next()
     stop.signal.throwIfAborted()
+    if (part === null && reader.withdrawn) return 'withdrawn'
     if (part === null) throw new Error('an answer ended without its last part')
     switch (part.kind) {
       case 'done': {
@@ -181,7 +199,8 @@ async function sendAnswer(
         break
       case 'delta':
         facts.firstDeltaMs ??= performance.now() - facts.startedAt
-        await orStopped(stream.send('delta', { text: part.text }), stop.signal)
+        await orStopped(stream.send('delta', { text: gap + part.text }), stop.signal)
+        gap = ''
     }
   }
 }

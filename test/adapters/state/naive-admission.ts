@@ -51,7 +51,7 @@ export function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): N
   if (inSession >= limits.messagesPerSession || tooSoon > 0) return { scope: 'session' }
   const open = count((turn, cost) => turn.server === claim.server && cost === null)
   if (open >= limits.maxOpenTurns) return { scope: 'global-budget' }
-  const soft = taken >= 0.8 * budgetPerDay || taken + shortestCall.withTools > budgetPerDay
+  const soft = taken >= 0.8 * budgetPerDay || settled + shortestCall.withTools > budgetPerDay
   const degraded = soft || firstCall.withTools > Math.min(ofDay, ...shares)
   const reserved = degraded ? firstCall.withoutTools : firstCall.withTools
   return reserved <= ofDay ? { reserved, degraded } : { scope: 'global-budget' }

@@ -10,6 +10,7 @@ import {
   firstCallCost,
   isLoopbackUrl,
   priceOf,
+  requestShareOf,
   shareOf,
   shortestCallCost,
   turnCost,
@@ -38,7 +39,9 @@ describe("a day's budget", () => {
   test.each([
     [{ settled: 50, reserved: 0 }, 'ok'],
     [{ settled: 51, reserved: 0 }, 'soft'],
-    [{ settled: 0, reserved: 51 }, 'soft'],
+    [{ settled: 0, reserved: 60 }, 'ok'],
+    // The shortest turn of all would be refused until a reservation ends.
+    [{ settled: 0, reserved: 61 }, 'soft'],
     [{ settled: 60, reserved: 0 }, 'soft'],
     [{ settled: 61, reserved: 0 }, 'exhausted'],
   ] as const)('with %o of 100 is %s, since a call with tools costs half of it', (spending, state) => {
@@ -47,6 +50,10 @@ describe("a day's budget", () => {
 
   test('of nothing is exhausted, even for a model that costs nothing', () => {
     expect(budgetState({ settled: 0, reserved: 0 }, 0, { withTools: 0, withoutTools: 0 })).toBe('exhausted')
+  })
+
+  test('has a share of requests that is one at least, so that a small share closes the chat to nobody', () => {
+    expect([requestShareOf(50, 10_000), requestShareOf(50, 200_000)]).toEqual([1, 10])
   })
 
   test('has shares that are exact and rounded down, whatever the amount', () => {

@@ -16,6 +16,8 @@ function brittleStore() {
     admit: () => write({ admitted: true }),
     makeSalt: () => write(new Uint8Array(32)),
     sweep: () => write(0),
+    extend: () => write(true),
+    countVerification: () => write(true),
   } as unknown as ChatLedger
   return { store, ledger: watchedLedger(ledger, () => store.now) }
 }
@@ -39,7 +41,7 @@ test('the quota store is written once a second at most to know that it can be, h
   expect(store.probes).toBe(3)
 })
 
-test.each(['settle', 'admit', 'makeSalt', 'sweep'] as const)(
+test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'] as const)(
   'the quota store is known not to be writable as soon as %s has failed, and probed again a second later',
   async (write) => {
     const { store, ledger } = brittleStore()

@@ -118,6 +118,33 @@ describe('an answer', () => {
     expect(kept).toBe(true)
   })
 
+  test.each([false, true])(
+    'that is withdrawn goes on for the one that began it alone, unless that has left (%s)',
+    async (leaves) => {
+      const shared = sharedAnswers<Word>()
+      let stopped = false
+      const begin = async function* (signal: AbortSignal, withdraw: () => void): AsyncGenerator<Word> {
+        yield { text: 'ours', last: false }
+        withdraw()
+        stopped = signal.aborted
+        yield { text: 'mine', last: true }
+      }
+      const [leader, ...others] = Array.from({ length: 3 }, () => shared.join('same', begin, OFFERED))
+      if (leaves) leader?.leave()
+      expect(await Promise.all(others.map(readAll))).toEqual([['ours'], ['ours']])
+      expect([leader, ...others].map((reader) => reader?.withdrawn)).toEqual([false, true, true])
+      if (leader && !leaves) expect(await readAll(leader)).toEqual(['ours', 'mine'])
+      expect(stopped).toBe(leaves)
+      const next = answerOf(2)
+      const again = others.map(() => shared.join('same', next.begin, OFFERED))
+      expect(again.map(({ leads }) => leads)).toEqual([true, false])
+      expect(await Promise.all(again.map(readAll))).toEqual([
+        ['word1', 'word2'],
+        ['word1', 'word2'],
+      ])
+    },
+  )
+
   test('that fails fails for all of its readers', async () => {
     const shared = sharedAnswers<Word>()
     const begin = async function* (): AsyncGenerator<Word> {

@@ -307,7 +307,7 @@ test('a server that stops lets an open answer finish', async () => {
 
 describe('a budget that an open turn holds', () => {
   test('refuses the next turn until the open one has ended, while the status says soft', async () => {
-    const { server, gate } = await startGated({ settings: { limits: { ...MANY, budgetPerDay: 20_000 } } })
+    const { server, gate } = await startGated({ settings: { limits: { ...MANY, budgetPerDay: 35_000 } } })
     const first = await openAnswer(server, question('One'))
     await gate.arrived(1)
     const response = await chat(server, question('Two'))
@@ -344,7 +344,7 @@ describe('the share of an address', () => {
       if (response.status === 200) return 200
       return ((await response.json()) as { scope: string }).scope
     }
-    // A share of 20,000 holds one call of 17,000.
+    // A share of 20,000 holds one call without tools.
     expect(await statusFrom('203.0.113.7')).toBe(200)
     expect(await statusFrom('203.0.113.7')).toBe('ip')
     expect(await statusFrom('203.0.113.8')).toBe(200)
@@ -363,9 +363,9 @@ describe('the share of an address', () => {
 })
 
 describe('a tool round', () => {
-  /** With these tokens a call with results needs more than what the first call has reserved; one without fits. */
+  /** With these tokens a call with results needs more than what the turn reserved at first; one without fits. */
   const rounds: Said[][] = [
-    [search('call_a'), { end: 'completed', usage: { in: 6_300, out: 500, cached: 0 } }],
+    [search('call_a'), { end: 'completed', usage: { in: 12_000, out: 1_000, cached: 0 } }],
     [{ text: 'Hello' }, { end: 'completed' }],
   ]
 
@@ -374,27 +374,53 @@ describe('a tool round', () => {
     await withItems(server)
     expect((await ask(server, question('What is new?'))).at(-1)).toMatchObject({ event: 'done' })
     const [turn] = await settledWell(server)
-    expect(turn).toMatchObject({ degraded: false, rounds: 2, costMicroUsd: 7_300 + 104 })
-    expect(turn?.['reservedMicroUsd']).toBeGreaterThan(17_000)
+    expect(turn).toMatchObject({ degraded: false, rounds: 2, costMicroUsd: 14_000 + 104 })
+    expect(turn?.['reservedMicroUsd']).toBeGreaterThan(30_100)
     expect(server.provider.requests.map(({ body }) => Array.isArray(body['tools']))).toEqual([true, true])
   })
 
   test('that the budget does not hold is followed by a last call without tools, within what is reserved', async () => {
-    const limits = { ...MANY, budgetPerDay: 17_000 }
+    const limits = { ...MANY, budgetPerDay: 30_100 }
     const server = await startAgent({ provider: { rounds }, settings: { limits } })
     await withItems(server)
     const events = await ask(server, question('What is new?'))
     expect(textOf(events)).toBe('Hello')
     expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
     const [turn] = await settledWell(server)
-    expect(turn).toMatchObject({ degraded: true, rounds: 2, costMicroUsd: 7_300 + 104 })
-    expect(turn?.['reservedMicroUsd']).toBeLessThan(17_000)
+    expect(turn).toMatchObject({ degraded: true, rounds: 2, costMicroUsd: 14_000 + 104 })
+    expect(turn?.['reservedMicroUsd']).toBeLessThan(30_100)
     const [, last] = server.provider.requests
     expect(last?.body['tools']).toBeUndefined()
     // The result of the tool is what did not fit.
     expect(JSON.stringify(last?.body)).toContain('no_budget')
-    expect(await server.spending()).toEqual({ settled: 7_404, reserved: 0 })
+    expect(await server.spending()).toEqual({ settled: 14_104, reserved: 0 })
   })
+
+  test.each([null, { in: 5_000, out: 1_000, cached: 0 }, { in: 14_000, out: 1_000, cached: 0 }])(
+    'that is refused more leaves room for the last call, whatever its usage was: %o',
+    async (usage) => {
+      const calls = [{ callId: 'a', name: 'search_items', arguments: '{}' }]
+      const model: ChatModel = {
+        name: () => Promise.resolve('model'),
+        close: () => Promise.resolve(),
+        async *ask({ tools }) {
+          const end = { kind: 'end', model: 'model', refused: false, output: [] } as const
+          await nextTurn()
+          if (tools.length > 0) return yield { ...end, calls, usage }
+          yield { kind: 'text', text: 'Hello' }
+          yield { ...end, calls: [], usage: usage && { in: 10_000, out: 1_000, cached: 0 } }
+        },
+      }
+      const ports = { provider: { model, prices: PRICES }, modelName: () => model.name() }
+      const server = await withItems(await startAgent({ ports }))
+      server.ledger.extend = () => Promise.resolve(false)
+      const events = await ask(server, question('What is new?'))
+      expect(textOf(events)).toBe('Hello')
+      expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
+      const [turn] = await settledWell(server)
+      expect(Number(turn?.['costMicroUsd'])).toBeLessThanOrEqual(Number(turn?.['reservedMicroUsd']))
+    },
+  )
 
   test('is answered without tools as well where the extension cannot be written', async () => {
     const server = await startAgent({ provider: { rounds } })
@@ -680,6 +706,35 @@ describe('questions alike at the same time', () => {
     expect(used).toHaveLength(1)
     expect((await settledWell(server)).filter(({ source }) => source === 'shared')).toHaveLength(99)
   })
+
+  test.each([{ in: 6_300, out: 500, cached: 0 }, null])(
+    'are answered with tools for the others where the first one is refused its extension (usage %o)',
+    async (usage) => {
+      const said = (id: string): Said[] => [{ text: 'Let me see.' }, search(id), { end: 'completed', usage }]
+      const last: Said[] = [{ text: 'Hello' }, { end: 'completed' }]
+      const server = await startAgent({ provider: { rounds: [said('a'), last, said('b'), last] } })
+      await withItems(server)
+      const { extend } = server.ledger
+      let refused: string | null = null
+      server.ledger.extend = (extension) => {
+        refused ??= extension.turn
+        return extension.turn === refused ? Promise.resolve(false) : extend(extension)
+      }
+      const token = await sessionOf(server)
+      const answers = await Promise.all(
+        Array.from({ length: 3 }, () => openAnswer(server, question('What is new?'), { token })),
+      )
+      const events = await Promise.all(answers.map((answer) => answer.events()))
+      const ends = events.map((each) => each.at(-1))
+      expect(ends.map((end) => end?.event)).toEqual(['done', 'done', 'done'])
+      const degraded = events.filter((each) => JSON.stringify(each.at(-1)).includes('degraded'))
+      expect(degraded).toHaveLength(1)
+      for (const each of events) expect(textOf(each)).toMatch(/^(Let me see\.\n\n){1,2}Hello$/)
+      const turns = await settledWell(server)
+      expect(turns.map(({ source }) => source).sort()).toEqual(['own', 'own', 'shared'])
+      expect(server.provider.requests).toHaveLength(4)
+    },
+  )
 
   test('go on for the others when the first one leaves', async () => {
     const { server, gate } = await startGated()

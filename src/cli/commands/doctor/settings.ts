@@ -1,5 +1,5 @@
 import { isLoopbackUrl } from '../../../domain/agent/budget.ts'
-import { chatGaps, largeCallOf } from '../../chat-start.ts'
+import { chatGaps, chatWarnings } from '../../chat-start.ts'
 import type { Config } from '../../config.ts'
 import type { ExaminedSettings } from '../../environment.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -43,7 +43,7 @@ function unknownNames({ values }: GivenSettings): string[] {
 export function checkFeatures(config: Config): Finding[] {
   const gaps = chatGaps(config)
   const { provider } = config.chat
-  const large = gaps.length === 0 ? largeCallOf(config) : null
+  const warnings = gaps.length === 0 ? chatWarnings(config) : []
   const bare = [
     ['OPENAI_BASE_URL', provider.url, provider.key],
     ['OPENROUTER_BASE_URL', config.openRouterUrl, config.openRouterKey],
@@ -52,7 +52,7 @@ export function checkFeatures(config: Config): Finding[] {
     gaps.length === 0
       ? ok('chat', `the chat is on, with the model ${provider.model}`)
       : note('chat', 'the chat is off', chatMend(gaps)),
-    ...(large === null ? [] : [warning('chat.budget', large.problem, large.mend)]),
+    ...warnings.map((each) => warning(each.check, each.problem, each.mend)),
     ...bare.flatMap(([name, url, key]) =>
       key !== null && url.startsWith('http:') && !isLoopbackUrl(url)
         ? [
