@@ -72,11 +72,10 @@ function summary(report: PublishReport): string {
   }
 }
 
-/** How much a publication holds: the items of all its lists, and the days that have signals. */
-function extent({ items, coverage }: PublishReport): string {
-  const count = Object.values(items ?? {}).reduce((sum, length) => sum + length, 0)
+/** How much a publication holds: its items, each counted once, and the days that have signals. */
+function extent({ distinctItems, coverage }: PublishReport): string {
   const days = `${coverage?.materializedDays} of ${coverage?.targetDays} days`
-  return `${count} ${count === 1 ? 'item' : 'items'}, ${days}`
+  return `${distinctItems} ${distinctItems === 1 ? 'item' : 'items'}, ${days}`
 }
 
 function parseSeconds(text: string): number {

@@ -85,7 +85,7 @@ export function judgeLedger(
 }
 
 /** How old what the feed serves is. */
-export function judgeFeed({ snapshotAt }: FeedFacts, now: Instant): Finding {
+export function judgeFeed({ snapshotAt }: Pick<FeedFacts, 'snapshotAt'>, now: Instant): Finding {
   const check = 'snapshot'
   if (snapshotAt === null)
     return note(check, 'no snapshot was taken yet', 'dash collect takes one, dash snapshot too')
@@ -100,6 +100,19 @@ export function judgeFeed({ snapshotAt }: FeedFacts, now: Instant): Finding {
   return now - snapshotAt > SNAPSHOT_OLD_MS
     ? warning(check, at, 'run dash collect, and look at its timer')
     : ok(check, at)
+}
+
+/** Whether the stored rows can be published. */
+export function judgeRows({ publicationProblem }: Pick<FeedFacts, 'publicationProblem'>): Finding {
+  if (publicationProblem === null) return ok('feed.rows', 'no stored row keeps the Year from being published')
+  // The text ends with what to do.
+  const split = publicationProblem.lastIndexOf('; ')
+  return problem(
+    'feed.rows',
+    publicationProblem.slice(0, split),
+    publicationProblem.slice(split + 2),
+    EXIT.failed,
+  )
 }
 
 /** What the state tells of audits and of the evaluation's lease. */
