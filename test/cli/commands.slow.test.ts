@@ -335,6 +335,16 @@ describe('publish-year', () => {
     })
   })
 
+  test('rehearses without leaving a file, whether the rehearsal is refused or not', async () => {
+    const [cwd, empty] = [temporaryFolder(), temporaryFolder()]
+    for (const flags of [[], ['--allow-empty']]) {
+      const code = flags.length === 0 ? 1 : 0
+      expect(await dash(['publish-year', '--dry-run', ...flags], { cwd })).toMatchObject({ code })
+      expect(await dash(['publish-year', '--dry-run', '--data-dir', empty, ...flags])).toMatchObject({ code })
+    }
+    expect([readdirSync(cwd), readdirSync(empty)]).toEqual([[], []])
+  })
+
   test('refuses an empty Year with 1 before an attempt is counted, unless --allow-empty', async () => {
     const data = dataFolder()
     const refused = await publish(data)

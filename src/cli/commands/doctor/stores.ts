@@ -10,6 +10,7 @@ import { addDays, DAY_MS, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { lastCompleteDay } from '../../../domain/year/window.ts'
 import { EXIT } from '../../exit-codes.ts'
+import { STATE_IS_CREATED_BY } from '../../records.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
 
@@ -29,7 +30,11 @@ const RECENT_GAP_DAYS = 30
 export function judgeDatabase(store: string, { name, there, migrations }: Survey<unknown>): Finding {
   const { applied, known, newer } = migrations
   if (!there)
-    return note(store, `${name} is not there yet`, 'the first command that stores something makes it')
+    return note(
+      store,
+      `${name} is not there yet`,
+      store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores something makes it',
+    )
   const check = `${store}.migrations`
   if (newer) {
     const detail = `${name} was written by a newer release`
