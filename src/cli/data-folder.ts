@@ -91,13 +91,13 @@ export function rehearsalConfig(config: Config): { config: Config; remove: () =>
     authToken: null,
   })
   // A ledger without its objects is damage, and is reported as such.
-  const isUnfounded = !existing.ledger && !existing.objects
+  const isNew = !existing.ledger && !existing.objects
   return {
     config: {
       ...config,
       ...(existing.ledger ? {} : { ledger: fileIn('ledger.db') }),
       ...(existing.feed ? {} : { feed: fileIn('feed.db') }),
-      ...(isUnfounded ? { store: { kind: 'file', path: scratch } } : {}),
+      ...(isNew ? { store: { kind: 'file', path: scratch } } : {}),
     },
     remove: () => rmSync(scratch, { recursive: true, force: true }),
   }

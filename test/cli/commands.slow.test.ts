@@ -325,12 +325,12 @@ describe('publish-year', () => {
     const { report } = await publish(data, ['--dry-run'])
     const rehearsed = await dash(['publish-year', '--dry-run', '--data-dir', data])
     expect(rehearsed.stdout).toBe(
-      `would publish ${report.asOfDay}: 10 items, 1 of 365 days; nothing was written\n`,
+      `would publish ${report.asOfDay}: 5 items, 1 of 365 days; nothing was written\n`,
     )
     const published = await dash(['publish-year', '--data-dir', data])
     expect(published).toEqual({
       code: 0,
-      stdout: `published ${report.asOfDay}: 10 items, 1 of 365 days\n`,
+      stdout: `published ${report.asOfDay}: 5 items, 1 of 365 days\n`,
       stderr: '',
     })
   })

@@ -101,6 +101,8 @@ describe('verify-archive', () => {
       'head',
       'findings',
       'durationMs',
+      'reason',
+      'recorded',
     ])
     expect(report).toEqual({
       ok: true,
@@ -112,6 +114,8 @@ describe('verify-archive', () => {
       head: { seq: 3, leaf: rows[2]?.leaf },
       findings: [],
       durationMs: expect.any(Number) as unknown,
+      reason: null,
+      recorded: false,
     })
   })
 

@@ -37,7 +37,7 @@ function taken(report: SnapshotReport): TakenSnapshot {
 
 test('takes rows over the bounds of an event, and what it stores can be read back', async () => {
   const workspace = await filledWorkspace()
-  const [long] = sampleSignals().filter(({ titleProvenance }) => titleProvenance !== null)
+  const long = sampleSignals().find(({ titleProvenance }) => titleProvenance !== null)
   if (!long) throw new Error('the sample has no verified signal')
   const url = `https://example.org/${'x'.repeat(5_000)}`
   await workspace.feed.importSignals([{ ...long, title: 'x'.repeat(1_001), url }])
