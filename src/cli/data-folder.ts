@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { badValue } from './environment.ts'
 import { storageUnavailable } from '../domain/storage.ts'
 import { settingName } from './config.ts'
@@ -53,19 +54,52 @@ export function hasStoreFolder(config: Config): boolean {
   return storeNamed || existsSync(dataDir)
 }
 
+/** Which stores exist already. */
+type ExistingStores = Record<'ledger' | 'feed' | 'state' | 'objects', boolean>
+
 /**
- * What an evaluation of models that is only rehearsed or explained finds: it makes no folder and no file, and what is
- * not there yet stands for nothing known.
+ * The stores that a rehearsal finds: it makes no folder and no file, and a store that does not exist yet counts as
+ * empty.
  *
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
-export function evaluationStores(config: Config): { state: boolean; objects: boolean } {
-  const { state, store, storeNamed, dataDirNamed, stateInDataDir, dataDirUsed } = config
-  if (dataDirNamed && (dataDirUsed || stateInDataDir)) requireDataFolder(config)
+export function existingStores(config: Config): ExistingStores {
+  const { ledger, feed, state, store, storeNamed, dataDirNamed, dataDirUsed } = config
+  if (dataDirNamed && dataDirUsed) requireDataFolder(config)
   if (store.kind === 'file' && storeNamed) requireStoreFolder(config, store.path)
+  const exists = ({ url }: Config['state']): boolean =>
+    !url.startsWith('file:') || existsSync(fileURLToPath(url))
   return {
-    state: !state.url.startsWith('file:') || existsSync(fileURLToPath(state.url)),
+    ledger: exists(ledger),
+    feed: exists(feed),
+    state: exists(state),
     objects: store.kind !== 'file' || existsSync(store.path),
+  }
+}
+
+/**
+ * The configuration of a rehearsal: an empty store in a temporary folder takes the place of each store that does not
+ * exist yet. `remove` removes that folder.
+ *
+ * @throws as {@link existingStores}
+ */
+export function rehearsalConfig(config: Config): { config: Config; remove: () => void } {
+  const existing = existingStores(config)
+  const scratch = mkdtempSync(join(tmpdir(), 'dash-rehearsal-'))
+  const fileIn = (name: string): Config['feed'] => ({
+    url: pathToFileURL(join(scratch, name)).href,
+    authToken: null,
+  })
+  // A ledger without its objects is damage, and is reported as such.
+  const isNew = !existing.ledger && !existing.objects
+  return {
+    config: {
+      ...config,
+      ...(existing.ledger ? {} : { ledger: fileIn('ledger.db') }),
+      ...(existing.feed ? {} : { feed: fileIn('feed.db') }),
+      ...(isNew ? { store: { kind: 'file', path: scratch } } : {}),
+    },
+    remove: () => rmSync(scratch, { recursive: true, force: true }),
   }
 }
 

@@ -5,6 +5,9 @@ import type { Config } from './config.ts'
 import { describeError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
+/** Which commands create the state database, for messages about a missing one. */
+export const STATE_IS_CREATED_BY = 'dash serve and dash evaluate-models create it'
+
 /** Logs in the state database that commands add to. */
 export interface Records {
   audits: Pick<AuditLog, 'record'>
@@ -16,25 +19,26 @@ export interface Records {
  * be left or not.
  *
  * @param what it is a record of, as a note names it
- * @returns false when there is no state database
+ * @returns `failed` after a note, `no-database` without one
  */
 export async function leaveRecord(
   config: Config,
   what: string,
   record: (records: Records) => Promise<void>,
   { note }: Pick<Terminal, 'note'>,
-): Promise<boolean> {
+): Promise<'recorded' | 'failed' | 'no-database'> {
   const { url } = config.state
-  if (url.startsWith('file:') && !existsSync(fileURLToPath(url))) return false
+  if (url.startsWith('file:') && !existsSync(fileURLToPath(url))) return 'no-database'
   // Loaded only where there is something to write to: it takes longer than a small audit.
   const { openRecords } = await import('./wire.ts')
   const records = openRecords(config)
   try {
     await record(records)
+    return 'recorded'
   } catch (error) {
     note(`no record of this ${what} could be left in the state database: ${describeError(error)}`)
+    return 'failed'
   } finally {
     records.close()
   }
-  return true
 }

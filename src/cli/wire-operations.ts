@@ -28,7 +28,7 @@ export function openSurveys({ ledger, feed, state }: Config): Surveys {
     },
     async feed() {
       const { feedFacts } = await import('../adapters/feed/survey.ts')
-      return (await survey())(feed, 'feed', BUSY, feedFacts)
+      return (await survey())(feed, 'feed', BUSY, (reader) => feedFacts(reader, Date.now()))
     },
     async state() {
       const { stateFacts } = await import('../adapters/state/survey.ts')

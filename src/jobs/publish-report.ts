@@ -1,8 +1,8 @@
 import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
-import { countItems } from '../domain/year/envelope.ts'
+import { countDistinctItems, countItems } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
-import type { Manifest } from '../domain/year/ledger.ts'
+import type { Attempt, GapReason, Manifest } from '../domain/year/ledger.ts'
 import type { Coverage } from '../domain/year/schema.ts'
 import { lastCompleteDay } from '../domain/year/window.ts'
 
@@ -17,6 +17,8 @@ export interface PublishReport {
   byteSize: number | null
   publishedAt: string | null
   items: Record<string, number> | null
+  /** Items of all lists together, each counted once. */
+  distinctItems: number | null
   coverage: Coverage | null
   durationMs: number
   reason: string | null
@@ -39,10 +41,24 @@ export function emptyReport(outcome: PublishReport['outcome'], asOfDay: Day): Pu
     byteSize: null,
     publishedAt: null,
     items: null,
+    distinctItems: null,
     coverage: null,
     durationMs: 0,
     reason: null,
   }
+}
+
+/** Why a day is a gap, and what to do about it, in one line that begins with the recorded reason. */
+export function describeGap(
+  asOfDay: Day,
+  { reason, attempts }: { reason: GapReason; attempts: number },
+  tried: readonly Attempt[],
+): string {
+  const mend = 'the day stays a gap, so mend the cause before the next day is published'
+  if (reason === 'missed') return `missed: no run published ${asOfDay} in time; ${mend}`
+  const failure = tried.at(-1)?.reason ?? null
+  const last = failure === null ? 'a run that died gave no reason' : `the last failed with: ${failure}`
+  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are spent; ${last}; ${mend}`
 }
 
 /** What a report says of a manifest. */
@@ -53,5 +69,6 @@ export function describe(manifest: Manifest): Partial<PublishReport> {
 
 /** What a report says of a publication's contents. */
 export function contents({ envelope }: SealedYear): Partial<PublishReport> {
-  return { items: countItems(envelope.feed), coverage: envelope.coverage }
+  const { feed } = envelope
+  return { items: countItems(feed), distinctItems: countDistinctItems(feed), coverage: envelope.coverage }
 }

@@ -8,14 +8,16 @@ import { coverageOf } from '../domain/year/coverage.ts'
 import { sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
 import type { EntryContent } from '../domain/year/ledger.ts'
-import { missedDays, planPublication, timeAhead, windowProblem } from '../domain/year/plan.ts'
+import { missedDays, planPublication, timeAhead } from '../domain/year/plan.ts'
 import type { PublicationPlan } from '../domain/year/plan.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/window.ts'
-import type { YearWindow } from '../domain/year/window.ts'
+import { windowProblem, withoutProvenance } from '../domain/year/window-problem.ts'
+import type { FoundWindow } from '../domain/year/window-problem.ts'
+import { listedEvents } from '../domain/year/rank.ts'
 import { rankWithTitles } from './hydrate-titles.ts'
 import { appendEntry, appendFailure, endOf, putHead, recordGap, SEAL_TRIES } from './publisher-entries.ts'
 import type { ChainEnd, Gap } from './publisher-entries.ts'
-import { contents, describe, emptyReport } from './publish-report.ts'
+import { contents, describe, describeGap, emptyReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
 import { messageOf } from './lease.ts'
 import { shorten } from './shorten.ts'
@@ -37,7 +39,7 @@ export interface PublishOptions {
   once: boolean
   /** Ranks and reports; counts and writes nothing. */
   dryRun: boolean
-  /** Publishes a window without a single eligible event. */
+  /** Publishes a Year whose lists are all empty. */
   allowEmpty: boolean
   retryDelayMs: number
   /** Ends the run: the lease is given back, a counted attempt stays spent. */
@@ -49,9 +51,6 @@ export interface PublishResult {
   report: PublishReport
   cause: unknown
 }
-
-/** A window as it was read before the attempt that publishes it. */
-type FoundWindow = { window: YearWindow } & Awaited<ReturnType<FeedStore['readWindow']>>
 
 const UNFINISHED_IMPORT =
   'an import of an archive was begun and has not ended: run `dash import archive` with the same folder again'
@@ -85,10 +84,10 @@ class PublishRun {
 
   async rehearse(): Promise<PublishResult> {
     const proved = await this.#prove()
-    const settled = this.#mayNotPublish(proved) ?? this.#alreadySettled(await this.#plan(proved))
+    const settled = this.#mayNotPublish(proved) ?? (await this.#alreadySettled(await this.#plan(proved)))
     if (settled) return settled
     const found = await this.#readWindow()
-    const problem = windowProblem(found, this.#options.allowEmpty)
+    const problem = await this.#windowProblem(found)
     if (problem !== null) return this.#report('failed', { reason: problem })
     const { sealed } = await this.#seal(found, this.#startedAt, false)
     return this.#report('dry-run', { ...describe(sealed.manifest), publishedAt: null, ...contents(sealed) })
@@ -112,7 +111,7 @@ class PublishRun {
         continue
       }
       const window = await this.#readWindow()
-      const problem = windowProblem(window, this.#options.allowEmpty)
+      const problem = await this.#windowProblem(window)
       if (problem !== null) return this.#report('failed', { reason: problem })
       const result = await this.#attempt(proved, window, plan.attempt, token)
       if (result.report.outcome !== 'failed') return result
@@ -159,13 +158,14 @@ class PublishRun {
     return this.#report('failed', { reason })
   }
 
-  #alreadySettled(plan: Extract<PublicationPlan, { do: 'nothing' }>): PublishResult
-  #alreadySettled(plan: PublicationPlan): PublishResult | null
-  #alreadySettled(plan: PublicationPlan): PublishResult | null {
+  async #alreadySettled(plan: Extract<PublicationPlan, { do: 'nothing' }>): Promise<PublishResult>
+  async #alreadySettled(plan: PublicationPlan): Promise<PublishResult | null>
+  async #alreadySettled(plan: PublicationPlan): Promise<PublishResult | null> {
     if (plan.do !== 'nothing') return null
     if (plan.because === 'already-published')
       return this.#report('already-published', describe(plan.manifest))
-    return this.#report('gap', { reason: plan.reason, attempt: plan.attempts })
+    const reason = describeGap(this.#asOfDay, plan, await this.#ports.ledger.attempts(this.#asOfDay))
+    return this.#report('gap', { reason, attempt: plan.attempts })
   }
 
   async #prove(): Promise<ProvedLedger> {
@@ -195,6 +195,17 @@ class PublishRun {
   async #readWindow(): Promise<FoundWindow> {
     const window = windowEnding(this.#asOfDay)
     return { window, ...(await this.#ports.feed.readWindow(window)) }
+  }
+
+  async #windowProblem(found: FoundWindow): Promise<string | null> {
+    const { feed, clock } = this.#ports
+    const { allowEmpty } = this.#options
+    const titles = await feed.verifiedTitles(withoutProvenance(found.events))
+    const problem = windowProblem(found, titles, { allowEmpty, now: clock() })
+    if (problem === null) return null
+    return problem.message(
+      await Promise.all(problem.rows.map((event) => feed.latestDay(event, this.#asOfDay))),
+    )
   }
 
   async #attempt(
@@ -281,8 +292,8 @@ class PublishRun {
     keepTitles: boolean,
   ): Promise<{ sealed: SealedYear; reseal: (publishedAt: Instant) => SealedYear }> {
     const ranked = await rankWithTitles(this.#ports, events, keepTitles, this.#options.signal)
-    if (ranked.eligible.size === 0 && !this.#options.allowEmpty)
-      throw new Error('the Year would be empty: its sources give titles that are too long for every event')
+    if (listedEvents(ranked).length === 0 && !this.#options.allowEmpty)
+      throw new Error('the Year would be empty: no event can stand in a list with the title its source gives')
     const coverage = coverageOf(window, observed, ranked)
     const reseal = (at: Instant): SealedYear => sealYear(window, ranked, coverage, generatedAt, at)
     return { sealed: reseal(this.#ports.clock()), reseal }

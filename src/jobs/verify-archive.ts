@@ -25,6 +25,8 @@ export interface VerifyReport {
   head: { seq: number; leaf: string }
   findings: Finding[]
   durationMs: number
+  /** Of an audit of another host: whether its ledger was held against the local one. */
+  comparedWith?: 'own' | 'none'
 }
 
 /** A report, and what ended the audit early. */

@@ -59,6 +59,8 @@ export interface PublishedAuditReport {
   bytes: number
   gaps: number
   head: LedgerAudit['head']
+  /** The local ledger that the host was held against, or none: the host was audited alone. */
+  comparedWith: 'own' | 'none'
 }
 
 /** A report, and what ended the audit early, or null. */
@@ -79,10 +81,19 @@ export async function verifyPublished(
   options: PublishedAuditOptions,
 ): Promise<PublishedAuditResult> {
   const head = { seq: 0, leaf: GENESIS_LEAF }
-  const report: PublishedAuditReport = { findings: [], publications: 0, objects: 0, bytes: 0, gaps: 0, head }
+  const report: PublishedAuditReport = {
+    findings: [],
+    publications: 0,
+    objects: 0,
+    bytes: 0,
+    gaps: 0,
+    head,
+    comparedWith: 'none',
+  }
   try {
     const startedAt = ports.clock()
-    const { audit, isTheirs } = await auditLedgers(ports, options)
+    const { audit, isTheirs, comparedWith } = await auditLedgers(ports, options)
+    report.comparedWith = comparedWith
     addFindings(report, audit.findings)
     report.publications = audit.timeline.length
     report.gaps = audit.gaps
@@ -124,7 +135,7 @@ function tooManyFindings(): Refusal<PublishedRefusal> {
 async function auditLedgers(
   { published, ledger: own, onNote }: PublishedAuditPorts,
   { expectedHead, signal }: PublishedAuditOptions,
-): Promise<{ audit: LedgerAudit; isTheirs: boolean }> {
+): Promise<{ audit: LedgerAudit; isTheirs: boolean } & Pick<PublishedAuditReport, 'comparedWith'>> {
   const askHead = (): Promise<PublishedDocument> =>
     documentFrom(published, PUBLISHED_HEAD, () => published.head(signal))
   // The head is asked for first: whatever is published in between only makes the ledger longer.
@@ -132,7 +143,8 @@ async function auditLedgers(
   const ledger = await documentFrom(published, PUBLISHED_LEDGER, () => published.ledger(signal))
   if (ledger.bytes === null) {
     const reference = { own, expectedHead }
-    return { audit: withoutTheirLedger(published, ledger.findings, reference), isTheirs: false }
+    const audit = withoutTheirLedger(published, ledger.findings, reference)
+    return { audit, isTheirs: false, comparedWith: own ? 'own' : 'none' }
   }
   const legacy = await documentFrom(published, PUBLISHED_LEGACY_LEDGER, () => published.legacyLedger(signal))
   const laterHead = isOvertaken(head.bytes, ledger.bytes) ? await askHead() : null
@@ -144,7 +156,8 @@ async function auditLedgers(
     )
   }
   const findings = [...ledger.findings, ...legacy.findings, ...audit.findings]
-  return { audit: { ...audit, findings }, isTheirs: true }
+  const comparedWith = own === null || audit.isOwnUnrelated ? 'none' : 'own'
+  return { audit: { ...audit, findings }, isTheirs: true, comparedWith }
 }
 
 /** Our own ledger stands in for one that the host does not publish. */

@@ -310,7 +310,7 @@ describe('publish-year', () => {
       report: { outcome: 'published', attempt: 1, items: { hackerNews: 5 } },
     })
     expect(Object.keys(first.report).join(' ')).toBe(
-      'job outcome asOfDay attempt publicationId sha256 byteSize publishedAt items coverage durationMs reason',
+      'job outcome asOfDay attempt publicationId sha256 byteSize publishedAt items distinctItems coverage durationMs reason',
     )
     const sha256 = first.report.sha256 ?? ''
     const object = readFileSync(join(data, 'objects', 'sha256', sha256.slice(0, 2), sha256))
@@ -325,14 +325,24 @@ describe('publish-year', () => {
     const { report } = await publish(data, ['--dry-run'])
     const rehearsed = await dash(['publish-year', '--dry-run', '--data-dir', data])
     expect(rehearsed.stdout).toBe(
-      `would publish ${report.asOfDay}: 10 items, 1 of 365 days; nothing was written\n`,
+      `would publish ${report.asOfDay}: 5 items, 1 of 365 days; nothing was written\n`,
     )
     const published = await dash(['publish-year', '--data-dir', data])
     expect(published).toEqual({
       code: 0,
-      stdout: `published ${report.asOfDay}: 10 items, 1 of 365 days\n`,
+      stdout: `published ${report.asOfDay}: 5 items, 1 of 365 days\n`,
       stderr: '',
     })
+  })
+
+  test('rehearses without leaving a file, whether the rehearsal is refused or not', async () => {
+    const [cwd, empty] = [temporaryFolder(), temporaryFolder()]
+    for (const flags of [[], ['--allow-empty']]) {
+      const code = flags.length === 0 ? 1 : 0
+      expect(await dash(['publish-year', '--dry-run', ...flags], { cwd })).toMatchObject({ code })
+      expect(await dash(['publish-year', '--dry-run', '--data-dir', empty, ...flags])).toMatchObject({ code })
+    }
+    expect([readdirSync(cwd), readdirSync(empty)]).toEqual([[], []])
   })
 
   test('refuses an empty Year with 1 before an attempt is counted, unless --allow-empty', async () => {

@@ -201,7 +201,7 @@ describe('the configuration', () => {
 
   test('creates the default data folder', async () => {
     const folder = temporaryFolder()
-    const { code } = await dash(['publish-year', '--dry-run', '--allow-empty', '--json'], { cwd: folder })
+    const { code } = await dash(['publish-year', '--once', '--allow-empty', '--json'], { cwd: folder })
     expect(code).toBe(0)
     const again = ['publish-year', '--dry-run', '--allow-empty', '--data-dir', join(folder, 'dash-data')]
     expect(await dash(again)).toMatchObject({ code: 0 })

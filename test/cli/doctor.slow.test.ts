@@ -14,7 +14,9 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { lastCompleteDay } from '../../src/domain/year/window.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { storiesOf } from '../support/ndjson.ts'
 
 interface Finding {
   check: string
@@ -229,6 +231,23 @@ describe('what is wrong', () => {
       verdict: 'problem',
       mend: expect.stringContaining('restore') as string,
     })
+  })
+
+  test('with a stored row that is too long to be published names it, and ends with 1', async () => {
+    const cwd = temporaryFolder()
+    await dash(['init', '--quiet'], { cwd })
+    const day = lastCompleteDay(Date.now())
+    const stdin = storiesOf(day, 5)
+    expect((await dash(['import', 'signals', '-'], { cwd, stdin })).code).toBe(0)
+    expect((await doctor({ cwd }, ['--offline'])).find('feed.rows')?.verdict).toBe('ok')
+    const client = createClient({ url: pathToFileURL(join(cwd, 'dash-data', 'feed.db')).href })
+    await client.execute(`UPDATE signals SET title = '${'x'.repeat(1_001)}' WHERE source_id = '2'`)
+    client.close()
+    const { code, find } = await doctor({ cwd }, ['--offline'])
+    expect([code, find('feed.rows')]).toMatchObject([
+      1,
+      { verdict: 'problem', detail: expect.stringContaining(`hn 2 of ${day}: its title has more than 1000`) },
+    ])
   })
 
   test('with a run that died is told from the lease it left', async () => {

@@ -101,6 +101,8 @@ describe('verify-archive', () => {
       'head',
       'findings',
       'durationMs',
+      'reason',
+      'recorded',
     ])
     expect(report).toEqual({
       ok: true,
@@ -112,6 +114,8 @@ describe('verify-archive', () => {
       head: { seq: 3, leaf: rows[2]?.leaf },
       findings: [],
       durationMs: expect.any(Number) as unknown,
+      reason: null,
+      recorded: false,
     })
   })
 
@@ -309,7 +313,11 @@ test('an audit of another host needs no data folder here, and makes none', async
   const { url } = await serve(['--data-dir', workspace.folder])
   const cwd = temporaryFolder()
   const { code, stdout, stderr } = await dash(['verify-archive', '--url', url, '--json'], { cwd })
-  expect([code, stderr, JSON.parse(stdout)]).toMatchObject([0, '', { ok: true, publications: 1, objects: 1 }])
+  expect([code, stderr, JSON.parse(stdout)]).toMatchObject([
+    0,
+    '',
+    { ok: true, publications: 1, objects: 1, comparedWith: 'none', recorded: false, reason: null },
+  ])
   expect(readdirSync(cwd)).toEqual([])
 })
 
@@ -325,10 +333,51 @@ test('an audit of another host beside an unrelated archive says so in one senten
     own.folder,
     '--json',
   ])
-  expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, publications: 1, findings: [] }])
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { ok: true, publications: 1, findings: [], comparedWith: 'none' },
+  ])
   expect(stderr.trim().split('\n')).toEqual([
     expect.stringContaining(`shares no entry and no publication with ${url}: the host was audited alone`),
   ])
+})
+
+test('an audit of another host names in its result whether the local archive was held against it', async () => {
+  const host = await filledWorkspace(DAYS.slice(0, 1))
+  const other = await filledWorkspace(DAYS.slice(1, 2))
+  const { url } = await serve(['--data-dir', host.folder])
+  const audit = (folder: string, ...flags: string[]): ReturnType<typeof dash> =>
+    dash(['verify-archive', '--url', url, '--data-dir', folder, ...flags])
+  expect((await audit(other.folder)).stdout).toMatch(
+    /^sound \(audited alone: the local archive is another one\): /,
+  )
+  expect((await audit(host.folder)).stdout).toMatch(/^sound: /)
+  const own = await audit(host.folder, '--json')
+  expect(JSON.parse(own.stdout)).toMatchObject({ ok: true, comparedWith: 'own' })
+})
+
+test('an audit of a host that cannot be reached gives the reason in its JSON result', async () => {
+  const cwd = temporaryFolder()
+  const { code, stdout, stderr } = await dash(
+    ['verify-archive', '--url', 'http://127.0.0.1:9', '--json', '--quiet'],
+    { cwd },
+  )
+  expect(code).toBe(69)
+  const { reason } = JSON.parse(stdout) as { reason: string }
+  expect(reason).toContain('127.0.0.1:9')
+  expect(stderr).toContain(reason)
+})
+
+test('an audit says in its JSON result whether a record was left', async () => {
+  const workspace = await filledWorkspace(DAYS.slice(0, 1))
+  const audit = async (): Promise<unknown> => {
+    const { stdout } = await dash(['verify-archive', '--data-dir', workspace.folder, '--json', '--quiet'])
+    return JSON.parse(stdout)
+  }
+  expect(await audit()).toMatchObject({ ok: true, recorded: false, reason: null })
+  const { url } = await serve(['--data-dir', workspace.folder])
+  expect((await dash(['healthcheck', '--url', url])).code).toBe(0)
+  expect(await audit()).toMatchObject({ ok: true, recorded: true, reason: null })
 })
 
 describe('a head kept from before', () => {

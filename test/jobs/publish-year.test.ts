@@ -73,6 +73,7 @@ describe('a day that can be published', () => {
         midjourney: 0,
         github: 0,
       },
+      distinctItems: 9,
     })
     const { proved, head } = await workspace.year.read()
     expect(proved.entries).toHaveLength(1)
@@ -192,6 +193,7 @@ describe('a window that cannot be published', () => {
     const { report, cause } = await publish(publishPortsOf(workspace))
     expect(report).toMatchObject({ outcome: 'failed', attempt: null })
     expect(report.reason).toContain(`60 stored events are too long for a publication, the first: hn long`)
+    expect(report.reason).toContain(` of ${AS_OF}: `)
     expect(report.reason).toContain(problem)
     expect(cause).toBeNull()
     expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
@@ -202,10 +204,9 @@ describe('a window that cannot be published', () => {
     expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
   })
 
-  test('because its result is too large fails the attempt before anything is stored', async () => {
-    const workspace = await openWorkspace()
-    // Control characters take six bytes each in JSON: within the bounds of a row, 200 such items are too many.
-    const rows = ['hn', 'lobsters', 'lesswrong', 'midjourney'].flatMap((source) =>
+  /** Rows within the bounds whose control characters take six bytes each in JSON. */
+  function wideRows(sources: readonly string[]): Signal[] {
+    return sources.flatMap((source) =>
       Array.from({ length: 100 }, (_, index): Signal => ({
         ...legacySignal,
         source,
@@ -215,12 +216,117 @@ describe('a window that cannot be published', () => {
         titleProvenance: `${source}:test`,
       })),
     )
+  }
+
+  test.each(refusedRuns)(
+    'because its result would be too large is refused before an attempt is counted, with the largest rows: %o',
+    async (options) => {
+      const workspace = await openWorkspace()
+      const rows = wideRows(['hn', 'lobsters', 'lesswrong'])
+      await workspace.feed.importSignals(rows)
+      const { report } = await publish(publishPortsOf(workspace), options)
+      expect(report).toMatchObject({ outcome: 'failed', attempt: null })
+      expect(report.reason).toMatch(
+        /^the publication has \d+ bytes, at most 8388608 are allowed; the largest rows: (hn|lobsters|lesswrong) wide\d+ of 2026-03-01 \(\d+ bytes\), .*dash import signals$/,
+      )
+      expect(readdirSync(workspace.objectsPath)).toEqual([])
+      expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
+      await workspace.feed.importSignals(rows.map((row) => ({ ...row, url: null })))
+      expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
+    },
+  )
+
+  test('because titles of its sources make it too large costs one attempt and never the day', async () => {
+    const workspace = await openWorkspace()
+    const rows = wideRows(['hn', 'lobsters', 'lesswrong']).map((row) => ({
+      ...row,
+      title: row.sourceId,
+      url: `${row.url?.slice(0, 3_000)}`,
+      titleProvenance: null,
+    }))
     await workspace.feed.importSignals(rows)
-    const { report } = await publish(publishPortsOf(workspace))
-    expect(report).toMatchObject({ outcome: 'failed', attempt: 1 })
-    expect(report.reason).toMatch(/^the publication has \d+ bytes, at most 8388608 are allowed$/)
+    const titles: PublishPorts['titles'] = {
+      title: ({ sourceId }) =>
+        Promise.resolve({ title: `${sourceId}${'\u0001'.repeat(990)}`, provenance: 'x:asked' }),
+    }
+    const { report } = await publish(publishPortsOf(workspace, { titles }), { once: false })
+    expect(report).toMatchObject({ outcome: 'failed', attempt: null })
+    expect(report.reason).toContain('at most 8388608 are allowed')
     expect(readdirSync(workspace.objectsPath)).toEqual([])
+    expect(await workspace.ledger.attempts(AS_OF)).toMatchObject([
+      { attempt: 1, reason: expect.stringMatching(/^the publication has \d+ bytes/) },
+    ])
+    await workspace.feed.importSignals(rows.map((row) => ({ ...row, url: null })))
+    expect((await publish(publishPortsOf(workspace))).report).toMatchObject({
+      outcome: 'published',
+      attempt: 2,
+    })
+  })
+
+  test('because a stored row fits no payload is refused before an attempt is counted', async () => {
+    const workspace = await filledWorkspace()
+    await workspace.feed.importSignals([{ ...legacySignal, title: ' ', titleProvenance: 'hn:test' }])
+    const { report } = await publish(publishPortsOf(workspace))
+    expect(report).toMatchObject({ outcome: 'failed', attempt: null })
+    expect(report.reason).toContain('stored rows form no valid publication: feed.hackerNews.0.title')
+    expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
+  })
+
+  const unlisted: [name: string, rows: Signal[]][] = [
+    [
+      'three events of a hype cohort',
+      ['a', 'b', 'c'].map((sourceId) => ({
+        ...legacySignal,
+        source: 'hype:github',
+        sourceId,
+        titleProvenance: 'hype:github:search',
+      })),
+    ],
+    ['one event of the github list', [{ ...legacySignal, source: 'github', titleProvenance: 'github:api' }]],
+    ['one event of the github list without provenance', [{ ...legacySignal, source: 'github' }]],
+  ]
+
+  test.each(unlisted)('because every list would be empty is refused: %s', async (_name, rows) => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(rows)
+    for (const options of refusedRuns) {
+      const { report } = await publish(publishPortsOf(workspace), options)
+      expect(report).toMatchObject({ outcome: 'failed', attempt: null })
+      expect(report.reason).toMatch(/the Year would be empty.*--allow-empty/)
+    }
+    expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
+    const { report } = await publish(publishPortsOf(workspace), { allowEmpty: true })
+    expect(report).toMatchObject({ outcome: 'published', distinctItems: 0 })
+  })
+
+  test('because its sources give every title too long costs one attempt and never the day', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals([legacySignal])
+    const titles: PublishPorts['titles'] = {
+      title: () => Promise.resolve({ title: 'x'.repeat(1_001), provenance: 'hn:asked' }),
+    }
+    const { report } = await publish(publishPortsOf(workspace, { titles }), { once: false })
+    expect(report).toMatchObject({ outcome: 'failed', attempt: null })
+    expect(report.reason).toContain('the Year would be empty')
     expect(await workspace.ledger.attempts(AS_OF)).toHaveLength(1)
+  })
+
+  test('is not one with a long row that is not published itself', async () => {
+    const workspace = await filledWorkspace()
+    const long = { ...legacySignal, title: 'x'.repeat(1_001) }
+    const unranked = Array.from({ length: 100 }, (_, index) => ({
+      ...legacySignal,
+      sourceId: `above${index}`,
+      title: `above ${index}`,
+      titleProvenance: 'hn:test',
+    }))
+    await workspace.feed.importSignals([
+      long,
+      ...unranked,
+      { ...long, sourceId: 'below', points: 0, titleProvenance: 'hn:test' },
+    ])
+    const { report } = await publish(publishPortsOf(workspace, { titles: failingTitles(0).titles }))
+    expect(report).toMatchObject({ outcome: 'published', attempt: 1 })
   })
 })
 
@@ -336,6 +442,18 @@ describe('attempts', () => {
     expect(await workspace.ledger.attempts(AS_OF)).toHaveLength(3)
   })
 
+  test('that are spent are explained by every later run, with the reason of the last', async () => {
+    const workspace = await filledWorkspace()
+    await workspace.feed.importSignals([legacySignal])
+    await publish(publishPortsOf(workspace), { once: false })
+    const clock = tickingClock(RUN_AT + 3_600_000)
+    const { report } = await publish(publishPortsOf(workspace, { clock }))
+    expect(report).toMatchObject({ outcome: 'gap', attempt: 3 })
+    expect(report.reason).toMatch(
+      /^attempts_spent: all 3 attempts for 2026-03-01 are spent; the last failed with: .*asked.*; the day stays a gap, so mend the cause before the next day/,
+    )
+  })
+
   test('spent by runs that died make the day a gap in the next run', async () => {
     const workspace = await filledWorkspace()
     for (const attempt of [1, 2, 3]) {
@@ -349,7 +467,10 @@ describe('attempts', () => {
       if (grant.granted) await workspace.ledger.releaseLease(grant.token)
     }
     const { report } = await publish(publishPortsOf(workspace))
-    expect(report).toMatchObject({ outcome: 'gap', attempt: 3, reason: 'attempts_spent' })
+    expect(report).toMatchObject({ outcome: 'gap', attempt: 3 })
+    expect(report.reason).toMatch(
+      /^attempts_spent: all 3 attempts for 2026-03-01 are spent; a run that died gave no reason; the day stays a gap, so mend the cause before the next day/,
+    )
   })
 })
 

@@ -35,6 +35,19 @@ function taken(report: SnapshotReport): TakenSnapshot {
   return report
 }
 
+test('takes rows over the bounds of an event, and what it stores can be read back', async () => {
+  const workspace = await filledWorkspace()
+  const long = sampleSignals().find(({ titleProvenance }) => titleProvenance !== null)
+  if (!long) throw new Error('the sample has no verified signal')
+  const url = `https://example.org/${'x'.repeat(5_000)}`
+  await workspace.feed.importSignals([{ ...long, title: 'x'.repeat(1_001), url }])
+  await run(workspace)
+  const snapshot = await workspace.live.newestSnapshot()
+  for (const feed of snapshot?.feeds ?? [])
+    proveFeed(snapshot?.id ?? '', feed, await workspace.live.snapshotFeed(snapshot?.id ?? '', feed))
+  expect(snapshot?.feeds).toHaveLength(LIVE_SORTS.length)
+})
+
 test('stores what it reports', async () => {
   const workspace = await filledWorkspace()
   await workspace.feed.saveDetails([

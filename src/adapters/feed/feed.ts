@@ -3,7 +3,7 @@ import type { Database } from '../libsql/database.ts'
 import { importSignals } from './import.ts'
 import { saveDetails } from './item-details.ts'
 import { verifiedTitles as verifiedTitlesTable } from './schema.ts'
-import { readWindow, verifiedTitles } from './window.ts'
+import { latestDay, readWindow, verifiedTitles } from './window.ts'
 
 /** Daily signals and verified titles on libSQL. */
 export function libsqlFeed(database: Database): FeedStore {
@@ -11,6 +11,7 @@ export function libsqlFeed(database: Database): FeedStore {
     importSignals: (signals) => database.use(({ client }) => importSignals(client, signals)),
     readWindow: (window) => database.use(({ client }) => readWindow(client, window)),
     verifiedTitles: (events) => database.use(({ client }) => verifiedTitles(client, events)),
+    latestDay: (event, asOfDay) => database.use(({ client }) => latestDay(client, event, asOfDay)),
     saveDetails: (details) => database.use(({ client }) => saveDetails(client, details)),
     saveVerifiedTitle: (source, sourceId, { title, provenance }, verifiedAt) =>
       database.use(async ({ orm }) => {

@@ -1,6 +1,7 @@
 import type { FeedEvent } from '../../domain/feed/event.ts'
 import { saveKey } from '../../domain/feed/source.ts'
 import type { SourceObservation } from '../../domain/year/coverage.ts'
+import type { Day } from '../../domain/time.ts'
 import type { VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
 import type { YearWindow } from '../../domain/year/window.ts'
 import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
@@ -94,6 +95,20 @@ export async function verifiedTitles(
     for (const [source, id, title, provenance] of rows) titles.set(saveKey(source, id), { title, provenance })
   }
   return titles
+}
+
+/** Day of the signal whose values an event has on an as-of day; null when there is none. */
+export async function latestDay(
+  reader: Reader,
+  { source, sourceId }: Pick<YearEvent, 'source' | 'sourceId'>,
+  asOfDay: Day,
+): Promise<Day | null> {
+  const { rows } = await reader.execute({
+    sql: 'SELECT max(day) FROM signals WHERE source = ? AND source_id = ? AND day <= ?',
+    args: [source, sourceId, asOfDay],
+  })
+  const day = rows[0]?.[0]
+  return typeof day === 'string' ? day : null
 }
 
 const VERIFIED_TITLES = asJsonRows(

@@ -5,7 +5,7 @@ import { failedReport } from '../../jobs/evaluation-report.ts'
 import type { EvaluationReport } from '../../jobs/evaluation-report.ts'
 import { explainModel } from '../../jobs/explain-model.ts'
 import type { ModelExplanation } from '../../jobs/explain-model.ts'
-import { evaluationStores, prepareFolders } from '../data-folder.ts'
+import { existingStores, prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { escaped } from '../terminal.ts'
@@ -24,8 +24,9 @@ export async function evaluateModelsCommand(
   { config, terminal, signal }: CommandContext,
   { mode, dryRun, why }: EvaluateFlags,
 ): Promise<number> {
-  const there = dryRun || why !== undefined ? evaluationStores(config) : undefined
-  if (!there) prepareFolders({ ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }, false)
+  const folders = { ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }
+  const there = dryRun || why !== undefined ? existingStores(folders) : undefined
+  if (!there) prepareFolders(folders, false)
   const { progress: onProgress, note: onNote } = terminal
   const { ports, close } = openEvaluation(config, Date.now, { onProgress, onNote }, there)
   try {

@@ -3,7 +3,7 @@ import { failedReport } from '../../jobs/publish-report.ts'
 import type { PublishReport } from '../../jobs/publish-report.ts'
 import { publishYear } from '../../jobs/publish-year.ts'
 import type { PublishResult } from '../../jobs/publish-year.ts'
-import { prepareFolders } from '../data-folder.ts'
+import { prepareFolders, rehearsalConfig } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { escaped } from '../terminal.ts'
@@ -17,8 +17,9 @@ export async function publishYearCommand(
 ): Promise<number> {
   const startedAt = Date.now()
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
-  prepareFolders(config, false)
-  const stores = openStores(config, 'batch')
+  const rehearsal = flags.dryRun ? rehearsalConfig(config) : null
+  if (!rehearsal) prepareFolders(config, false)
+  const stores = openStores(rehearsal?.config ?? config, 'batch')
   const { ports, close } = publishPorts(stores, config, version, Date.now, terminal.note)
   try {
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
@@ -33,6 +34,7 @@ export async function publishYearCommand(
   } finally {
     await stores.close()
     await close()
+    rehearsal?.remove()
   }
 }
 
@@ -72,11 +74,10 @@ function summary(report: PublishReport): string {
   }
 }
 
-/** How much a publication holds: the items of all its lists, and the days that have signals. */
-function extent({ items, coverage }: PublishReport): string {
-  const count = Object.values(items ?? {}).reduce((sum, length) => sum + length, 0)
+/** How much a publication holds: its items, each counted once, and the days that have signals. */
+function extent({ distinctItems, coverage }: PublishReport): string {
   const days = `${coverage?.materializedDays} of ${coverage?.targetDays} days`
-  return `${count} ${count === 1 ? 'item' : 'items'}, ${days}`
+  return `${distinctItems} ${distinctItems === 1 ? 'item' : 'items'}, ${days}`
 }
 
 function parseSeconds(text: string): number {

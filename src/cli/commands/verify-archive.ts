@@ -12,7 +12,7 @@ import type { VerifyResult } from '../../jobs/verify-archive.ts'
 import type { VerifyOptions } from '../../jobs/verify-run.ts'
 import type { Config } from '../config.ts'
 import { requireFolders } from '../data-folder.ts'
-import { EXIT, exitCodeOf } from '../exit-codes.ts'
+import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import type { Terminal } from '../terminal.ts'
 import { leaveAuditRecord } from '../audit-record.ts'
@@ -45,17 +45,23 @@ export async function verifyArchiveCommand(
   const options = parseFlags(flags, cwd, signal)
   const base = required(flags.url ?? null, '--url', 'an absolute http(s) URL', parseBase)
   if (base === null) requireFolders(config)
-  const result =
+  const result: VerifyResult & { isOwnUnrelated?: boolean } =
     base === null
       ? await auditFolder(config, options, terminal)
       : await (await import('./verify-host.ts')).auditHost(base, config, options, terminal)
   showFindings(result, terminal)
-  if (base === null) await leaveAuditRecord(config, result, options, terminal)
+  // An audit with a self-test says nothing on standard error unless something is wrong; the result has `recorded`.
+  const noted = flags.selfTest ? { note: (): void => undefined } : terminal
+  const recorded = base === null && (await leaveAuditRecord(config, result, options, noted))
   const tested = flags.selfTest && !signal.aborted ? await testUnlessStopped(config, terminal, signal) : null
-  const report = tested ? { ...result.report, selfTest: tested } : result.report
+  const reason = result.cause === null ? null : describeError(result.cause)
+  const report = { ...result.report, reason, recorded, ...(tested ? { selfTest: tested } : {}) }
   terminal.result(
     report,
-    [summarize(result.report), ...(tested ? [summarizeSelfTest(tested)] : [])].join('\n'),
+    [
+      summarize(result.report, result.isOwnUnrelated === true),
+      ...(tested ? [summarizeSelfTest(tested)] : []),
+    ].join('\n'),
   )
   return exitCode(result, tested, signal)
 }

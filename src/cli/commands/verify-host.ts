@@ -22,7 +22,7 @@ export async function auditHost(
   config: Config,
   options: VerifyOptions,
   terminal: Terminal,
-): Promise<VerifyResult> {
+): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
   if (options.payloads)
     throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
   const startedAt = Date.now()
@@ -31,10 +31,11 @@ export async function auditHost(
   const onProgress = everySoOften((text: string) => terminal.progress(text))
   try {
     const own = await readOwnLedger(config, auditors)
+    const ledger = own && own.rows.length > 0 ? own : null
     const { report, cause } = await verifyPublished(
       {
         published,
-        ledger: own && own.rows.length > 0 ? own : null,
+        ledger,
         clock: Date.now,
         onProgress: (done, total) => onProgress(`${done} of ${total} publications asked for`),
         onNote: terminal.note,
@@ -44,7 +45,8 @@ export async function auditHost(
     const complete = cause === null
     const { findings } = report
     const ok = complete && !findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
-    return { report: { ok, complete, ...report, durationMs: Date.now() - startedAt }, cause }
+    const isOwnUnrelated = ledger !== null && report.comparedWith === 'none'
+    return { report: { ok, complete, ...report, durationMs: Date.now() - startedAt }, cause, isOwnUnrelated }
   } finally {
     await published.close()
     await auditors.close()

@@ -48,19 +48,18 @@ function describeFinding({ code, publicationId, path, expected, actual }: Findin
   return `${code} ${where}: ${what.filter(Boolean).join(', ')}`
 }
 
-/** The one line of a result. */
-export function summarize({
-  ok,
-  complete,
-  publications,
-  objects,
-  bytes,
-  gaps,
-  head,
-  findings,
-}: VerifyReport): string {
+/**
+ * The one line of a result.
+ *
+ * @param isOwnUnrelated the local archive could not be held against the audited host
+ */
+export function summarize(
+  { ok, complete, publications, objects, bytes, gaps, head, findings }: VerifyReport,
+  isOwnUnrelated: boolean,
+): string {
   const read = `${counted(publications, 'publication')}, ${counted(objects, 'object')} with ${megabytes(bytes)} read, ${counted(gaps, 'gap')}, head ${head.seq} ${head.leaf.slice(0, 16)}`
-  if (ok) return `sound: ${read}`
+  const alone = isOwnUnrelated ? ' (audited alone: the local archive is another one)' : ''
+  if (ok) return `sound${alone}: ${read}`
   const damage = findings.filter(isDamage).length
   const verdict = damage > 0 ? `DAMAGED, ${counted(damage, 'finding')}` : 'NOT PROVED'
   return `${verdict}${complete ? '' : ', ended early'}: ${read}`

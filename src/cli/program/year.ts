@@ -14,7 +14,7 @@ export function describePublishYear(program: Command, within: Within): void {
       .option('--retry-delay <seconds>', 'pause between the attempts of one run', '60')
       .option('--once', 'make one attempt instead of all that are left', false)
       .option('--dry-run', 'rank and report; count and write nothing', false)
-      .option('--allow-empty', 'publish a Year although no event can stand in it', false),
+      .option('--allow-empty', 'publish a Year although all its lists are empty', false),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<
       SharedFlags & { retryDelay: string; once: boolean; dryRun: boolean; allowEmpty: boolean }

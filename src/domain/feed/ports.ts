@@ -1,4 +1,4 @@
-import type { Instant } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
 import type { SourceObservation } from '../year/coverage.ts'
 import type { VerifiedTitle, YearEvent } from '../year/rank.ts'
 import type { YearWindow } from '../year/window.ts'
@@ -41,6 +41,8 @@ export interface FeedStore {
   readWindow(window: YearWindow): Promise<{ events: YearEvent[]; observed: SourceObservation[] }>
   /** Verified titles among the given events, by save key. */
   verifiedTitles(events: readonly YearEvent[]): Promise<Map<string, VerifiedTitle>>
+  /** Day of the signal whose values an event has on an as-of day; null when there is none. */
+  latestDay(event: Pick<YearEvent, 'source' | 'sourceId'>, asOfDay: Day): Promise<Day | null>
   /** Stores what sources say of items, in one transaction; an item's newest `collectedAt` wins. */
   saveDetails(details: readonly ItemDetails[]): Promise<void>
   saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>

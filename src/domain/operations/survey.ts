@@ -35,6 +35,8 @@ export interface LedgerFacts {
 export interface FeedFacts {
   /** When the newest snapshot was taken. */
   snapshotAt: Instant | null
+  /** Why the stored rows would keep the next Year from being published; null when they do not. */
+  publicationProblem: string | null
 }
 
 export interface StateFacts {

@@ -18,6 +18,11 @@ const ENVELOPE_KIND = 'top-year-publication'
 /** Most bytes of a publication made here; older and imported ones keep the bound of every object. */
 const PUBLICATION_MAX_BYTES = 8 * 1024 * 1024
 
+/** The sealed bytes exceed the bound of a publication made here. */
+export class PublicationTooLarge extends Error {
+  override readonly name = 'PublicationTooLarge'
+}
+
 /** A publication ready to be stored: its exact bytes and the manifest that names them. */
 export interface SealedYear {
   manifest: Manifest
@@ -31,8 +36,8 @@ export interface SealedYear {
  *
  * @param generatedAt when the ranking was made
  * @param publishedAt becomes `archivedAt`; the ledger's publication time
- * @throws ZodError when the ranked items do not form a valid version-3 payload, Error when it has more than 8 MiB; nothing is
- *   sealed then
+ * @throws ZodError when the ranked items do not form a valid version-3 payload, PublicationTooLarge when it has more than
+ *   8 MiB; nothing is sealed then
  */
 export function sealYear(
   window: YearWindow,
@@ -58,7 +63,7 @@ export function sealYear(
   const bytes = new TextEncoder().encode(JSON.stringify(envelope))
   if (bytes.byteLength > PUBLICATION_MAX_BYTES) {
     const allowed = `at most ${PUBLICATION_MAX_BYTES} are allowed`
-    throw new Error(`the publication has ${bytes.byteLength} bytes, ${allowed}`)
+    throw new PublicationTooLarge(`the publication has ${bytes.byteLength} bytes, ${allowed}`)
   }
   const manifest: Manifest = {
     publicationId: envelope.publicationId,
@@ -125,6 +130,11 @@ export function countItems(feed: YearFeed): Record<string, number> {
     midjourney: feed.midjourney.length,
     github: feed.github.items.length,
   }
+}
+
+/** Items of a feed, each once in however many lists it stands. */
+export function countDistinctItems({ github, virality: _virality, ...lists }: YearFeed): number {
+  return new Set([...Object.values(lists), github.items].flat().map(({ key }) => key)).size
 }
 
 function feedOf(ranked: RankedYear): YearFeed {

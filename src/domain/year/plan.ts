@@ -1,17 +1,5 @@
-import {
-  isTitleProvenanceTooLong,
-  isTitleTooLong,
-  isUrlTooLong,
-  TITLE_MAX_LENGTH,
-  TITLE_PROVENANCE_MAX_LENGTH,
-  URL_MAX_BYTES,
-} from '../feed/row.ts'
 import { addDays, daysBetween } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import type { SourceObservation } from './coverage.ts'
-import { isEligible } from './rank.ts'
-import type { YearEvent } from './rank.ts'
-import { TARGET_DAYS } from './window.ts'
 import type { Attempt, GapReason, LedgerEntry, Manifest } from './ledger.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
 
@@ -85,40 +73,6 @@ export function timeAhead(
   if (published !== undefined && now <= published) return published
   const recorded = entries.at(-1)?.recordedAt
   return recorded !== undefined && now < recorded ? recorded : null
-}
-
-/**
- * Why the events of a window must not be published, or null: stored rows that break the bounds of an event, or not a
- * single eligible event. Found before an attempt is counted, since the next attempt would end the same way.
- */
-export function windowProblem(
-  { events, observed }: { events: readonly YearEvent[]; observed: readonly SourceObservation[] },
-  allowEmpty: boolean,
-): string | null {
-  const eligible = events.filter(isEligible)
-  const problems = eligible.flatMap((event) => {
-    const problem = lengthProblem(event)
-    return problem === null ? [] : [`${event.source} ${event.sourceId}: ${problem}`]
-  })
-  if (problems.length > 0) {
-    const count = `${problems.length} stored ${problems.length === 1 ? 'event is' : 'events are'} too long for a publication`
-    return `${count}, the first: ${problems[0]}; import shorter rows for the same days with dash import signals`
-  }
-  return eligible.length > 0 || allowEmpty ? null : emptyWindow(observed)
-}
-
-function emptyWindow(observed: readonly SourceObservation[]): string {
-  const days = new Set(observed.flatMap((source) => source.days)).size
-  const found = `the Year would be empty: no event can be published, ${days} of ${TARGET_DAYS} days have signals`
-  return `${found}; run dash import signals or dash collect first (signals of today count from tomorrow on), or publish it with --allow-empty`
-}
-
-function lengthProblem({ title, url, titleProvenance }: YearEvent): string | null {
-  if (isTitleTooLong(title)) return `its title has more than ${TITLE_MAX_LENGTH} characters`
-  if (url !== null && isUrlTooLong(url)) return `its URL has more than ${URL_MAX_BYTES} bytes`
-  if (titleProvenance !== null && isTitleProvenanceTooLong(titleProvenance))
-    return `its title provenance has more than ${TITLE_PROVENANCE_MAX_LENGTH} characters`
-  return null
 }
 
 function dayOfEntry(entry: LedgerEntry): Day | null {

@@ -22,7 +22,7 @@ import { compareCodeUnits } from '../order.ts'
  */
 
 /** The fewest eligible events that make a hype cohort comparable. */
-const COHORT_MINIMUM = 5
+export const COHORT_MINIMUM = 5
 
 /** An event with the values of its latest signal up to the as-of day; published inside the window, points known. */
 export type YearEvent = FeedEvent
@@ -115,6 +115,12 @@ export function rankYear(
   }
 }
 
+/** The events that stand in a list, each once. */
+export function listedEvents({ columns, hype, popular, midjourney }: RankedYear): RankedEvent[] {
+  const listed = [...Object.values(columns), hype, popular, midjourney].flat()
+  return [...new Map(listed.map((ranked) => [ranked.key, ranked])).values()]
+}
+
 /** Rule 7: an event is not eligible when its owning source gives it a title longer than an event may have. */
 function withoutOverlongTitles(
   events: readonly YearEvent[],
@@ -129,7 +135,7 @@ function withoutOverlongTitles(
 }
 
 /** True when an event of the window may be ranked, as far as its signal alone tells. */
-export function isEligible({ source, titleProvenance }: YearEvent): boolean {
+function isEligible({ source, titleProvenance }: YearEvent): boolean {
   return titleProvenance !== null || !needsProvenance(source)
 }
 

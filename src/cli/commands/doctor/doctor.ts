@@ -23,7 +23,14 @@ import { checkFolders, checkName, checkSecretFiles } from './host.ts'
 import { askServices, judgeClock } from './services.ts'
 import { checkFeatures, checkSettings } from './settings.ts'
 import { checkTextfileDir, checkWritable } from './writable.ts'
-import { judgeDatabase, judgeFeed, judgeLedger, judgeRecommendation, judgeState } from './stores.ts'
+import {
+  judgeDatabase,
+  judgeFeed,
+  judgeLedger,
+  judgeRecommendation,
+  judgeRows,
+  judgeState,
+} from './stores.ts'
 
 /**
  * `dash doctor`: looks at everything an installation needs, and says how to mend what does not do. It changes nothing: no
@@ -108,7 +115,7 @@ async function lookAtStores(config: Config): Promise<{ findings: Finding[]; skew
       publications = facts.publications
       return judgeLedger(facts, now, isDeadProcess)
     })),
-    ...(await look('feed', surveys.feed, (facts, now) => [judgeFeed(facts, now)])),
+    ...(await look('feed', surveys.feed, (facts, now) => [judgeFeed(facts, now), judgeRows(facts)])),
     ...(await look('state', surveys.state, (facts, now) => judgeState(facts, now, isDeadProcess))),
     ...(await orProblem('objects', () => lookAtObjects(config, publications))),
   ]

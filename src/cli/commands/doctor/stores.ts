@@ -10,6 +10,7 @@ import { addDays, DAY_MS, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { lastCompleteDay } from '../../../domain/year/window.ts'
 import { EXIT } from '../../exit-codes.ts'
+import { STATE_IS_CREATED_BY } from '../../records.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
 
@@ -29,7 +30,11 @@ const RECENT_GAP_DAYS = 30
 export function judgeDatabase(store: string, { name, there, migrations }: Survey<unknown>): Finding {
   const { applied, known, newer } = migrations
   if (!there)
-    return note(store, `${name} is not there yet`, 'the first command that stores something makes it')
+    return note(
+      store,
+      `${name} is not there yet`,
+      store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores something makes it',
+    )
   const check = `${store}.migrations`
   if (newer) {
     const detail = `${name} was written by a newer release`
@@ -85,7 +90,7 @@ export function judgeLedger(
 }
 
 /** How old what the feed serves is. */
-export function judgeFeed({ snapshotAt }: FeedFacts, now: Instant): Finding {
+export function judgeFeed({ snapshotAt }: Pick<FeedFacts, 'snapshotAt'>, now: Instant): Finding {
   const check = 'snapshot'
   if (snapshotAt === null)
     return note(check, 'no snapshot was taken yet', 'dash collect takes one, dash snapshot too')
@@ -100,6 +105,19 @@ export function judgeFeed({ snapshotAt }: FeedFacts, now: Instant): Finding {
   return now - snapshotAt > SNAPSHOT_OLD_MS
     ? warning(check, at, 'run dash collect, and look at its timer')
     : ok(check, at)
+}
+
+/** Whether the stored rows can be published. */
+export function judgeRows({ publicationProblem }: Pick<FeedFacts, 'publicationProblem'>): Finding {
+  if (publicationProblem === null) return ok('feed.rows', 'no stored row keeps the Year from being published')
+  // The text ends with what to do.
+  const split = publicationProblem.lastIndexOf('; ')
+  return problem(
+    'feed.rows',
+    publicationProblem.slice(0, split),
+    publicationProblem.slice(split + 2),
+    EXIT.failed,
+  )
 }
 
 /** What the state tells of audits and of the evaluation's lease. */
