@@ -141,7 +141,7 @@ export function route<Code extends string>(
 }
 
 /** A body that tells when to ask again says it in the header too. */
-function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string | number>>): {
+export function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string | number>>): {
   'retry-after'?: string
 } {
   return retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }

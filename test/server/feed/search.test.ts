@@ -168,6 +168,28 @@ describe('the search over HTTP', () => {
     expect(await page.text()).toContain('search_limit')
   })
 
+  test('makes the item page say when to ask again, and logs no error for what is expected', async () => {
+    const errors: string[] = []
+    const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
+    const refuse = (code: string) => (): Promise<never> =>
+      Promise.reject(new Refusal(code, 'full', { members: RETRYING }))
+    const pageOf = async (code: string): Promise<unknown[]> => {
+      const search = {
+        search: refuse(code),
+        similar: refuse(code),
+        itemTrend: refuse(code),
+        termTrend: refuse(code),
+      }
+      const app = openApp(await openWorkspace(), { search: { by: () => search }, log })
+      const { status, headers } = await app.request('http://dash.test/item?key=hn-1')
+      return [status, headers.get('retry-after'), errors.splice(0)]
+    }
+    const again = String(RETRYING.retryAfterSeconds)
+    expect(await pageOf('search_busy')).toEqual([503, again, []])
+    expect(await pageOf('search_limit')).toEqual([429, again, []])
+    expect(await pageOf('storage_damaged')).toEqual([503, null, ['panel refused']])
+  })
+
   test('counts callers by the address a trusted proxy tells on every route that asks, and pages as one caller', async () => {
     const callers: SearchCaller[] = []
     const by = (caller: SearchCaller): FeedSearch => {
