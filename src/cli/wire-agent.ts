@@ -31,8 +31,6 @@ export interface WiredAgent {
   agent: Agent
   /** What the day's budget is counted by. */
   ledger: Pick<ChatLedger, 'spending'>
-  /** Resolves when the state database can be written. */
-  ping: () => Promise<void>
   /** Waits for the settlement of every turn, then ends everything that was opened; to be called once no turn can begin. */
   close(): Promise<void>
 }
@@ -86,7 +84,6 @@ export function openWiredAgent(
   return {
     agent,
     ledger,
-    ping: () => ledger.ping(),
     async close() {
       await agent.settled()
       await stopSweeping()

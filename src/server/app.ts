@@ -44,7 +44,7 @@ export interface ServerPorts extends ReaderPorts {
   search: SharedFeedSearch
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly IpRange[]
-  agent: Pick<Agent, 'routes' | 'config' | 'status'>
+  agent: Pick<Agent, 'routes' | 'config' | 'shownStatus'>
   /** The agent's tools for other programs; null while they are not offered. */
   mcp: McpPorts | null
   /** Address of the script of the human challenge; null while nobody has to prove to be human. */
@@ -116,7 +116,7 @@ function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Rea
     ...readers,
     clock,
     search,
-    agent: { config: coalesce(() => agent.config()), status: coalesce(() => agent.status()) },
+    agent: { config: coalesce(() => agent.config()), status: coalesce(() => agent.shownStatus()) },
     audits: { newest: coalesce(() => audits.newest()) },
   })
 }

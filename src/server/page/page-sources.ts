@@ -19,7 +19,7 @@ export interface PageSources {
   snapshots: ProvedSnapshots
   publications: ShownPublications
   recommendation: ServedRecommendation
-  agent: Pick<Agent, 'config' | 'status'>
+  agent: Pick<Agent, 'config'> & { status: Agent['shownStatus'] }
   audits: Pick<AuditLog, 'newest'>
   search: Pick<FeedSearch, 'itemTrend'>
 }
