@@ -61,7 +61,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
     ledger: () => ledger.ping(),
     archive: () => stores.archive.ping(),
     feed: () => feed.ping(),
-    state: () => wired.ping(),
+    state: () => wired.agent.ping(),
   })
   const readers = openReaders({ ...stores, ...own })
   let scrapes: RunningServer | null = null

@@ -28,8 +28,6 @@ export interface WiredAgent {
   agent: Agent
   /** What the day's budget is counted by. */
   ledger: Pick<ChatLedger, 'spending'>
-  /** Resolves when the state database can be written. */
-  ping: () => Promise<void>
   /** Waits for the settlement of every turn, then ends everything that was opened; to be called once no turn can begin. */
   close(): Promise<void>
 }
@@ -82,7 +80,6 @@ export function openWiredAgent(
   return {
     agent,
     ledger,
-    ping: () => ledger.ping(),
     async close() {
       await agent.settled()
       await stopSweeping()

@@ -86,6 +86,11 @@ export interface FairQueue<Job> extends OpenPlaces {
   next(): Job | undefined
   /** Removes a job that still waits; false when it no longer does. Its place stays taken until `leave`. */
   withdraw(address: string, job: Job): boolean
+  /**
+   * Makes room for an address: removes and returns the newest job of the network with the most waiting jobs, if that has
+   * at least two more than the address's own network; null otherwise. Its place is free at once.
+   */
+  displace(address: string): Job | null
 }
 
 export function fairQueue<Job>(bounds: PlaceBounds): FairQueue<Job> {
@@ -93,6 +98,14 @@ export function fairQueue<Job>(bounds: PlaceBounds): FairQueue<Job> {
   /** Waiting jobs by address; the first address of the map has the turn. */
   const waiting = new Map<string, Job[]>()
   let served: string | null = null
+  const withdraw = (address: string, job: Job): boolean => {
+    const jobs = waiting.get(address) ?? []
+    const rest = jobs.filter((each) => each !== job)
+    if (rest.length === jobs.length) return false
+    if (rest.length > 0) waiting.set(address, rest)
+    else waiting.delete(address)
+    return true
+  }
   return {
     ...places,
     add(address, job) {
@@ -113,13 +126,26 @@ export function fairQueue<Job>(bounds: PlaceBounds): FairQueue<Job> {
       served = address
       return job
     },
-    withdraw(address, job) {
-      const jobs = waiting.get(address) ?? []
-      const rest = jobs.filter((each) => each !== job)
-      if (rest.length === jobs.length) return false
-      if (rest.length > 0) waiting.set(address, rest)
-      else waiting.delete(address)
-      return true
+    withdraw,
+    displace(address) {
+      const byNetwork = new Map<string, number>()
+      for (const [each, { length }] of waiting) {
+        const network = networkOf(each)
+        byNetwork.set(network, (byNetwork.get(network) ?? 0) + length)
+      }
+      const [network, most] = [...byNetwork].reduce(fuller, ['', 0])
+      if (most < (byNetwork.get(networkOf(address)) ?? 0) + 2) return null
+      const [crowded, jobs] = [...waiting]
+        .filter(([each]) => networkOf(each) === network)
+        .reduce((one, other) => (other[1].length > one[1].length ? other : one))
+      const job = jobs.at(-1) as Job
+      withdraw(crowded, job)
+      places.leave(crowded)
+      return job
     },
   }
+}
+
+function fuller(one: [string, number], other: [string, number]): [string, number] {
+  return other[1] > one[1] ? other : one
 }

@@ -26,7 +26,8 @@ import type { HomePanels, HomeSources } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
 import type { Frame } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
-import type { ServedSources } from './page/page-sources.ts'
+import { sharedSources } from './page/page-sources.ts'
+import type { PageSources } from './page/page-sources.ts'
 import { servePages } from './page/rendered-pages.ts'
 import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
 import { statusPanel } from './page/status-panel.ts'
@@ -43,7 +44,7 @@ export interface ServerPorts extends ReaderPorts {
   search: SharedFeedSearch
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly IpRange[]
-  agent: Pick<Agent, 'routes' | 'config' | 'status'>
+  agent: Pick<Agent, 'routes' | 'config' | 'shownStatus'>
   /** The agent's tools for other programs; null while they are not offered. */
   mcp: McpPorts | null
   /** Address of the script of the human challenge; null while nobody has to prove to be human. */
@@ -110,14 +111,14 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
 }
 
 /** What panels read; readings without a memory of their own are shared by requests that come meanwhile. */
-function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Readers): ServedSources {
-  return {
+function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Readers): PageSources {
+  return sharedSources({
     ...readers,
     clock,
     search,
-    agent: { config: coalesce(() => agent.config()), status: coalesce(() => agent.status()) },
+    agent: { config: coalesce(() => agent.config()), status: coalesce(() => agent.shownStatus()) },
     audits: { newest: coalesce(() => audits.newest()) },
-  }
+  })
 }
 
 /** The panels of `/`, which read from the given sources and from nowhere else. */

@@ -2,29 +2,27 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
  * Shares one costly reading among callers that arrive while it may still serve them: a caller never gets a reading
- * that began before it asked. At most one reading runs and one more waits. Arguments are those of the caller that starts it.
+ * that began before it asked. At most one reading runs and one more waits.
  */
-export function coalesce<T, Args extends unknown[]>(
-  read: (...args: Args) => Promise<T>,
-): (...args: Args) => Promise<T> {
+export function coalesce<T>(read: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null
   let waiting: Promise<T> | null = null
 
-  const start = (...args: Args): Promise<T> => {
-    const reading = read(...args).finally(() => {
+  const start = (): Promise<T> => {
+    const reading = read().finally(() => {
       if (running === reading) running = null
     })
     running = reading
     return reading
   }
 
-  return (...args) => {
-    if (!running) return start(...args)
+  return () => {
+    if (!running) return start()
     waiting ??= running
       .catch(() => undefined)
       .then(() => {
         waiting = null
-        return start(...args)
+        return start()
       })
     return waiting
   }

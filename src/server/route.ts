@@ -19,6 +19,11 @@ interface QueryParameter {
 /** How long a refusal that is held back waits. */
 const HOLD_MS = 500
 
+/** Resolves when a refusal may be sent to a caller that has too much open, of an interface or of a page. */
+export function heldBack(): Promise<void> {
+  return pause(HOLD_MS)
+}
+
 interface RefusalContract {
   status: number
   when: string
@@ -125,7 +130,7 @@ export function route<Code extends string>(
       } catch (error) {
         const code = codeOf(contract, error)
         const { status, expected = false, held = false } = contract.refusals[code]
-        if (held) await pause(HOLD_MS)
+        if (held) await heldBack()
         if (status >= 500 && !expected) {
           log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
         }
@@ -136,7 +141,7 @@ export function route<Code extends string>(
 }
 
 /** A body that tells when to ask again says it in the header too. */
-function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string | number>>): {
+export function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string | number>>): {
   'retry-after'?: string
 } {
   return retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }

@@ -9,7 +9,7 @@ import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
 import { ownOrigins } from '../../src/domain/agent/origin.ts'
-import type { AnswerCache, ChatLedger } from '../../src/domain/agent/ports.ts'
+import type { AnswerCache } from '../../src/domain/agent/ports.ts'
 import type { AgentEvents } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../src/domain/agent/token.ts'
@@ -18,6 +18,7 @@ import { agentMeter } from '../../src/server/metrics/agent-meter.ts'
 import type { AgentMeter } from '../../src/server/metrics/agent-meter.ts'
 import { requestMeter } from '../../src/server/metrics/request-meter.ts'
 import type { RequestMeter } from '../../src/server/metrics/request-meter.ts'
+import type { WatchedLedger } from '../../src/server/agent/quota-store.ts'
 import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/sources.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
@@ -41,7 +42,7 @@ export interface AgentServer {
   port: number
   workspace: Workspace
   provider: SyntheticProvider
-  ledger: ChatLedger
+  ledger: WatchedLedger
   cache: AnswerCache
   /** Counts its requests and turns. */
   meters: { requests: RequestMeter; agent: AgentMeter }
@@ -111,7 +112,8 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   })
   const lines: LogLine[] = []
   const log = logInto(lines)
-  const ledger = libsqlChatLedger(state)
+  const stored = libsqlChatLedger(state)
+  const ledger = { ...stored, lastPing: () => stored.ping() }
   const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
   const meters = { requests: requestMeter(), agent: agentMeter() }
   let origins: readonly string[] = []

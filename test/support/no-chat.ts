@@ -1,7 +1,7 @@
 import type { Agent } from '../../src/server/agent/routes.ts'
 
 /** The chat of a server on which none is set up. */
-export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'status'> = {
+export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
   routes: [],
   config: async () => ({
     enabled: false,
@@ -11,5 +11,5 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'status'> = {
     model: '',
     quotas: { messagesPerSession: 0, messagesPerDay: 0 },
   }),
-  status: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
+  shownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }

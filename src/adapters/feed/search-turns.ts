@@ -1,6 +1,6 @@
 import { fairQueue } from '../../domain/fair-queue.ts'
 import type { FairQueue, PlaceBounds } from '../../domain/fair-queue.ts'
-import { SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search.ts'
+import { PAGES_CALLER, SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { StorageFault } from '../../domain/storage.ts'
@@ -26,9 +26,21 @@ interface Job {
 
 /** @param lanes how many queries run at a time */
 export function searchTurns(bounds: PlaceBounds, lanes: number): SearchTurns {
-  // The chat has places of its own and goes first: neither takes a place from the other.
-  const queues = { chat: fairQueue<Job>(bounds), others: fairQueue<Job>(bounds) }
-  const next = (): Job | undefined => queues.chat.next() ?? queues.others.next()
+  // None takes a place from another. The chat goes first; pages and clients take turns.
+  const queues = {
+    chat: fairQueue<Job>(bounds),
+    pages: fairQueue<Job>(bounds),
+    clients: fairQueue<Job>(bounds),
+  }
+  let shared = [queues.pages, queues.clients]
+  const next = (): Job | undefined => {
+    const chat = queues.chat.next()
+    if (chat) return chat
+    shared = shared.toReversed()
+    return shared[0]?.next() ?? shared[1]?.next()
+  }
+  const queueOf = ({ isChat, address }: SearchCaller): FairQueue<Job> =>
+    isChat ? queues.chat : address === PAGES_CALLER.address ? queues.pages : queues.clients
   let running = 0
   let closed = false
 
@@ -52,9 +64,9 @@ export function searchTurns(bounds: PlaceBounds, lanes: number): SearchTurns {
     take: (caller, query) =>
       new Promise((resolve, reject) => {
         if (closed) throw closedFault()
-        const { address, isChat, signal } = caller
+        const { address, signal } = caller
         signal?.throwIfAborted()
-        const queue = isChat ? queues.chat : queues.others
+        const queue = queueOf(caller)
         const abandon = (): void => {
           if (queue.withdraw(address, job)) job.fail(signal?.reason)
         }

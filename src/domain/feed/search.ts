@@ -125,6 +125,9 @@ export interface SearchCaller {
   signal: AbortSignal | null
 }
 
+/** The pages of the server: what they read, all visitors share. It has places and turns beside those of all clients. */
+export const PAGES_CALLER: SearchCaller = { address: 'pages', isChat: false, signal: null }
+
 /** The program itself, where nobody else asks. */
 export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, signal: null }
 

@@ -1,6 +1,7 @@
 import type { H3Event } from 'h3'
 import { budgetState, shortestCallCost } from '../../domain/agent/budget.ts'
 import type { AgentConfig, AgentStatus } from '../../domain/agent/schema.ts'
+import type { ChatLedger } from '../../domain/ports.ts'
 import { dayOf } from '../../domain/time.ts'
 import { NO_STORE, requestId, respondJson, respondStream } from '../respond.ts'
 import { route } from '../route.ts'
@@ -24,8 +25,13 @@ export interface Agent {
   routes: readonly Route[]
   /** What `GET /api/agent/config` answers. */
   config(): Promise<AgentConfig>
-  /** What `GET /api/agent/status` answers. */
-  status(): Promise<AgentStatus>
+  /**
+   * What pages show of `GET /api/agent/status`: the last known state of the budget, without a write of its own while that
+   * was good, and `unknown` when it is not there at once.
+   */
+  shownStatus(): Promise<AgentStatus>
+  /** Resolves when the state database can be used; while a turn could run, when it can be written. */
+  ping(): Promise<void>
   /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
   settled(): Promise<void>
   /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
@@ -34,6 +40,9 @@ export interface Agent {
 
 /** A quota store that takes longer is one of which nothing is known. */
 const STATUS_MS = 2_000
+
+/** A page waits no longer for it. */
+const SHOWN_STATUS_MS = 100
 
 /** A stream that no proxy may keep, change or hold back. */
 const STREAM_HEADERS = {
@@ -86,7 +95,11 @@ export function openAgent(ports: AgentPorts): Agent {
         headersFor,
       ),
       route(chatContract, chat, headersFor),
-      route(statusContract, async (event) => answer(event, await status(ports)), headersFor),
+      route(
+        statusContract,
+        async (event) => answer(event, await status(ports, () => ports.ledger.ping(), STATUS_MS)),
+        headersFor,
+      ),
       {
         path: '/api/agent/**',
         handle: async (event) =>
@@ -94,7 +107,8 @@ export function openAgent(ports: AgentPorts): Agent {
       },
     ],
     config: () => config(ports),
-    status: () => status(ports),
+    shownStatus: () => status(ports, () => ports.ledger.lastPing(), SHOWN_STATUS_MS),
+    ping: async () => void (await spendingOf(ports, () => ports.ledger.ping())),
     settled,
     async endTurns() {
       isEnding = true
@@ -118,13 +132,20 @@ async function config(ports: AgentPorts): Promise<AgentConfig> {
   }
 }
 
-async function status({ ledger, clock, settings, provider, log }: AgentPorts): Promise<AgentStatus> {
-  const read = async (): ReturnType<typeof ledger.spending> => {
-    await ledger.ping()
-    return ledger.spending(dayOf(clock()))
-  }
+/** Today's spending. While no turn can run nothing has to be writable, so nothing is written to know it. */
+async function spendingOf(ports: AgentPorts, probe: () => Promise<void>): ReturnType<ChatLedger['spending']> {
+  if ((await readiness(ports)).enabled) await probe()
+  return ports.ledger.spending(dayOf(ports.clock()))
+}
+
+async function status(
+  ports: AgentPorts,
+  probe: () => Promise<void>,
+  timeoutMs: number,
+): Promise<AgentStatus> {
+  const { settings, provider, log } = ports
   const { signal } = new AbortController()
-  const spending = await withinTime(read(), STATUS_MS, signal).catch((error: unknown) => {
+  const spending = await withinTime(spendingOf(ports, probe), timeoutMs, signal).catch((error: unknown) => {
     log.warn({ err: error }, 'the chat budget cannot be read and written')
     return null
   })

@@ -1,16 +1,10 @@
-import type {
-  AnswerCache,
-  ChatLedger,
-  ChatLimits,
-  ChatModel,
-  HumanVerifier,
-  Prices,
-} from '../../domain/agent/ports.ts'
+import type { AnswerCache, ChatLimits, ChatModel, HumanVerifier, Prices } from '../../domain/agent/ports.ts'
 import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'
 import type { AgentMeter } from '../metrics/agent-meter.ts'
+import type { WatchedLedger } from './quota-store.ts'
 import type { AgentSources } from './sources.ts'
 
 /** What an operator has chosen. */
@@ -39,7 +33,7 @@ export interface AgentPorts {
   provider: { model: ChatModel; prices: Prices } | null
   /** null: nobody has to prove to be human. */
   verification: { siteKey: string; verifier: HumanVerifier } | null
-  ledger: ChatLedger
+  ledger: WatchedLedger
   cache: AnswerCache
   /** The product's own stored data, through handles that only read. */
   sources: AgentSources

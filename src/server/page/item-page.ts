@@ -1,4 +1,3 @@
-import { SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search.ts'
 import type { Log } from '../log.ts'
 import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
 import { html } from './html.ts'
@@ -19,7 +18,13 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
     async render({ search, publications, clock }, query, event) {
       const item = itemPanel(search)
       const panels = [item, yearRanksPanel(publications, kept)]
-      const { sections, status } = await renderRooms(event, panels, item, { now: clock(), query }, log)
+      const { sections, status, headers } = await renderRooms(
+        event,
+        panels,
+        item,
+        { now: clock(), query },
+        log,
+      )
       const main = html`<h1>Rank over time</h1>
         ${sections}`
       const head = html`<link rel="stylesheet" href="${frame.assets.href('uPlot.min.css')}" />
@@ -27,13 +32,10 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
       const title = `Rank over time: ${query.params.get('key') ?? ''}`
       const text = layout(frame, { title, head, rooms: ROOMS, main })
-      const wait = status === 429 ? { 'retry-after': RETRY_AFTER } : {}
-      return { status, headers: { ...PAGE_HEADERS, ...wait, 'content-type': HTML_TYPE }, text }
+      return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
 }
-
-const RETRY_AFTER = String(SEARCH_RETRY_AFTER_SECONDS)
 
 const ROOMS = [
   { href: '/#feed', title: 'Feed' },

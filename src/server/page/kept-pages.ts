@@ -17,12 +17,8 @@ export interface RenderedPage {
 
 /** Rendered pages by address, up to a number of bytes and of pages; the one used longest ago goes first. */
 export interface KeptPages {
-  /**
-   * The page of an address, if everything it was rendered from is unchanged; read again after this was called.
-   *
-   * @param client address the readings count for
-   */
-  current(key: string, client: string): Promise<RenderedPage | null>
+  /** The page of an address, if everything it was rendered from is unchanged; read again after this was called. */
+  current(key: string): Promise<RenderedPage | null>
   /** Keeps a page in place of an earlier one of the same address. */
   keep(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
   forget(key: string): void
@@ -40,9 +36,9 @@ export function keptPages(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): KeptPages
   }
   return {
     forget,
-    async current(key, client) {
+    async current(key) {
       const found = kept.get(key)
-      if (!found || !(await found.isUnchanged(client))) return null
+      if (!found || !(await found.isUnchanged())) return null
       // Another may have taken its place meanwhile.
       if (kept.get(key) === found) {
         kept.delete(key)
@@ -53,7 +49,7 @@ export function keptPages(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): KeptPages
     keep(key, page, reads) {
       forget(key)
       const bytes = page.body.byteLength + page.gzip.byteLength
-      kept.set(key, { page, bytes, isUnchanged: coalesce((client) => reads.isUnchanged(client)) })
+      kept.set(key, { page, bytes, isUnchanged: coalesce(() => reads.isUnchanged()) })
       bytesKept += bytes
       for (const oldest of kept.keys()) {
         if (bytesKept <= maxBytes && kept.size <= maxPages) break

@@ -1,4 +1,5 @@
 import type { H3Event } from 'h3'
+import { Refusal } from '../../domain/refusal.ts'
 import { NO_STORE, respond } from '../respond.ts'
 import { HTML_TYPE, PAGE_HEADERS } from './headers.ts'
 import { codeSpans, html, NOTHING } from './html.ts'
@@ -7,6 +8,16 @@ import type { Frame } from './layout.ts'
 
 /** What every page may refuse with before it is rendered (docs/page.md). */
 export type PageRefusal = 'query_too_long' | 'page_limit'
+
+/** `page_limit`, and how long to wait. */
+export class PageLimit extends Refusal<PageRefusal> {
+  readonly retryAfterSeconds: number
+
+  constructor(retryAfterSeconds: number) {
+    super('page_limit')
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
 
 const REFUSALS: Readonly<Record<PageRefusal, { status: number; title: string; when: string }>> = {
   query_too_long: {

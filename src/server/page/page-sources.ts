@@ -1,5 +1,8 @@
 import { sha256Hex } from '../../domain/digest.ts'
+import { PAGES_CALLER, SEARCH_PLACES } from '../../domain/feed/search.ts'
+import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
 import type { AuditLog, Clock, FeedSearch, SharedFeedSearch } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { Agent } from '../agent/routes.ts'
@@ -16,14 +19,53 @@ export interface PageSources {
   snapshots: ProvedSnapshots
   publications: ShownPublications
   recommendation: ServedRecommendation
-  agent: Pick<Agent, 'config' | 'status'>
+  agent: Pick<Agent, 'config'> & { status: Agent['shownStatus'] }
   audits: Pick<AuditLog, 'newest'>
   search: Pick<FeedSearch, 'itemTrend'>
 }
 
-/** The sources of all pages; each render asks the search for the client that it is for. */
-export interface ServedSources extends Omit<PageSources, 'search'> {
-  search: SharedFeedSearch
+/** Readings at a time, of all pages together: a publication may be a proof, and an item asks the search. */
+const AT_A_TIME = { publications: 4, items: SEARCH_PLACES.perAddress }
+
+/**
+ * What pages read from, with a bound on the costly readings of all renders together. What is read serves every visitor, so
+ * it counts for no client.
+ */
+export function sharedSources({
+  publications,
+  search,
+  ...others
+}: Omit<PageSources, 'search'> & { search: SharedFeedSearch }): PageSources {
+  const ofPages = search.by(PAGES_CALLER)
+  return {
+    ...others,
+    publications: {
+      entries: () => publications.entries(),
+      publication: inTurns(AT_A_TIME.publications, (manifest) => publications.publication(manifest)),
+    },
+    search: { itemTrend: inTurns(AT_A_TIME.items, (key) => ofPages.itemTrend(key)) },
+  }
+}
+
+/** Runs a reading at most so often at a time; the others wait in order. Pages that are kept bound how many there are. */
+function inTurns<Asked, T>(
+  atATime: number,
+  read: (asked: Asked) => Promise<T>,
+): (asked: Asked) => Promise<T> {
+  const waiting: (() => void)[] = []
+  let running = 0
+  return async (asked) => {
+    if (running < atATime) running += 1
+    else await new Promise<void>((begin) => waiting.push(begin))
+    try {
+      return await read(asked)
+    } finally {
+      // A reading that ends leaves its turn to the next one.
+      const next = waiting.shift()
+      if (next) next()
+      else running -= 1
+    }
+  }
 }
 
 /** Ages and lateness may be this old: a page that shows the time is rendered again in the next of these periods. */
@@ -34,7 +76,7 @@ type ChangeToken = readonly unknown[]
 
 interface Reading {
   token: ChangeToken
-  again: (client: string) => Promise<ChangeToken>
+  again: () => Promise<ChangeToken>
 }
 
 /** The sources of one render, and what it read from them. */
@@ -42,19 +84,21 @@ export interface RecordedReads {
   sources: PageSources
   /** False when a reading failed, or differed from an earlier one of the same render. */
   isConsistent(): boolean
-  /** Reads everything again: true when all of it is what the page was rendered from. A reading that fails is a change. */
-  isUnchanged(client: string): Promise<boolean>
+  /** True when the search had no place for a reading, which says nothing of what is stored. */
+  wasCrowded(): boolean
+  /**
+   * Reads everything again, one after another until something differs: true when all of it is what the page was rendered
+   * from. A reading that fails is a change.
+   */
+  isUnchanged(): Promise<boolean>
 }
 
-/**
- * Sources that remember what is read from them, so that a page is kept only as long as all of it would be read again.
- *
- * @param client address that the search counts the readings for; what is read again counts for the client then named
- */
-export function recordReads(real: ServedSources, client: string): RecordedReads {
+/** Sources that remember what is read from them, so that a page is kept only as long as all of it would be read again. */
+export function recordReads(real: PageSources): RecordedReads {
   const readings = new Map<string, Reading>()
   const now = real.clock()
   let isConsistent = true
+  let wasCrowded = false
 
   const record = (name: string, reading: Reading): void => {
     const earlier = readings.get(name)
@@ -63,16 +107,17 @@ export function recordReads(real: ServedSources, client: string): RecordedReads 
   }
   const recorded = async <T>(
     name: string,
-    read: (client: string) => Promise<T>,
+    read: () => Promise<T>,
     tokenOf: (value: T, at: Instant) => ChangeToken,
   ): Promise<T> => {
     try {
-      const value = await read(client)
-      const again = async (later: string): Promise<ChangeToken> => tokenOf(await read(later), real.clock())
+      const value = await read()
+      const again = async (): Promise<ChangeToken> => tokenOf(await read(), real.clock())
       record(name, { token: tokenOf(value, now), again })
       return value
     } catch (error) {
       isConsistent = false
+      wasCrowded ||= isCrowded(error)
       throw error
     }
   }
@@ -106,25 +151,32 @@ export function recordReads(real: ServedSources, client: string): RecordedReads 
     },
     audits: { newest: () => recorded('audit', () => audits.newest(), tokenOfValue) },
     search: {
-      itemTrend: (key) =>
-        recorded(
-          `trend ${key}`,
-          // Others wait for the same page: it is not dropped with the one request that began it.
-          (address) => search.by({ address, isChat: false, signal: null }).itemTrend(key),
-          tokenOfValue,
-        ),
+      itemTrend: (key) => recorded(`trend ${key}`, () => search.itemTrend(key), tokenOfValue),
     },
   }
   return {
     sources,
     isConsistent: () => isConsistent,
-    async isUnchanged(later) {
-      const unchanged = [...readings.values()].map(async ({ token, again }) =>
-        areSame(token, await again(later)),
-      )
-      return (await Promise.all(unchanged.map((each) => each.catch(() => false)))).every(Boolean)
+    wasCrowded: () => wasCrowded,
+    async isUnchanged() {
+      for (const { token, again } of readings.values()) {
+        if (
+          !(await again().then(
+            (read) => areSame(token, read),
+            () => false,
+          ))
+        )
+          return false
+      }
+      return true
     },
   }
+}
+
+const CROWDED: readonly string[] = ['search_limit', 'search_busy'] satisfies FeedSearchRefusal[]
+
+function isCrowded(error: unknown): boolean {
+  return error instanceof Refusal && CROWDED.includes(error.code)
 }
 
 function areSame(one: ChangeToken, other: ChangeToken): boolean {

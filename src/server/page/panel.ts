@@ -1,5 +1,6 @@
+import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
-import { codeOf } from '../route.ts'
+import { codeOf, retryAfter } from '../route.ts'
 import type { Contract } from '../route.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './page-query.ts'
@@ -19,6 +20,10 @@ export interface PanelRefusal {
   when: string
   /** What can be asked instead, where the panel knows. */
   help?: Html
+  /** True for what is no fault of the server, whatever the status: it is not logged as an error. */
+  expected?: boolean
+  /** `Retry-After`, where the refusal says when to ask again. */
+  headers?: Readonly<Record<string, string>>
 }
 
 /** A content with what the page says of it elsewhere. */
@@ -58,7 +63,8 @@ export interface Panel {
 export function refusalsOf<Code extends string>(contract: Contract<Code>): (error: unknown) => PanelRefusal {
   return (error) => {
     const code = codeOf(contract, error)
-    const { status, when } = contract.refusals[code]
-    return { status, code, when }
+    const { status, when, expected = false } = contract.refusals[code]
+    const headers = error instanceof Refusal && error.code === code ? retryAfter(error.members) : {}
+    return { status, code, when, expected, headers }
   }
 }

@@ -1,23 +1,21 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import type { H3, H3Event } from 'h3'
 import { matchesEntityTag } from '../../domain/conditional.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
-import { Refusal } from '../../domain/refusal.ts'
 import { addressOf } from '../agent/caller.ts'
 import { acceptsGzip } from '../compression.ts'
 import { respond } from '../respond.ts'
+import { heldBack } from '../route.ts'
 import { keptPages } from './kept-pages.ts'
 import type { RenderedPage } from './kept-pages.ts'
 import type { Frame } from './layout.ts'
 import { pageQuery } from './page-query.ts'
 import type { PageQuery, QueryRules } from './page-query.ts'
-import { pageRefusals } from './page-refusals.ts'
-import type { PageRefusal } from './page-refusals.ts'
+import { PageLimit, pageRefusals } from './page-refusals.ts'
 import { recordReads } from './page-sources.ts'
-import type { PageSources, ServedSources } from './page-sources.ts'
+import type { PageSources } from './page-sources.ts'
 import { renderTurns } from './render-turns.ts'
 import type { RenderTurns } from './render-turns.ts'
 
@@ -25,9 +23,6 @@ const compress = promisify(zlib.gzip)
 
 /** Most bytes of a page's query, as it was sent. */
 const QUERY_MAX_BYTES = 1_024
-
-/** A refused page is sent after this long, or who asks without end would keep the server busy with refusals. */
-const REFUSAL_DELAY_MS = 100
 
 /** What a render gives: a text of any type, or the address to go to instead. */
 export interface PageText {
@@ -46,7 +41,8 @@ export interface Page {
 
 export interface PagesPorts {
   frame: Frame
-  sources: ServedSources
+  /** Shared by all clients. */
+  sources: PageSources
   trustedProxies: readonly IpRange[]
 }
 
@@ -57,6 +53,8 @@ export type MountPage = (page: Page) => void
 interface Flight {
   /** Whether it reads already: who asks from then on needs to know that nothing has changed since. */
   begun: boolean
+  /** In whose turn it is. */
+  address: string
   page: Promise<RenderedPage>
 }
 
@@ -73,23 +71,24 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
   const turns = { plain: renderTurns(sources.clock), asked: renderTurns(sources.clock) }
 
   const render = async (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
-    const reads = recordReads(sources, addressOf(event, trustedProxies))
+    const reads = recordReads(sources)
     const { status, headers, text } = await page.render(reads.sources, query, event)
     const body = Buffer.from(text)
     const isKept = status === 200 && reads.isConsistent()
     const digest = isKept ? sha256Hex(body) : null
     const rendered = { status, headers, body, gzip: await compress(body), digest }
     if (isKept) kept.keep(key, rendered, reads)
-    else kept.forget(key)
+    else if (!reads.wasCrowded()) kept.forget(key)
     return rendered
   }
 
   const begin = (turn: RenderTurns, page: Page, key: string, query: PageQuery, event: H3Event): Flight => {
+    const address = addressOf(event, trustedProxies)
     const start = (): Promise<RenderedPage> => {
       flight.begun = true
       return render(page, key, query, event)
     }
-    const flight: Flight = { begun: false, page: turn.run(addressOf(event, trustedProxies), start) }
+    const flight: Flight = { begun: false, address, page: turn.run(address, start) }
     flights.set(key, flight)
     const end = (): void => void (flights.get(key) === flight && flights.delete(key))
     flight.page.then(end, end)
@@ -100,12 +99,19 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
     const isPlain = query.params.size === 0
     const key = isPlain ? page.path : `${page.path}?${String(query.params)}`
     for (;;) {
-      const current = await kept.current(key, addressOf(event, trustedProxies))
+      const current = await kept.current(key)
       if (current) return current
       const flight = flights.get(key)
-      if (!flight?.begun)
-        return (flight ?? begin(turns[isPlain ? 'plain' : 'asked'], page, key, query, event)).page
-      await flight.page.catch(() => undefined)
+      if (!flight) return begin(turns[isPlain ? 'plain' : 'asked'], page, key, query, event).page
+      const isJoined = !flight.begun
+      try {
+        const rendered = await flight.page
+        if (isJoined) return rendered
+      } catch (error) {
+        // What another address may not have, this one may.
+        const isOthers = error instanceof PageLimit && flight.address !== addressOf(event, trustedProxies)
+        if (isJoined && !isOthers) throw error
+      }
     }
   }
 
@@ -118,16 +124,12 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
       try {
         return respondRendered(event, await pageOf(page, query, event))
       } catch (error) {
-        if (!isPageLimit(error)) throw error
-        await sleep(REFUSAL_DELAY_MS)
-        return refuse(event, 'page_limit', Number(error.members['retryAfterSeconds']))
+        if (!(error instanceof PageLimit)) throw error
+        await heldBack()
+        return refuse(event, 'page_limit', error.retryAfterSeconds)
       }
     })
   }
-}
-
-function isPageLimit(error: unknown): error is Refusal<PageRefusal> {
-  return error instanceof Refusal && error.code === ('page_limit' satisfies PageRefusal)
 }
 
 /** As it was sent: parsing makes some characters longer. */

@@ -12,12 +12,15 @@ interface Rendered {
   content: Html
   status: number
   title?: string
+  headers?: Readonly<Record<string, string>>
 }
 
 /** The rooms of a page, and the status it answers with. */
 export interface Rooms {
   sections: readonly Html[]
   status: number
+  /** Headers of the refusal that the status is of. */
+  headers: Readonly<Record<string, string>>
   /** What the leading room shows; null where it does not say. */
   title: string | null
 }
@@ -38,9 +41,11 @@ export async function renderRooms(
     log.error({ requestId: requestId(event.req.headers), code, panel: panel.id, err: error }, 'panel refused')
   const rendered = await Promise.all(panels.map((panel) => renderPanel(panel, view, onFault)))
   const leading = rendered.find(({ panel }) => panel === lead)
+  const decisive = misasked(rendered) ?? leading
   return {
     sections: rendered.map(sectionOf),
-    status: statusOf(rendered, leading),
+    status: decisive?.status ?? 200,
+    headers: decisive?.headers ?? {},
     title: leading?.title ?? null,
   }
 }
@@ -56,14 +61,14 @@ async function renderPanel(
     return { panel, controls, ...('status' in answer ? answer : { content: answer, status: 200 }) }
   } catch (error) {
     const refusal = panel.refusalOf(error, view)
-    if (refusal.status >= 500) onFault(panel, refusal.code, error)
-    return { panel, controls, content: refusalNotice(refusal), status: refusal.status }
+    const { status, headers = {}, expected = false } = refusal
+    if (status >= 500 && !expected) onFault(panel, refusal.code, error)
+    return { panel, controls, content: refusalNotice(refusal), status, headers }
   }
 }
 
-function statusOf(rendered: readonly Rendered[], leading: Rendered | undefined): number {
-  const misasked = rendered.find(({ status }) => status >= 400 && status < 500)
-  return misasked?.status ?? leading?.status ?? 200
+function misasked(rendered: readonly Rendered[]): Rendered | undefined {
+  return rendered.find(({ status }) => status >= 400 && status < 500)
 }
 
 function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {

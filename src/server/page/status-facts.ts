@@ -6,7 +6,7 @@ import { addDays, DAY_MS } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/audit-record.ts'
 import { lastCompleteDay } from '../../domain/year/window.ts'
 import { statusContract } from '../agent/contracts.ts'
-import type { Agent } from '../agent/routes.ts'
+
 import { liveContract } from '../feed/contract.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import { freeModelsStatusContract } from '../models/contracts.ts'
@@ -14,7 +14,7 @@ import type { ServedRecommendation } from '../models/served-recommendation.ts'
 import { historyContract } from '../year/contract.ts'
 import { counted } from './counts.ts'
 import { html, NOTHING } from './html.ts'
-import type { ShownPublications } from './page-sources.ts'
+import type { PageSources, ShownPublications } from './page-sources.ts'
 import { refusalsOf } from './panel.ts'
 import type { PanelRefusal } from './panel.ts'
 import type { Fact, StatusFact } from './status-panel.ts'
@@ -138,7 +138,7 @@ export function modelFact(served: ServedRecommendation): StatusFact {
 }
 
 /** Whether the chat answers, and how the day's money stands. */
-export function chatFact(agent: Pick<Agent, 'config' | 'status'>): StatusFact {
+export function chatFact(agent: PageSources['agent']): StatusFact {
   return {
     label: 'Chat',
     refusalOf: refusalsOf(statusContract),

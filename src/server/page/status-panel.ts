@@ -35,7 +35,8 @@ export function statusPanel(facts: readonly StatusFact[], log: Log): Panel {
             return factOf(fact.label, await fact.read(now))
           } catch (error) {
             const refusal = fact.refusalOf(error)
-            log.error({ code: refusal.code, fact: fact.label, err: error }, 'status without a fact')
+            if (!refusal.expected)
+              log.error({ code: refusal.code, fact: fact.label, err: error }, 'status without a fact')
             return factOf(fact.label, unreadable(refusal))
           }
         }),

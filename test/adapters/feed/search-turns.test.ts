@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { searchTurns } from '../../../src/adapters/feed/search-turns.ts'
 import type { SearchTurns } from '../../../src/adapters/feed/search-turns.ts'
+import { PAGES_CALLER } from '../../../src/domain/feed/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { storageUnavailable } from '../../../src/domain/storage.ts'
@@ -54,6 +55,18 @@ describe('the turns of the search', () => {
     asked.push(open.ask('a2', { isChat: true }), open.ask('d1', { isChat: true }))
     await endAll(open)
     expect(open.begun).toEqual(['a1', 'a2', 'd1', 'b1', 'c1'])
+    await Promise.all(asked)
+  })
+
+  test('let pages and clients take turns, and keep places for the pages when clients hold all of theirs', async () => {
+    const open = openTurns()
+    const asked: Promise<string>[] = []
+    for (let at = 0; at < BOUNDS.all; at += 1)
+      asked.push(open.ask(`c${at}`, { address: `192.0.2.${Math.floor(at / BOUNDS.perAddress)}` }))
+    await expect(open.ask('d')).rejects.toMatchObject(BUSY)
+    for (const name of ['p1', 'p2']) asked.push(open.ask(name, PAGES_CALLER))
+    await endAll(open)
+    expect(open.begun.slice(1, 5).filter((name) => name.startsWith('p'))).toEqual(['p1', 'p2'])
     await Promise.all(asked)
   })
 

@@ -55,6 +55,23 @@ test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'
   },
 )
 
+test('pages believe the last write that was possible, however old, and try again while the last one failed', async () => {
+  const { store, ledger } = brittleStore()
+  const shown = (): Promise<boolean> =>
+    ledger.lastPing().then(
+      () => true,
+      () => false,
+    )
+  expect([await shown(), store.probes]).toEqual([true, 1])
+  store.now += 3_600_000
+  expect([await shown(), store.probes]).toEqual([true, 1])
+  store.full = true
+  expect([await shown(), await ready(ledger), await shown(), store.probes]).toEqual([true, false, false, 2])
+  store.full = false
+  await ledger.settle('turn', 0, 0)
+  expect([await shown(), store.probes]).toEqual([true, 2])
+})
+
 test('the quota store is not probed again while a probe waits', async () => {
   const { store, ledger } = brittleStore()
   let go: () => void = () => undefined

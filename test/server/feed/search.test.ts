@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SEARCH_REFUSALS } from '../../../src/domain/feed/search-refusals.ts'
+import { PAGES_CALLER } from '../../../src/domain/feed/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
 import type { FeedSearch } from '../../../src/domain/ports.ts'
@@ -167,7 +168,29 @@ describe('the search over HTTP', () => {
     expect(await page.text()).toContain('search_limit')
   })
 
-  test('counts callers by the address a trusted proxy tells, on every route that asks', async () => {
+  test('makes the item page say when to ask again, and logs no error for what is expected', async () => {
+    const errors: string[] = []
+    const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
+    const refuse = (code: string) => (): Promise<never> =>
+      Promise.reject(new Refusal(code, 'full', { members: RETRYING }))
+    const pageOf = async (code: string): Promise<unknown[]> => {
+      const search = {
+        search: refuse(code),
+        similar: refuse(code),
+        itemTrend: refuse(code),
+        termTrend: refuse(code),
+      }
+      const app = openApp(await openWorkspace(), { search: { by: () => search }, log })
+      const { status, headers } = await app.request('http://dash.test/item?key=hn-1')
+      return [status, headers.get('retry-after'), errors.splice(0)]
+    }
+    const again = String(RETRYING.retryAfterSeconds)
+    expect(await pageOf('search_busy')).toEqual([503, again, []])
+    expect(await pageOf('search_limit')).toEqual([429, again, []])
+    expect(await pageOf('storage_damaged')).toEqual([503, null, ['panel refused']])
+  })
+
+  test('counts callers by the address a trusted proxy tells on every route that asks, and pages as one caller', async () => {
     const callers: SearchCaller[] = []
     const by = (caller: SearchCaller): FeedSearch => {
       callers.push(caller)
@@ -189,9 +212,8 @@ describe('the search over HTTP', () => {
     for (const path of [...PATHS, '/item?key=hn-1'])
       await (await fetch(`${server.url}${path}`, { headers })).text()
     const caller = { address: '2001:db8:1:2::/64', isChat: false, signal: expect.any(AbortSignal) }
-    // A page is rendered once for all who wait for it: it does not end with the first of them.
-    const ofPage = { ...caller, signal: null }
-    expect(callers).toEqual([caller, caller, caller, caller, ofPage])
+    // A page is read once for all who ask for it, so no client is refused for another: renders are limited by address.
+    expect(callers).toEqual([PAGES_CALLER, caller, caller, caller, caller])
   })
 
   test.each([

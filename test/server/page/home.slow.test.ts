@@ -172,7 +172,7 @@ describe('a page kept in memory', () => {
     const agent = {
       ...NO_CHAT,
       config: async () => ({ ...(await NO_CHAT.config()), enabled: true }),
-      status: async () => ({ ...(await NO_CHAT.status()), ...chat }),
+      shownStatus: async () => ({ ...(await NO_CHAT.shownStatus()), ...chat }),
     }
     const app = openApp(workspace, { agent, clock: () => NOON + 86_400_000 })
     const ask = async (headers: Record<string, string> = {}): Promise<Response> =>

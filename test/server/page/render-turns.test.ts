@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { renderTurns } from '../../../src/server/page/render-turns.ts'
+import type { RenderTurns } from '../../../src/server/page/render-turns.ts'
 
 test('a render begins when the one before it is over and its pause too', async () => {
   const events: string[] = []
@@ -39,21 +40,89 @@ test('a render that fails is told to its caller alone, and the next one runs', a
   expect(await next).toBe('whole')
 })
 
-test('one address cannot take all places of the line, and all together not more than there are', () => {
+const idle = (): Promise<void> => new Promise(() => undefined)
+
+/** How many places an address takes until it is refused; jobs given up later are counted in `dropped`. */
+async function placesOf(turns: RenderTurns, address: string, dropped: string[] = []): Promise<number> {
+  for (let taken = 0; ; taken += 1) {
+    let refusal: unknown = null
+    turns.run(address, idle).catch((error: unknown) => {
+      refusal = error
+      dropped.push(address)
+    })
+    await nextTurn()
+    if (refusal === null) continue
+    expect(refusal).toMatchObject({ code: 'page_limit', retryAfterSeconds: 4 })
+    dropped.pop()
+    return taken
+  }
+}
+
+/** Turns of which none is served, so that whatever is asked for waits. */
+function stoppedTurns(): RenderTurns {
+  const turns = renderTurns(() => 0, idle)
+  void turns.run('first', async () => undefined)
+  return turns
+}
+
+test('one address cannot take all places of the line, and a newcomer takes the place of the address with the most', async () => {
+  const turns = stoppedTurns()
+  await nextTurn()
+  const dropped: string[] = []
+  const taken = []
+  for (const address of ['a', 'b', 'c', 'd']) taken.push(await placesOf(turns, address, dropped))
+  expect(taken).toEqual([12, 12, 10, 8])
+  expect(dropped.toSorted().join('')).toBe('aaaabbbbcc')
+})
+
+test('the addresses of one network take twelve places together, and a newcomer takes one of theirs', async () => {
+  const turns = stoppedTurns()
+  await nextTurn()
+  const dropped: string[] = []
+  let taken = 0
+  for (const network of ['a', 'b', 'c'])
+    for (let at = 0; at < 20; at += 1)
+      taken += await placesOfOne(turns, `2001:db8:${network}:${at}::/64`, dropped)
+  expect(taken).toBe(12 + 12 + 10)
+  expect(await placesOfOne(turns, '203.0.113.1', dropped)).toBe(1)
+})
+
+/** One place, if the address gets it. */
+async function placesOfOne(turns: RenderTurns, address: string, dropped: string[]): Promise<number> {
+  let isAdmitted = true
+  turns.run(address, idle).catch(() => {
+    isAdmitted = false
+    dropped.push(address)
+  })
+  await nextTurn()
+  return isAdmitted ? 1 : 0
+}
+
+test('addresses are served in turn', async () => {
+  const served: string[] = []
   const turns = renderTurns(
     () => 0,
     async () => undefined,
   )
-  const idle = (): Promise<void> => new Promise(() => undefined)
-  const placesOf = (address: string): number => {
-    for (let taken = 0; ; taken += 1) {
-      try {
-        void turns.run(address, idle)
-      } catch (error) {
-        expect(error).toMatchObject({ code: 'page_limit', members: { retryAfterSeconds: 4 } })
-        return taken
-      }
-    }
+  const asked = ['a', 'a', 'a', 'b', 'c'].map((name) => turns.run(name, async () => served.push(name)))
+  await Promise.all(asked)
+  expect(served.join('')).toBe('abcaa')
+})
+
+test('the addresses of one IPv6 /48 use up a minute together', async () => {
+  const turns = renderTurns(
+    () => 0,
+    async () => undefined,
+  )
+  let number = 0
+  const renderOne = (network: string): Promise<number> => {
+    number += 1
+    return turns.run(`2001:db8:${network}:${number.toString(16)}::/64`, async () => 1)
   }
-  expect(['a', 'b', 'c', 'd'].map(placesOf)).toEqual([12, 12, 8, 0])
+  let rendered = 0
+  await expect(async () => {
+    for (; rendered < 1_000; rendered += 1) await renderOne('7')
+  }).rejects.toMatchObject({ code: 'page_limit', retryAfterSeconds: 60 })
+  expect(rendered).toBe(240)
+  expect(await renderOne('8')).toBe(1)
 })

@@ -1,11 +1,13 @@
 import { gunzipSync } from 'node:zlib'
 import { H3 } from 'h3'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
 import { listenOn } from '../../../src/server/listen.ts'
 import { servePages } from '../../../src/server/page/rendered-pages.ts'
 import type { Page } from '../../../src/server/page/rendered-pages.ts'
-import type { ServedSources } from '../../../src/server/page/page-sources.ts'
+import { sharedSources } from '../../../src/server/page/page-sources.ts'
+import type { PageSources } from '../../../src/server/page/page-sources.ts'
 import { silentLog } from '../../support/api-client.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
@@ -23,13 +25,17 @@ function changeable() {
     budget: 'ok' as string | null,
     audited: 1 as number | null,
     points: 1 as number | null,
+    /** A refusal of the search in place of the points. */
+    crowded: null as string | null,
   }
 }
 
 type Shown = ReturnType<typeof changeable>
 
-function sourcesOf(shown: Shown): ServedSources {
+/** @param began names each reading as it begins */
+function sourcesOf(shown: Shown, began: string[] = []): PageSources {
   const read = async <T>(name: keyof Shown, make: (value: NonNullable<Shown[keyof Shown]>) => T) => {
+    began.push(name)
     const value = shown[name]
     if (value === null) throw new Error(`${name} cannot be read`)
     return make(value)
@@ -59,9 +65,16 @@ function sourcesOf(shown: Shown): ServedSources {
       status: () => read('budget', (budget) => ({ budget })),
     },
     audits: { newest: () => read('audited', (endedAt) => ({ endedAt })) },
-    search: { by: () => ({ itemTrend: () => read('points', (points) => ({ points })) }) },
+    search: {
+      by: () => ({
+        itemTrend: () =>
+          shown.crowded === null
+            ? read('points', (points) => ({ points }))
+            : Promise.reject(new Refusal(shown.crowded)),
+      }),
+    },
   }
-  return sources as unknown as ServedSources
+  return sharedSources(sources as unknown as Parameters<typeof sharedSources>[0])
 }
 
 interface Scene {
@@ -69,6 +82,8 @@ interface Scene {
   shown: Shown
   /** How many renders there were of each page. */
   renders: Map<string, number>
+  /** The readings of sources, in the order in which they began. */
+  began: string[]
   get(path: string, headers?: Record<string, string>): Promise<Response>
 }
 
@@ -77,9 +92,10 @@ function openScene(changes: Partial<Page> = {}): Scene {
   const app = new H3()
   const shown = changeable()
   const renders = new Map<string, number>()
+  const began: string[] = []
   const frame = { assets: { href: (name: string) => `/assets/${name}` }, demo: false }
   const trustedProxies = ['127.0.0.0/8'].flatMap((text) => parseIpRange(text) ?? [])
-  const mount = servePages(app, { frame, sources: sourcesOf(shown), trustedProxies })
+  const mount = servePages(app, { frame, sources: sourcesOf(shown, began), trustedProxies })
   const count = (path: string): void => void renders.set(path, (renders.get(path) ?? 0) + 1)
   mount({
     path: '/',
@@ -124,7 +140,24 @@ function openScene(changes: Partial<Page> = {}): Scene {
   })
   const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     app.request(`http://dash.test${path}`, { headers })
-  return { app, shown, renders, get }
+  return { app, shown, renders, began, get }
+}
+
+/** A scene behind a socket, asked by clients of a trusted proxy. */
+async function openServed(changes: Partial<Page> = {}) {
+  const scene = openScene(changes)
+  const { url, close } = await listenOn(scene.app, {
+    host: '127.0.0.1',
+    port: 0,
+    log: silentLog,
+    isDraining: () => false,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 15_000,
+  })
+  onTestFinished(() => close(0))
+  const ask = (query: string, address: string): Promise<Response> =>
+    fetch(`${url}/${query}`, { headers: { 'x-forwarded-for': `198.51.100.7, ${address}` } })
+  return { ...scene, ask }
 }
 
 describe('a rendered page', () => {
@@ -173,6 +206,33 @@ describe('a rendered page', () => {
       expect(renders.get('/')).toBe(3)
     },
   )
+
+  test.each(['search_limit', 'search_busy'])('stays in memory while the search says %s', async (code) => {
+    const { get, shown, renders } = openScene()
+    const sound = await (await get('/')).text()
+    shown.crowded = code
+    const refused = await get('/')
+    expect([refused.headers.get('etag'), await refused.text()]).toEqual([null, expect.stringContaining(code)])
+    shown.crowded = null
+    expect(await (await get('/')).text()).toBe(sound)
+    expect(renders.get('/')).toBe(2)
+  })
+
+  test('is read again up to the first change, and no further', async () => {
+    const { get, shown, began } = openScene({
+      async render({ snapshots, publications, audits }) {
+        const read = [await snapshots.newest('trending'), await publications.entries(), await audits.newest()]
+        return { status: 200, headers: {}, text: JSON.stringify(read) }
+      },
+    })
+    const order = ['snapshot', 'lastLeaf', 'audited']
+    await get('/')
+    await get('/')
+    expect(began.splice(0)).toEqual([...order, ...order])
+    shown.lastLeaf = 'leaf-2'
+    await get('/')
+    expect(began).toEqual(['snapshot', 'lastLeaf', ...order])
+  })
 
   test('that reads nothing is rendered once for ever', async () => {
     const { get, shown, renders } = openScene()
@@ -258,18 +318,7 @@ describe('a query', () => {
 
 describe('renders', () => {
   test('of one address are refused once it has used up its minute; what is kept, and other addresses, are served', async () => {
-    const { app, shown, renders } = openScene()
-    const { url, close } = await listenOn(app, {
-      host: '127.0.0.1',
-      port: 0,
-      log: silentLog,
-      isDraining: () => false,
-      headersTimeoutMs: 10_000,
-      requestTimeoutMs: 15_000,
-    })
-    onTestFinished(() => close(0))
-    const ask = (query: string, address: string): Promise<Response> =>
-      fetch(`${url}/${query}`, { headers: { 'x-forwarded-for': `198.51.100.7, ${address}` } })
+    const { ask, shown, renders } = await openServed()
     let number = 0
     let refused: Response
     do {
@@ -294,4 +343,32 @@ describe('renders', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 429]))
     expect((await plain).status).toBe(200)
   })
+
+  test('that another address has lost its turn for are begun for the address that waits too', async () => {
+    const { ask } = await openServed()
+    const open = (from: number, address: string, count = 12): Promise<number>[] =>
+      Array.from({ length: count }, async (_, at) => (await ask(`?model=m${from + at}`, address)).status)
+    const floods = open(100, '203.0.113.1')
+    // The newest pages of an address are the first to lose their turn.
+    const honest = open(108, '198.51.100.9', 4)
+    for (const at of [2, 3, 4, 5]) floods.push(...open(at * 100, `203.0.113.${at}`))
+    expect(new Set(await Promise.all(honest))).toEqual(new Set([200]))
+    expect(new Set(await Promise.all(floods))).toEqual(new Set([200, 429]))
+  })
+})
+
+test('readings of one publication after another wait for four that are under way', async () => {
+  const ends: (() => void)[] = []
+  const publication = (): Promise<void> => new Promise((resolve) => ends.push(resolve))
+  const real = { publications: { publication }, search: { by: () => ({}) } }
+  const { publications } = sharedSources(real as unknown as Parameters<typeof sharedSources>[0])
+  const readings = Array.from({ length: 10 }, () => publications.publication({} as never))
+  expect(ends).toHaveLength(4)
+  ends[0]?.()
+  await readings[0]
+  expect(ends).toHaveLength(5)
+  for (let at = 1; at < 10; at += 1) {
+    ends[at]?.()
+    await readings[at]
+  }
 })
