@@ -132,9 +132,9 @@ describe('what is known of a model', () => {
   })
 
   test("is not evaluated by one question while the account's limits keep the other from it", () => {
-    const text = attempt('text', NOW - 1000, answeredText)
+    const answer = attempt('text', NOW - 1000, answeredText)
     const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
-    for (const made of [[text, daily], [text]]) {
+    for (const made of [[answer, daily], [answer]]) {
       expect(known(...made).evaluation).toBeNull()
       expect(Object.keys(known(...made).answers)).toEqual(['text'])
       const rows = { attempts: made, scores: [score(1)], endpoints: [] }
