@@ -94,6 +94,9 @@ function dollarsOf(microUsd: number): string {
 /** Logs at the start what an operator would otherwise learn from refusals. */
 export function tellChatStart(config: Config, log: Log): void {
   const gaps = chatGaps(config)
-  if (gaps.length > 0) return log.info({ missing: gaps }, 'the chat is off')
+  const { disabled, sessionSecret, provider } = config.chat
+  // Half set up is a mistake, which a person at a terminal sees too.
+  const isBegun = !disabled && [sessionSecret, provider.model, provider.key].some((each) => each !== null)
+  if (gaps.length > 0) return log[isBegun ? 'warn' : 'info']({ missing: gaps }, 'the chat is off')
   for (const { problem, mend } of chatWarnings(config)) log.warn({}, `${problem}; ${mend}`)
 }

@@ -63,8 +63,8 @@ export interface Config {
   openRouterUrl: string
   /** Key of that service; null: nothing but its catalogue is asked. */
   openRouterKey: string | null
-  /** Address published with a recommendation; null: that of the public service. */
-  publishedBaseUrl: string | null
+  /** Address of the routing service that is published with every recommendation. */
+  publishedBaseUrl: string
   chat: ChatConfig
   /** Proxies whose word on the caller's address is taken. */
   trustedProxies: readonly IpRange[]
@@ -148,7 +148,7 @@ export function configOf(
     mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
     openRouterUrl: settings.OPENROUTER_BASE_URL,
     openRouterKey: settings.OPENROUTER_API_KEY ?? null,
-    publishedBaseUrl: settings.DASH_FREE_LLM_BASE_URL ?? null,
+    publishedBaseUrl: settings.DASH_FREE_LLM_BASE_URL,
     chat: chatOf(settings),
     trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
     allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],

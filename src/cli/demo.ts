@@ -70,11 +70,11 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
   try {
     const sources = await openDemoSources(signal)
     try {
-      const demo = demoConfig(config, folder, sources.url)
       terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
       // Stays open: the recommendation names it, and so do the lines that the page has to copy.
       const routerUrl = await keepOpen(demoRouterApp(DEMO_MODELS, Date.now))
-      await fill(demo, routerUrl, version, signal, terminal)
+      const demo = demoConfig(config, folder, sources.url, routerUrl)
+      await fill(demo, version, signal, terminal)
       return { config: { ...demo, chat: demoChat(demo.chat, await keepOpen(demoProviderApp())) }, close }
     } finally {
       await sources.close(0)
@@ -85,7 +85,7 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
   }
 }
 
-function demoConfig(config: Config, folder: string, sourcesUrl: string): Config {
+function demoConfig(config: Config, folder: string, sourcesUrl: string, routerUrl: string): Config {
   return {
     ...config,
     dataDir: folder,
@@ -100,6 +100,10 @@ function demoConfig(config: Config, folder: string, sourcesUrl: string): Config 
     hackerNewsUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
     lobstersUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lobsters}`,
     lessWrongUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lesswrong}`,
+    openRouterUrl: routerUrl,
+    // No real key reaches the demo, and none of its models exists elsewhere.
+    openRouterKey: 'demo',
+    publishedBaseUrl: routerUrl,
   }
 }
 
@@ -141,7 +145,6 @@ function listenQuietly(app: Parameters<typeof listenOn>[0], signal: AbortSignal)
 
 async function fill(
   config: Config,
-  routerUrl: string,
   version: string,
   signal: AbortSignal,
   { note, progress }: Pick<Terminal, 'note' | 'progress'>,
@@ -175,7 +178,7 @@ async function fill(
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })
-    await evaluateDemoModels(config, routerUrl, signal)
+    await evaluateDemoModels(config, signal)
     note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
     await auditDemo(config, signal, note)
   } finally {
@@ -183,11 +186,10 @@ async function fill(
   }
 }
 
-/** Evaluates the scripted models by the real job, over the demo's own routing service and with no real key. */
-async function evaluateDemoModels(config: Config, routerUrl: string, signal: AbortSignal): Promise<void> {
+/** Evaluates the scripted models by the real job, over the demo's own routing service. */
+async function evaluateDemoModels(config: Config, signal: AbortSignal): Promise<void> {
   const silent = { onProgress: () => undefined, onNote: () => undefined }
-  const scripted = { ...config, openRouterUrl: routerUrl, openRouterKey: 'demo' }
-  const { ports, close } = openEvaluation(scripted, Date.now, silent)
+  const { ports, close } = openEvaluation(config, Date.now, silent)
   try {
     const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
     if (report.outcome === 'failed') {

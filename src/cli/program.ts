@@ -55,7 +55,29 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
     return exitCode
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    return error.exitCode === 0 ? EXIT.done : EXIT.usage
+    if (error.exitCode === 0) return EXIT.done
+    const json = argv.includes('--json')
+    openTerminal({ json, quiet: false, verbose: false, color: false }, surroundings).failure(
+      wordsOf(error),
+      EXIT.usage,
+    )
+    return EXIT.usage
+  }
+}
+
+/** What is wrong with a command line, on one line. */
+function wordsOf({ code, message }: CommanderError): string {
+  if (code === 'commander.help') return 'a command is missing; see dash --help'
+  return message.replace(/^error: /, '').replaceAll('\n', ' ')
+}
+
+/** An empty value is a variable of a script that is not set: to go on without the flag would store and listen elsewhere. */
+function refuseEmptyFlags(command: Command): void {
+  for (let each: Command | null = command; each !== null; each = each.parent) {
+    for (const option of each.options) {
+      if (each.getOptionValue(option.attributeName()) !== '') continue
+      command.error(`error: option '${option.flags}' must not be empty`)
+    }
   }
 }
 
@@ -65,6 +87,7 @@ function describeProgram({ within, barely }: Runners, surroundings: Surroundings
     .description('Publishes a Top Year of news that anyone can replay and prove.')
     .version(version, '--version')
     .exitOverride()
+    .hook('preAction', (_program, command) => refuseEmptyFlags(command))
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .addHelpText(
       'before',

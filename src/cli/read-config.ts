@@ -13,6 +13,8 @@ export interface ConfigFlags {
   dotenv?: string | undefined
   host?: string | undefined
   port?: string | undefined
+  baseUrl?: string | undefined
+  chatModel?: string | undefined
 }
 
 /**
@@ -44,13 +46,23 @@ function configFrom(
   return configOf(settings, cwd, flagOf)
 }
 
-/** The flags of a command line that give values of settings, by the names of variables. */
-function flagsOf(flags: ConfigFlags): ReadonlyMap<string, string> {
-  const names = Object.keys(settingsOf(flags)) as (keyof typeof FLAG_OF)[]
-  return new Map(names.map((name) => [name, FLAG_OF[name]]))
-}
+/** Flags that give values of settings, by the names of variables. */
+const FLAG_OF = {
+  DASH_DATA_DIR: { flag: '--data-dir', key: 'dataDir' },
+  HOST: { flag: '--host', key: 'host' },
+  PORT: { flag: '--port', key: 'port' },
+  DASH_BASE_URL: { flag: '--base-url', key: 'baseUrl' },
+  DASH_CHAT_MODEL: { flag: '--chat-model', key: 'chatModel' },
+} as const
 
-const FLAG_OF = { DASH_DATA_DIR: '--data-dir', HOST: '--host', PORT: '--port' } as const
+/** Settings that a flag may give. */
+export const FLAGGED_SETTINGS = Object.keys(FLAG_OF)
+
+/** Those of a command line that give values of settings, by the names of variables. */
+export function flagsOf(flags: ConfigFlags): ReadonlyMap<string, string> {
+  const given = Object.entries(FLAG_OF).filter(([, { key }]) => flags[key] !== undefined)
+  return new Map(given.map(([name, { flag }]) => [name, flag]))
+}
 
 /** Where a variable was set: the one that wins. */
 type Origin = 'flag' | 'environment' | 'env-file'
@@ -164,12 +176,10 @@ function targetSetting(target: string): (typeof LOCATIONS)[number] {
   return /^(https?|libsql):/.test(target) ? 'DASH_DATABASE_URL' : 'DASH_DATA_DIR'
 }
 
-function settingsOf({ dataDir, host, port }: ConfigFlags): NodeJS.Dict<string> {
-  return {
-    ...(dataDir === undefined ? {} : { DASH_DATA_DIR: dataDir }),
-    ...(host === undefined ? {} : { HOST: host }),
-    ...(port === undefined ? {} : { PORT: port }),
-  }
+/** Values that flags give, by the names of variables. */
+export function settingsOf(flags: ConfigFlags): Record<string, string> {
+  const given = Object.entries(FLAG_OF).map(([name, { key }]) => [name, flags[key]] as const)
+  return Object.fromEntries(given.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
 /** What an env file sets; null when none was named and none is there. */

@@ -5,7 +5,6 @@ import { migrationsOf } from '../adapters/libsql/migrations.ts'
 import { openRouter } from '../adapters/router/router.ts'
 import { memoryShell } from '../adapters/sandbox/shell.ts'
 import { libsqlEvaluations } from '../adapters/state/evaluations.ts'
-import { BASE_URL } from '../domain/models/recommend.ts'
 import type { Clock } from '../domain/ports.ts'
 import type { EvaluatePorts } from '../jobs/evaluation-situation.ts'
 import { makeLiteSuite } from '../jobs/lite-suite.ts'
@@ -56,7 +55,7 @@ export function openEvaluation(
       recommendations,
       makeSuite: (day) => makeLiteSuite(day, shell),
       serviceUrl: config.openRouterUrl,
-      baseUrl: config.publishedBaseUrl ?? BASE_URL,
+      baseUrl: config.publishedBaseUrl,
       clock,
       monotonic: () => performance.now(),
       sleep: pause,

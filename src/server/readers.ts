@@ -17,8 +17,8 @@ export interface Readers {
 export interface ReaderPorts extends PublicationPorts {
   live: SnapshotReader
   recommendations: Pick<RecommendationStore, 'current'>
-  /** Address of the routing service to publish with a recommendation; null: the one stored. */
-  publishedBaseUrl: string | null
+  /** Address of the routing service to publish with every recommendation. */
+  publishedBaseUrl: string
   log: Log
 }
 

@@ -28,6 +28,19 @@ test.each([
 })
 
 test.each([
+  [{}, 'info'],
+  [SECRET, 'warn'],
+  [MODEL, 'warn'],
+  [{ DASH_CHAT_MODEL: 'auto' }, 'warn'],
+  [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info'],
+])('a chat that is off with %o is reported as %s', (env, wanted) => {
+  const levels: string[] = []
+  const at = (level: string) => (): void => void levels.push(level)
+  tellChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
+  expect(levels).toEqual([wanted])
+})
+
+test.each([
   { ...SECRET, ...MODEL, ...PRICES },
   { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
 ])('a chat that has everything says nothing: %o', (env) => {

@@ -54,10 +54,21 @@ describe('a command line', () => {
     [['collect', '--source', 'hn,'], 'Allowed choices are hn, lobsters'],
     [['collect', '--source'], 'argument missing'],
     [[], 'Usage: dash'],
+    [['import', 'signals', 'x', '--data-dir', ''], "option '--data-dir <dir>' must not be empty"],
+    [['serve', '--port', ''], "option '--port <port>' must not be empty"],
+    [['--data-dir=', 'serve'], "option '--data-dir <dir>' must not be empty"],
+    [['init', '--yes', '--base-url', ''], "option '--base-url <base>' must not be empty"],
+    [['model', '--url', ''], "option '--url <base>' must not be empty"],
+    [['doctor', '--dotenv', ''], "option '--dotenv <file>' must not be empty"],
   ])('%j that is wrong ends with 64 and says what', async (args, message) => {
     const { code, stdout, stderr } = await dash(args)
     expect([code, stdout]).toEqual([64, ''])
     expect(stderr).toContain(message)
+    const json = await dash([...args, '--json'])
+    expect([json.code, JSON.parse(json.stdout)]).toMatchObject([
+      64,
+      { error: expect.stringMatching(/^(?!error: )[^\n]+$/) as string, exitCode: 64 },
+    ])
   })
 })
 
@@ -170,6 +181,11 @@ describe('the configuration', () => {
     const { code, stdout, stderr } = await dash(args, { cwd, env: { PORT: '3001' } })
     expect([code, stdout]).toEqual([64, ''])
     expect(stderr).toContain(message)
+    const json = await dash([...args, '--json'])
+    expect([json.code, JSON.parse(json.stdout)]).toMatchObject([
+      64,
+      { error: expect.stringMatching(/^(?!error: )[^\n]+$/) as string, exitCode: 64 },
+    ])
     expect(stderr).not.toMatch(/PORT=|HOST=|_URL=/)
     expect(readdirSync(cwd)).toEqual([])
   })

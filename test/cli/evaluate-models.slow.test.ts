@@ -74,7 +74,7 @@ test('publishes the public address of the service, or that of the setting, and n
   expect(await published(other)).toBe('https://models.example/v1')
   const again = await dash(['evaluate-models', '--json'], { env: other })
   expect(parsed(again.stdout)).toMatchObject({ outcome: 'complete', requests: 0 })
-  expect(await published(env)).toBe('https://models.example/v1')
+  expect(await published(env)).toBe('https://openrouter.ai/api/v1')
   const placeless = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
   const seed = await dash(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
   expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })

@@ -10,7 +10,8 @@ let demo: Awaited<ReturnType<typeof serveDemo>>
 
 beforeAll(async () => {
   browser = await openBrowser()
-  demo = await serveDemo()
+  // An operator's own setting, which must not reach the demo.
+  demo = await serveDemo({ DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' })
 })
 
 afterAll(async () => {

@@ -1,5 +1,6 @@
 import type { H3 } from 'h3'
 import { expect } from 'vitest'
+import { BASE_URL } from '../../src/domain/models/router.ts'
 import { HISTORY_REFUSALS } from '../../src/domain/year/refusals.ts'
 import type { HistoryRefusal } from '../../src/domain/year/refusals.ts'
 import { createApp } from '../../src/server/app.ts'
@@ -26,7 +27,7 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     isDraining: () => false,
     requests: requestMeter(),
     demo: false,
-    publishedBaseUrl: null,
+    publishedBaseUrl: BASE_URL,
     baseUrl: () => 'http://dash.test',
     ...changes,
   })

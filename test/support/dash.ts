@@ -93,8 +93,10 @@ export async function metricsUrlOf({ child, output }: Serving): Promise<string> 
 }
 
 /** Starts a demo that outlives a test; `close` asks it to end, so that it removes its folder. */
-export async function serveDemo(): Promise<{ url: string; close: () => Promise<void> }> {
-  const { url, child } = await listening(spawnDash(['serve', '--port', '0', '--demo']))
+export async function serveDemo(
+  env: Record<string, string> = {},
+): Promise<{ url: string; close: () => Promise<void> }> {
+  const { url, child } = await listening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
   return {
     url,
     async close() {

@@ -1,4 +1,5 @@
 import type { H3 } from 'h3'
+import { BASE_URL } from '../../src/domain/models/router.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Archive, YearReader } from '../../src/domain/ports.ts'
 import { addDays, formatInstant } from '../../src/domain/time.ts'
@@ -121,7 +122,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     isDraining: () => false,
     requests: requestMeter(),
     demo: false,
-    publishedBaseUrl: null,
+    publishedBaseUrl: BASE_URL,
     baseUrl: () => 'http://dash.test',
     ...changes,
   })

@@ -1,3 +1,4 @@
+import { BASE_URL } from '../../domain/models/router.ts'
 import { addressRangesSetting, minPointsSetting } from './article-settings.ts'
 import { baseUrl, httpUrl, token, wholeNumber } from './rules.ts'
 import { defaulted, optional } from './variable.ts'
@@ -79,15 +80,14 @@ export const SOURCE_VARIABLES = {
     meaning: 'key of the model-routing service; without it `evaluate-models` refreshes metadata only',
     secret: true,
   }),
-  OPENROUTER_BASE_URL: defaulted(baseUrl, 'https://openrouter.ai/api/v1', {
+  OPENROUTER_BASE_URL: defaulted(baseUrl, BASE_URL, {
     group: 'models',
     meaning: 'API base of that service, without user, query or fragment; the key is sent to nowhere else',
   }),
-  DASH_FREE_LLM_BASE_URL: optional(baseUrl, {
+  DASH_FREE_LLM_BASE_URL: defaulted(baseUrl, BASE_URL, {
     group: 'models',
     meaning:
       'address published with a recommendation, to which readers send their keys; `OPENROUTER_BASE_URL` is never published',
-    unset: '`https://openrouter.ai/api/v1`',
     page: 'docs/free-models.md',
   }),
 } as const

@@ -18,18 +18,13 @@ export function failureDetails(verdict: Verdict): Readonly<Record<string, unknow
   }
 }
 
-/**
- * The same of a question whose answer was not kept, or that was never asked.
- *
- * @param end of the last attempt; null when there was none
- */
+/** The same of a question whose last attempt alone is known. */
 export function rememberedDetails(
-  end: (AttemptEnd & { class: AnswerClass }) | null,
+  end: AttemptEnd & { class: AnswerClass },
 ): Readonly<Record<string, unknown>> {
   return {
-    responseStatus:
-      end === null ? 'not_asked' : (end.status ?? (end.class === 'timeout' ? 'timeout' : 'failed')),
-    rateLimitKind: end === null ? 'none' : rateLimitKind(end.class),
+    responseStatus: end.status ?? (end.class === 'timeout' ? 'timeout' : 'failed'),
+    rateLimitKind: rateLimitKind(end.class),
     providerName: null,
     rateLimitLimit: null,
     rateLimitRemaining: null,

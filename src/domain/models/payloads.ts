@@ -11,13 +11,9 @@ export const MAX_FRESH_HOURS = 36
 const UPDATE_EVERY_HOURS = 24
 const HOUR_MS = 3_600_000
 
-/**
- * A run with another published address of the routing service.
- *
- * @param baseUrl null: the run's own
- */
-export function withBaseUrl(run: StoredRun, baseUrl: string | null): StoredRun {
-  return baseUrl === null ? run : { ...run, baseUrl }
+/** A run with the address of the routing service that is published now, whatever was when it was stored. */
+export function withBaseUrl(run: StoredRun, baseUrl: string): StoredRun {
+  return { ...run, baseUrl }
 }
 
 /** What is served: the stored run, or the built-in seed in its place. */

@@ -11,9 +11,6 @@ import type { Candidate } from './ranking.ts'
 import type { StoredRun } from './schema.ts'
 import { publishedText, withoutModelIds } from './text.ts'
 
-/** API base of the routing service. */
-export const BASE_URL = 'https://openrouter.ai/api/v1'
-
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'
 const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model router' } as const
 

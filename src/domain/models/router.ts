@@ -3,6 +3,9 @@ import type { LiteQuestion } from './lite/suite.ts'
 
 /** The model-routing service and what it answers; docs/evaluating-models.md tells what it is asked, and when. */
 
+/** API base of the public routing service. */
+export const BASE_URL = 'https://openrouter.ai/api/v1'
+
 /** How an answer came to its end. */
 export type AnswerEnding = 'whole' | 'cut' | 'too-large' | 'timeout' | 'unreachable'
 

@@ -3,7 +3,8 @@ import type { Day } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
 import { STANDING_NOTES } from './notes.ts'
 import type { Candidate } from './ranking.ts'
-import { BASE_URL, recommend } from './recommend.ts'
+import { recommend } from './recommend.ts'
+import { BASE_URL } from './router.ts'
 import type { StoredRun } from './schema.ts'
 
 /** The day on which the facts below were read from what the makers and the routing service publish. */

@@ -15,11 +15,11 @@ export type ServedRecommendation = () => Promise<Served>
  * The stored recommendation, read and proved for every question, or the built-in seed while there is none, none that
  * can be read, or none that is sound: the contract names that fallback (docs/free-models.md). Each reason is logged.
  *
- * @param publishedBaseUrl address of the routing service to publish; null: the one stored
+ * @param publishedBaseUrl address of the routing service to publish, whatever the stored run says
  */
 export function servedRecommendation(
   store: Pick<RecommendationStore, 'current'>,
-  publishedBaseUrl: string | null,
+  publishedBaseUrl: string,
   log: Log,
 ): ServedRecommendation {
   const seed = withBaseUrl(seedRun(), publishedBaseUrl)
@@ -48,7 +48,7 @@ export function servedRecommendation(
 }
 
 /** Proves the same bytes once: between two runs nothing else is read. */
-function provingOnce(publishedBaseUrl: string | null): (bytes: Uint8Array) => StoredRun {
+function provingOnce(publishedBaseUrl: string): (bytes: Uint8Array) => StoredRun {
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
   return (bytes) => {
     if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0)

@@ -131,18 +131,26 @@ describe('what is known of a model', () => {
     expect(known(before, gone, back)).toMatchObject({ gone: false, health: { status: 'imperfect' } })
   })
 
-  test('includes what one question brought, although the other was never answered', () => {
+  test("is not evaluated by one question while the account's limits keep the other from it", () => {
+    const answer = attempt('text', NOW - 1000, answeredText)
     const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
-    const { evaluation: measured } = known(attempt('text', NOW - 1000, answeredText), daily)
+    for (const made of [[answer, daily], [answer]]) {
+      expect(known(...made).evaluation).toBeNull()
+      expect(Object.keys(known(...made).answers)).toEqual(['text'])
+      const rows = { attempts: made, scores: [score(1)], endpoints: [] }
+      expect(knownModel(MODEL, rows, NOW).evaluation).toMatchObject({ updatedAt: NOW - DAY_MS })
+    }
+  })
+
+  test('includes what one question brought, although the model failed at the other', () => {
+    const down = attempt('tool', NOW - 500, { class: 'provider_down', status: 502 })
+    const { evaluation: measured } = known(attempt('text', NOW - 1000, answeredText), down)
     expect(measured?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
       ['task_files_lite', 0, 'http_timeout_or_error'],
       ['task_shell_command_lite', 300, 'passed'],
       ['babylonian_clock_lite', 100, 'passed'],
     ])
-    expect(measured?.tasks[0]?.details).toMatchObject({ responseStatus: 429, rateLimitKind: 'account' })
-    expect(known(attempt('text', NOW - 1000, answeredText)).evaluation?.tasks[0]?.details).toMatchObject({
-      responseStatus: 'not_asked',
-    })
+    expect(measured?.tasks[0]?.details).toMatchObject({ responseStatus: 502, rateLimitKind: 'none' })
   })
 
   test('includes both answers of a run that ended before it kept the evaluation', () => {

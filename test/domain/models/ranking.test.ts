@@ -246,25 +246,18 @@ describe('coverage', () => {
     }
   }
 
-  test('takes an evaluation that lacks an answer for none, and what it could still bring for a threat', () => {
+  test('counts an evaluation in which the model failed to answer a question, with 0 points for it', () => {
     const rival = strong('m/a:free', halfOf('tool'))
     const ranked = rank([strong('m/b:free'), rival])
     expect(ranked.map(({ model }) => model.liteEvalScore)).toEqual([750, 350])
-    const whole = ranked[0]?.model.score
     expect(coverageOf(ranked, 2, RUN_AT)).toMatchObject({
-      evaluated: 1,
-      completedToday: 1,
-      unevaluatedCanStillWin: true,
-      topUnevaluatedThreat: 'm/a:free',
-      maxUnevaluatedPossibleScore: whole,
+      evaluated: 2,
+      completedToday: 2,
+      unevaluatedCanStillWin: false,
+      topUnevaluatedThreat: null,
+      maxUnevaluatedPossibleScore: null,
     })
-    const yesterday = {
-      ...rival,
-      evaluation: { ...rival.evaluation, updatedAt: RUN_AT - DAY_MS },
-    } as Candidate
-    expect(coverageOf(rank([yesterday]), 2, RUN_AT).maxUnevaluatedPossibleScore).toBe(whole)
-    expect(level([strong('m/b:free'), rival])).toBe('low')
-    expect(level([...eight, { ...rival, failuresIn72h: 1 }])).toBe('high')
+    expect(level([strong('m/b:free'), rival])).toBe('high')
     expect(ranked[1]?.model.evalSummary).toMatchObject({ status: 'completed', passed: 1, total: 3 })
   })
 
@@ -280,15 +273,6 @@ describe('coverage', () => {
       maxUnevaluatedPossibleScore: winner?.model.score,
     })
     expect(level([...eight, unknown])).toBe('low')
-  })
-
-  test('is at most medium while a question to the primary has no answer', () => {
-    const behind = eight
-      .slice(1)
-      .map((one) => ({ ...one, failuresIn72h: 6, evaluation: evaluation(RUN_AT, [0, 0, 0]) }))
-    const first = strong('m/m0:free', halfOf('text'))
-    expect(level([strong('m/m0:free'), ...behind])).toBe('high')
-    expect(level([first, ...behind])).toBe('medium')
   })
 
   test('does not fear a model that nobody serves', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { BASE_URL } from '../../../src/domain/models/router.ts'
 import { single } from '../../../src/domain/metrics/catalogue.ts'
 import { createMetricsApp } from '../../../src/server/metrics/metrics-app.ts'
 import { processMeter } from '../../../src/server/metrics/process-metrics.ts'
@@ -91,7 +92,7 @@ describe('metrics of the stores', () => {
       head: { seq: 1, leaf: 'ab'.repeat(32) },
     })
     const ports = {
-      readers: openReaders({ ...workspace, clock: Date.now, publishedBaseUrl: null, log: silentLog }),
+      readers: openReaders({ ...workspace, clock: Date.now, publishedBaseUrl: BASE_URL, log: silentLog }),
       audits: workspace.audits,
       jobs: { states: async () => [] },
       budget: {

@@ -112,6 +112,9 @@ describe('a stored recommendation', () => {
       for (const path of [RECOMMENDATION, TOP_MODELS])
         expect(await json(app, path)).toMatchObject({ baseUrl: publishedBaseUrl })
     }
+    const app = openApp(workspace, { clock: () => RUN_AT })
+    for (const path of [RECOMMENDATION, TOP_MODELS])
+      expect(await json(app, path)).toMatchObject({ baseUrl: 'https://openrouter.ai/api/v1' })
   })
 
   test('is filtered and cut as asked, with the ranks of the whole list', async () => {

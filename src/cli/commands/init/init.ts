@@ -8,7 +8,7 @@ import { configOf } from '../../config.ts'
 import { badValue, parseEnvironment } from '../../environment.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { BareContext } from '../../context.ts'
-import { dotenvPath, readConfig } from '../../read-config.ts'
+import { dotenvPath, FLAGGED_SETTINGS, flagsOf, readConfig, settingsOf } from '../../read-config.ts'
 import { currentUser, ownerWord } from '../../user.ts'
 import { crontab } from './crontab.ts'
 import { envFile } from './env-file.ts'
@@ -86,7 +86,7 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
   requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
   if (!existsSync(dirname(dotenv)))
     throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
-  const known = { ...fromEnvironment(env), ...fromFlags(flags) }
+  const known = { ...fromEnvironment(env), ...settingsOf(flags) }
   // What is wrong with a setting is told before anything is asked.
   parseEnvironment(known, cwd, originOf(flags))
   const defaultDataDir = resolve(cwd, 'dash-data')
@@ -102,40 +102,10 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
   }
 }
 
-const FLAG_OF = {
-  DASH_DATA_DIR: '--data-dir',
-  HOST: '--host',
-  PORT: '--port',
-  DASH_BASE_URL: '--base-url',
-  DASH_CHAT_MODEL: '--chat-model',
-} as const
-
 /** Settings that flags may name too, as the environment has them: every command runs on those. */
 function fromEnvironment(env: NodeJS.ProcessEnv): Choices {
-  return given(Object.fromEntries(Object.keys(FLAG_OF).map((name) => [name, env[name]])))
-}
-
-function fromFlags({ dataDir, host, port, baseUrl, chatModel }: InitFlags): Choices {
-  const values: Record<keyof typeof FLAG_OF, string | undefined> = {
-    DASH_DATA_DIR: dataDir,
-    HOST: host,
-    PORT: port,
-    DASH_BASE_URL: baseUrl,
-    DASH_CHAT_MODEL: chatModel,
-  }
-  return given(values)
-}
-
-function given(values: Record<string, string | undefined>): Choices {
-  return Object.fromEntries(
-    Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
-  )
-}
-
-/** The flags that gave values, by the names of variables. */
-function flagsOf(flags: InitFlags): ReadonlyMap<string, string> {
-  const choices = fromFlags(flags)
-  return new Map(Object.entries(FLAG_OF).filter(([name]) => choices[name] !== undefined))
+  const given = FLAGGED_SETTINGS.map((name) => [name, env[name]] as const)
+  return Object.fromEntries(given.filter((entry): entry is [string, string] => Boolean(entry[1])))
 }
 
 function originOf(flags: InitFlags): Parameters<typeof parseEnvironment>[2] {
