@@ -93,7 +93,10 @@ describe('how sure a ranking is', () => {
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 2, primary: SOLVER })
     const run = await bench.stored()
-    expect(run?.models.find(({ id }) => id === rival.id)).toMatchObject({ liteEvalScore: 350, evalSummary: { status: 'completed', passed: 1 } })
+    expect(run?.models.find(({ id }) => id === rival.id)).toMatchObject({
+      liteEvalScore: 350,
+      evalSummary: { status: 'completed', passed: 1 },
+    })
     expect(run?.evalCoverage).toMatchObject({
       evaluated: 3,
       completedToday: 3,

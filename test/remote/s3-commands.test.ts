@@ -38,7 +38,9 @@ function storePlace(): { data: string; prefix: string; env: (endpoint?: string) 
 }
 
 async function publish(data: string, env: Record<string, string>) {
-  const finished = await dash(['publish-year', '--allow-empty', '--data-dir', data, '--json', '--once'], { env })
+  const finished = await dash(['publish-year', '--allow-empty', '--data-dir', data, '--json', '--once'], {
+    env,
+  })
   return { ...finished, report: JSON.parse(finished.stdout) as PublishReport }
 }
 
