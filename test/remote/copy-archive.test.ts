@@ -55,11 +55,14 @@ async function copied(args: readonly string[], env: Record<string, string>): Pro
   return JSON.parse(stdout) as CopyReport
 }
 
-async function audited(args: readonly string[], env: Record<string, string>): Promise<VerifyReport> {
+async function audited(
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<VerifyReport & { recorded: boolean }> {
   const { code, stdout, stderr } = await dash(['verify-archive', '--payloads', '--json', ...args], { env })
   // A folder without a state database keeps no record of an audit, which is said.
   expect([code, stderr.replace(/^no record of this audit .*\n$/, '')]).toEqual([0, ''])
-  return JSON.parse(stdout) as VerifyReport
+  return JSON.parse(stdout) as VerifyReport & { recorded: boolean }
 }
 
 test('an archive goes from files to servers and back with every byte, and audits clean everywhere', async () => {
