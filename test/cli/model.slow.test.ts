@@ -98,7 +98,7 @@ describe('dash model', () => {
 
   test.each([
     [['--needs', 'vision'], '--needs "vision" must be some of tools, toolChoice'],
-    [['--needs', ''], '--needs ""'],
+    [['--needs', ''], "option '--needs"],
     [['--url', 'localhost:3000'], '--url "localhost:3000" must be'],
     [['--id', '--env'], 'choose one'],
     [['--env', '--json'], 'choose one'],

@@ -135,13 +135,14 @@ export interface LoggedRequest {
 let asked = 0
 
 /**
- * The requests a server has answered since its log had so many characters; a question of this function's own marks the
- * end.
+ * The requests a server has answered since its log had so many characters; a request of this function marks the end. The
+ * log may sum that one with others of its route: every line that waited is written then.
  */
 export async function requestsSince(url: string, log: string, start: number): Promise<LoggedRequest[]> {
   const id = `examples-${(asked += 1)}`
+  const before = readFileSync(log, 'utf8').length
   await fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })
-  const text = await contentWith(log, id)
+  const text = await contentWith(log, before, new RegExp(`"${id}"|"route":"/healthz"[^\\n]*"count":`))
   return text
     .slice(start)
     .split('\n')
@@ -150,12 +151,12 @@ export async function requestsSince(url: string, log: string, start: number): Pr
     .filter(({ msg }) => msg === 'request')
 }
 
-/** The content of a file as soon as it holds a text. */
-function contentWith(file: string, wanted: string): Promise<string> {
+/** The content of a file as soon as what follows its first characters matches. */
+function contentWith(file: string, start: number, wanted: RegExp): Promise<string> {
   return new Promise((resolve) => {
     const look = (): void => {
       const content = readFileSync(file, 'utf8')
-      if (!content.includes(wanted)) return
+      if (!wanted.test(content.slice(start))) return
       watcher.close()
       resolve(content)
     }
