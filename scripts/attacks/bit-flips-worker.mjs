@@ -130,6 +130,8 @@ function openServer(fileClock) {
     ledger,
     archive,
     year: yearReader(ledger, archive),
+    search: { by: () => null },
+    trustedProxies: [],
     agent: { routes: [] },
     widgetUrl: null,
     clock: Date.now,
