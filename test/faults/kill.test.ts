@@ -88,7 +88,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
       const file = join(folder, `${name}.ndjson`)
       writeFileSync(file, storiesOf(day, FILE_ROWS).replaceAll('"sourceId":"', `"sourceId":"${name}-`))
       const child = startDash(['import', 'signals', file, '--data-dir', data])
-      return { name, child, killed: killAtRandom(child, random, 4 * undisturbed) }
+      return { name, child, killed: killAtRandom(child, random, 8 * undisturbed) }
     })
     for (const { name, child, killed } of runs) {
       const code = await exitOf(child)
