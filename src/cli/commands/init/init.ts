@@ -4,11 +4,18 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Config } from '../../config.ts'
-import { configOf } from '../../config.ts'
 import { badValue, parseEnvironment } from '../../environment.ts'
+import type { SettingOrigin } from '../../environment.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { BareContext } from '../../context.ts'
-import { dotenvPath, FLAGGED_SETTINGS, flagsOf, readConfig, settingsOf } from '../../read-config.ts'
+import {
+  configFrom,
+  dotenvPath,
+  FLAGGED_SETTINGS,
+  flagsOf,
+  readConfig,
+  settingsOf,
+} from '../../read-config.ts'
 import { currentUser, ownerWord } from '../../user.ts'
 import { crontab } from './crontab.ts'
 import { envFile } from './env-file.ts'
@@ -59,7 +66,7 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
     return EXIT.interrupted
   }
   const config = chosen
-    ? configOf(parseEnvironment(chosen, cwd, originOf(flags)), cwd, flagsOf(flags))
+    ? configFrom(chosen, cwd, originsOf(flags))
     : readConfig({ ...flags, dotenv }, env, cwd)
   const installation = installationOf(config, { dotenv, folder: cwd, user: userOf(flags.user) })
   const units = kinds.includes('systemd') || flags.writeUnits !== undefined ? systemdUnits(installation) : []
@@ -119,7 +126,7 @@ async function choose(
     throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
   const known = { ...fromEnvironment(env), ...settingsOf(flags) }
   // What is wrong with a setting is told before anything is asked.
-  parseEnvironment(known, cwd, originOf(flags))
+  parseEnvironment(known, cwd, originsOf(flags))
   const defaultDataDir = resolve(cwd, 'dash-data')
   const answers =
     asking === null
@@ -139,7 +146,7 @@ function fromEnvironment(env: NodeJS.ProcessEnv): Choices {
   return Object.fromEntries(given.filter((entry): entry is [string, string] => Boolean(entry[1])))
 }
 
-function originOf(flags: InitFlags): Parameters<typeof parseEnvironment>[2] {
+function originsOf(flags: InitFlags): (name: string) => SettingOrigin {
   const named = flagsOf(flags)
   return (name) => ({ flag: named.get(name) ?? null, file: null })
 }
@@ -205,7 +212,7 @@ function unitFilesOf(
  *
  * @returns true when it was created
  */
-function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, flags }: Config): boolean {
+function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
   try {
     mkdirSync(dataDir, { mode: 0o700 })
@@ -213,7 +220,7 @@ function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, flags }: Confi
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw badValue(
-      flags.get('DASH_DATA_DIR'),
+      originOf('DASH_DATA_DIR'),
       `the data folder ${dataDir} cannot be created (${why}); choose another with --data-dir`,
     )
   }
