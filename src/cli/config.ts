@@ -3,9 +3,11 @@ import { pathToFileURL } from 'node:url'
 import type { MinPoints } from '../domain/feed/article-plan.ts'
 import type { IpRange } from '../domain/ip-address.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/storage.ts'
+import type { ListenSettings } from '../server/listen.ts'
 import { chatOf } from './chat-config.ts'
 import type { ChatConfig } from './chat-config.ts'
-import type { Settings } from './environment.ts'
+import { IN_ENVIRONMENT, settingWords } from './environment.ts'
+import type { SettingOrigin, Settings } from './environment.ts'
 import type { ListenAddress } from './settings/monitoring-settings.ts'
 import type { LogLevel } from './settings/rules.ts'
 import { toFilePath } from './settings/store-url.ts'
@@ -16,8 +18,8 @@ export interface Config {
   dataDir: string
   /** True when a flag or a variable named the folder: it is then never created by a command that only uses it. */
   dataDirNamed: boolean
-  /** The flags that gave values, by the names of variables. */
-  flags: ReadonlyMap<string, string>
+  /** Where the value of a variable was given. */
+  originOf: (name: string) => SettingOrigin
   /** False when every store is elsewhere, so that no data folder is needed. */
   dataDirUsed: boolean
   ledger: DatabaseLocation
@@ -92,12 +94,12 @@ const DEFAULT_DATA_DIR = './dash-data'
  * The configuration that settings come to.
  *
  * @param cwd folder that relative paths start from
- * @param flags the flags that gave values, by the names of variables
+ * @param originOf where the value of a variable was given; absent: in the environment
  */
 export function configOf(
   settings: Settings,
   cwd: string,
-  flags: ReadonlyMap<string, string> = new Map(),
+  originOf: (name: string) => SettingOrigin = () => IN_ENVIRONMENT,
 ): Config {
   const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? DEFAULT_DATA_DIR)
   const databaseOf = (own: string | undefined, name: string): DatabaseLocation => {
@@ -109,7 +111,7 @@ export function configOf(
   return {
     dataDir,
     dataDirNamed: settings.DASH_DATA_DIR !== undefined,
-    flags,
+    originOf,
     dataDirUsed:
       settings.DASH_STORE_URL === undefined ||
       [settings.DASH_LEDGER_URL, settings.DASH_FEED_URL].some(
@@ -167,14 +169,15 @@ export function configOf(
   }
 }
 
-/** What gave the value of a setting, as messages name it: its flag, else its variable. */
-export function settingName({ flags }: Pick<Config, 'flags'>, name: string): string {
-  return flags.get(name) ?? name
+/** What gave the value of a setting, as messages name it. */
+export function settingName({ originOf }: Pick<Config, 'originOf'>, name: string): string {
+  return settingWords(name, originOf(name))
 }
 
-/** Names of the settings of the listening address, for messages. */
-export function listenSettings(config: Pick<Config, 'flags'>): { host: string; port: string } {
-  return { host: settingName(config, 'HOST'), port: settingName(config, 'PORT') }
+/** The settings of the listening address, and how messages name them. */
+export function listenSettings(config: Pick<Config, 'originOf'>): ListenSettings {
+  const setting = (name: string): ListenSettings['host'] => ({ name, words: settingName(config, name) })
+  return { host: setting('HOST'), port: setting('PORT') }
 }
 
 /** A relative path there is none: by its specification it is ignored. */

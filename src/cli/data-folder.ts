@@ -141,7 +141,7 @@ function create(folder: string, config: Config, setting: string): void {
       throw error
     const why = error instanceof Error ? error.message : String(error)
     const advice = `choose another with ${config.dataDirNamed ? settingName(config, setting) : '--data-dir'}`
-    throw badValue(config.flags.get(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)
+    throw badValue(config.originOf(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)
   }
 }
 
@@ -159,5 +159,5 @@ function requireFolder(folder: string, what: string, config: Config, setting: st
   if (stat?.isDirectory()) return
   const problem = stat ? 'is not a folder' : 'does not exist'
   const advice = `mount it, create it, or correct ${settingName(config, setting)}`
-  throw badValue(config.flags.get(setting), `the ${what} ${folder} ${problem}; ${advice}`)
+  throw badValue(config.originOf(setting), `the ${what} ${folder} ${problem}; ${advice}`)
 }

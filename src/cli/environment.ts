@@ -22,11 +22,24 @@ const SECRETS: readonly string[] = namedVariables.filter(({ secret }) => secret)
 export type Settings = z.infer<typeof environment>
 
 /** Where a value was given, for the message about it. */
-interface SettingOrigin {
+export interface SettingOrigin {
   /** The flag that gave it; null: none did. */
   flag: string | null
   /** The env file that gave it; null: the environment did. */
   file: string | null
+}
+
+/** Where a setting was given that neither a flag nor an env file gave. */
+export const IN_ENVIRONMENT: SettingOrigin = { flag: null, file: null }
+
+/**
+ * A setting as messages name it: by its flag, else by its variable and the env file it stands in.
+ *
+ * @param value as it was given, fit to be shown; absent: it is not shown
+ */
+export function settingWords(name: string, { flag, file }: SettingOrigin, value?: string): string {
+  if (flag !== null) return value === undefined ? flag : `${flag} ${value}`
+  return `${name}${value === undefined ? '' : `=${value}`}${file === null ? '' : ` in ${file}`}`
 }
 
 /** What is wrong with variables. */
@@ -71,7 +84,7 @@ export function parseEnvironment(
 export function examineEnvironment(
   given: NodeJS.Dict<string>,
   cwd: string,
-  originOf: (name: string) => SettingOrigin = () => ({ flag: null, file: null }),
+  originOf: (name: string) => SettingOrigin = () => IN_ENVIRONMENT,
 ): ExaminedSettings {
   // An empty variable is an unset one: `FOO= dash …` is how shells and unit files switch a setting off.
   const named = Object.fromEntries(
@@ -84,10 +97,9 @@ export function examineEnvironment(
     for (const issue of parsed.error.issues) {
       const name = issue.path.join('.')
       const shown = SECRETS.includes(name) ? NOT_SHOWN : withoutSecrets(JSON.stringify(values[name] ?? ''))
-      const { flag, file } = originOf(name)
-      const place =
-        flag === null ? `${name}=${shown}${file === null ? '' : ` in ${file}`}` : `${flag} ${shown}`
-      problems.push({ names: [name], message: `${place} ${issue.message}`, isUsage: flag !== null })
+      const origin = originOf(name)
+      const message = `${settingWords(name, origin, shown)} ${issue.message}`
+      problems.push({ names: [name], message, isUsage: origin.flag !== null })
     }
   }
   problems.push(...problemsTogether(values))
@@ -120,8 +132,8 @@ export function configurationError(detail: string): Refusal<'configuration'> {
 }
 
 /** A value that cannot be used: a mistake of the command line when a flag gave it, else of the configuration. */
-export function badValue(flag: string | undefined, detail: string): Refusal<'usage' | 'configuration'> {
-  return flag === undefined ? configurationError(detail) : new Refusal('usage', detail)
+export function badValue({ flag }: SettingOrigin, detail: string): Refusal<'usage' | 'configuration'> {
+  return flag === null ? configurationError(detail) : new Refusal('usage', detail)
 }
 
 /** The secrets that files hold, without the newline at their end. */

@@ -14,7 +14,7 @@ const SOURCE_MS = 5_000
 
 const ARRIVAL = { headersTimeoutMs: 5_000, requestTimeoutMs: 5_000 }
 
-const SETTINGS = { port: 'DASH_METRICS_ADDRESS', host: 'DASH_METRICS_ADDRESS' }
+const SETTING = { name: 'DASH_METRICS_ADDRESS', words: 'DASH_METRICS_ADDRESS' }
 
 export interface ScrapeSurroundings {
   log: Log
@@ -53,7 +53,7 @@ export async function listenForScrapes(
       ...address,
       log: quiet,
       isDraining,
-      settings: SETTINGS,
+      settings: { port: SETTING, host: SETTING },
       ...ARRIVAL,
     })
     return {

@@ -5,6 +5,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { configOf } from './config.ts'
 import type { Config } from './config.ts'
 import { configurationError, parseEnvironment } from './environment.ts'
+import type { SettingOrigin } from './environment.ts'
 import { withoutSecrets } from './masking.ts'
 
 /** What the command line says; it wins over the environment, which wins over the env file. */
@@ -26,24 +27,20 @@ export interface ConfigFlags {
  */
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { values, originOf, dotenv } = gatherSettings(flags, env, cwd)
-  return configFrom(values, cwd, flagsOf(flags), (name) => (originOf(name) === 'env-file' ? dotenv : null))
+  const flagOf = flagsOf(flags)
+  return configFrom(values, cwd, (name) => ({
+    flag: flagOf.get(name) ?? null,
+    file: originOf(name) === 'env-file' ? dotenv : null,
+  }))
 }
 
-/**
- * @param flagOf the flags that gave values, by the names of variables
- * @param fileOf the env file that gave the value of a variable; null: none did
- */
-function configFrom(
+/** @param originOf where the value of a variable was given */
+export function configFrom(
   values: NodeJS.Dict<string>,
   cwd: string,
-  flagOf: ReadonlyMap<string, string>,
-  fileOf: (name: string) => string | null = () => null,
+  originOf: (name: string) => SettingOrigin,
 ): Config {
-  const settings = parseEnvironment(values, cwd, (name) => ({
-    flag: flagOf.get(name) ?? null,
-    file: fileOf(name),
-  }))
-  return configOf(settings, cwd, flagOf)
+  return configOf(parseEnvironment(values, cwd, originOf), cwd, originOf)
 }
 
 /** Flags that give values of settings, by the names of variables. */
@@ -145,7 +142,7 @@ export function readTargetConfig(
       isNamed('DASH_DATA_DIR') ||
       (isNamed('DASH_STORE_URL') && isNamed('DASH_DATABASE_URL', 'DASH_LEDGER_URL'))
     ) {
-      return configFrom(file, cwd, new Map(), () => resolve(cwd, first))
+      return configFrom(file, cwd, () => ({ flag: null, file: resolve(cwd, first) }))
     }
     const missing = 'DASH_DATA_DIR, or both DASH_STORE_URL and DASH_DATABASE_URL'
     throw new Refusal('usage', `--to ${first}: the env file must say where both halves go: ${missing}`)
@@ -168,7 +165,10 @@ export function readTargetConfig(
   }
   const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }
   for (const location of LOCATIONS) delete own[location]
-  return configFrom({ ...own, ...named }, cwd, new Map(Object.keys(named).map((name) => [name, '--to'])))
+  return configFrom({ ...own, ...named }, cwd, (name) => ({
+    flag: name in named ? '--to' : null,
+    file: null,
+  }))
 }
 
 function targetSetting(target: string): (typeof LOCATIONS)[number] {

@@ -10,3 +10,6 @@ export function networkReason(error: unknown): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   return error.message || code
 }
+
+/** What a person can do about a server that was not reached. */
+export const HOW_TO_REACH = 'check the address and the network, and try again'

@@ -46,11 +46,20 @@ export interface ListenOptions {
 }
 
 export interface ListenSettings {
-  port: string
-  host: string
+  port: ListenSetting
+  host: ListenSetting
 }
 
-const SERVE_SETTINGS: ListenSettings = { port: '--port', host: '--host' }
+interface ListenSetting {
+  name: string
+  /** As messages name it. */
+  words: string
+}
+
+const SERVE_SETTINGS: ListenSettings = {
+  port: { name: 'PORT', words: '--port' },
+  host: { name: 'HOST', words: '--host' },
+}
 
 export interface RunningServer {
   /** `http://host:port` as a person would open it. */
@@ -64,8 +73,16 @@ export interface RunningServer {
   close(graceMs: number, endOpen?: () => Promise<void>): Promise<void>
 }
 
-/** Refusals of {@link listenOn}. */
-type ListenRefusal = 'port_taken' | 'address_unavailable'
+/** An address that no server can have here. */
+export class AddressUnavailable extends Refusal<'address_unavailable'> {
+  /** Name of the setting to change. */
+  readonly setting: string
+
+  constructor({ name, words }: ListenSetting, detail: string, cause?: unknown) {
+    super('address_unavailable', `${detail} with ${words}`, { cause })
+    this.setting = name
+  }
+}
 
 /**
  * Serves the app on a socket.
@@ -116,9 +133,9 @@ function unsafePort(
   port: number,
   settings: ListenSettings,
   cause?: unknown,
-): Refusal<ListenRefusal> {
-  const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another with ${settings.port}`
-  return new Refusal<ListenRefusal>('address_unavailable', detail, { cause })
+): AddressUnavailable {
+  const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another`
+  return new AddressUnavailable(settings.port, detail, cause)
 }
 
 /**
@@ -137,21 +154,21 @@ export async function requireFreePort(
       const where = `port ${port} on ${host}`
       if (error.code === 'EADDRINUSE') {
         reject(
-          new Refusal<ListenRefusal>(
+          new Refusal(
             'port_taken',
-            `${where} is taken by another process; choose another with ${settings.port}`,
+            `${where} is taken by another process; choose another with ${settings.port.words}`,
           ),
         )
       } else if (error.code === 'EACCES') {
         reject(
-          new Refusal<ListenRefusal>(
-            'address_unavailable',
-            `${where} must not be used by this user; choose one above 1023 with ${settings.port}`,
+          new AddressUnavailable(
+            settings.port,
+            `${where} must not be used by this user; choose one above 1023`,
           ),
         )
       } else {
-        const detail = `${where} cannot be listened on (${error.message}); choose an address of this machine with ${settings.host}`
-        reject(new Refusal<ListenRefusal>('address_unavailable', detail))
+        const detail = `${where} cannot be listened on (${error.message}); choose an address of this machine`
+        reject(new AddressUnavailable(settings.host, detail))
       }
     })
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))

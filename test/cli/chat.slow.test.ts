@@ -206,6 +206,9 @@ describe('the exit code', () => {
     expect(finished.stderr).toMatch(
       /cannot be reached .*; start a server with dash serve, name another with --url, or try/,
     )
+    const named = await chat(['--url', `http://127.0.0.1:${port}`, 'x'])
+    expect(named.code).toBe(69)
+    expect(named.stderr).toMatch(/cannot be reached .*; check the address and the network, and try again\n$/)
     const { stdout } = await chat(['--json', 'x'], { env: { PORT: port } })
     expect(JSON.parse(stdout)).toMatchObject({ exitCode: 69 })
   })

@@ -190,7 +190,7 @@ describe('the configuration', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('a port that browsers refuse is named by its flag or its variable', async () => {
+  test('a port that browsers refuse is named by its flag, or its variable and the env file it stands in', async () => {
     const data = temporaryFolder()
     const flag = await dash(['serve', '--data-dir', data, '--port', '6000'])
     expect([flag.code, flag.stderr]).toEqual([64, expect.stringMatching(/choose another with --port\n$/)])
@@ -199,6 +199,11 @@ describe('the configuration', () => {
       78,
       expect.stringMatching(/choose another with PORT\n$/),
     ])
+    const path = join(data, 'server.env')
+    writeFileSync(path, 'PORT=6000\n')
+    const file = await dash(['serve', '--data-dir', data, '--dotenv', path])
+    expect(file.code).toBe(78)
+    expect(file.stderr).toContain(`choose another with PORT in ${path}\n`)
   })
 
   test.each([
@@ -211,7 +216,7 @@ describe('the configuration', () => {
     writeFileSync(join(cwd, 'server.env'), `${name}=${value}\n`)
     const fromFile = await dash(['serve', '--dotenv', 'server.env'], { cwd })
     expect(fromFile.code).toBe(78)
-    expect(fromFile.stderr).toContain(message.replace(' must', ` in ${join(cwd, 'server.env')} must`))
+    expect(fromFile.stderr).toContain(message.replace(/(?= must|$)/, ` in ${join(cwd, 'server.env')}`))
     expect(readdirSync(cwd)).toEqual(['server.env'])
   })
 

@@ -22,6 +22,7 @@ interface Result {
   dataDir: string
   units: { name: string; text: string }[]
   crontab: string
+  containers?: string
   unitFiles: string[]
 }
 
@@ -95,6 +96,7 @@ describe('the env file', () => {
     [['--data-dir', 'not/there'], 64, 'cannot be created'],
     [['--data-dir', 'both\'and"and`'], 64, 'DASH_DATA_DIR has a value that no env file can hold'],
     [['--write-units', 'nowhere'], 64, 'is no folder'],
+    [['--print', 'podman'], 64, 'Allowed choices are systemd, cron, containers, nothing'],
     [['--no-env', '--dotenv', 'none'], 64, 'cannot be read'],
   ])('with %o nothing is written', async (args, wanted, words) => {
     const cwd = temporaryFolder()
@@ -235,6 +237,68 @@ describe('the crontab', () => {
     const verify = crontab.split('\n').find((line) => line.includes('verify-archive')) ?? ''
     const snapshot = verify.replace('verify-archive --quiet', 'snapshot --json')
     expect(runLine(snapshot, '2026-03-01')).toContain('"job":"snapshot"')
+  })
+})
+
+describe('--print', () => {
+  const printed = async (...args: string[]): Promise<string> => {
+    const { code, stdout } = await dash(['init', ...args], { cwd: temporaryFolder() })
+    expect(code).toBe(0)
+    return stdout
+  }
+
+  test('chooses between the units and the crontab, and without it both are printed', async () => {
+    const [both, systemd, cron, nothing] = await Promise.all([
+      printed(),
+      printed('--print', 'systemd'),
+      printed('--print', 'cron'),
+      printed('--print', 'nothing'),
+    ])
+    const unit = /^# --- \/etc\/systemd\/system\/dash\.service$/m
+    const crontab = /for the crontab of .*: crontab -e$/m
+    expect(both).toMatch(unit)
+    expect(both).toMatch(crontab)
+    expect(systemd).toMatch(unit)
+    expect(systemd).not.toContain('crontab')
+    expect(cron).toMatch(crontab)
+    expect(cron).not.toContain('systemd')
+    expect(nothing).toBe('')
+  })
+
+  test('gives only what was chosen in JSON, and the units that are written', async () => {
+    const cron = await init(['--print', 'cron'], temporaryFolder())
+    expect(cron).toMatchObject({ units: [], crontab: expect.stringContaining('crontab -e') as string })
+    const cwd = temporaryFolder()
+    mkdirSync(join(cwd, 'units'))
+    const written = await init(['--print', 'nothing', '--write-units', 'units'], cwd)
+    expect(written).toMatchObject({ crontab: '' })
+    expect(written.units.length).toBe(written.unitFiles.length)
+    expect(written.unitFiles.length).toBeGreaterThan(0)
+  })
+
+  test('tells how the shipped compose file is run, with an env file that fits the image', async () => {
+    const cwd = temporaryFolder()
+    const {
+      containers = '',
+      units,
+      crontab,
+    } = await init(['--print', 'containers', '--port', '4000', '--base-url', 'https://dash.example/'], cwd)
+    expect({ units, crontab }).toEqual({ units: [], crontab: '' })
+    const root = join(PROGRAM, '../../..')
+    expect(existsSync(join(root, 'compose.yaml'))).toBe(true)
+    expect(containers.split('\n')).toContain(`cd ${root}`)
+    expect(containers.split('\n')).toContain('docker compose up -d --build')
+    // The line that makes the env file, run in another folder than the package's.
+    const line = containers.split('\n').find((each) => each.includes('sed ')) ?? ''
+    const place = temporaryFolder()
+    execFileSync('/bin/sh', ['-c', line], { cwd: place })
+    const settings = parseEnv(readFileSync(join(place, '.env'), 'utf8'))
+    expect(settings).toEqual({
+      DASH_BASE_URL: 'https://dash.example/',
+      DASH_SESSION_SECRET: parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))['DASH_SESSION_SECRET'],
+      DASH_DOMAIN: 'dash.example',
+    })
+    expect(statSync(join(place, '.env')).mode & 0o777).toBe(0o600)
   })
 })
 

@@ -12,9 +12,9 @@ import { storeAt } from '../adapters/feed/open-feed.ts'
 import { rawClient } from '../adapters/libsql/lock-holder.ts'
 import { storiesOf } from '../support/ndjson.ts'
 
-async function filledFolder(): Promise<string> {
+async function filledFolder(stories = 5): Promise<string> {
   const data = join(temporaryFolder(), 'data')
-  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
+  const stdin = storiesOf(lastCompleteDay(Date.now()), stories)
   expect(await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).toMatchObject({ code: 0 })
   return data
 }
@@ -43,6 +43,11 @@ function askAs(host: string, url: string): Promise<string> {
 }
 
 describe('snapshot', () => {
+  test('counts a single event as one', async () => {
+    const line = await dash(['snapshot', '--data-dir', await filledFolder(1)])
+    expect(line.stdout).toMatch(/ of 1 event; popular: /)
+  })
+
   test('stores what serve then answers, and prints one line, one document, or nothing', async () => {
     const data = await filledFolder()
     const { url } = await serve(['--data-dir', data])

@@ -365,6 +365,7 @@ test('an audit of a host that cannot be reached gives the reason in its JSON res
   expect(code).toBe(69)
   const { reason } = JSON.parse(stdout) as { reason: string }
   expect(reason).toContain('127.0.0.1:9')
+  expect(reason).toMatch(/; check the address and the network, and try again$/)
   expect(stderr).toContain(reason)
 })
 

@@ -24,6 +24,8 @@ describe('the questions of init', () => {
     await terminal.until('Key of the model-routing service')
     await terminal.type('a-key-of-mine')
     await terminal.press('Enter')
+    await terminal.until('What shall be printed')
+    await terminal.press('Down', 'Enter')
     const screen = await terminal.until(`${ENDED} 0`)
     expect(screen).not.toContain('a-key-of-mine')
     const { DASH_SESSION_SECRET: _fresh, ...settings } = parseEnv(readFileSync(join(home, '.env'), 'utf8'))
@@ -36,8 +38,29 @@ describe('the questions of init', () => {
     expect(statSync(join(home, '.env')).mode & 0o777).toBe(0o600)
     // No question and no escape is in what is printed.
     const printed = readFileSync(join(home, 'units'), 'utf8')
-    expect(printed).toMatch(/^# --- \/etc\/systemd\/system\/dash.service\n/)
+    expect(printed).toMatch(/^# dash, for the crontab of /)
+    expect(printed).not.toContain('systemd')
     expect(printed).not.toContain('\x1b')
+  })
+
+  test('are without the one for what is printed where --print says it', async () => {
+    const home = temporaryFolder()
+    const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--chat-model', 'auto']
+    const terminal = await openTerminal(['init', ...flags, '--print', 'nothing'], { home })
+    await terminal.until('Key of the model-routing service')
+    await terminal.press('Enter')
+    expect(await terminal.until(`${ENDED} 0`)).not.toContain('What shall be printed')
+    expect(readdirSync(home).sort()).toEqual(['.env', 'data'])
+  })
+
+  test('are one for an env file that is there: what shall be printed', async () => {
+    const home = temporaryFolder()
+    await dash(['init', '--yes', '--quiet'], { cwd: home })
+    const terminal = await openTerminal(['init', '--no-env'], { home, outputFile: 'printed' })
+    await terminal.until('What shall be printed')
+    await terminal.press('Down', 'Down', 'Enter')
+    await terminal.until(`${ENDED} 0`)
+    expect(readFileSync(join(home, 'printed'), 'utf8')).toContain('docker compose up -d --build')
   })
 
   test('can be left, and then nothing is written', async () => {

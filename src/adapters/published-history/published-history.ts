@@ -11,7 +11,7 @@ import {
 } from '../../domain/year/published-ledger.ts'
 import { openConnections } from '../connections.ts'
 import type { Connections } from '../connections.ts'
-import { networkReason } from '../../domain/network-reason.ts'
+import { HOW_TO_REACH, networkReason } from '../../domain/network-reason.ts'
 
 /** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'
@@ -79,7 +79,7 @@ export function openPublishedHistory(
       const why = limit.signal.aborted ? `no whole answer within ${answerTimeoutMs} ms` : networkReason(error)
       throw new Refusal<PublishedRefusal>(
         'source_unavailable',
-        `the host ${root} cannot be reached (${why})`,
+        `the host ${root} cannot be reached (${why}); ${HOW_TO_REACH}`,
         { cause: error },
       )
     } finally {

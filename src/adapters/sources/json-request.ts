@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
-import { networkReason } from '../../domain/network-reason.ts'
+import { HOW_TO_REACH, networkReason } from '../../domain/network-reason.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../time-limit.ts'
 
 /** What of an answer that is no success is read, so that its connection can be used again. */
@@ -43,7 +43,7 @@ export async function exchange(
     signal.throwIfAborted()
     if (error instanceof SourceUnavailable) throw error
     const why = error instanceof TimeLimitExceeded ? error.message : networkReason(error)
-    throw new SourceUnavailable(`${question.url}: ${why}`, { cause: error })
+    throw new SourceUnavailable(`${question.url}: ${why}; ${HOW_TO_REACH}`, { cause: error })
   }
 }
 

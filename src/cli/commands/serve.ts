@@ -1,5 +1,4 @@
-import { Refusal } from '../../domain/refusal.ts'
-import { requireFreePort } from '../../server/listen.ts'
+import { AddressUnavailable, requireFreePort } from '../../server/listen.ts'
 import { listenSettings } from '../config.ts'
 import type { Config } from '../config.ts'
 import { prepareFolders } from '../data-folder.ts'
@@ -41,14 +40,10 @@ async function serveAt(context: CommandContext, demo: boolean): Promise<number> 
   }
 }
 
-/** An address that cannot be listened on is a bad value of the setting that its message ends with. */
-function asBadValue(error: unknown, { flags }: Config): unknown {
-  if (!(error instanceof Refusal && error.code === 'address_unavailable')) return error
-  const detail = error.detail ?? error.code
-  return badValue(
-    ['HOST', 'PORT'].map((name) => flags.get(name)).find((flag) => flag && detail.endsWith(flag)),
-    detail,
-  )
+/** An address that cannot be listened on is a bad value of a setting. */
+function asBadValue(error: unknown, { originOf }: Config): unknown {
+  if (!(error instanceof AddressUnavailable)) return error
+  return badValue(originOf(error.setting), error.detail ?? error.code)
 }
 
 /** A person at a terminal sees warnings and errors; requests only under --verbose or a level below `info`. */

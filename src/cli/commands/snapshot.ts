@@ -27,5 +27,5 @@ function summary(report: SnapshotReport): string {
     return `no snapshot was stored: ${report.snapshotId} is later, and is served`
   const { snapshotId, events, items } = report
   const popular = Object.entries(items).map(([sort, lists]) => `${sort} ${lists['popular']}`)
-  return `snapshot ${snapshotId} of ${events} events; popular: ${popular.join(', ')}`
+  return `snapshot ${snapshotId} of ${events} ${events === 1 ? 'event' : 'events'}; popular: ${popular.join(', ')}`
 }

@@ -1,4 +1,4 @@
-import { Argument } from 'commander'
+import { Argument, Option } from 'commander'
 import type { Command } from 'commander'
 import type { Shell } from '../commands/completion.ts'
 import type { InitFlags } from '../commands/init/init.ts'
@@ -20,7 +20,13 @@ export function describeInit(program: Command, barely: Barely): void {
       .option('--user <name>', 'user the services run as (default: you; dash, when you are root)')
       .option('--yes', 'ask nothing, and take the defaults for what no flag says', false)
       .option('--no-env', 'write no env file: print units and cron lines for the one that is there')
-      .option('--write-units <dir>', 'write the systemd units into this folder instead of printing them'),
+      .option('--write-units <dir>', 'write the systemd units into this folder instead of printing them')
+      .addOption(
+        new Option(
+          '--print <what>',
+          'what is printed to run it (default: a person is asked; else units and cron lines)',
+        ).choices(['systemd', 'cron', 'containers', 'nothing']),
+      ),
   ).action((_flags: unknown, command: Command) => {
     const flags = command.optsWithGlobals<SharedFlags & InitFlags>()
     return barely(flags, async (context) =>

@@ -140,7 +140,10 @@ describe('a question to a source', () => {
   )
 
   test('to a port nobody listens on makes the source unavailable', async () => {
-    await expect(ask({ url: await unreachableUrl() })).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    await expect(ask({ url: await unreachableUrl() })).rejects.toMatchObject({
+      ...SOURCE_UNAVAILABLE,
+      detail: expect.stringMatching(/; check the address and the network, and try again$/) as string,
+    })
   })
 
   test.each(['http://name.invalid/', 'not a URL', 'ftp://127.0.0.1/'])(

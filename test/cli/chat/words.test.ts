@@ -3,7 +3,13 @@ import { jsonLine } from '../../../src/cli/terminal.ts'
 import { noteRows } from '../../../src/cli/commands/chat/note-rows.ts'
 import { replayNotes } from '../../../src/cli/commands/chat/replay-notes.ts'
 import { completionsOf, helpText, parseSaid } from '../../../src/cli/commands/chat/slash-commands.ts'
-import { clockTime, declinedWords, failureWords, quotaWords } from '../../../src/cli/commands/chat/words.ts'
+import {
+  canHelpAgain,
+  clockTime,
+  declinedWords,
+  failureWords,
+  quotaWords,
+} from '../../../src/cli/commands/chat/words.ts'
 import type { Quota } from '../../../src/cli/commands/chat/words.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 
@@ -83,6 +89,31 @@ describe('what a person is told', () => {
     )
   })
 
+  test.each([
+    ['session', 2, 18, 47, true],
+    ['session', 30, 0, 47, false],
+    ['ip', 5, 18, 47, true],
+    ['ip', 43_200, 18, 47, false],
+    ['ip', 30, 18, 0, false],
+    ['global-budget', 5, 18, 47, true],
+    ['global-budget', 43_200, 18, 47, false],
+  ])(
+    'of /retry after a limit of scope %s for %i s, with %i of the session and %i of the day left: %s',
+    (scope, retryAfterSeconds, session, day, helps) => {
+      const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
+      const refusal = new Refusal('rate_limited' as const, undefined, {
+        members: { scope, retryAfterSeconds },
+      })
+      expect(canHelpAgain(refusal, { remaining: { session, day }, quotas })).toBe(helps)
+    },
+  )
+
+  test('of /retry where the server was not reached, and not where only its operator can help', () => {
+    expect(canHelpAgain(new Refusal('server_unreachable' as const), null)).toBe(true)
+    expect(canHelpAgain(new Refusal('answer_cut' as const), null)).toBe(true)
+    expect(canHelpAgain(new Refusal('disabled' as const), null)).toBe(false)
+  })
+
   test('of a model that failed: what asks again where it is read', () => {
     const failure = { error: 'timeout', code: 'idle' }
     expect(failureWords(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry asks again$/)
@@ -142,6 +173,12 @@ describe('what a person says', () => {
   test('help lists every command', () => {
     for (const name of completionsOf('/')) expect(helpText(80)).toContain(`  ${name.trim()}`)
     expect(completionsOf('/')).toHaveLength(11)
+  })
+
+  test('help says that an answer asked for again is the kept one, and costs a message', () => {
+    expect(helpText(200)).toContain(
+      'ask the last question again; right after an answer that brings the kept one back, and costs a message',
+    )
   })
 
   test('help keeps its two columns where a line is wrapped', () => {

@@ -2,6 +2,7 @@ import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import { isHttpUrl } from '../../../domain/http-url.ts'
 import type { ChatApi, ServedConfig } from '../../../domain/ports.ts'
+import { HOW_TO_REACH } from '../../../domain/network-reason.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { localUrl } from '../../config.ts'
 import type { Config } from '../../config.ts'
@@ -75,8 +76,8 @@ export async function chatCommand(
     signal.throwIfAborted()
     if (!isChatRefusal(error)) throw error
     const { text, exitCode } = declinedWords(error, api.base, Date.now(), { isTalk: false, quota: null })
-    const isOwn = flags.url === undefined && !flags.demo && error.code.startsWith('server_')
-    return onDeclined({ text: isOwn ? `${text}; ${HOW_TO_START}` : text, exitCode })
+    if (flags.demo || !error.code.startsWith('server_')) return onDeclined({ text, exitCode })
+    return onDeclined({ text: `${text}; ${flags.url === undefined ? HOW_TO_START : HOW_TO_REACH}`, exitCode })
   } finally {
     await api.close()
     await server?.close()

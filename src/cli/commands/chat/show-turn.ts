@@ -6,7 +6,7 @@ import { replayNotes } from './replay-notes.ts'
 import type { Talk } from './talk.ts'
 import { openTurnScreen, toolWords } from './turn-screen.ts'
 import type { TurnScreen } from './turn-screen.ts'
-import { declinedWords, failureWords, isChatRefusal, labelsOf, quotaWords } from './words.ts'
+import { canHelpAgain, declinedWords, failureWords, isChatRefusal, labelsOf, quotaWords } from './words.ts'
 
 /** Where a talk happens. */
 export interface Place {
@@ -47,11 +47,10 @@ export async function showTurn(
     }
   } catch (error) {
     if (ending.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
-    else if (isChatRefusal(error))
-      after.push(
-        `${declinedWords(error, base, Date.now(), { isTalk: true, quota: talk.quota }).text}; /retry asks again`,
-      )
-    else throw error
+    else if (isChatRefusal(error)) {
+      const { text } = declinedWords(error, base, Date.now(), { isTalk: true, quota: talk.quota })
+      after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry asks again` : text)
+    } else throw error
   } finally {
     screen.close()
     ending.release()

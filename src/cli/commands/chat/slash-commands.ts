@@ -14,7 +14,11 @@ interface SlashCommand {
 const SLASH_COMMANDS = {
   help: { takes: '', does: 'this list', choices: [] },
   new: { takes: '', does: 'begin another talk, in another session', choices: [] },
-  retry: { takes: '', does: 'ask the last question again', choices: [] },
+  retry: {
+    takes: '',
+    does: 'ask the last question again; right after an answer that brings the kept one back, and costs a message',
+    choices: [],
+  },
   copy: { takes: '', does: "put the last answer on the terminal's clipboard", choices: [] },
   save: { takes: '[FILE]', does: 'write the talk to a Markdown file', choices: [] },
   lang: { takes: '[LANGUAGE]', does: `language of the answers: ${LANGUAGES.join(', ')}`, choices: LANGUAGES },

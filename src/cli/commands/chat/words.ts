@@ -99,6 +99,24 @@ export function verificationWords(base: string): string {
   return `${base} asks for proof that a human is asking, which a terminal cannot give; open ${base}/ in a browser and chat there`
 }
 
+/** Refusals that the same request may not meet again. */
+const PASSING: ReadonlySet<string> = new Set<Code>([
+  'server_unreachable',
+  'server_foreign',
+  'answer_cut',
+  'internal_error',
+  'invalid_session',
+])
+
+/** True where the same question may be answered when it is asked again soon: nothing is used up or switched off. */
+export function canHelpAgain({ code, members }: Refusal<Code>, quota: Quota | null): boolean {
+  if (code !== 'rate_limited') return PASSING.has(code)
+  const { scope, retryAfterSeconds } = members
+  if (quota?.remaining.day === 0) return false
+  if (scope === 'session' && quota !== null) return quota.remaining.session > 0
+  return typeof retryAfterSeconds !== 'number' || retryAfterSeconds <= SOON_SECONDS
+}
+
 /** A limit that ends later is one of the session or of the day. */
 const SOON_SECONDS = 60
 

@@ -36,12 +36,16 @@ function guarded({ times, weekday }: Job): string {
 }
 
 function commandOf({ node, program, folder, dotenv }: Installation, { words }: Job): string {
-  const command = [node, program, ...words, '--dotenv', dotenv].map(shellWord).join(' ')
-  return `cd ${shellWord(folder)} && ${command}`
+  const command = [node, program, ...words, '--dotenv', dotenv].map(cronWord).join(' ')
+  return `cd ${cronWord(folder)} && ${command}`
 }
 
 /** cron takes a bare percent sign for the end of the command. */
-function shellWord(text: string): string {
-  const whole = /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
-  return whole.replaceAll('%', '\\%')
+function cronWord(text: string): string {
+  return shellWord(text).replaceAll('%', '\\%')
+}
+
+/** A word of a command line for a shell. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

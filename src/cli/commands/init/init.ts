@@ -4,16 +4,24 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Config } from '../../config.ts'
-import { configOf } from '../../config.ts'
 import { badValue, parseEnvironment } from '../../environment.ts'
+import type { SettingOrigin } from '../../environment.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { BareContext } from '../../context.ts'
-import { dotenvPath, FLAGGED_SETTINGS, flagsOf, readConfig, settingsOf } from '../../read-config.ts'
+import {
+  configFrom,
+  dotenvPath,
+  FLAGGED_SETTINGS,
+  flagsOf,
+  readConfig,
+  settingsOf,
+} from '../../read-config.ts'
 import { currentUser, ownerWord } from '../../user.ts'
 import { crontab } from './crontab.ts'
 import { envFile } from './env-file.ts'
 import { requireAbsent, writeNew } from './new-file.ts'
-import type { Choices } from './questions.ts'
+import { containerCommands, printedText } from './printed.ts'
+import type { Asking, Choices, Printed } from './questions.ts'
 import type { Installation } from './schedule.ts'
 import { systemdUnits } from './units.ts'
 import type { Unit } from './units.ts'
@@ -30,6 +38,8 @@ export interface InitFlags {
   /** False for `--no-env`. */
   env: boolean
   writeUnits?: string
+  /** Absent: a person is asked; without one the units and the crontab are printed. */
+  print?: Printed
 }
 
 /** Bytes of a fresh session secret: twice what is asked for. */
@@ -45,25 +55,34 @@ const SECRET_BYTES = 64
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
   const { terminal, cwd, env, signal } = context
   const dotenv = dotenvPath(flags.dotenv, cwd)
-  const chosen = flags.env ? await choose(context, flags, dotenv) : null
-  if (flags.env && chosen === null) {
+  const asking = askingOf(context, flags)
+  const chosen = flags.env ? await choose(context, flags, dotenv, asking) : null
+  const gaveUp = flags.env && chosen === null
+  const kinds = gaveUp ? null : await kindsPrinted(flags, asking)
+  if (kinds === null) {
     signal.throwIfAborted()
     terminal.error('nothing was written')
     terminal.failure('nothing was written', EXIT.interrupted)
     return EXIT.interrupted
   }
   const config = chosen
-    ? configOf(parseEnvironment(chosen, cwd, originOf(flags)), cwd, flagsOf(flags))
+    ? configFrom(chosen, cwd, originsOf(flags))
     : readConfig({ ...flags, dotenv }, env, cwd)
   const installation = installationOf(config, { dotenv, folder: cwd, user: userOf(flags.user) })
-  const units = systemdUnits(installation)
+  const units = kinds.includes('systemd') || flags.writeUnits !== undefined ? systemdUnits(installation) : []
   const unitFiles = unitFilesOf(units, flags.writeUnits, cwd)
   for (const { path } of unitFiles) requireAbsent(path)
   const envText = chosen && envFile(chosen)
   const created = chosen ? createDataFolder(config) : false
   if (envText !== null) writeNew(dotenv, envText, 0o600)
   for (const { path, text } of unitFiles) writeNew(path, text, 0o644)
-  const cron = crontab(installation, isUtc())
+  const runners = {
+    units,
+    crontab: kinds.includes('cron') ? crontab(installation, isUtc()) : '',
+    containers: kinds.includes('containers') ? containerCommands(installation, config.baseUrl) : '',
+    unitFiles: unitFiles.map(({ path }) => path),
+  }
+  const { containers, ...others } = runners
   const result = {
     job: 'init',
     dotenv,
@@ -71,29 +90,48 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
     dataDir: config.dataDir,
     created,
     user: installation.user,
-    units,
-    crontab: cron,
-    unitFiles: unitFiles.map(({ path }) => path),
+    ...others,
+    ...(containers === '' ? {} : { containers }),
   }
-  terminal.result(result, printed(units, unitFiles, cron))
-  tellWhatIsLeft(context, installation, { written: chosen !== null, created })
+  const text = printedText(kinds, runners)
+  if (text !== '' || terminal.json) terminal.result(result, text)
+  tellWhatIsLeft(context, installation, { written: chosen !== null, created, kinds })
   return EXIT.done
 }
 
+/** @returns null when nothing is to be asked */
+function askingOf({ terminal, stdin, stderr, signal }: BareContext, { yes }: InitFlags): Asking | null {
+  const asks = stdin.isTTY && terminal.interactive && !terminal.json && !yes
+  return asks ? { output: stderr, signal } : null
+}
+
+/** @returns null when the person gave up */
+async function kindsPrinted({ print }: InitFlags, asking: Asking | null): Promise<Printed[] | null> {
+  if (print !== undefined) return [print]
+  // Which of the two a host knows is not known here.
+  if (asking === null) return ['systemd', 'cron']
+  const answer = await (await import('./questions.ts')).askPrinted(asking)
+  return answer && [answer]
+}
+
 /** @returns values by the names of variables; null when the person gave up */
-async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<Choices | null> {
-  const { terminal, stdin, stderr, cwd, env, signal } = context
+async function choose(
+  { cwd, env }: BareContext,
+  flags: InitFlags,
+  dotenv: string,
+  asking: Asking | null,
+): Promise<Choices | null> {
   requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
   if (!existsSync(dirname(dotenv)))
     throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
   const known = { ...fromEnvironment(env), ...settingsOf(flags) }
   // What is wrong with a setting is told before anything is asked.
-  parseEnvironment(known, cwd, originOf(flags))
+  parseEnvironment(known, cwd, originsOf(flags))
   const defaultDataDir = resolve(cwd, 'dash-data')
-  const asks = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
-  const answers = asks
-    ? await (await import('./questions.ts')).askSettings(known, defaultDataDir, { output: stderr, signal })
-    : known
+  const answers =
+    asking === null
+      ? known
+      : await (await import('./questions.ts')).askSettings(known, defaultDataDir, asking)
   if (answers === null) return null
   return {
     ...answers,
@@ -108,7 +146,7 @@ function fromEnvironment(env: NodeJS.ProcessEnv): Choices {
   return Object.fromEntries(given.filter((entry): entry is [string, string] => Boolean(entry[1])))
 }
 
-function originOf(flags: InitFlags): Parameters<typeof parseEnvironment>[2] {
+function originsOf(flags: InitFlags): (name: string) => SettingOrigin {
   const named = flagsOf(flags)
   return (name) => ({ flag: named.get(name) ?? null, file: null })
 }
@@ -174,7 +212,7 @@ function unitFilesOf(
  *
  * @returns true when it was created
  */
-function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, flags }: Config): boolean {
+function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
   try {
     mkdirSync(dataDir, { mode: 0o700 })
@@ -182,7 +220,7 @@ function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, flags }: Confi
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw badValue(
-      flags.get('DASH_DATA_DIR'),
+      originOf('DASH_DATA_DIR'),
       `the data folder ${dataDir} cannot be created (${why}); choose another with --data-dir`,
     )
   }
@@ -192,30 +230,26 @@ function isUtc(): boolean {
   return /^(?:Etc\/)?(?:UTC|UCT|Universal|Zulu)$/.test(new Intl.DateTimeFormat().resolvedOptions().timeZone)
 }
 
-function printed(units: readonly Unit[], unitFiles: readonly { path: string }[], cron: string): string {
-  const files =
-    unitFiles.length > 0
-      ? [`# written:\n${unitFiles.map(({ path }) => `#   ${path}`).join('\n')}\n`]
-      : units.map(({ name, text }) => `# --- /etc/systemd/system/${name}\n${text}`)
-  return [...files, `# --- instead of the timers: ${cron.replace(/^# /, '')}`].join('\n').trimEnd()
-}
-
 /** What a person does next, on standard error. */
 function tellWhatIsLeft(
   { terminal }: BareContext,
   { node, program, dotenv, user, written, textfileDir }: Installation,
-  { written: wrote, created }: { written: boolean; created: boolean },
+  { written: wrote, created, kinds }: { written: boolean; created: boolean; kinds: readonly Printed[] },
 ): void {
   const { note } = terminal
   if (wrote) note(`${dotenv} is written; it holds a fresh secret and is readable by its owner alone`)
-  for (const folder of written) {
-    if (created) note(`${folder} is created`)
+  if (created) for (const folder of written) note(`${folder} is created`)
+  // Containers have a user and a volume of their own.
+  if (!kinds.includes('containers')) {
     if (user !== currentUser().name)
-      note(`give ${folder} to the user of the services: chown -R ${ownerWord(user)} ${folder}`)
+      for (const folder of written)
+        note(`give ${folder} to the user of the services: chown -R ${ownerWord(user)} ${folder}`)
+    if (textfileDir !== null)
+      note(`the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`)
+    if (user === 'dash' && currentUser().uid === 0)
+      note('the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash')
   }
-  if (textfileDir !== null)
-    note(`the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`)
-  if (user === 'dash' && currentUser().uid === 0)
-    note('the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash')
+  if (kinds.includes('cron') && !kinds.includes('systemd'))
+    note(`cron starts the jobs alone; the server: ${node} ${program} serve --dotenv ${dotenv}`)
   note(`check everything: ${node} ${program} doctor --dotenv ${dotenv}`)
 }

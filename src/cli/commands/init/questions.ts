@@ -4,10 +4,13 @@ import { VARIABLES } from '../../settings/variables.ts'
 /** What a person chose, by the names of variables. */
 export type Choices = Record<string, string>
 
+/** What runs an installation, and is printed for it. */
+export type Printed = 'systemd' | 'cron' | 'containers' | 'nothing'
+
 type Name = keyof typeof VARIABLES
 
 /** Asks on one stream, and ends for good when the person or a signal does. */
-interface Asking {
+export interface Asking {
   output: NodeJS.WriteStream
   signal: AbortSignal
 }
@@ -30,6 +33,21 @@ export async function askSettings(known: Choices, dataDir: string, asking: Askin
     if (error instanceof GaveUp) return null
     throw error
   }
+}
+
+/** @returns null when the person gave up */
+export async function askPrinted(asking: Asking): Promise<Printed | null> {
+  const what = await select<Printed>({
+    message: 'What shall be printed to run it?',
+    options: [
+      { value: 'systemd', label: 'systemd units' },
+      { value: 'cron', label: 'lines of a crontab' },
+      { value: 'containers', label: 'how to run it in containers' },
+      { value: 'nothing', label: 'nothing' },
+    ],
+    ...asking,
+  })
+  return isCancel(what) ? null : what
 }
 
 async function askChat(choices: Choices, asking: Asking): Promise<void> {
