@@ -46,7 +46,8 @@ export async function listSyscalls(args: readonly string[], folder: string): Pro
 }
 
 /**
- * Runs the program with one system call killed or failed. Some calls are also used by the runtime to wake its own
+ * Runs the program with one system call of its main thread killed or failed; the calls of other threads have numbers of
+ * their own, and are left alone. Some calls are also used by the runtime to wake its own
  * threads, so that their number is not the same in every run: then the run is made again, on a folder made anew, with
  * the number it has in another run.
  *
@@ -58,10 +59,9 @@ export async function strike(
   { point, fault }: { point: SyscallPoint; fault: SyscallFault },
   freshFolder: () => void,
 ): Promise<Struck> {
-  const how = fault === 'KILL' ? [] : QUICK
   const run = async (options: readonly string[]): Promise<{ run: Finished; points: SyscallPoint[] }> => {
     freshFolder()
-    const { run: finished, log } = await traced(args, [point.call], [...how, ...options])
+    const { run: finished, log } = await traced(args, [point.call], options)
     return { run: finished, points: pointsOf(log, folder).filter(({ call }) => call === point.call) }
   }
   const what = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
@@ -81,7 +81,7 @@ const STRIKE_TRIES = 100
 
 const OUTSIDE = 'outside'
 
-/** Stops the program at the traced calls alone, which is three times as fast; strace then injects no signals. */
+/** Stops the program at the traced calls alone, which is three times as fast; strace then follows every thread. */
 const QUICK = ['-f', '--seccomp-bpf']
 
 async function traced(
