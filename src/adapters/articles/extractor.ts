@@ -32,6 +32,14 @@ export function openExtractor({
   let worker: Worker | null = null
   let last: Promise<unknown> = Promise.resolve()
 
+  const started = async (): Promise<Worker> => {
+    const ready = await start(script)
+    ready.once('exit', () => {
+      if (worker === ready) worker = null
+    })
+    return ready
+  }
+
   const end = async (): Promise<void> => {
     const ended = worker
     worker = null
@@ -40,7 +48,7 @@ export function openExtractor({
 
   const run = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
     signal.throwIfAborted()
-    worker ??= await start(script)
+    worker ??= await started()
     signal.throwIfAborted()
     try {
       return await ask(worker, request, extractMs, signal)
@@ -66,6 +74,8 @@ export function openExtractor({
 async function start(script: URL): Promise<Worker> {
   // Without the options this process was started with, some of which a thread does not take.
   const worker = new Worker(script, { resourceLimits: MEMORY, execArgv: [] })
+  // A thread may fail when nobody waits for it, such as one at its memory limit that is being ended.
+  worker.on('error', () => undefined)
   const exited = new AbortController()
   worker.once('exit', () => exited.abort())
   await once(worker, 'message', { signal: exited.signal })

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { extract } from '../../../src/adapters/articles/extract.ts'
 import { openExtractor } from '../../../src/adapters/articles/extractor.ts'
 import type { Extractor } from '../../../src/adapters/articles/extractor.ts'
@@ -82,6 +82,27 @@ describe('taking out the text of a hostile page', () => {
     const extracting = extractor.extract(page(HOSTILE['nested elements'] ?? ''), controller.signal)
     setImmediate(() => controller.abort(reason))
     await expect(extracting).rejects.toBe(reason)
+  })
+})
+
+const FAILS_AFTER_AN_ANSWER = `
+  import { parentPort } from 'node:worker_threads'
+  let answered = 0
+  parentPort.on('message', () => {
+    answered += 1
+    parentPort.postMessage({ kind: 'text', text: String(answered) })
+    setImmediate(() => { throw new Error('failed when nobody asked') })
+  })
+  parentPort.postMessage('ready')
+`
+
+test('a thread that fails when nobody waits for it harms no one, and another takes the next page', async () => {
+  const script = new URL(`data:text/javascript,${encodeURIComponent(FAILS_AFTER_AN_ANSWER)}`)
+  const extractor = openExtractor({ script, extractMs: 500 })
+  onTestFinished(() => extractor.close())
+  const first = await extractor.extract(page(''), NEVER)
+  await vi.waitFor(async () => expect(await extractor.extract(page(''), NEVER)).toEqual(first), {
+    timeout: 10_000,
   })
 })
 
