@@ -1,4 +1,5 @@
-import type { ChatLimits, Prices } from '../domain/agent/ports.ts'
+import type { ChatLimits } from '../domain/ports.ts'
+import type { Prices } from '../domain/agent/model-call.ts'
 import type { Settings } from './environment.ts'
 
 /** What the chat agent needs to know. */

@@ -1,7 +1,8 @@
 import { expect, onTestFinished } from 'vitest'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import type { ChatModelOptions } from '../../src/adapters/provider/chat-model.ts'
-import type { ChatModel, ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/ports.ts'
+import type { ChatModel } from '../../src/domain/ports.ts'
+import type { ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/model-call.ts'
 
 /** Ends never. */
 export const LIVING = new AbortController().signal

@@ -1,5 +1,6 @@
 import { requestShareOf } from '../../domain/agent/budget.ts'
-import type { ChatModel, ModelCall } from '../../domain/agent/ports.ts'
+import type { ChatModel } from '../../domain/ports.ts'
+import type { ModelCall } from '../../domain/agent/model-call.ts'
 import { classifyAnswer } from '../../domain/models/classify-answer.ts'
 import type { ChatCandidate } from '../../domain/models/chat-candidates.ts'
 import type { Clock, RecommendationStore, RouterAllowance } from '../../domain/ports.ts'

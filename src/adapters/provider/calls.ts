@@ -1,4 +1,4 @@
-import type { ToolRound } from '../../domain/agent/ports.ts'
+import type { ToolRound } from '../../domain/agent/model-call.ts'
 import { fieldsOf } from './fields.ts'
 
 /** Longest id and name of a call that every provider takes back. */

@@ -3,7 +3,7 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
-import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/ports.ts'
+import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/model-call.ts'
 import { callIds, replayable, resultsOf } from './calls.ts'
 import { CallParts } from './call-parts.ts'
 import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './dialect.ts'

@@ -1,4 +1,5 @@
-import type { ChatModel, ModelEvent } from '../../domain/agent/ports.ts'
+import type { ChatModel } from '../../domain/ports.ts'
+import type { ModelEvent } from '../../domain/agent/model-call.ts'
 import { chatDialect } from './chat-completions.ts'
 import type { SilenceLimits } from './reply.ts'
 import { responsesDialect } from './responses.ts'

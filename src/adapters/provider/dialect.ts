@@ -1,4 +1,4 @@
-import type { ModelCall, ModelEvent } from '../../domain/agent/ports.ts'
+import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { RoundFailure } from './failure.ts'
 import type { Fields } from './fields.ts'
 import type { Upstream } from './upstream.ts'

@@ -1,4 +1,4 @@
-import type { FailureCode, Usage } from '../../domain/agent/ports.ts'
+import type { FailureCode, Usage } from '../../domain/agent/model-call.ts'
 
 /** What a provider answered in the place of a model, for whoever must tell whose failure it is. Never passed on. */
 interface Evidence {

@@ -6,7 +6,7 @@ import type {
   ToolCall,
   ToolDefinition,
   ToolRound,
-} from '../../domain/agent/ports.ts'
+} from '../../domain/agent/model-call.ts'
 import { callIds, replayable, resultsOf } from './calls.ts'
 import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './dialect.ts'
 import { upstreamError } from './failure.ts'

@@ -1,4 +1,4 @@
-import type { ModelCall } from '../../domain/agent/ports.ts'
+import type { ModelCall } from '../../domain/agent/model-call.ts'
 import type { Addressee, Dialect, RoundEnd } from './dialect.ts'
 import type { StreamBounds } from '../event-stream.ts'
 import { ProviderFailure } from './failure.ts'

@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/agent/ports.ts'
+import type { Usage } from '../../domain/agent/model-call.ts'
 import { fieldsOf } from './fields.ts'
 import type { Fields } from './fields.ts'
 

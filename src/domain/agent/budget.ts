@@ -1,7 +1,8 @@
 import type { MicroUsd } from './money.ts'
 import { parseIpAddress } from '../ip-address.ts'
 import type { ChatRequest } from './chat-request.ts'
-import type { CallCost, Prices, Usage } from './ports.ts'
+import type { CallCost } from './ports.ts'
+import type { Prices, Usage } from './model-call.ts'
 import { largestInputBytes, SHORTEST_REQUEST, TOOLS_BYTES } from './prompt.ts'
 
 /** What a turn may cost, what it did cost, and what that makes of a day (docs/decisions/0028-how-a-turn-is-admitted.md). */

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../digest.ts'
 import type { ChatRequest } from './chat-request.ts'
 import type { Grounding } from './grounding.ts'
-import type { ToolDefinition } from './ports.ts'
+import type { ToolDefinition } from './model-call.ts'
 import { turnInput } from './prompt.ts'
 
 /** Grows when an answer of before would be wrong for another reason than what is digested. */

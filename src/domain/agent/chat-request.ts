@@ -8,7 +8,7 @@ import {
   PRE_PROMPT_MAX_LENGTH,
   SCOPE_KEY_MAX_LENGTH,
 } from './bounds.ts'
-import type { InputMessage } from './ports.ts'
+import type { InputMessage } from './model-call.ts'
 import { firstCodePoints, strictLine, visibleText } from './untrusted-text.ts'
 
 export const LANGUAGES = ['auto', 'en', 'ru'] as const

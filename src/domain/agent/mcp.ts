@@ -1,7 +1,7 @@
 import type { PlaceBounds } from '../fair-queue.ts'
 import { UNTRUSTED } from './shown-data.ts'
 import { TOOL_DEFINITIONS } from './tools.ts'
-import type { ToolName } from './ports.ts'
+import type { ToolName } from './model-call.ts'
 
 /** The tools of the chat agent as a Model Context Protocol server offers them (docs/mcp.md). */
 

@@ -2,7 +2,7 @@ import { byteLengthOf } from '../byte-length.ts'
 import { GROUNDING_MAX_BYTES } from './bounds.ts'
 import type { ChatRequest, ChatSettings } from './chat-request.ts'
 import type { Grounding } from './grounding.ts'
-import type { InputMessage } from './ports.ts'
+import type { InputMessage } from './model-call.ts'
 import { TOOL_DEFINITIONS } from './tools.ts'
 
 /**

@@ -9,7 +9,7 @@ import {
   SCOPE_KEY_MAX_LENGTH,
 } from './bounds.ts'
 import { LANGUAGES, TONES } from './chat-request.ts'
-import { TOOL_NAMES } from './ports.ts'
+import { TOOL_NAMES } from './model-call.ts'
 
 /**
  * Wire schemas of the agent chat (docs/agent-chat.md), keys in the order in which they are sent. Requests are described

@@ -3,8 +3,8 @@ import { HYPE_PROVIDERS, itemsOfKey, NEWS_SOURCES } from '../feed/source.ts'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
-import { TOOL_NAMES } from './ports.ts'
-import type { ToolCall, ToolDefinition, ToolName } from './ports.ts'
+import { TOOL_NAMES } from './model-call.ts'
+import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
 
 /** The six tools as a model is told of them, and how what it writes is read (docs/agent-tools.md). */
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import type { Admission } from '../../domain/agent/ports.ts'
+import type { Admission } from '../../domain/ports.ts'
 import type { EventStream } from './event-stream.ts'
 import type { AgentPorts } from './service.ts'
 import type { Stop } from './stop.ts'

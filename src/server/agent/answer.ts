@@ -3,9 +3,9 @@ import { MAX_CALLS, MAX_ROUNDS } from '../../domain/agent/bounds.ts'
 import { callCost, costOf, turnCost } from '../../domain/agent/budget.ts'
 import type { AbortedCall, UntoldCalls } from '../../domain/agent/budget.ts'
 import type { MicroUsd } from '../../domain/agent/money.ts'
-import { TOOL_NAMES } from '../../domain/agent/ports.ts'
+import { TOOL_NAMES } from '../../domain/agent/model-call.ts'
+import type { ChatModel } from '../../domain/ports.ts'
 import type {
-  ChatModel,
   FailureCode,
   InputMessage,
   ModelCall,
@@ -15,7 +15,7 @@ import type {
   ToolName,
   ToolRound,
   Usage,
-} from '../../domain/agent/ports.ts'
+} from '../../domain/agent/model-call.ts'
 import { TOOLS_BYTES } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
 import type { AgentTools } from './tools.ts'

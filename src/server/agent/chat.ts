@@ -4,7 +4,7 @@ import { firstCallCost, requestShareOf, shortestCallCost } from '../../domain/ag
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
 import { addressHash, isSameCaller, networkOf } from '../../domain/agent/client-address.ts'
-import type { Admission, TurnClaim } from '../../domain/agent/ports.ts'
+import type { Admission, TurnClaim } from '../../domain/ports.ts'
 import { BURST_WINDOW_MS, SHORT_WAIT_MS } from '../../domain/agent/quotas.ts'
 import type { AgentRefusal } from '../../domain/agent/refusals.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'

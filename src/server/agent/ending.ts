@@ -1,4 +1,4 @@
-import type { FailureCode, Usage } from '../../domain/agent/ports.ts'
+import type { FailureCode, Usage } from '../../domain/agent/model-call.ts'
 
 /** How a turn ended; `gone` is a reader that left or was cut off. */
 export type Ending =

@@ -1,4 +1,5 @@
-import type { AnswerCache, ChatLimits, ChatModel, HumanVerifier, Prices } from '../../domain/agent/ports.ts'
+import type { AnswerCache, ChatLimits, ChatModel, HumanVerifier } from '../../domain/ports.ts'
+import type { Prices } from '../../domain/agent/model-call.ts'
 import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
 import type { Clock } from '../../domain/ports.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Prices } from '../../domain/agent/ports.ts'
+import type { Prices } from '../../domain/agent/model-call.ts'
 import { costOfAnswer } from './answer.ts'
 import type { AnswerPart, Tally } from './answer.ts'
 import type { AgentPorts } from './service.ts'

@@ -1,4 +1,4 @@
-import type { ChatLedger } from '../../domain/agent/ports.ts'
+import type { ChatLedger } from '../../domain/ports.ts'
 import { keepCallersFrom } from '../../domain/agent/quotas.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Log } from '../log.ts'

@@ -2,7 +2,7 @@ import { fitLists, fitText, shownItem, shownLine, UNTRUSTED } from '../../domain
 import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import { LISTS } from '../../domain/agent/tools.ts'
 import type { KnownCall } from '../../domain/agent/tools.ts'
-import type { ToolName } from '../../domain/agent/ports.ts'
+import type { ToolName } from '../../domain/agent/model-call.ts'
 import { visibleText } from '../../domain/agent/untrusted-text.ts'
 import type { LiveFeed } from '../../domain/feed/live-schema.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'

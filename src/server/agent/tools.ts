@@ -1,6 +1,6 @@
 import { MAX_CALLS, RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import { byteLengthOf } from '../../domain/byte-length.ts'
-import type { ToolCall } from '../../domain/ports.ts'
+import type { ToolCall } from '../../domain/agent/model-call.ts'
 import { failure, runCall } from './run-call.ts'
 import type { CallOptions, ToolRun } from './run-call.ts'
 import type { AgentSources } from './sources.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cacheKey } from '../../domain/agent/cache-key.ts'
 import type { MicroUsd } from '../../domain/agent/money.ts'
-import type { ModelCall, ToolName } from '../../domain/agent/ports.ts'
+import type { ModelCall, ToolName } from '../../domain/agent/model-call.ts'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
 import { INSTRUCTIONS, largestInputBytes, turnInput } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'

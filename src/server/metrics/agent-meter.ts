@@ -1,4 +1,5 @@
-import type { Admission, FailureCode } from '../../domain/agent/ports.ts'
+import type { Admission } from '../../domain/ports.ts'
+import type { FailureCode } from '../../domain/agent/model-call.ts'
 import { single } from '../../domain/metrics/catalogue.ts'
 import type { MetricFamily } from '../../domain/metrics/exposition.ts'
 import type { Ending } from '../agent/ending.ts'

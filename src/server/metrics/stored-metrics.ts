@@ -1,4 +1,4 @@
-import type { ChatLedger } from '../../domain/agent/ports.ts'
+import type { ChatLedger } from '../../domain/ports.ts'
 import { auditMetrics } from '../../domain/metrics/audit-metrics.ts'
 import { family, single } from '../../domain/metrics/catalogue.ts'
 import type { MetricFamily } from '../../domain/metrics/exposition.ts'

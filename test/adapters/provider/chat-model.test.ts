@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { mayHaveArrived } from '../../../src/adapters/provider/reply.ts'
-import type { ModelEvent } from '../../../src/domain/agent/ports.ts'
+import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { APIS, CALL, heard, LIVING, modelAt, outcome, turn } from '../../support/model-turns.ts'
 import type { ModeName } from '../../support/provider-modes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolRound } from '../../../src/domain/agent/ports.ts'
+import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
 import { APIS, CALL, heard, modelAt, outcome, turn } from '../../support/model-turns.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TOOL_NAMES } from '../../../src/domain/agent/ports.ts'
+import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
 import { readCall, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 
 interface Schema {

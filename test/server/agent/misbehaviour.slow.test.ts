@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { TOOL_NAMES } from '../../../src/domain/agent/ports.ts'
+import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
 import { ask, question, startAgent, textOf } from '../../support/agent.ts'
 import type { StreamEvent } from '../../support/agent.ts'
 import { MODES } from '../../support/provider-modes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolCall } from '../../../src/domain/agent/ports.ts'
+import type { ToolCall } from '../../../src/domain/agent/model-call.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { FeedSearch } from '../../../src/domain/ports.ts'

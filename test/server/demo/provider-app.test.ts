@@ -4,7 +4,7 @@ import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import { readCall } from '../../../src/domain/agent/tools.ts'
-import type { ToolRound } from '../../../src/domain/agent/ports.ts'
+import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
 import {
   DEMO_CHAT_MODEL,
   DEMO_REQUEST_MAX_BYTES,

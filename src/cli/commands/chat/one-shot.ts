@@ -1,4 +1,4 @@
-import type { ToolName } from '../../../domain/ports.ts'
+import type { ToolName } from '../../../domain/agent/model-call.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { CommandContext } from '../../context.ts'
 import { jsonLine } from '../../terminal.ts'

@@ -1,4 +1,4 @@
-import type { ToolName } from '../../../domain/ports.ts'
+import type { ToolName } from '../../../domain/agent/model-call.ts'
 import { faintRow, markdownRows } from './markdown.ts'
 import { Painter } from './painter.ts'
 import type { Screen } from './painter.ts'
