@@ -14,8 +14,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { database } from '../dist/adapters/libsql/database.js'
-import { migrationsOf } from '../dist/adapters/libsql/migrations.js'
+import { database } from '../dist/adapters/sqlite/database.js'
+import { migrationsOf } from '../dist/adapters/sqlite/migrate.js'
 import { libsqlChatLedger } from '../dist/adapters/state/chat-ledger.js'
 import {
   differences,

@@ -9,7 +9,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { parseCatalogue } from '../dist/domain/models/catalogue.js'
-import { METADATA_MOST, metadataComponents } from '../dist/domain/models/metadata-score.js'
+import { METADATA_MOST, metadataComponents } from '../dist/domain/models/score.js'
 import { siftCatalogue } from '../dist/domain/models/recommend.js'
 
 const INDICES = ['coding_index', 'agentic_index']

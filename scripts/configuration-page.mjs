@@ -3,7 +3,7 @@
  * same. Runs the built program: `npm run docs:configuration`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { GROUPS } from '../dist/cli/settings/variable.js'
+import { GROUPS } from '../dist/cli/settings/rules.js'
 import { namedVariables } from '../dist/cli/settings/variables.js'
 
 const PAGE = new URL('../docs/configuration.md', import.meta.url)

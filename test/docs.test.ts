@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { namedVariables } from '../src/cli/settings/variables.ts'
-import { REJECTION_REASONS } from '../src/domain/models/eligibility.ts'
-import { METADATA_MOST } from '../src/domain/models/metadata-score.ts'
+import { REJECTION_REASONS } from '../src/domain/models/catalogue.ts'
+import { METADATA_MOST } from '../src/domain/models/score.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { JOBS } from '../src/cli/commands/init/schedule.ts'
-import { METRICS } from '../src/domain/metrics/catalogue.ts'
+import { JOBS } from '../src/cli/commands/init/units.ts'
+import { METRICS } from '../src/server/metrics/catalogue.ts'
 
 const read = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../${name}`, import.meta.url)), 'utf8')

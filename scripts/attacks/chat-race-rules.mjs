@@ -1,7 +1,7 @@
 /** What `chat-race.mjs` and its processes share: the callers, the limits that hold each kind back, and how that shows. */
 import { pathToFileURL } from 'node:url'
-import { database } from '../../dist/adapters/libsql/database.js'
-import { migrationsOf } from '../../dist/adapters/libsql/migrations.js'
+import { database } from '../../dist/adapters/sqlite/database.js'
+import { migrationsOf } from '../../dist/adapters/sqlite/migrate.js'
 import { libsqlChatLedger } from '../../dist/adapters/state/chat-ledger.js'
 import { dayOf } from '../../dist/domain/time.js'
 

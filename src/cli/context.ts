@@ -1,5 +1,5 @@
-import type { Config } from './config.ts'
-import type { ConfigFlags } from './read-config.ts'
+import type { Config } from './settings/config.ts'
+import type { ConfigFlags } from './settings/read-config.ts'
 import type { Streams, Terminal } from './terminal.ts'
 
 /** What the process gives a command line. */

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { badValue } from './environment.ts'
-import { storageUnavailable } from '../domain/storage.ts'
-import { settingName } from './config.ts'
-import type { Config } from './config.ts'
+import { badValue } from './settings/environment.ts'
+import { storageUnavailable } from '../domain/refusal.ts'
+import { settingName } from './settings/config.ts'
+import type { Config } from './settings/config.ts'
 
 /**
  * Makes sure that the data folder and the object store's folder are there (docs/configuration.md).

@@ -1,7 +1,5 @@
-import { Refusal } from '../domain/refusal.ts'
-import { networkReason } from '../domain/network-reason.ts'
-import { StorageFault } from '../domain/storage.ts'
-
+import { Refusal, StorageFault } from '../domain/refusal.ts'
+import { networkReason } from '../domain/http.ts'
 /** Exit codes (docs/troubleshooting.md). */
 export const EXIT = {
   done: 0,

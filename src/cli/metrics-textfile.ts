@@ -2,8 +2,7 @@ import { open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterRun } from '../domain/job-run.ts'
 import type { JobRun } from '../domain/job-run.ts'
-import { exposition } from '../domain/metrics/exposition.ts'
-import { jobMetrics, lastSuccessIn } from '../domain/metrics/job-metrics.ts'
+import { exposition, jobMetrics, lastSuccessIn } from '../server/metrics/catalogue.ts'
 
 /**
  * Leaves the metrics of a run in a file of its job's own, where a node exporter reads it (docs/monitoring.md#textfile).

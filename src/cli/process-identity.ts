@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { LeaseHolder } from '../domain/ports.ts'
 
 /**
@@ -47,4 +48,12 @@ function startTimeOf(pid: number): string | null {
   } catch {
     return null
   }
+}
+
+/** Waits; rejects with the signal's own reason, by which a run knows that it was told to stop. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw error
+  })
 }

@@ -3,24 +3,27 @@ import { Command, CommanderError } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
 import type { Job } from '../domain/job-run.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
-import { describeChat } from './program/chat.ts'
-import { describeCollect, describeReindex, describeSearch, describeSnapshot } from './program/feed.ts'
-import { describeImports } from './program/imports.ts'
-import { describeMcp } from './program/mcp.ts'
-import { describeEvaluateModels, describeModel } from './program/models.ts'
+import { describeChat, describeMcp, describeEvaluateModels, describeModel } from './program/models.ts'
+import {
+  describeCollect,
+  describeReindex,
+  describeSearch,
+  describeSnapshot,
+  describeImports,
+} from './program/data.ts'
 import {
   describeCompletion,
   describeConfig,
   describeDoctor,
   describeHealthcheck,
   describeInit,
-} from './program/operations.ts'
-import { describeServe } from './program/serve.ts'
-import { shared } from './program/shared-flags.ts'
-import type { Barely, Runners, SharedFlags, Within } from './program/shared-flags.ts'
-import { describeCopyArchive, describePublishYear, describeVerifyArchive } from './program/year.ts'
-import { readConfig } from './read-config.ts'
-import type { ConfigFlags } from './read-config.ts'
+  describeServe,
+} from './program/operate.ts'
+import { shared } from './program/flags.ts'
+import type { Barely, Runners, SharedFlags, Within } from './program/flags.ts'
+import { describeCopyArchive, describePublishYear, describeVerifyArchive } from './program/publish.ts'
+import { readConfig } from './settings/read-config.ts'
+import type { ConfigFlags } from './settings/read-config.ts'
 import { openTerminal } from './terminal.ts'
 import type { BareContext, Run, Surroundings } from './context.ts'
 import type { Terminal } from './terminal.ts'

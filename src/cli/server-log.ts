@@ -1,8 +1,51 @@
+import { write } from 'node:fs'
+import { styleText } from 'node:util'
 import { pino, stdSerializers } from 'pino'
 import { Refusal } from '../domain/refusal.ts'
-import { TURN_MESSAGE } from '../server/log.ts'
-import type { Log } from '../server/log.ts'
-import { readableLog } from './readable-log.ts'
+import { TURN_MESSAGE } from '../server/route.ts'
+import type { Log } from '../server/route.ts'
+import { escaped, printable } from './terminal.ts'
+
+/** Names of pino's levels, with the colour of each. */
+const LEVELS: Readonly<Record<number, { name: string; color: 'gray' | 'cyan' | 'yellow' | 'red' }>> = {
+  10: { name: 'trace', color: 'gray' },
+  20: { name: 'debug', color: 'gray' },
+  30: { name: 'info', color: 'cyan' },
+  40: { name: 'warn', color: 'yellow' },
+  50: { name: 'error', color: 'red' },
+  60: { name: 'fatal', color: 'red' },
+}
+
+/** The same in every line. */
+const UNSAID = new Set(['pid', 'hostname'])
+
+/** Log lines for a person at a terminal: one a line of JSON, with the stack of an error below it. */
+export function readableLog(
+  out: { write: (line: string) => void },
+  colored: boolean,
+): { write: (line: string) => void } {
+  return { write: (line) => out.write(readableLine(line, colored)) }
+}
+
+function readableLine(line: string, colored: boolean): string {
+  const { level, time, msg, err, ...fields } = JSON.parse(line) as LogLine
+  const { name, color } = LEVELS[level] ?? { name: String(level), color: 'gray' }
+  const paint = (text: string): string => (colored ? styleText(color, text) : text)
+  const clock = new Date(time).toISOString().slice(11, 23)
+  const said = Object.entries(fields)
+    .filter(([key]) => !UNSAID.has(key))
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  const head = `${clock} ${paint(name.padEnd(5))} ${[msg ?? '', ...said].map(escaped).join(' ')}\n`
+  const stack = err?.stack ?? err?.message
+  return stack === undefined ? head : `${head}${printable(stack).replaceAll(/^/gm, '  ')}\n`
+}
+
+interface LogLine extends Record<string, unknown> {
+  level: number
+  time: number
+  msg?: string
+  err?: { stack?: string; message?: string }
+}
 
 /** How long equal lines are counted before their sum is written. */
 const SUM_MS = 1_000
@@ -60,7 +103,7 @@ export function openServerLog(
     }
     groups.clear()
   }
-  const write = (of: Level, fields: Fields, message: string): void => {
+  const writeAt = (of: Level, fields: Fields, message: string): void => {
     if (!lines.isLevelEnabled(of)) return
     // Each turn of the chat has its line: quotas bound their number, and the line says what it cost.
     if (message === TURN_MESSAGE) return lines[of](fields, message)
@@ -78,9 +121,9 @@ export function openServerLog(
     group.count += 1
   }
   return {
-    info: (fields, message) => write('info', fields, message),
-    warn: (fields, message) => write('warn', fields, message),
-    error: (fields, message) => write('error', fields, message),
+    info: (fields, message) => writeAt('info', fields, message),
+    warn: (fields, message) => writeAt('warn', fields, message),
+    error: (fields, message) => writeAt('error', fields, message),
     flush,
   }
 }
@@ -118,4 +161,64 @@ function errorFields(error: unknown): unknown {
 
 function cut(text: string): string {
   return text.length > ERROR_TEXT_LENGTH ? `${text.slice(0, ERROR_TEXT_LENGTH)}…` : text
+}
+
+/** Log lines waiting to be written; beyond it new ones are dropped. */
+const WAITING_MAX_BYTES = 1024 * 1024
+
+/** How long a reader that is not ready is waited for before its turn comes again. */
+const RETRY_MS = 50
+
+/** Where log lines go. */
+export interface LogStream {
+  write(line: string): void
+  /** Resolves when the waiting lines are written, or after `withinMs`. */
+  flush(withinMs: number): Promise<void>
+}
+
+/**
+ * Writes log lines to a descriptor without ever waiting for it or failing with it: a log that cannot be written (a full
+ * disk, a reader that went away or stands still) costs its lines, never the server.
+ */
+export function logStream(descriptor: number): LogStream {
+  let waiting = ''
+  let writing = false
+  let whenIdle: () => void = () => undefined
+
+  const next = (): void => {
+    if (writing) return
+    if (waiting === '') {
+      whenIdle()
+      return
+    }
+    const chunk = Buffer.from(waiting)
+    waiting = ''
+    writing = true
+    send(chunk)
+  }
+  const send = (chunk: Buffer): void => {
+    write(descriptor, chunk, (error, written) => {
+      if (error?.code === 'EAGAIN') {
+        setTimeout(send, RETRY_MS, chunk).unref()
+      } else if (!error && written < chunk.byteLength) {
+        send(chunk.subarray(written))
+      } else {
+        writing = false
+        next()
+      }
+    })
+  }
+
+  return {
+    write(line) {
+      if (waiting.length < WAITING_MAX_BYTES) waiting += line
+      next()
+    },
+    flush: (withinMs) =>
+      new Promise((resolve) => {
+        whenIdle = resolve
+        setTimeout(resolve, withinMs).unref()
+        next()
+      }),
+  }
 }

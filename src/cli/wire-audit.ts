@@ -1,7 +1,7 @@
-import { openArchive, openArchiveAuditor } from '../adapters/archive/open.ts'
-import type { openPublishedHistory } from '../adapters/published-history/published-history.ts'
+import { openArchive, openArchiveAuditor } from '../adapters/objects/open.ts'
+import type { openPublishedHistory } from '../adapters/published-history.ts'
 import type { ArchiveAuditor, DamageSample, LedgerAuditor } from '../domain/ports.ts'
-import type { Config } from './config.ts'
+import type { Config } from './settings/config.ts'
 
 /** A batch command has nothing else to do than to wait for a lock. */
 export const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
@@ -31,7 +31,7 @@ export function openAuditors(config: Config): Auditors {
 
 /** The public answers of another host; `close` ends the connections to it. Loaded only where it is asked for. */
 export async function openPublished(base: string): Promise<ReturnType<typeof openPublishedHistory>> {
-  return (await import('../adapters/published-history/published-history.ts')).openPublishedHistory(base)
+  return (await import('../adapters/published-history.ts')).openPublishedHistory(base)
 }
 
 /** A private archive to damage, in a temporary folder. Loaded only where it is asked for. */

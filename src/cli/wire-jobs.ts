@@ -1,4 +1,4 @@
-import { openJobPings } from '../adapters/pings/job-pings.ts'
+import { openJobPings } from '../adapters/job-pings.ts'
 import type { JobWatch } from '../domain/ports.ts'
 
 /** The service that watches jobs. Loaded only where one is named. */

@@ -1,7 +1,7 @@
-import { openReach as reach } from '../adapters/reach.ts'
-import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../domain/operations/survey.ts'
+import { openReach as reach } from '../adapters/http.ts'
+import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../domain/survey.ts'
 import type { Reach } from '../domain/ports.ts'
-import type { Config } from './config.ts'
+import type { Config } from './settings/config.ts'
 
 /** A look waits no longer than this for whoever is writing. */
 const BUSY = { nativeBusyMs: 1_000, retryMs: 5_000 }
@@ -20,18 +20,18 @@ export interface Surveys {
 
 /** The databases of a configuration; loaded when one is asked. */
 export function openSurveys({ ledger, feed, state }: Config): Surveys {
-  const survey = async () => (await import('../adapters/libsql/survey.ts')).surveyDatabase
+  const survey = async () => (await import('../adapters/sqlite/untouched.ts')).surveyDatabase
   return {
     async ledger() {
-      const { ledgerFacts } = await import('../adapters/ledger/survey.ts')
+      const { ledgerFacts } = await import('../adapters/ledger/auditor.ts')
       return (await survey())(ledger, 'ledger', BUSY, ledgerFacts)
     },
     async feed() {
-      const { feedFacts } = await import('../adapters/feed/survey.ts')
+      const { feedFacts } = await import('../adapters/feed/feed.ts')
       return (await survey())(feed, 'feed', BUSY, (reader) => feedFacts(reader, Date.now()))
     },
     async state() {
-      const { stateFacts } = await import('../adapters/state/survey.ts')
+      const { stateFacts } = await import('../adapters/state/job-log.ts')
       return (await survey())(state, 'state', BUSY, stateFacts)
     },
   }

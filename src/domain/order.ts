@@ -2,3 +2,10 @@
 export function compareCodeUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
+
+const encoder = new TextEncoder()
+
+/** How many bytes of UTF-8 a text takes. */
+export function byteLengthOf(text: string): number {
+  return encoder.encode(text).byteLength
+}

@@ -22,3 +22,50 @@ export class Refusal<Code extends string = string> extends Error {
     this.members = options?.members ?? {}
   }
 }
+
+/** Where a database is: a file of this machine, or a libSQL server (docs/configuration.md). */
+export interface DatabaseLocation {
+  /** `file:` with an absolute path, `http:`, `https:` or `libsql:`. */
+  url: string
+  /** Sent to a server as a bearer token. */
+  authToken: string | null
+}
+
+/** Where the object store is: a folder of this machine, or a bucket (docs/configuration.md). */
+export type StoreLocation =
+  | { kind: 'file'; path: string }
+  | {
+      kind: 's3'
+      bucket: string
+      /** Without slashes at either end; empty for the whole bucket. */
+      prefix: string
+      /** Base URL, without a slash at its end. */
+      endpoint: string
+      region: string
+      accessKeyId: string
+      secretAccessKey: string
+    }
+
+/**
+ * What a store may decline with. Anything else an adapter throws is a fault.
+ *
+ * - `storage_unavailable`: not configured, not there, not openable or not reachable
+ * - `storage_damaged`: reachable, but what it holds cannot be what was written
+ */
+export type StorageRefusal = 'storage_unavailable' | 'storage_damaged'
+
+export function storageUnavailable(detail: string, cause?: unknown): Refusal<StorageRefusal> {
+  return new Refusal('storage_unavailable', detail, { cause })
+}
+
+export function storageDamaged(detail: string, cause?: unknown): Refusal<StorageRefusal> {
+  return new Refusal('storage_damaged', detail, { cause })
+}
+
+/** A store that was reached and did not do what it was asked: an answer that failed, broke off or did not come. */
+export class StorageFault extends Error {
+  override readonly name = 'StorageFault'
+}
+
+/** No object is near this size; a damaged or planted one must not fill the memory. */
+export const OBJECT_MAX_BYTES = 64 * 1024 * 1024

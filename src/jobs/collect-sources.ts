@@ -2,7 +2,6 @@ import type { LiveSource, LiveSourceName, SourceBatch } from '../domain/feed/liv
 import type { Clock, FeedStore } from '../domain/ports.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
-import { shorten } from './shorten.ts'
 
 /**
  * What became of one source.
@@ -203,4 +202,16 @@ function eachOnce(reasons: readonly string[]): string[] {
     if (others.length === 0) return first
     return `${first} (and at ${others.length} more ${others.length === 1 ? 'address' : 'addresses'})`
   })
+}
+
+/** Longest text of a report, in characters: input and replies are not to be repeated at length. */
+const TEXT_MAX_LENGTH = 400
+
+/** A text short enough for a report, and on one line; `…` at its end where some of it was left out. */
+export function shorten(text: string): string {
+  // A text of many megabytes need not be taken apart to see that it is too long.
+  const start = text.slice(0, 2 * TEXT_MAX_LENGTH + 1)
+  const characters = Array.from(start.replaceAll(/\s+/g, ' '))
+  const isCut = characters.length > TEXT_MAX_LENGTH || start.length < text.length
+  return characters.slice(0, TEXT_MAX_LENGTH).join('') + (isCut ? '…' : '')
 }

@@ -13,7 +13,7 @@ import { isDamage, objectPath } from '../domain/year/finding.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
 import type { Head, LedgerContents, LedgerRow, LegacyRow, Manifest } from '../domain/year/ledger.ts'
-import { leaseLost, withPublisherLease } from './publisher-lease.ts'
+import { leaseLost, withPublisherLease } from './publisher.ts'
 import { verifyArchive } from './verify-archive.ts'
 import type { VerifyReport } from './verify-archive.ts'
 

@@ -19,9 +19,9 @@ import {
   sealFounding,
 } from '../domain/year/legacy-import.ts'
 import type { Founding, ImportRefusal, ListedPublication } from '../domain/year/legacy-import.ts'
-import { leaseLost, withPublisherLease } from './publisher-lease.ts'
-import type { LeasePorts } from './publisher-lease.ts'
-import { shorten } from './shorten.ts'
+import { leaseLost, withPublisherLease } from './publisher.ts'
+import type { LeasePorts } from './publisher.ts'
+import { shorten } from './collect-sources.ts'
 
 /** What an import did: the JSON result of `import archive` (docs/importing.md). */
 export interface ArchiveImportReport {

@@ -1,6 +1,11 @@
-import type { ImportCounts, InputLine, LineSource } from '../domain/ports.ts'
+import { parseArticle } from '../domain/feed/article.ts'
+import type { Article, KeyedArticle } from '../domain/feed/article.ts'
+import { parseSignal } from '../domain/feed/signal.ts'
+import type { Signal } from '../domain/feed/signal.ts'
+import type { ItemRef } from '../domain/feed/source.ts'
+import type { ArticleStore, FeedStore, ImportCounts, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { shorten } from './shorten.ts'
+import { shorten } from './collect-sources.ts'
 
 /** What happened to a set of files, whatever their rows are (docs/importing.md). */
 export interface LinesReport {
@@ -26,11 +31,11 @@ export interface LinesOptions {
 }
 
 /** What one line of a file holds, for whoever imports it. */
-export type ParsedLine<Row, Aside> =
+type ParsedLine<Row, Aside> =
   { kind: 'row'; row: Row } | { kind: 'bad'; reason: string } | { kind: 'aside'; aside: Aside }
 
 /** One kind of row: how it is read and stored. */
-export interface LineImport<Row, Aside> {
+interface LineImport<Row, Aside> {
   /** @param value what JSON.parse gave for the line */
   parse(value: unknown): ParsedLine<Row, Aside>
   /** Stores a batch in one transaction. */
@@ -48,7 +53,7 @@ const ERRORS_KEPT = 100
  * Imports files of lines (docs/importing.md). Under `abort` a file with any bad row is read to its end, reported, and
  * left out whole; under `skip` its good rows are imported. Other files are not affected.
  */
-export async function importLines<Row, Aside>(
+async function importLines<Row, Aside>(
   kind: LineImport<Row, Aside>,
   sources: readonly LineSource[],
   options: LinesOptions,
@@ -180,4 +185,120 @@ class Tally<Row, Aside> {
     this.#checked += rows
     return this.#checked
   }
+}
+
+export interface ArticleImportPorts {
+  articles: Pick<ArticleStore, 'saveArticles' | 'storedItems'>
+  /** Called after each batch with the rows read so far. */
+  onProgress: (rows: number) => void
+}
+
+/** A text has at most a quarter of a megabyte, so that a batch is no larger than what a server takes at once. */
+const ARTICLE_BATCH_ROWS = 20
+
+/** Imports article texts; see {@link importLines}. Idempotent. */
+export function importArticles(
+  { articles, onProgress }: ArticleImportPorts,
+  sources: readonly LineSource[],
+  options: LinesOptions,
+): Promise<LinesReport> {
+  return importLines<KeyedArticle, never>(
+    {
+      parse(value) {
+        const parsed = parseArticle(value)
+        return parsed.kind === 'bad' ? parsed : { kind: 'row', row: parsed.article }
+      },
+      store: async (batch) => articles.saveArticles(await ofStoredItems(articles, batch)),
+      batchRows: ARTICLE_BATCH_ROWS,
+      onProgress,
+    },
+    sources,
+    options,
+  )
+}
+
+/** Each text for the likeliest item of its key that is stored, or for the likeliest where none is. */
+async function ofStoredItems(
+  articles: ArticleImportPorts['articles'],
+  batch: readonly KeyedArticle[],
+): Promise<Article[]> {
+  const open = batch.flatMap(({ items }) => (items.length > 1 ? items : []))
+  const stored = new Set((open.length > 0 ? await articles.storedItems(open) : []).map(textOf))
+  return batch.flatMap(({ items, ...article }) => {
+    const item = items.find((each) => stored.has(textOf(each))) ?? items[0]
+    return item ? [{ ...item, ...article }] : []
+  })
+}
+
+function textOf({ source, sourceId }: ItemRef): string {
+  return JSON.stringify([source, sourceId])
+}
+
+/** What happened to a set of files: the JSON result of `import signals` (docs/importing.md). */
+export interface ImportReport extends LinesReport {
+  /** Rows whose title `--title-provenance` vouched for. */
+  vouched: number
+  /** Rows of sources the product does not know, by name. */
+  unknownSources: Record<string, number>
+}
+
+export interface ImportOptions extends LinesOptions {
+  /** Vouches for the titles of rows that have no provenance of their own; null vouches for none. */
+  titleProvenance: string | null
+}
+
+export interface ImportPorts {
+  feed: Pick<FeedStore, 'importSignals'>
+  /** Called after each batch with the rows read so far. */
+  onProgress: (rows: number) => void
+}
+
+const BATCH_ROWS = 5_000
+
+/** Different unknown names counted one by one; beyond them rows count under one label. */
+const UNKNOWN_NAMES_KEPT = 1_000
+const OTHER_UNKNOWN_NAMES = '(other names)'
+
+/** Imports daily signals; see {@link importLines}. Idempotent. */
+export async function importSignals(
+  { feed, onProgress }: ImportPorts,
+  sources: readonly LineSource[],
+  options: ImportOptions,
+): Promise<ImportReport> {
+  let vouched = 0
+  const unknown = new Map<string, number>()
+  const countUnknown = (source: string): void => {
+    const named = shorten(source)
+    const known = unknown.has(named) || unknown.size < UNKNOWN_NAMES_KEPT
+    const name = known ? named : OTHER_UNKNOWN_NAMES
+    unknown.set(name, (unknown.get(name) ?? 0) + 1)
+  }
+  const report = await importLines<VouchedSignal, string>(
+    {
+      parse: (value) => parseRow(value, options.titleProvenance),
+      store: (batch) => feed.importSignals(batch.map(({ signal }) => signal)),
+      batchRows: BATCH_ROWS,
+      onCounted(line) {
+        if (line.kind === 'aside') countUnknown(line.aside)
+        else if (line.row.vouched) vouched += 1
+      },
+      onProgress,
+    },
+    sources,
+    options,
+  )
+  return { ...report, vouched, unknownSources: Object.fromEntries(unknown) }
+}
+
+interface VouchedSignal {
+  signal: Signal
+  /** True when `titleProvenance` of the options vouched for the title. */
+  vouched: boolean
+}
+
+function parseRow(value: unknown, titleProvenance: string | null): ParsedLine<VouchedSignal, string> {
+  const parsed = parseSignal(value, titleProvenance)
+  if (parsed.kind === 'bad') return parsed
+  if (parsed.kind === 'unknown-source') return { kind: 'aside', aside: parsed.source }
+  return { kind: 'row', row: { signal: parsed.signal, vouched: parsed.vouched } }
 }

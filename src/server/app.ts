@@ -2,43 +2,50 @@ import { H3 } from 'h3'
 import type { H3Event } from 'h3'
 import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/ip-address.ts'
-import type { AuditLog, SharedFeedSearch } from '../domain/ports.ts'
-import { addressOf } from './agent/caller.ts'
+import type { AuditLog, RecommendationStore, SharedFeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
-import { coalesce } from './coalesce.ts'
+import { addressOf } from './agent/service.ts'
 import { mountDocs } from './docs/docs.ts'
-import { publishedDocuments } from './docs/documents.ts'
+import { publishedDocuments } from './docs/openapi.ts'
 import { liveRoutes } from './feed/live-routes.ts'
+import { provedSnapshots } from './feed/proved-snapshots.ts'
+import type { ProvedSnapshots, SnapshotReader } from './feed/proved-snapshots.ts'
 import { searchRoutes } from './feed/search-routes.ts'
-import { mountHealth } from './health.ts'
-import type { ReadinessChecks } from './health.ts'
-import type { Log } from './log.ts'
 import { mcpRoute } from './mcp/route.ts'
 import type { McpPorts } from './mcp/route.ts'
-import { freeModelRoutes } from './models/routes.ts'
-import type { RequestMeter } from './metrics/request-meter.ts'
+import type { RequestMeter } from './metrics/instruments.ts'
+import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
+import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
-import { pageHeaders } from './page/headers.ts'
 import { mountHome } from './page/home.ts'
 import type { HomePanels, HomeSources } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
+import { pageHeaders } from './page/layout.ts'
 import type { Frame } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
 import { servePages } from './page/rendered-pages.ts'
-import { auditFact, chatFact, feedFact, gapFact, modelFact, publicationFact } from './page/status-facts.ts'
-import { statusPanel } from './page/status-panel.ts'
+import {
+  auditFact,
+  chatFact,
+  feedFact,
+  gapFact,
+  modelFact,
+  publicationFact,
+  statusPanel,
+} from './page/status-panel.ts'
 import { keptYears } from './page/year-view.ts'
 import type { KeptYears } from './page/year-view.ts'
-import { openReaders } from './readers.ts'
-import type { ReaderPorts, Readers } from './readers.ts'
 import { NO_STORE, requestId, respondJson } from './respond.ts'
-import type { Route } from './route.ts'
+import type { Log, Route } from './route.ts'
+import { coalesce, withinTime } from './single-flight.ts'
 import { history } from './year/history.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
+import { provedPublications } from './year/proved-publications.ts'
+import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 
 export interface ServerPorts extends ReaderPorts {
   search: SharedFeedSearch
@@ -145,4 +152,74 @@ function homePanels(
 /** A route answers for its path under every method, so that a wrong one is a 405 and not a 404. */
 function mountRoutes(app: H3, routes: readonly Route[], log: Log): void {
   for (const route of routes) app.all(route.path, (event) => route.handle(event, log))
+}
+
+/** What is served, proved; interfaces, pages and metrics share it. */
+export interface Readers {
+  publications: ProvedPublications
+  snapshots: ProvedSnapshots
+  recommendation: ServedRecommendation
+}
+
+export interface ReaderPorts extends PublicationPorts {
+  live: SnapshotReader
+  recommendations: Pick<RecommendationStore, 'current'>
+  /** Address of the routing service to publish with every recommendation. */
+  publishedBaseUrl: string
+  log: Log
+}
+
+export function openReaders(ports: ReaderPorts): Readers {
+  return {
+    publications: provedPublications(ports),
+    snapshots: provedSnapshots(ports.live),
+    recommendation: servedRecommendation(ports.recommendations, ports.publishedBaseUrl, ports.log),
+  }
+}
+
+/** What readiness asks of each store: resolve when it can be used. */
+export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
+
+/** Two in a row are over before whoever asks gives up: `dash healthcheck`, a balancer and a scrape wait five seconds. */
+const CHECK_MS = 2_000
+
+/** The same checks, each of which fails when its store has not answered in time: a store may accept and stay silent. */
+export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): ReadinessChecks {
+  const { signal } = new AbortController()
+  return Object.fromEntries(
+    Object.entries(checks).map(([name, check]) => [name, () => withinTime(check(), limitMs, signal)]),
+  )
+}
+
+/**
+ * Mounts `/healthz`, which does no I/O, and `/readyz`, which is 503 until every store is reachable with its
+ * migrations applied, and while the server drains (docs/operations.md).
+ */
+export function mountHealth(app: H3, checks: ReadinessChecks, isDraining: () => boolean, log: Log): void {
+  app.get('/healthz', (event) => respondJson(event, 200, NO_STORE, { status: 'ok' }))
+  const look = coalesce(() => runChecks(checks, log))
+  app.get('/readyz', async (event) => answerChecks(event, await look(), isDraining()))
+}
+
+type CheckResults = [name: string, result: 'ok' | 'unavailable'][]
+
+async function runChecks(checks: ReadinessChecks, log: Log): Promise<CheckResults> {
+  return Promise.all(
+    Object.entries(checks).map(async ([name, check]): Promise<CheckResults[number]> => {
+      try {
+        await check()
+        return [name, 'ok']
+      } catch (error) {
+        log.warn({ check: name, err: error }, 'not ready')
+        return [name, 'unavailable']
+      }
+    }),
+  )
+}
+
+function answerChecks(event: H3Event, results: CheckResults, draining: boolean): Response {
+  const ready = results.every(([, result]) => result === 'ok')
+  const status = draining ? 'draining' : ready ? 'ready' : 'unavailable'
+  const body = { status, checks: Object.fromEntries(results) }
+  return respondJson(event, status === 'ready' ? 200 : 503, NO_STORE, body)
 }

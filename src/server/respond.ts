@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import { FastResponse } from 'srvx'
+import { sha256Hex, sha256HexToBase64 } from '../domain/digest.ts'
 
 /** Methods whose requests may carry a body that nobody will read; the connection ends with the answer. */
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
@@ -119,4 +120,76 @@ export function respondText(
 export function requestId(headers: { get(name: string): string | null }): string {
   const given = headers.get('x-request-id')
   return given !== null && REQUEST_ID_PATTERN.test(given) ? given : randomUUID()
+}
+
+/** True when a client takes gzip: it names it, or everything, without the weight 0 (RFC 9110, 12.5.3). */
+export function acceptsGzip(acceptEncoding: string | null): boolean {
+  const weights = new Map<string, number>()
+  for (const part of (acceptEncoding ?? '').split(',')) {
+    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    weights.set(coding, weight === undefined ? 1 : Number(weight.slice(2)))
+  }
+  return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0
+}
+
+/** Bytes that are published under their digest, with the headers that follow from them. */
+export interface Published {
+  body: Buffer
+  etag: string
+  /** For a 200 and a 304 alike. */
+  headers: Readonly<Record<string, string>>
+  /** Only where the body follows. */
+  contentHeaders: Readonly<Record<string, string>>
+}
+
+/** What is said of published bytes beside their digest. */
+export interface PublishedAs {
+  contentType: string
+  cacheControl: string
+  /** Further headers, for a 200 and a 304 alike. */
+  headers?: Readonly<Record<string, string>>
+}
+
+/** @param sha256 digest of the body where it is known */
+export function published(body: Buffer, as: PublishedAs, sha256 = sha256Hex(body)): Published {
+  const etag = `"${sha256}"`
+  const digest = `sha-256=:${sha256HexToBase64(sha256)}:`
+  return {
+    body,
+    etag,
+    headers: { 'cache-control': as.cacheControl, etag, ...as.headers, 'repr-digest': digest },
+    contentHeaders: { 'content-type': as.contentType, 'content-digest': digest },
+  }
+}
+
+/**
+ * 304 when the client holds these very bytes, else 200 with them.
+ *
+ * @param headers of the route, for both
+ */
+export function respondPublished(
+  event: H3Event,
+  headers: Readonly<Record<string, string>>,
+  { body, etag, headers: own, contentHeaders }: Published,
+): Response {
+  const common = { ...headers, ...own }
+  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag)) return respond(event, 304, common, null)
+  return respond(event, 200, { ...common, ...contentHeaders }, body)
+}
+
+/**
+ * Whether an `If-None-Match` field names the current representation (RFC 9110, 13.1.2): weak comparison, `*`,
+ * and lists. Several header lines arrive joined by commas.
+ *
+ * @param field the field's value, or null when the request has none
+ * @param etag the current strong entity tag, quotes included
+ */
+export function matchesEntityTag(field: string | null, etag: string): boolean {
+  if (field === null) return false
+  const elements = field.match(/(?:"[^"]*"|[^",])+/g) ?? []
+  return elements.some((element) => {
+    const tag = /^(?:W\/)?("[^"]*")$/.exec(element.trim())?.[1]
+    return tag === etag || element.trim() === '*'
+  })
 }

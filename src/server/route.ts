@@ -1,10 +1,10 @@
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { H3Event } from 'h3'
 import type { z } from 'zod'
 import { Refusal } from '../domain/refusal.ts'
-import type { StorageRefusal } from '../domain/storage.ts'
-import type { Log } from './log.ts'
-import { requestId, respond, respondJson } from './respond.ts'
+import type { StorageRefusal } from '../domain/refusal.ts'
+import { NO_STORE, markBodyRead, requestId, respond, respondJson } from './respond.ts'
 
 /** One query parameter, as the published description shows it. */
 interface QueryParameter {
@@ -156,4 +156,106 @@ export function codeOf<Code extends string>(contract: Contract<Code>, error: unk
 
 function isKeyOf<Key extends string>(record: Readonly<Record<Key, unknown>>, key: string): key is Key {
   return Object.hasOwn(record, key)
+}
+
+/**
+ * What the contracts of all public routes share: pages of any origin may read them, and every answer names its
+ * description.
+ *
+ * @param docs path of the page that describes the interface; its OpenAPI document lies below
+ * @param exposed names of the response headers that pages of other origins may read
+ */
+export function publicAccess(
+  docs: string,
+  exposed: readonly string[],
+): Pick<Contract<'method_not_allowed'>, 'methodNotAllowed' | 'headers' | 'refusalHeaders' | 'preflight'> {
+  const origin = { 'access-control-allow-origin': '*' }
+  const description = `<${docs}/openapi.json>; rel="service-desc"; type="application/json"`
+  return {
+    methodNotAllowed: 'method_not_allowed',
+    headers: {
+      ...origin,
+      'access-control-expose-headers': exposed.join(', '),
+      link: `${description}, <${docs}>; rel="service-doc"; type="text/html"`,
+    },
+    refusalHeaders: NO_STORE,
+    preflight: {
+      ...origin,
+      'access-control-allow-methods': 'GET, OPTIONS',
+      'access-control-allow-headers': 'If-None-Match',
+      ...NO_STORE,
+    },
+  }
+}
+
+/** Structured log lines: codes, ids, counts and durations; never message text, tokens or addresses. */
+export interface Log {
+  info(fields: Record<string, unknown>, message: string): void
+  warn(fields: Record<string, unknown>, message: string): void
+  error(fields: Record<string, unknown>, message: string): void
+}
+
+/** The message of the one line that each turn of the chat has. */
+export const TURN_MESSAGE = 'chat turn'
+
+/** What a request whose body cannot be taken is refused with. */
+interface BodyRefusals {
+  /** Of one that is longer than what is read. */
+  tooLarge: () => Refusal
+  /** Of one that ends before it is whole, or is no UTF-8. */
+  malformed: () => Refusal
+}
+
+/**
+ * The body of a request as text, read to its end. No encoding of the content is undone, and no type asked for.
+ *
+ * @param maxBytes longest body that is read
+ */
+export async function readBody(event: H3Event, maxBytes: number, refusals: BodyRefusals): Promise<string> {
+  const { tooLarge, malformed } = refusals
+  if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  const incoming = event.runtime?.node?.req as IncomingMessage | undefined
+  // A request of the platform's own, which it would be read from, costs time and stays as long as the answer does.
+  const bytes = incoming ? await readIncoming(incoming, maxBytes, refusals) : await event.req.arrayBuffer()
+  if (bytes.byteLength > maxBytes) throw tooLarge()
+  markBodyRead(event)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw malformed()
+  }
+}
+
+/** Bytes of a request as they come off its socket; of one that is too long nothing more is taken. */
+function readIncoming(
+  request: IncomingMessage,
+  maxBytes: number,
+  { tooLarge, malformed }: BodyRefusals,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const take = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      size += chunk.byteLength
+      if (size <= maxBytes) return
+      stop()
+      request.pause()
+      reject(tooLarge())
+    }
+    const end = (): void => {
+      stop()
+      resolve(Buffer.concat(chunks, size))
+    }
+    const fail = (): void => {
+      stop()
+      reject(malformed())
+    }
+    const stop = (): void => {
+      request.off('data', take).off('end', end).off('close', fail)
+    }
+    request.on('data', take).once('end', end).once('close', fail)
+    // It may have broken before anybody listened.
+    if (request.destroyed) fail()
+  })
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { retryAt } from '../../src/adapters/retry-after.ts'
+import { retryAt } from '../../src/adapters/http.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { readConfig } from '../../src/cli/read-config.ts'
+import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { openArticleTexts } from '../../src/cli/wire-sources.ts'
-import type { ArticleReading } from '../../src/domain/feed/article-plan.ts'
+import type { ArticleReading } from '../../src/domain/feed/article.ts'
 import { builtModule, runScript } from '../adapters/built-modules.ts'
 import { htmlSite, pageHtml, site } from '../support/pages.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -44,7 +44,7 @@ test('points and number of items are those of the environment, or the defaults',
 test('the build reads a page with its own thread, and its process ends when all is closed', async () => {
   const { url } = await htmlSite(pageHtml('A page'))
   const script = runScript(
-    `const { readConfig } = await import(${JSON.stringify(builtModule('cli/read-config.js'))})
+    `const { readConfig } = await import(${JSON.stringify(builtModule('cli/settings/read-config.js'))})
     const { openArticleTexts } = await import(${JSON.stringify(builtModule('cli/wire-sources.js'))})
     const config = readConfig({}, { DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1' }, ${JSON.stringify(await temporaryFolder())})
     const texts = openArticleTexts(config, '0.0.0')

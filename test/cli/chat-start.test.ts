@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/chat-start.ts'
-import { checkFeatures } from '../../src/cli/commands/doctor/settings.ts'
-import { readConfig } from '../../src/cli/read-config.ts'
+import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/running-server.ts'
+import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
+import { readConfig } from '../../src/cli/settings/read-config.ts'
 
 const SECRET = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
 const MODEL = { DASH_CHAT_MODEL: 'model', OPENAI_API_KEY: 'key' }

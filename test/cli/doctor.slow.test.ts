@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { lastCompleteDay } from '../../src/domain/year/window.ts'
+import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { storiesOf } from '../support/ndjson.ts'
 

@@ -8,7 +8,7 @@ import {
   judgeRows,
   judgeState,
 } from '../../src/cli/commands/doctor/stores.ts'
-import type { LedgerFacts } from '../../src/domain/operations/survey.ts'
+import type { LedgerFacts } from '../../src/domain/survey.ts'
 
 const HOUR = 3_600_000
 const NOW = Date.parse('2026-03-02T12:00:00Z')

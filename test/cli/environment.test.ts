@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseEnvironment } from '../../src/cli/environment.ts'
+import { parseEnvironment } from '../../src/cli/settings/environment.ts'
 
 const parsed = (name: string, value: string): unknown =>
   parseEnvironment({ [name]: value }, process.cwd())[name as 'OPENAI_BASE_URL']

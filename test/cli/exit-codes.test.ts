@@ -2,11 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { declinedWords } from '../../src/cli/commands/chat/words.ts'
 import { exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
-import type { ChatApiRefusal } from '../../src/domain/agent/chat-api.ts'
-import type { AGENT_ERRORS } from '../../src/domain/agent/refusals.ts'
-import { Refusal } from '../../src/domain/refusal.ts'
-import { StorageFault } from '../../src/domain/storage.ts'
-
+import type { ChatApiRefusal, AGENT_ERRORS } from '../../src/domain/agent/schema.ts'
+import { Refusal, StorageFault } from '../../src/domain/refusal.ts'
 /** The exit code of a command that ends with a refusal of this code. */
 const OF_REFUSAL: Record<string, number> = {
   address_unavailable: 69,

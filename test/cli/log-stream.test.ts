@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { logStream } from '../../src/cli/log-stream.ts'
+import { logStream } from '../../src/cli/server-log.ts'
 import { temporaryFolder } from '../support/dash.ts'
 
 function open(path: string): number {

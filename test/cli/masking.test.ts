@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { examineEnvironment } from '../../src/cli/environment.ts'
-import { withoutSecrets } from '../../src/cli/masking.ts'
-
+import { examineEnvironment, withoutSecrets } from '../../src/cli/settings/environment.ts'
 test.each([
   ['libsql://Sesame@host/db', 'libsql://(not shown)@host/db'],
   ['https://user:Sesame@host', 'https://(not shown)@host'],

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openRecommendations } from '../../src/adapters/archive/open.ts'
+import { openRecommendations } from '../../src/adapters/objects/open.ts'
 import type { Recommendation } from '../../src/domain/models/schema.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'

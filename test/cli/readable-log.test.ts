@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { readableLog } from '../../src/cli/readable-log.ts'
+import { readableLog } from '../../src/cli/server-log.ts'
 
 function logged(colored: boolean, write: (log: ReturnType<typeof pino>) => void): string {
   let text = ''

@@ -56,7 +56,7 @@ describe('the documents name', () => {
   })
 
   test('every way an answer of the chat can end, with what to do', () => {
-    const union = /type FailureCode =([^]*?)\n\n/.exec(read('src/domain/ports.ts'))?.[1] ?? ''
+    const union = /type FailureCode =([^]*?)\n\n/.exec(read('src/domain/agent/model-call.ts'))?.[1] ?? ''
     const codes = [...union.matchAll(/['`](\w+?)(?:\$\{number\})?['`]/g)].map(([, code = '']) => code)
     expect(codes.length).toBeGreaterThan(8)
     for (const code of codes) {

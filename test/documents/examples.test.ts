@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NEEDS } from '../../src/server/docs/needs.ts'
+import { NEEDS } from '../../src/server/docs/markdown.ts'
 import { examplePages, examplesOf, flawOf, isRun } from '../support/examples.ts'
 import type { Example } from '../support/examples.ts'
 

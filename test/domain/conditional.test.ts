@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { matchesEntityTag } from '../../src/domain/conditional.ts'
+import { matchesEntityTag } from '../../src/server/respond.ts'
 
 const ETAG = '"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"'
 const OTHER = '"d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35"'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { networkReason } from '../../src/domain/network-reason.ts'
-import { asPageProblem } from '../../src/adapters/articles/page-problem.ts'
+import { networkReason } from '../../src/domain/http.ts'
+import { asPageProblem } from '../../src/adapters/articles/page-client.ts'
 import { describeError } from '../../src/cli/exit-codes.ts'
 
 const refusedBy = (address: string): Error =>

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
-import { lastCompleteDay, windowEnding } from '../../src/domain/year/window.ts'
-import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import { lastCompleteDay, windowEnding } from '../../src/domain/year/ledger.ts'
+import type { PublishReport } from '../../src/jobs/publisher.ts'
 import { builtModule, startScript } from '../adapters/built-modules.ts'
 import { audit } from '../support/archive-audit.ts'
 import { LONG, tally, tell } from '../support/attack.ts'
@@ -111,7 +111,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
 
 /** `dash publish-year --once --json` at another time: `process.argv` holds the data folder and how long ago. */
 const PUBLISH_AT = `
-  import { readConfig } from '${builtModule('cli/read-config.js')}'
+  import { readConfig } from '${builtModule('cli/settings/read-config.js')}'
   import { openStores } from '${builtModule('cli/wire.js')}'
   import { publishPorts } from '${builtModule('cli/wire-sources.js')}'
   import { publishYear } from '${builtModule('jobs/publish-year.js')}'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Day } from '../../src/domain/time.ts'
-import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import type { PublishReport } from '../../src/jobs/publisher.ts'
 import { audit } from '../support/archive-audit.ts'
 import { LONG, tally, tell } from '../support/attack.ts'
 import { dash, serve } from '../support/dash.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { CallQueue } from '../../src/jobs/call-queue.ts'
-import type { QueuedCall } from '../../src/jobs/call-queue.ts'
+import { CallQueue } from '../../src/jobs/models/call-queue.ts'
+import type { QueuedCall } from '../../src/jobs/models/call-queue.ts'
 
 const MODELS = ['a/one:free', 'b/two:free', 'c/three:free']
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { archiveFolder } from '../../src/adapters/input/archive-folder.ts'
+import { archiveFolder } from '../../src/adapters/input.ts'
 import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { LineSource } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
-import { importArticles } from '../../src/jobs/import-articles.ts'
+import { importArticles } from '../../src/jobs/import-lines.ts'
 import type { LinesOptions, LinesReport } from '../../src/jobs/import-lines.ts'
 import { lineSource } from '../support/line-source.ts'
 import { signal } from '../support/signals.ts'

@@ -5,7 +5,7 @@ import { drawItems, solutions } from '../../src/domain/models/lite/items.ts'
 import type { LiteItems } from '../../src/domain/models/lite/items.ts'
 import type { TaskResult } from '../../src/domain/models/lite/suite.ts'
 import { addDays } from '../../src/domain/time.ts'
-import { makeLiteSuite, provedSuite } from '../../src/jobs/lite-suite.ts'
+import { makeLiteSuite, provedSuite } from '../../src/jobs/models/lite-suite.ts'
 import { sandbox } from '../support/lite-shell.ts'
 
 const shell = await sandbox()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LIVE_SORTS } from '../../src/domain/feed/live-sort.ts'
+import { LIVE_SORTS } from '../../src/domain/feed/columns.ts'
 import { proveFeed } from '../../src/domain/feed/snapshot.ts'
 import { rankPeriods } from '../../src/jobs/rank-periods.ts'
 import type { RankPeriodsPorts, SnapshotReport, TakenSnapshot } from '../../src/jobs/rank-periods.ts'

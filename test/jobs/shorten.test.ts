@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shorten } from '../../src/jobs/shorten.ts'
+import { shorten } from '../../src/jobs/collect-sources.ts'
 
 test.each([
   ['a text', 'a text'],

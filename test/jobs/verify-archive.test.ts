@@ -1,16 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { ArchiveAuditor, LedgerAuditor, ReadAhead } from '../../src/domain/ports.ts'
-import { storageDamaged, storageUnavailable } from '../../src/domain/storage.ts'
+import { storageDamaged, storageUnavailable } from '../../src/domain/refusal.ts'
 import { objectPath, READ_ERROR } from '../../src/domain/year/finding.ts'
 import type { AuditedContents, AuditedHead } from '../../src/domain/year/audit.ts'
 import type { ObjectOutcome, SeenObject } from '../../src/domain/year/finding.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { manifestOf, timelineOf } from '../../src/domain/year/chain.ts'
-import { seeBytes } from '../../src/domain/year/identity.ts'
+import { seeBytes } from '../../src/domain/year/envelope.ts'
 import type { LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
-import type { VerifyResult } from '../../src/jobs/verify-archive.ts'
-import type { VerifyOptions, VerifyPorts } from '../../src/jobs/verify-run.ts'
+import type { VerifyResult, VerifyOptions, VerifyPorts } from '../../src/jobs/verify-archive.ts'
 import {
   chainOf,
   headAt,

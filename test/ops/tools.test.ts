@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { afterRun } from '../../src/domain/job-run.ts'
-import { exposition } from '../../src/domain/metrics/exposition.ts'
-import { jobMetrics } from '../../src/domain/metrics/job-metrics.ts'
+import { exposition, jobMetrics } from '../../src/server/metrics/catalogue.ts'
 import { dash, metricsUrlOf, serve, temporaryFolder } from '../support/dash.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
-import { historyIndexSchema } from '../../src/domain/year/history-index.ts'
+import { historyIndexSchema } from '../../src/domain/year/history.ts'
 import { serveDemo } from '../support/dash.ts'
 import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
 

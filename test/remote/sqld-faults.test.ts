@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { migrationsOf } from '../../src/adapters/libsql/migrations.ts'
-import { windowEnding } from '../../src/domain/year/window.ts'
+import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
+import { windowEnding } from '../../src/domain/year/ledger.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
 import { builtModule, runScript } from '../adapters/built-modules.ts'
 import { connectFeed } from '../adapters/feed/open-feed.ts'
@@ -299,7 +299,7 @@ describe('migrations on a server', () => {
         client.execute('SELECT count(*) AS n FROM ' + ['entries', 'signals'][index]))))
       console.log(counts.map(({ rows }) => rows[0].n).join(' '))
       process.exit()`
-    const modules = [builtModule('adapters/libsql/database.js'), builtModule('adapters/libsql/migrations.js')]
+    const modules = [builtModule('adapters/sqlite/database.js'), builtModule('adapters/sqlite/migrate.js')]
     const openers = Array.from({ length: 5 }, () => runScript(script, [...modules, sqld.url]))
     for (const opener of openers) expect(await opener.line()).toBe('ready')
     for (const opener of openers) opener.tell('go')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { coalesce, together } from '../../src/server/coalesce.ts'
+import { coalesce, together } from '../../src/server/single-flight.ts'
 
 /** Work that ends when it is told to, and counts how often it was begun. */
 function controlled(): { work: () => Promise<number>; begun: () => number; finish: () => void } {

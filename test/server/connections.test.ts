@@ -10,7 +10,7 @@ import type { ConnectionBounds } from '../../src/server/connections.ts'
 import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions } from '../../src/server/listen.ts'
 import { respond, respondText } from '../../src/server/respond.ts'
-import { requestMeter } from '../../src/server/metrics/request-meter.ts'
+import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import { openApp, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { guideFiles } from '../../src/server/docs/guide-files.ts'
+import { guideFiles } from '../../src/server/docs/docs.ts'
 import { renderMarkdown } from '../../src/server/docs/markdown.ts'
-import { MENU_GROUPS } from '../../src/server/docs/menu-groups.ts'
+import { MENU_GROUPS } from '../../src/server/docs/menu.ts'
 import { openApp } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 

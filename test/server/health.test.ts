@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { H3 } from 'h3'
 import { expect, test } from 'vitest'
-import { boundedChecks, mountHealth } from '../../src/server/health.ts'
+import { boundedChecks, mountHealth } from '../../src/server/app.ts'
 import { openApp, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 

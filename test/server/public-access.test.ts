@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { liveContract } from '../../src/server/feed/contract.ts'
-import { searchContract } from '../../src/server/feed/search-contracts.ts'
-import { recommendationContract } from '../../src/server/models/contracts.ts'
-import { historyContract } from '../../src/server/year/contract.ts'
-import { ledgerContract } from '../../src/server/year/ledger-contracts.ts'
+import { liveContract } from '../../src/server/feed/live-routes.ts'
+import { searchContract } from '../../src/server/feed/search-routes.ts'
+import { recommendationContract } from '../../src/server/models/routes.ts'
+import { historyContract } from '../../src/server/year/history.ts'
+import { ledgerContract } from '../../src/server/year/ledger-routes.ts'
 
 test.each([
   [liveContract, '/docs/api/feed', 'ETag, Last-Modified, Link'],

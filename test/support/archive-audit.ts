@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
-import { readConfig } from '../../src/cli/read-config.ts'
+import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { openAuditors } from '../../src/cli/wire-audit.ts'
 import type { Day } from '../../src/domain/time.ts'
 import type { Finding } from '../../src/domain/year/finding.ts'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { NEEDS, TOOLS } from '../../src/server/docs/needs.ts'
+import { NEEDS, TOOLS } from '../../src/server/docs/markdown.ts'
 
 /**
  * Examples in the documents (CONTRIBUTING.md, "Examples in documents"): every fenced block names its language; blocks of

@@ -1,4 +1,4 @@
-import type { FeedEvent } from '../../src/domain/feed/event.ts'
+import type { FeedEvent } from '../../src/domain/feed/columns.ts'
 
 /** The instant at which the live rankings of the tests are made. */
 export const NOW = Date.UTC(2026, 2, 15, 12)

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { TOOLS } from '../../src/server/docs/needs.ts'
+import { TOOLS } from '../../src/server/docs/markdown.ts'
 import { EXAMPLE_DASH, requestsSince } from './example-session.ts'
 import type { ExampleSession, LoggedRequest, Ran } from './example-session.ts'
 import { outputFlaw, parsed } from './example-output.ts'

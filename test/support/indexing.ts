@@ -1,5 +1,5 @@
 import type { SearchIndex } from '../../src/domain/ports.ts'
-import { rebuildIndex, refreshIndex } from '../../src/jobs/refresh-index.ts'
+import { rebuildIndex, refreshIndex } from '../../src/jobs/collect.ts'
 import type { SearchQuestion } from '../../src/domain/feed/search.ts'
 
 const quiet = { onProgress: () => undefined, signal: new AbortController().signal }

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { H3 } from 'h3'
 import { expect } from 'vitest'
-import type { FeedEvent } from '../../src/domain/feed/event.ts'
-import type { ItemDetails } from '../../src/domain/feed/item-details.ts'
-import { LIVE_REFUSALS } from '../../src/domain/feed/live-refusals.ts'
-import type { LiveRefusal } from '../../src/domain/feed/live-refusals.ts'
+import type { FeedEvent, LiveRefusal } from '../../src/domain/feed/columns.ts'
+import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
+import { LIVE_REFUSALS } from '../../src/domain/feed/columns.ts'
 import { rankLivePeriods, sealSnapshot } from '../../src/domain/feed/snapshot.ts'
 import type { SealedSnapshot } from '../../src/domain/feed/snapshot.ts'
 import type { LiveFeedStore } from '../../src/domain/ports.ts'
-import { liveContract } from '../../src/server/feed/contract.ts'
+import { liveContract } from '../../src/server/feed/live-routes.ts'
 import { NOW } from './feed-events.ts'
 
 /** Seals events, and what their sources say of them, as of an instant. */

@@ -1,7 +1,7 @@
 import type { H3 } from 'h3'
 import type { PublishedAnswer, PublishedHistory } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
-import { seeBytes } from '../../src/domain/year/identity.ts'
+import { seeBytes } from '../../src/domain/year/envelope.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { request } from 'undici'
-import type { S3Location } from '../../src/adapters/archive/s3-answer.ts'
+import type { S3Location } from '../../src/adapters/objects/s3-request.ts'
 
 const BUCKET = 'dash-archive'
 

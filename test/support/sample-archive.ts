@@ -8,7 +8,7 @@ import { GENESIS_LEAF, leafOf, proveLedger } from '../../src/domain/year/chain.t
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
-import { requestMeter } from '../../src/server/metrics/request-meter.ts'
+import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest } from '../domain/year/ledger-rows.ts'
 import { silentLog } from './api-client.ts'
 import { NO_CHAT } from './no-chat.ts'

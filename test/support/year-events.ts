@@ -1,10 +1,8 @@
-import { coverageOf } from '../../src/domain/year/coverage.ts'
-import type { SourceObservation } from '../../src/domain/year/coverage.ts'
+import { coverageOf, rankYear } from '../../src/domain/year/rank.ts'
+import type { SourceObservation, RankedYear, VerifiedTitle, YearEvent } from '../../src/domain/year/rank.ts'
 import { sealYear } from '../../src/domain/year/envelope.ts'
 import type { SealedYear } from '../../src/domain/year/envelope.ts'
-import { rankYear } from '../../src/domain/year/rank.ts'
-import type { RankedYear, VerifiedTitle, YearEvent } from '../../src/domain/year/rank.ts'
-import { windowEnding } from '../../src/domain/year/window.ts'
+import { windowEnding } from '../../src/domain/year/ledger.ts'
 import { feedEvent, feedEvents } from './feed-events.ts'
 
 /** Builders of Year events and of what is made from them. Everything is a plain value. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { ExtractRequest, Extracted } from './extract.ts'
-import { PageProblem } from './page-problem.ts'
+import { PageProblem } from './page-client.ts'
 
 /** A page for people takes some tens of milliseconds. */
 const EXTRACT_MS = 5_000

@@ -1,12 +1,101 @@
-import { request } from 'undici'
+import { lookup as systemLookup } from 'node:dns'
+import type { LookupAddress, LookupAllOptions } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import type { Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { Agent, buildConnector, request } from 'undici'
 import type { Dispatcher } from 'undici'
-import { URL_MAX_LENGTH } from '../../domain/feed/article-plan.ts'
+import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
+import type { SkipReason } from '../../domain/feed/article.ts'
+import { networkReason } from '../../domain/http.ts'
+import { isInRange, isPublicAddress, parseIpAddress } from '../../domain/ip-address.ts'
+import type { IpRange } from '../../domain/ip-address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { retryAt } from '../retry-after.ts'
-import { PageProblem } from './page-problem.ts'
-import { readBody } from './read-body.ts'
-import type { BodyLimit } from './read-body.ts'
+import { retryAt } from '../http.ts'
+
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+}
+
+export interface BodyLimit {
+  /** Of the body as it comes out of its compression. */
+  maxBytes: number
+  /** What a longer body is: not read at all, or read up to there. */
+  beyond: 'refuse' | 'cut'
+}
+
+/**
+ * A body, decompressed as it comes, so that a small one that unpacks to a huge one is ended at the limit.
+ *
+ * @param encoding value of the `content-encoding` header
+ * @throws PageProblem `tooLarge`, or `notHtml` for a compression that was not asked for
+ */
+export async function readBody(
+  body: Readable,
+  encoding: string,
+  { maxBytes, beyond }: BodyLimit,
+  url: string,
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  const collect = async (source: AsyncIterable<Uint8Array>): Promise<void> => {
+    for await (const chunk of source) {
+      size += chunk.byteLength
+      chunks.push(chunk)
+      if (size > maxBytes) return
+    }
+  }
+  try {
+    const name = encoding.trim().toLowerCase()
+    if (name === '' || name === 'identity') {
+      await pipeline(body, collect)
+    } else {
+      const decoder = DECODERS[name]
+      if (!decoder) throw new PageProblem('notHtml', `${url}: it is compressed with ${name.slice(0, 40)}`)
+      await pipeline(body, decoder(), collect)
+    }
+  } catch (error) {
+    body.destroy()
+    // What breaks off behind the limit breaks because of it.
+    if (size <= maxBytes) throw error
+  }
+  if (size > maxBytes && beyond === 'refuse') {
+    throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes)
+}
+
+/** Why a page gives no text; becomes the reading of its item. */
+export class PageProblem extends Error {
+  override readonly name = 'PageProblem'
+  /** null when something failed rather than was declined. */
+  readonly why: SkipReason | null
+  /** When its host wants to be asked again. */
+  readonly notBefore: Instant | null
+
+  constructor(
+    why: SkipReason | null,
+    message: string,
+    { cause, notBefore = null }: { cause?: unknown; notBefore?: Instant | null } = {},
+  ) {
+    super(message, { cause })
+    this.why = why
+    this.notBefore = notBefore
+  }
+}
+
+/** The problem an error is or was caused by, else the error itself as a failure. */
+export function asPageProblem(error: unknown, url: string): PageProblem {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof PageProblem) return cause
+  }
+  return new PageProblem(null, `${url}: ${networkReason(error)}`, { cause: error })
+}
 
 /** Redirections followed from one URL. */
 const REDIRECTS = 5
@@ -150,4 +239,91 @@ function parsePageUrl(text: string, base?: URL): URL {
 
 function textOf(header: string | string[] | undefined): string {
   return (Array.isArray(header) ? header[0] : header) ?? ''
+}
+
+/** Asks for every address of a name; `dns.lookup` has this form. */
+export type NameLookup = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+/** Ports of public addresses that pages are read from. */
+const PUBLIC_PORTS: ReadonlySet<number> = new Set([80, 443])
+
+const CONNECT_MS = 10_000
+
+/**
+ * Connections to strangers' servers that reach no machine they should not (docs/articles.md). What is judged is the
+ * address a socket is connected to: a name's addresses are filtered as they are looked up for that very socket, an
+ * address in a URL before the socket is made, and the peer of the socket once more when it stands.
+ *
+ * @param allowed ranges that may be reached although they are not public, and on any port
+ * @param lookup how names are looked up; the system's way unless a test has its own
+ */
+export function openGuardedAgent(allowed: readonly IpRange[], lookup: NameLookup = systemLookup): Agent {
+  const mayReach = (address: string, port: number): boolean => {
+    const parsed = parseIpAddress(address)
+    if (parsed === null) return false
+    if (allowed.some((range) => isInRange(parsed, range))) return true
+    return isPublicAddress(parsed) && PUBLIC_PORTS.has(port)
+  }
+  const connect: buildConnector.connector = (options, callback) => {
+    const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
+    const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
+    if (parseIpAddress(host) !== null && !mayReach(host, port)) {
+      callback(refused(host, host, port), null)
+      return
+    }
+    const guarded = guardedLookup(lookup, (address) => mayReach(address, port), port)
+    buildConnector({ timeout: CONNECT_MS, lookup: guarded })(options, (error, socket) => {
+      if (error) {
+        callback(error, null)
+        return
+      }
+      const peer = socket.remoteAddress ?? ''
+      if (mayReach(peer, port)) {
+        callback(null, socket)
+        return
+      }
+      socket.destroy()
+      callback(refused(host, peer, port), null)
+    })
+  }
+  return new Agent({
+    connect,
+    // The page comes over the connection of its robots.txt, so that its name is not looked up again.
+    connections: 1,
+    pipelining: 1,
+    maxHeaderSize: 32 * 1024,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+}
+
+/** Looks a name up and gives only addresses that may be reached, whatever else it stands for. */
+function guardedLookup(
+  lookup: NameLookup,
+  mayReach: (address: string) => boolean,
+  port: number,
+): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) {
+        callback(error, [])
+        return
+      }
+      const reachable = addresses.filter(({ address }) => mayReach(address))
+      const [first] = reachable
+      const named = addresses.map(({ address }) => address).join(', ')
+      if (!first) callback(refused(hostname, named, port), [])
+      else if (options.all === true) callback(null, reachable)
+      else callback(null, first.address, first.family)
+    })
+  }
+}
+
+function refused(host: string, addresses: string, port: number): PageProblem {
+  const where = host === addresses ? host : `${host} (${addresses || 'no address'})`
+  return new PageProblem('private', `${where}, port ${port}, is not a public place of pages`)
 }

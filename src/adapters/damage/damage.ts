@@ -1,9 +1,15 @@
-import { join } from 'node:path'
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { sha256Hex } from '../../domain/digest.ts'
 import type { Mutation } from '../../domain/ports.ts'
+import { DAY_MS, addDays, formatInstant, startOfDay } from '../../domain/time.ts'
+import type { Day, Instant } from '../../domain/time.ts'
+import { sealYear } from '../../domain/year/envelope.ts'
 import { objectPath } from '../../domain/year/finding.ts'
-import type { Head, LedgerRow, LegacyRow } from '../../domain/year/ledger.ts'
-import type { Publication } from './publications.ts'
+import { windowEnding } from '../../domain/year/ledger.ts'
+import type { Head, LedgerRow, LegacyRow, Manifest } from '../../domain/year/ledger.ts'
+import { coverageOf, rankYear } from '../../domain/year/rank.ts'
+import type { YearEvent } from '../../domain/year/rank.ts'
 
 /** What the sample holds, by which a mutation knows what to damage. */
 export interface SampleContents {
@@ -90,4 +96,110 @@ export function withFlippedBits(bytes: Uint8Array, position: number, bits: numbe
   const flipped = Uint8Array.from(bytes)
   flipped[position] = (flipped[position] ?? 0) ^ bits
   return flipped
+}
+
+/** A publication of the sample: the bytes of its object and the manifest that names them. */
+export interface Publication {
+  manifest: Manifest
+  bytes: Uint8Array
+}
+
+/** Every publication of the sample is made this long after the midnight that ends its day. */
+const PUBLISHED_AFTER_MS = 600_000
+
+/** A small publication of today's version, valid down to its last item. */
+export function ownPublication(asOfDay: Day, title: string): Publication {
+  const window = windowEnding(asOfDay)
+  const events = ['hn', 'lobsters', 'lesswrong'].flatMap((source) =>
+    [1, 2].map((number): YearEvent => ({
+      source,
+      sourceId: `${source}${number}`,
+      title: `${title} ${number} of ${source}`,
+      url: `https://example.org/${source}/${number}`,
+      points: 10 * number,
+      comments: number,
+      publishedAt: window.windowEnd - number * DAY_MS,
+      titleProvenance: `${source}:self-test`,
+    })),
+  )
+  const ranked = rankYear(events, new Map())
+  if (ranked.do !== 'ranked') throw new Error('the sample asks for titles')
+  const publishedAt = publishedAtOf(asOfDay)
+  const coverage = coverageOf(window, [], ranked.year)
+  const { manifest, bytes } = sealYear(window, ranked.year, coverage, publishedAt - 1, publishedAt)
+  return { manifest, bytes }
+}
+
+/** A publication of version 1 or 2, as another writer laid it out. */
+export function olderPublication(version: 1 | 2, asOfDay: Day): Publication {
+  const { windowStart, windowEnd } = windowEnding(asOfDay)
+  const algorithmVersion = `top-year-v${version}`
+  const publishedAt = publishedAtOf(asOfDay)
+  const envelope = {
+    schemaVersion: version,
+    kind: 'top-year-publication',
+    publicationId: `${algorithmVersion}-${asOfDay}`,
+    algorithmVersion,
+    asOfDay,
+    generatedAt: formatInstant(publishedAt - 1),
+    windowStart: formatInstant(windowStart),
+    windowEnd: formatInstant(windowEnd),
+    coverage: { targetDays: 365 },
+    feed: { popular: [{ title: `of version ${version} on ${asOfDay}` }] },
+    archivedAt: formatInstant(publishedAt),
+  }
+  const bytes = new TextEncoder().encode(`${JSON.stringify(envelope)}\n`)
+  const { publicationId, schemaVersion, kind } = envelope
+  const instants = { windowStart, windowEnd, generatedAt: publishedAt - 1, publishedAt }
+  const identity = { publicationId, algorithmVersion, schemaVersion, kind, asOfDay, ...instants }
+  return { manifest: { ...identity, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes }
+}
+
+export function publishedAtOf(asOfDay: Day): Instant {
+  return startOfDay(addDays(asOfDay, 1)) + PUBLISHED_AFTER_MS
+}
+
+/** The same publication with other bytes, named by its manifest as if they had always been its own. */
+export function withText(publication: Publication, change: (text: string) => string): Publication {
+  const bytes = new TextEncoder().encode(change(new TextDecoder().decode(publication.bytes)))
+  const identity = { sha256: sha256Hex(bytes), byteSize: bytes.byteLength }
+  return { manifest: { ...publication.manifest, ...identity }, bytes }
+}
+
+/**
+ * Remembers a small folder and puts it back as it was, file by file: much less work for the file system than a fresh
+ * copy each time. What is there is compared by its bytes, because several changes may share one timestamp.
+ *
+ * @returns a function that undoes every change made since
+ */
+export function rememberFolder(folder: string): () => void {
+  const remembered = new Map<string, Buffer>()
+  for (const { path, isFile } of entriesOf(folder)) if (isFile) remembered.set(path, readFileSync(path))
+  const folders = new Set([...remembered.keys()].flatMap((path) => foldersAbove(path, folder)))
+  return () => {
+    const left = new Set<string>()
+    for (const { path, isFile, isFolder } of entriesOf(folder)) {
+      const same = isFolder ? folders.has(path) : isFile && remembered.get(path)?.equals(readFileSync(path))
+      if (same) left.add(path)
+      else rmSync(path, { recursive: true, force: true })
+    }
+    for (const [path, bytes] of remembered) {
+      if (left.has(path)) continue
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, bytes)
+    }
+  }
+}
+
+function entriesOf(folder: string): { path: string; isFile: boolean; isFolder: boolean }[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => ({
+    path: join(entry.parentPath, entry.name),
+    isFile: entry.isFile(),
+    isFolder: entry.isDirectory(),
+  }))
+}
+
+function foldersAbove(path: string, top: string): string[] {
+  const folder = dirname(path)
+  return folder === top ? [] : [folder, ...foldersAbove(folder, top)]
 }

@@ -1,25 +1,33 @@
-import { formatHead } from '../../domain/year/head-file.ts'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { sealLegacy } from '../../domain/year/chain.ts'
-import type { LedgerRow, LegacyRow } from '../../domain/year/ledger.ts'
-import { formatInstant } from '../../domain/time.ts'
+import { getTableColumns } from 'drizzle-orm'
 import type { Mutation } from '../../domain/ports.ts'
+import { formatInstant } from '../../domain/time.ts'
+import { sealLegacy } from '../../domain/year/chain.ts'
+import { formatHead } from '../../domain/year/ledger.ts'
+import type { LedgerRow, LegacyRow } from '../../domain/year/ledger.ts'
+import { legacyPublications } from '../ledger/schema.ts'
 import {
+  ENTRY,
   consistentForgery,
   damage,
-  ENTRY,
   headFile,
   objectFile,
   overwrite,
   publicationAt,
   rowAt,
+  withText,
 } from './damage.ts'
-import type { Copy, Damage } from './damage.ts'
-import { rechained } from './entry-damage.ts'
-import { withText } from './publications.ts'
-import type { Publication } from './publications.ts'
-import { changeLedger, replaceEntries, replaceLegacy } from './raw-ledger.ts'
+import type { Copy, Damage, Publication, SampleContents } from './damage.ts'
+import {
+  CELL_DAMAGE,
+  changeLedger,
+  editedCell,
+  rechained,
+  replaceEntries,
+  replaceLegacy,
+  untyped,
+} from './ledger-damage.ts'
 
 /** Both stores in the hands of one forger, who makes chain, seal and heads anew after every change. */
 export function forgeries(): Damage[] {
@@ -176,4 +184,122 @@ async function write(copy: Copy, forgery: Partial<Ledgers>): Promise<void> {
     if (seq > 1) overwrite(headFile(copy, seq), formatHead({ seq, leaf, time: recordedAt }))
   }
   for (let seq = rows.length + 1; existsSync(headFile(copy, seq)); seq += 1) rmSync(headFile(copy, seq))
+}
+
+/** Stores put back to where they once stood, one of them or both. */
+export function rollbacks(): Damage[] {
+  return [
+    damage('roll-back of the ledger file by one entry', ['head_mismatch'], (copy) =>
+      rollBackLedger(copy, ENTRY.previous),
+    ),
+    damage('roll-back of the ledger file by two entries', ['head_mismatch'], (copy) =>
+      rollBackLedger(copy, ENTRY.beforePrevious),
+    ),
+    damage('roll-back of the ledger by deleting its newest entry', ['head_mismatch'], ({ ledgerPath }) =>
+      changeLedger(ledgerPath, [`DELETE FROM entries WHERE seq = ${ENTRY.newest}`]),
+    ),
+    damage('roll-back of the object store by one publication', ['object_missing'], (copy) =>
+      rollBackObjects(copy, [ENTRY.newest]),
+    ),
+    damage('roll-back of the object store by two publications', ['head_mismatch'], (copy) =>
+      rollBackObjects(copy, [ENTRY.previous, ENTRY.newest]),
+    ),
+    consistentForgery('roll-back of both stores by one publication', (copy) => {
+      rollBackLedger(copy, ENTRY.previous)
+      rollBackObjects(copy, [ENTRY.newest])
+    }),
+    consistentForgery('roll-back of both stores by two publications', (copy) => {
+      rollBackLedger(copy, ENTRY.beforePrevious)
+      rollBackObjects(copy, [ENTRY.previous, ENTRY.newest])
+    }),
+    consistentForgery('both stores emptied', ({ ledgerPath, objectsPath }) => {
+      overwrite(ledgerPath, '')
+      for (const area of ['sha256', 'heads']) rmSync(`${objectsPath}/${area}`, { recursive: true })
+    }),
+  ]
+}
+
+function rollBackLedger({ ledgerPath, sample }: Copy, seq: number): void {
+  const older = sample.olderLedgers.get(seq)
+  if (!older) throw new Error(`the sample kept no ledger of entry ${seq}`)
+  overwrite(ledgerPath, older)
+}
+
+function rollBackObjects(copy: Copy, seqs: readonly number[]): void {
+  for (const seq of seqs) {
+    rmSync(objectFile(copy, publicationAt(copy, seq)))
+    rmSync(headFile(copy, seq))
+  }
+}
+
+/** Damage to the legacy ledger, which the seal covers row by row. */
+export function legacyDamage({ legacy }: SampleContents): Damage[] {
+  const [first, middle, last] = legacy
+  if (!first || !middle || !last) throw new Error('the sample has too few legacy rows')
+  return [
+    ...columnEdits(middle),
+    ...impossibleCells(),
+    legacyRows('the first one deleted', ['row_tampered'], () => [middle, last]),
+    legacyRows('the middle one deleted', ['row_tampered'], () => [first, last]),
+    legacyRows('the last one deleted', ['row_tampered'], () => [first, middle]),
+    legacyRows('all deleted', ['row_tampered'], () => []),
+    legacyRows('one inserted', ['row_tampered'], (rows) => [...rows, another(last)]),
+    legacyRows('two in each other’s place', ['row_tampered'], () => [
+      first,
+      { ...last, position: middle.position },
+      { ...middle, position: last.position },
+    ]),
+    legacyRows('one replaced by another', ['row_tampered'], () => [first, middle, another(middle)]),
+    legacyRows('one back-dated', ['row_tampered'], () => [
+      first,
+      middle,
+      { ...last, publishedAt: first.publishedAt - 1 },
+    ]),
+    damage('legacy ledger: its table dropped', ['row_tampered'], ({ ledgerPath }) =>
+      changeLedger(ledgerPath, ['DROP TABLE legacy_publications']),
+    ),
+  ]
+}
+
+function columnEdits(row: LegacyRow): Damage[] {
+  return Object.entries(getTableColumns(legacyPublications)).map(([property, { name, dataType }]) => {
+    const value = editedCell(new Map<string, unknown>(Object.entries(row)).get(property), dataType)
+    return damage(`legacy row ${row.position}: ${name} edited`, ['row_tampered'], ({ ledgerPath }) =>
+      changeLedger(ledgerPath, [
+        `UPDATE legacy_publications SET ${name} = ${value} WHERE position = ${row.position}`,
+      ]),
+    )
+  })
+}
+
+function impossibleCells(): Damage[] {
+  const cells = [
+    ...CELL_DAMAGE.texts.map((cell) => ({ ...cell, column: 'publication_id' })),
+    ...CELL_DAMAGE.numbers.map((cell) => ({ ...cell, column: 'published_at' })),
+    ...CELL_DAMAGE.digests
+      .filter(({ what }) => what !== 'nothing')
+      .map((cell) => ({ ...cell, column: 'sha256' })),
+  ]
+  return cells.map(({ what, column, value, needsUntyped }) =>
+    damage(`legacy row 2: ${what} in ${column}`, ['row_tampered'], ({ ledgerPath }) =>
+      changeLedger(ledgerPath, [
+        ...(needsUntyped ? untyped('legacy_publications') : []),
+        `UPDATE legacy_publications SET ${column} = ${value(column)} WHERE position = 2`,
+      ]),
+    ),
+  )
+}
+
+function legacyRows(
+  what: string,
+  expects: Mutation['expects'],
+  change: (rows: readonly LegacyRow[]) => readonly LegacyRow[],
+): Damage {
+  return damage(`legacy ledger: ${what}`, expects, ({ ledgerPath, sample }) =>
+    changeLedger(ledgerPath, replaceLegacy(change(sample.legacy))),
+  )
+}
+
+function another(row: LegacyRow): LegacyRow {
+  return { ...row, position: row.position + 1, publicationId: `${row.publicationId}-again` }
 }

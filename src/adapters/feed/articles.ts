@@ -1,13 +1,11 @@
 import type { InStatement } from '@libsql/client'
-import type { Article } from '../../domain/feed/article.ts'
-import { URL_MAX_LENGTH } from '../../domain/feed/article-plan.ts'
-import type { ArticleWish, FailedTry, WantedItem } from '../../domain/feed/article-plan.ts'
+import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
+import type { Article, ArticleWish, FailedTry, WantedItem } from '../../domain/feed/article.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import type { ArticleStore, ImportCounts } from '../../domain/ports.ts'
-import type { Database } from '../libsql/database.ts'
-import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
-import type { Reader, StoreClient } from '../libsql/store-client.ts'
-import { foldRows, importCounts, toJsonArrays } from './json-batches.ts'
+import type { Database } from '../sqlite/database.ts'
+import { asJsonRows, foldRows, importCounts, selectJsonRows, toJsonArrays } from '../sqlite/rows.ts'
+import type { Reader, StoreClient } from '../sqlite/store-client.ts'
 
 /** Article texts on libSQL, in the database of the feed. */
 export function libsqlArticles(database: Database): ArticleStore {

@@ -1,15 +1,20 @@
-import type { FeedEvent } from '../../domain/feed/event.ts'
-import { LONGEST_PERIOD_MS } from '../../domain/feed/live-sort.ts'
-import { isTitleTooLong } from '../../domain/feed/row.ts'
-import { saveKey } from '../../domain/feed/source.ts'
-import type { LiveFeedStore } from '../../domain/ports.ts'
+import type { InStatement } from '@libsql/client'
+import { z } from 'zod'
+import { isSha256Hex } from '../../domain/digest.ts'
+import { LIVE_SORTS, LONGEST_PERIOD_MS } from '../../domain/feed/columns.ts'
+import type { FeedEvent } from '../../domain/feed/columns.ts'
+import { isInstantOf } from '../../domain/feed/snapshot.ts'
+import type { SealedSnapshot, Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
+import { isTitleTooLong, saveKey } from '../../domain/feed/source.ts'
+import type { LiveFeedStore, SnapshotSaving } from '../../domain/ports.ts'
+import { OBJECT_MAX_BYTES, storageDamaged } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import type { Database } from '../libsql/database.ts'
-import type { StoreClient } from '../libsql/store-client.ts'
-import { readDetails } from './item-details.ts'
-import { newestSnapshot, saveSnapshot, snapshotFeed } from './snapshots.ts'
-import { readEvents, REVISION, verifiedTitles } from './window.ts'
+import type { Database } from '../sqlite/database.ts'
+import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
+import type { Reader, StoreClient } from '../sqlite/store-client.ts'
+import { readDetails } from './feed.ts'
+import { REVISION, readEvents, verifiedTitles } from './window.ts'
 
 /** The live feed on libSQL, in the feed's own database. */
 export function libsqlLiveFeed(database: Database): LiveFeedStore {
@@ -36,4 +41,120 @@ function liveEvents(client: StoreClient, now: Instant): Promise<FeedEvent[]> {
       return { ...event, title: verified.title, titleProvenance: verified.provenance }
     })
   })
+}
+
+/** Snapshots that are kept, the newest among them. */
+const KEPT = 10
+
+/** Bytes of a payload in one row. */
+const PART_BYTES = 1024 * 1024
+
+/** Not unless it is the latest: the parts that then belong to none are removed again. */
+const INSERT_SNAPSHOT = `
+  INSERT INTO snapshots (id, generated_at, feeds)
+  SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE generated_at >= ?2)
+  ON CONFLICT DO NOTHING`
+
+const INSERT_PART =
+  'INSERT INTO snapshot_feeds (snapshot_id, sort, part, payload) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING'
+
+const DELETE_LATER = 'DELETE FROM snapshots WHERE generated_at > ?'
+
+const DELETE_OLD = `
+  DELETE FROM snapshots
+  WHERE id NOT IN (SELECT id FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT ${KEPT})`
+
+const DELETE_PARTS = 'DELETE FROM snapshot_feeds WHERE snapshot_id NOT IN (SELECT id FROM snapshots)'
+
+const NEWEST_TIME = asJsonRows(
+  'id, generated_at',
+  'SELECT id, generated_at FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT 1',
+)
+
+const NEWEST = asJsonRows(
+  'id, generated_at, feeds',
+  'SELECT id, generated_at, feeds FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT 1',
+)
+
+const SELECT_PART = 'SELECT payload FROM snapshot_feeds WHERE snapshot_id = ? AND sort = ? AND part = ?'
+
+/** Stores a snapshot and removes old ones in one transaction; see the port. */
+async function saveSnapshot(
+  client: StoreClient,
+  { snapshot, payloads }: SealedSnapshot,
+  { discardLater }: { discardLater: boolean },
+): Promise<SnapshotSaving> {
+  const { id, generatedAt, feeds } = snapshot
+  const described = JSON.stringify(feeds.map(({ sort, sha256, byteSize }) => [sort, sha256, byteSize]))
+  const deletions: InStatement[] = discardLater ? [{ sql: DELETE_LATER, args: [generatedAt] }] : []
+  const results = await client.batch(
+    [
+      ...deletions,
+      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, described] },
+      ...[...payloads].flatMap(([sort, bytes]) => partsOf(id, sort, bytes)),
+      DELETE_OLD,
+      DELETE_PARTS,
+      NEWEST_TIME,
+    ],
+    'write',
+  )
+  const newest = decodeJsonRows(results.at(-1)?.rows[0]?.[0], 'the newest snapshot') as [string, number][]
+  for (const [newestId, newestAt] of newest) {
+    const time = isInstantOf(newestId, newestAt) ? newestAt : null
+    if (newestId !== id || time === null) return { saved: false, newest: { id: newestId, generatedAt: time } }
+  }
+  const discarded = discardLater ? (results[0]?.rowsAffected ?? 0) : 0
+  return { saved: true, removed: discarded + (results.at(-3)?.rowsAffected ?? 0) }
+}
+
+function partsOf(id: string, sort: string, bytes: Uint8Array): InStatement[] {
+  const count = Math.ceil(bytes.byteLength / PART_BYTES)
+  return Array.from({ length: count }, (_, part) => ({
+    sql: INSERT_PART,
+    args: [id, sort, part, bytes.slice(part * PART_BYTES, (part + 1) * PART_BYTES)],
+  }))
+}
+
+const describedFeeds = z
+  .array(z.tuple([z.enum(LIVE_SORTS), z.string().refine(isSha256Hex), z.int().min(1).max(OBJECT_MAX_BYTES)]))
+  .refine((feeds) => LIVE_SORTS.every((sort) => feeds.filter(([given]) => given === sort).length === 1))
+
+/**
+ * The snapshot with the latest instant; null when there is none.
+ *
+ * @throws Refusal `storage_damaged` when its row cannot be what was written
+ */
+async function newestSnapshot(reader: Reader): Promise<Snapshot | null> {
+  const rows = (await selectJsonRows(reader, NEWEST, [], 'the newest snapshot')) as [string, number, string][]
+  const [row] = rows
+  if (!row) return null
+  const [id, generatedAt, described] = row
+  if (!isInstantOf(id, generatedAt))
+    throw storageDamaged(`the stored time of snapshot ${id} is not that of its id: ${generatedAt}`)
+  return { id, generatedAt, feeds: parseFeeds(id, described) }
+}
+
+function parseFeeds(id: string, described: string): SnapshotFeed[] {
+  try {
+    const feeds = describedFeeds.parse(JSON.parse(described))
+    return feeds.map(([sort, sha256, byteSize]) => ({ sort, sha256, byteSize }))
+  } catch (cause) {
+    throw storageDamaged(`the row of snapshot ${id} does not describe its feeds`, cause)
+  }
+}
+
+/** The stored bytes of a feed, whatever they are; null when a part of them is absent. */
+async function snapshotFeed(
+  reader: Reader,
+  id: string,
+  { sort, byteSize }: SnapshotFeed,
+): Promise<Uint8Array | null> {
+  const parts: Uint8Array[] = []
+  for (let part = 0; part * PART_BYTES < byteSize; part += 1) {
+    const { rows } = await reader.execute({ sql: SELECT_PART, args: [id, sort, part] })
+    const payload = rows[0]?.[0]
+    if (!(payload instanceof ArrayBuffer)) return null
+    parts.push(new Uint8Array(payload))
+  }
+  return parts.length === 1 ? (parts[0] ?? null) : Buffer.concat(parts)
 }

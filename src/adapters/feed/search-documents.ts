@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { InStatement } from '@libsql/client'
-import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
-import { wordsOf } from '../../domain/feed/words.ts'
+import { canonicalUrl, wordsOf } from '../../domain/feed/search-words.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
-import type { Reader } from '../libsql/store-client.ts'
-import { toJsonArrays } from './json-batches.ts'
-import { documentId, numberOf } from './search-state.ts'
-import type { IndexSet } from './search-state.ts'
+import { asJsonRows, selectJsonRows, toJsonArrays } from '../sqlite/rows.ts'
+import type { Reader } from '../sqlite/store-client.ts'
+import { documentId, numberOf } from './search-rows.ts'
+import type { IndexSet } from './search-rows.ts'
 
 /** Longest beginning of a text that is indexed, in characters. */
 const TEXT_MAX_LENGTH = 100_000

@@ -1,13 +1,13 @@
 import type { InStatement } from '@libsql/client'
 import type { IndexProgress, SearchIndex, SearchIndexRefusal } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { Database } from '../libsql/database.ts'
-import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
-import { isTooLarge } from '../libsql/store-client.ts'
-import type { StoreClient } from '../libsql/store-client.ts'
+import type { Database } from '../sqlite/database.ts'
+import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
+import { isTooLarge } from '../sqlite/store-client.ts'
+import type { StoreClient } from '../sqlite/store-client.ts'
 import { documentsOf, emptySet, readEvents, readExisting, writeDocuments } from './search-documents.ts'
-import { INDEX_FORMAT, readState } from './search-state.ts'
-import type { IndexSet, IndexState } from './search-state.ts'
+import { INDEX_FORMAT, readState } from './search-rows.ts'
+import type { IndexSet, IndexState } from './search-rows.ts'
 
 /** Events one step takes in, and about how many bytes of text. */
 const STEP_EVENTS = 4_000

@@ -2,9 +2,8 @@ import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { Refusal } from '../../domain/refusal.ts'
-import { StorageFault, storageUnavailable } from '../../domain/storage.ts'
-import type { Answer, Question } from './search-questions.ts'
+import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
+import type { Answer, Question } from './search-engine.ts'
 import type { SearchWorkerData, SearchWorkerReply } from './search-worker.ts'
 
 /** A process that runs one query at a time; which one is next is decided elsewhere (`feed-search.ts`). */

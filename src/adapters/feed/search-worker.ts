@@ -1,15 +1,13 @@
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createClient } from '@libsql/client'
-import { Refusal } from '../../domain/refusal.ts'
-import { storageUnavailable } from '../../domain/storage.ts'
-import { isBusy } from '../libsql/busy.ts'
-import { translate } from '../libsql/vendor-errors.ts'
-import { guardClient } from '../libsql/guard.ts'
-import { QUERY_ONLY } from '../libsql/read-only.ts'
-import type { StoreClient } from '../libsql/store-client.ts'
-import { answer } from './search-questions.ts'
-import type { Answer, Question } from './search-questions.ts'
+import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
+import { isBusy, translate } from '../sqlite/vendor-errors.ts'
+import { guardClient } from '../sqlite/guard.ts'
+import { QUERY_ONLY } from '../sqlite/engine.ts'
+import type { StoreClient } from '../sqlite/store-client.ts'
+import { answer } from './search-engine.ts'
+import type { Answer, Question } from './search-engine.ts'
 
 /** What the process is started with, as JSON in its first argument. */
 export interface SearchWorkerData {

@@ -1,9 +1,9 @@
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
 import type { SourceMemory } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import type { Database } from '../libsql/database.ts'
-import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
-import type { StoreClient } from '../libsql/store-client.ts'
+import type { Database } from '../sqlite/database.ts'
+import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
+import type { StoreClient } from '../sqlite/store-client.ts'
 
 const KEPT = asJsonRows(
   'etag, last_modified, body, kept_at',

@@ -1,14 +1,13 @@
-import { TITLE_MAX_LENGTH } from '../../domain/feed/row.ts'
-import { discussionUrl, itemsOfKey, saveKey } from '../../domain/feed/source.ts'
+import { dayOfItem } from '../../domain/feed/search.ts'
+import type { StoredItem } from '../../domain/feed/search.ts'
+import { TITLE_MAX_LENGTH, discussionUrl, itemsOfKey, saveKey } from '../../domain/feed/source.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
-import { dayOfItem } from '../../domain/feed/stored-item.ts'
-import type { StoredItem } from '../../domain/feed/stored-item.ts'
 import type { StoredItems } from '../../domain/ports.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import type { Database } from '../libsql/database.ts'
-import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
-import type { Reader } from '../libsql/store-client.ts'
+import type { Database } from '../sqlite/database.ts'
+import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
+import type { Reader } from '../sqlite/store-client.ts'
 
 /** Single items on libSQL, in the database of the feed. */
 export function libsqlItems(database: Database): StoredItems {

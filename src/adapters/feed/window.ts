@@ -1,12 +1,11 @@
-import type { FeedEvent } from '../../domain/feed/event.ts'
+import type { FeedEvent } from '../../domain/feed/columns.ts'
 import { saveKey } from '../../domain/feed/source.ts'
-import type { SourceObservation } from '../../domain/year/coverage.ts'
+import type { SourceObservation, VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
 import type { Day } from '../../domain/time.ts'
-import type { VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
-import type { YearWindow } from '../../domain/year/window.ts'
-import { asJsonRows, selectJsonRows } from '../libsql/json-rows.ts'
-import { isTooLarge } from '../libsql/store-client.ts'
-import type { Reader, StoreClient } from '../libsql/store-client.ts'
+import type { YearWindow } from '../../domain/year/ledger.ts'
+import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
+import { isTooLarge } from '../sqlite/store-client.ts'
+import type { Reader, StoreClient } from '../sqlite/store-client.ts'
 
 const PAGE = 4_000
 

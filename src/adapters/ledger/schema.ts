@@ -3,7 +3,7 @@ import { text } from 'drizzle-orm/sqlite-core/columns/text'
 import { primaryKey } from 'drizzle-orm/sqlite-core/primary-keys'
 import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
 import type { FoundingMark } from '../../domain/year/ledger.ts'
-import { leaseTable } from '../libsql/lease-table.ts'
+import { leaseTable } from '../sqlite/lease.ts'
 
 /** Tables of the ledger database; migrations/ledger holds the constraints and triggers that keep them append-only. */
 

@@ -1,20 +1,19 @@
 import { requestShareOf } from '../../domain/agent/budget.ts'
-import type { ChatModel } from '../../domain/ports.ts'
 import type { ModelCall } from '../../domain/agent/model-call.ts'
 import { classifyAnswer } from '../../domain/models/classify-answer.ts'
-import type { ChatCandidate } from '../../domain/models/chat-candidates.ts'
-import type { Clock, RecommendationStore, RouterAllowance } from '../../domain/ports.ts'
+import { DAILY_LIMIT_UNTOLD, parseKeyRequests } from '../../domain/models/quota.ts'
+import { chatCandidates } from '../../domain/models/ranking.ts'
+import type { ChatCandidate } from '../../domain/models/ranking.ts'
+import type { ModelRouter } from '../../domain/models/router.ts'
+import { proveRun } from '../../domain/models/stored-run.ts'
+import type { ChatModel, Clock, RecommendationStore, RouterAllowance } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { openRouter } from '../router/router.ts'
+import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
+import { openRouter } from '../router.ts'
 import { chatDialect } from './chat-completions.ts'
-import { toModelEvent } from './chat-model.ts'
-import { dailyLimit } from './daily-limit.ts'
-import type { RoundEnd } from './dialect.ts'
-import { upstreamError } from './failure.ts'
-import { recommendedModels } from './recommended.ts'
-import type { SilenceLimits } from './reply.ts'
-import { askOnce } from './round.ts'
-import { openUpstream } from './upstream.ts'
+import { askOnce, toModelEvent } from './chat-model.ts'
+import type { RoundEnd, SilenceLimits } from './reply.ts'
+import { openUpstream, upstreamError } from './upstream.ts'
 
 export interface AutoModelOptions extends SilenceLimits {
   /** API base of the routing service, without a slash at its end. The key is sent to nowhere else. */
@@ -129,4 +128,82 @@ function roomFor({ thinks }: ChatCandidate, call: ModelCall): ModelCall {
 
 function declined(code: 'http_429' | 'http_404'): RoundEnd {
   return { kind: 'failed', ...upstreamError(code, { dispatched: false }).round }
+}
+
+/** A new recommendation counts after this long at the latest. */
+const KEPT_MS = 10_000
+
+/**
+ * The models of the current recommendation that can chat, best first; none while nothing is stored. The built-in seed
+ * is no recommendation to run on: nothing of it was ever measured.
+ *
+ * @throws Refusal of the store, when it cannot be read or holds anything else
+ */
+function recommendedModels(
+  store: Pick<RecommendationStore, 'current'>,
+  clock: Clock,
+): () => Promise<readonly ChatCandidate[]> {
+  let kept: { at: Instant; read: Promise<readonly ChatCandidate[]> } | null = null
+  const read = async (): Promise<readonly ChatCandidate[]> => {
+    const bytes = await store.current()
+    return bytes === null ? [] : chatCandidates(proveRun(bytes))
+  }
+  return () => {
+    const at = clock()
+    if (kept !== null && at >= kept.at && at - kept.at < KEPT_MS) return kept.read
+    const reading = { at, read: read() }
+    kept = reading
+    reading.read.catch(() => {
+      if (kept === reading) kept = null
+    })
+    return reading.read
+  }
+}
+
+/** The service itself may answer with numbers a minute old. */
+const LIMIT_KEPT_MS = 60_000
+
+/** A reader waits for this answer. */
+const ANSWER_MS = 2_000
+
+/**
+ * Requests a day that the account has, as the service reports them for its key, or those of an account that never bought
+ * credits.
+ */
+interface DailyLimit {
+  /** At most a minute old. */
+  current(signal: AbortSignal): Promise<number>
+  /** The last one known, at once where there is any; a stale one is refreshed meanwhile. */
+  latest(): Promise<number>
+}
+
+function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit {
+  let known: { limit: number; at: Instant } | null = null
+  let refreshing: Promise<number> | null = null
+  const current = async (signal: AbortSignal): Promise<number> => {
+    const at = clock()
+    if (known !== null && at >= known.at && at - known.at < LIMIT_KEPT_MS) return known.limit
+    const limit = (await askKey(router, signal)) ?? DAILY_LIMIT_UNTOLD
+    known = { limit, at }
+    return limit
+  }
+  return {
+    current,
+    async latest() {
+      refreshing ??= current(new AbortController().signal)
+        .catch(() => known?.limit ?? DAILY_LIMIT_UNTOLD)
+        .finally(() => (refreshing = null))
+      return known?.limit ?? refreshing
+    },
+  }
+}
+
+async function askKey(router: Pick<ModelRouter, 'key'>, signal: AbortSignal): Promise<number | null> {
+  try {
+    const { status, body } = await withTimeLimit(ANSWER_MS, signal, (limited) => router.key(limited))
+    return status === 200 ? (parseKeyRequests(body)?.limit ?? null) : null
+  } catch (error) {
+    if (error instanceof TimeLimitExceeded) return null
+    throw error
+  }
 }

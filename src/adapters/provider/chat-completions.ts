@@ -4,14 +4,10 @@ import type {
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
 import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import { callIds, replayable, resultsOf } from './calls.ts'
-import { CallParts } from './call-parts.ts'
-import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './dialect.ts'
-import { upstreamError } from './failure.ts'
-import { fieldsOf, listOf, textOf } from './fields.ts'
-import type { Fields } from './fields.ts'
-import { usageOfCompletion } from './usage.ts'
-import type { Upstream } from './upstream.ts'
+import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './reply.ts'
+import { callIds, replayable, resultsOf, usageOfCompletion } from './responses.ts'
+import { fieldsOf, listOf, textOf, upstreamError } from './upstream.ts'
+import type { Fields, Upstream } from './upstream.ts'
 
 /** Usage comes after the answer is finished, if it comes. */
 const USAGE_MS = 2_000
@@ -127,5 +123,46 @@ class CompletionListener implements Listener {
   #failed(error: unknown): RoundEnd {
     const evidence = { status: 200, headers: {}, body: JSON.stringify({ error }) }
     return { kind: 'failed', ...upstreamError('failed', { usage: this.#usage, evidence }).round }
+  }
+}
+
+interface Call {
+  id: string
+  name: string
+  arguments: string
+}
+
+/**
+ * Puts tool calls together from what chat completions stream of them. Parts belong together by their index; engines
+ * that send whole calls leave it out or give the same one to all of them, and then another id begins another call.
+ */
+class CallParts {
+  readonly #calls: Call[] = []
+  readonly #byIndex = new Map<unknown, Call>()
+
+  add(part: Fields): void {
+    const told = fieldsOf(part['function']) ?? {}
+    const id = textOf(part['id'])
+    const call = this.#callOf(part['index'], id)
+    if (call.id === '') call.id = id
+    if (call.name === '') call.name = textOf(told['name'])
+    const given = told['arguments']
+    // Some engines send the arguments as an object instead of its text.
+    call.arguments += typeof given === 'string' ? given : given ? JSON.stringify(given) : ''
+  }
+
+  /** In the order in which they began. */
+  all(): readonly Call[] {
+    return this.#calls
+  }
+
+  #callOf(index: unknown, id: string): Call {
+    const open = index === undefined || index === null ? this.#calls.at(-1) : this.#byIndex.get(index)
+    const continues = open && (id === '' || (open.id === id && index !== undefined && index !== null))
+    if (continues) return open
+    const call = { id: '', name: '', arguments: '' }
+    this.#calls.push(call)
+    this.#byIndex.set(index, call)
+    return call
   }
 }

@@ -1,11 +1,12 @@
+import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
-import type { ModelEvent } from '../../domain/agent/model-call.ts'
+import type { StreamBounds } from '../event-stream.ts'
 import { chatDialect } from './chat-completions.ts'
-import type { SilenceLimits } from './reply.ts'
+import { Reply } from './reply.ts'
+import type { Addressee, Dialect, RoundEnd, SilenceLimits } from './reply.ts'
 import { responsesDialect } from './responses.ts'
-import { askOnce } from './round.ts'
-import type { RoundEvent } from './round.ts'
-import { openUpstream } from './upstream.ts'
+import { ProviderFailure, openUpstream } from './upstream.ts'
+import type { Upstream } from './upstream.ts'
 
 export interface ChatModelOptions extends SilenceLimits {
   /** API base, without a slash at its end. The key is sent to nowhere else. */
@@ -40,4 +41,67 @@ export function toModelEvent(event: RoundEvent): ModelEvent {
   if (event.kind !== 'failed') return event
   const { failure, usage, dispatched } = event
   return { kind: 'failed', usage, dispatched, ...failure }
+}
+
+const KIB = 1024
+
+/** Least bounds of a stream, and how many bytes each token allowed may add to them. */
+const EVENT_MAX_BYTES = 256 * KIB
+const EVENT_BYTES_A_TOKEN = 32
+const ROUND_MAX_BYTES = 1024 * KIB
+const ROUND_BYTES_A_TOKEN = KIB
+
+/** What is heard of one round: texts, then its end. */
+export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
+
+/**
+ * Asks once.
+ *
+ * @throws the signal's reason, and nothing of the provider's
+ */
+export async function* askOnce(
+  upstream: Upstream,
+  dialect: Dialect,
+  limits: SilenceLimits,
+  to: Addressee,
+  call: ModelCall,
+  signal: AbortSignal,
+): AsyncGenerator<RoundEvent> {
+  signal.throwIfAborted()
+  const reply = new Reply(upstream, limits, boundsOf(call), signal)
+  let whole = false
+  try {
+    await reply.open((ended) => dialect.send(upstream, to, call, ended))
+    const listener = dialect.listen(to, call)
+    for (;;) {
+      const closingMs = listener.closingMs
+      const event = await (closingMs === null ? reply.next() : reply.next(closingMs).catch(nothingMore))
+      signal.throwIfAborted()
+      const { text, end } = event === null ? { end: listener.endOfStream() } : listener.hear(event)
+      if (text !== undefined) yield { kind: 'text', text }
+      signal.throwIfAborted()
+      if (end === undefined) continue
+      whole = true
+      yield end
+      return
+    }
+  } catch (error) {
+    if (!(error instanceof ProviderFailure)) throw error
+    yield { kind: 'failed', ...error.round }
+  } finally {
+    reply.close(whole)
+  }
+}
+
+/** A failure after everything was said that must be is no failure of the round. */
+function nothingMore(error: unknown): null {
+  if (error instanceof ProviderFailure) return null
+  throw error
+}
+
+function boundsOf({ maxOutputTokens }: ModelCall): StreamBounds {
+  return {
+    maxEventBytes: Math.max(EVENT_MAX_BYTES, maxOutputTokens * EVENT_BYTES_A_TOKEN),
+    maxBytes: Math.max(ROUND_MAX_BYTES, maxOutputTokens * ROUND_BYTES_A_TOKEN),
+  }
 }

@@ -1,11 +1,9 @@
 import { APIConnectionError, APIError } from 'openai'
+import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import { EventStream, StreamTooLarge } from '../event-stream.ts'
 import type { StreamBounds } from '../event-stream.ts'
-import { ProviderFailure, upstreamError } from './failure.ts'
-import { fieldsOf } from './fields.ts'
-import type { Fields } from './fields.ts'
-import { Silence } from './silence.ts'
-import type { AnswerBody, Upstream } from './upstream.ts'
+import { ProviderFailure, fieldsOf, upstreamError } from './upstream.ts'
+import type { AnswerBody, Fields, RoundFailure, Upstream } from './upstream.ts'
 
 /** How long a round may be silent, in milliseconds. */
 export interface SilenceLimits {
@@ -190,4 +188,61 @@ async function readRest(body: AnswerBody, chunks: AsyncIterator<Uint8Array>): Pr
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Ends a round that stays silent for too long; `expired` tells by which limit. */
+class Silence {
+  expired: 'first_event' | 'idle' | null = null
+  readonly #onExpired: () => void
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(onExpired: () => void) {
+    this.#onExpired = onExpired
+  }
+
+  /** From now on there may be `ms` milliseconds of silence. */
+  watch(limit: 'first_event' | 'idle', ms: number): void {
+    this.stop()
+    this.#timer = setTimeout(() => {
+      this.expired = limit
+      this.#onExpired()
+    }, ms)
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+  }
+}
+
+/** How a round ended; `failed` with what is needed to tell whose failure it is. */
+export type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | ({ kind: 'failed' } & RoundFailure)
+
+/** What an event said: text, or the end, or neither. */
+export interface Heard {
+  text?: string
+  end?: RoundEnd
+}
+
+/** Listens to the events of one round. */
+export interface Listener {
+  hear(event: Fields): Heard
+  /** Limit of silence when everything has been said that must be; else null. */
+  readonly closingMs: number | null
+  /** What it comes to when nothing more is said. */
+  endOfStream(): RoundEnd
+}
+
+/** The model of a round and what is said of it beside the call. */
+export interface Addressee {
+  model: string
+  /** Merged into the request. */
+  extra?: Readonly<Record<string, unknown>>
+}
+
+/** One of the two APIs. */
+export interface Dialect {
+  /** Sends a call; the signal ends it. */
+  send(upstream: Upstream, to: Addressee, call: ModelCall, signal: AbortSignal): Promise<Response>
+  listen(to: Addressee, call: ModelCall): Listener
 }

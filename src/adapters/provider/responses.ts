@@ -6,14 +6,84 @@ import type {
   ToolCall,
   ToolDefinition,
   ToolRound,
+  Usage,
 } from '../../domain/agent/model-call.ts'
-import { callIds, replayable, resultsOf } from './calls.ts'
-import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './dialect.ts'
-import { upstreamError } from './failure.ts'
-import { fieldsOf, listOf, textOf } from './fields.ts'
-import type { Fields } from './fields.ts'
-import { usageOfResponse } from './usage.ts'
-import type { Upstream } from './upstream.ts'
+import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './reply.ts'
+import { fieldsOf, listOf, textOf, upstreamError } from './upstream.ts'
+import type { Fields, Upstream } from './upstream.ts'
+
+/** No model reads or writes as many tokens in one round. */
+const MOST_TOKENS = 10_000_000
+
+/** Usage as the Responses API tells it; null when it does not or tells nonsense. */
+function usageOfResponse(response: Fields | null): Usage | null {
+  const usage = fieldsOf(response?.['usage'])
+  if (usage === null) return null
+  const cached = fieldsOf(usage['input_tokens_details'])?.['cached_tokens']
+  return saneUsage(usage['input_tokens'], usage['output_tokens'], cached)
+}
+
+/** Usage as chat completions tell it; null when they do not or tell nonsense. */
+export function usageOfCompletion(chunk: Fields): Usage | null {
+  const usage = fieldsOf(chunk['usage'])
+  if (usage === null) return null
+  const cached = fieldsOf(usage['prompt_tokens_details'])?.['cached_tokens']
+  return saneUsage(usage['prompt_tokens'], usage['completion_tokens'], cached)
+}
+
+/** A share of the cache that cannot be right counts as none: nothing is charged at a lower price without proof. */
+function saneUsage(read: unknown, written: unknown, cached: unknown): Usage | null {
+  if (!isCount(read) || !isCount(written)) return null
+  return { in: read, out: written, cached: isCount(cached) && cached <= read ? cached : 0 }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_TOKENS
+}
+
+/** Longest id and name of a call that every provider takes back. */
+const ID_MAX_LENGTH = 64
+const NAME_PATTERN = /^[\w-]{1,64}$/
+
+/** Stands for the result of a call that nobody answered: a provider declines a round with an open call. */
+const NOT_RUN = '{"error":"not_run"}'
+
+/** Gives each call of a turn an id of its own, since models repeat them; the first one keeps what the model gave. */
+export function callIds(rounds: readonly ToolRound[]): (given: unknown) => string {
+  const used = new Set(rounds.flatMap(({ results }) => results.map(({ call }) => call.callId)))
+  let next = 1
+  return (given) => {
+    let id = typeof given === 'string' && given.length <= ID_MAX_LENGTH ? given : ''
+    while (id === '' || used.has(id)) {
+      id = `call_${used.size}_${next}`
+      next += 1
+    }
+    used.add(id)
+    return id
+  }
+}
+
+/** A call as it is given back: providers decline names they do not allow and arguments that are no JSON object. */
+export function replayable(call: { name: string; arguments: string }): { name: string; arguments: string } {
+  return {
+    name: NAME_PATTERN.test(call.name) ? call.name : 'unknown',
+    arguments: isObject(call.arguments) ? call.arguments : '{}',
+  }
+}
+
+function isObject(text: string): boolean {
+  try {
+    return fieldsOf(JSON.parse(text)) !== null
+  } catch {
+    return false
+  }
+}
+
+/** The results of a round by the ids of its calls. */
+export function resultsOf({ results }: ToolRound): (callId: string) => string {
+  const outputs = new Map(results.map(({ call, output }) => [call.callId, output]))
+  return (callId) => outputs.get(callId) ?? NOT_RUN
+}
 
 /** Kinds of items that are given back; no others are asked for. */
 const REPLAYED = new Set(['message', 'reasoning', 'function_call'])

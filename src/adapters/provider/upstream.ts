@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
-import { openConnections } from '../connections.ts'
-import type { Connections } from '../connections.ts'
+import type { FailureCode, Usage } from '../../domain/agent/model-call.ts'
+import { openConnections } from '../http.ts'
+import type { Connections } from '../http.ts'
 
 export interface UpstreamOptions {
   /** API base, without a slash at its end. The key is sent to nowhere else. */
@@ -137,4 +138,57 @@ async function readError(body: AnswerBody): Promise<string> {
     body.destroy()
   }
   return Buffer.concat(chunks).subarray(0, ERROR_MAX_BYTES).toString()
+}
+
+/** What a provider answered in the place of a model, for whoever must tell whose failure it is. Never passed on. */
+interface Evidence {
+  status: number
+  headers: Readonly<Record<string, string>>
+  body: string
+}
+
+/** A round that failed, as far as it can be told. */
+export interface RoundFailure {
+  failure: FailureCode
+  usage: Usage | null
+  /** False where nothing can have been charged: the provider was not reached, or declined the request as it came. */
+  dispatched: boolean
+  evidence: Evidence | null
+}
+
+/** Ends the reading of a round. */
+export class ProviderFailure extends Error {
+  override readonly name = 'ProviderFailure'
+  readonly round: RoundFailure
+
+  constructor(failure: FailureCode, told: Partial<Omit<RoundFailure, 'failure'>> = {}, cause?: unknown) {
+    super(`${failure.error} ${failure.code}`, { cause })
+    this.round = { usage: null, dispatched: true, evidence: null, ...told, failure }
+  }
+}
+
+/** A failure of the provider's own with one of its codes. */
+export function upstreamError(
+  code: Extract<FailureCode, { error: 'upstream_error' }>['code'],
+  told: Partial<Omit<RoundFailure, 'failure'>> = {},
+  cause?: unknown,
+): ProviderFailure {
+  return new ProviderFailure({ error: 'upstream_error', code }, told, cause)
+}
+
+/** A JSON object of a provider's, of which nothing is known. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** null for anything but an object. */
+export function fieldsOf(value: unknown): Fields | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** The empty text for anything but a text. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

@@ -2,9 +2,8 @@ import { z } from 'zod'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
 import { addDays } from '../../domain/time.ts'
-import { liveSource } from './desk.ts'
-import type { Desk, SourceRow } from './desk.ts'
-import { instant, listOfRows, shapeReader } from './shapes.ts'
+import { liveSource, instant, listOfRows, shapeReader } from './source-batch.ts'
+import type { Desk, SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Repositories created in the last week, and those of the last month that go on growing. */

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { liveSource } from './desk.ts'
-import type { SourceRow } from './desk.ts'
-import { instant, listOfRows, shapeReader } from './shapes.ts'
+import { liveSource, instant, listOfRows, shapeReader } from './source-batch.ts'
+import type { SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
 const MODELS_MAX = 100

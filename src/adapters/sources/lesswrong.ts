@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
 import { addDays } from '../../domain/time.ts'
-import { liveSource } from './desk.ts'
-import type { SourceRow } from './desk.ts'
+import { liveSource, instant, listOfRows } from './source-batch.ts'
+import type { SourceRow } from './source-batch.ts'
 import { AnswerProblem } from './source-client.ts'
-import { instant, listOfRows } from './shapes.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Posts of this many days are read, so that late votes are seen. */

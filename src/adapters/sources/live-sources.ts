@@ -1,4 +1,5 @@
 import type { LiveSource } from '../../domain/feed/live-source.ts'
+import type { PublishedShortlist } from '../../domain/ports.ts'
 import { gitHub } from './github.ts'
 import { hackerNews } from './hacker-news.ts'
 import { huggingFace } from './hugging-face.ts'
@@ -45,4 +46,19 @@ export function liveSources(client: SourceClient, urls: LiveSourceUrls, tokens: 
     replicate(client, urls.replicate, tokens.replicate),
     reddit(client, urls.reddit, id !== null && secret !== null ? { id, secret } : null, redditLacks),
   ]
+}
+
+/**
+ * The shortlist of free models that a host serves; null when the host has none.
+ *
+ * @param base absolute http(s) URL without a slash at its end; a path in it comes before those of the interface
+ */
+export function publishedShortlist(client: SourceClient, base: string): PublishedShortlist {
+  return {
+    topModels: (signal) =>
+      client.ask<unknown>(
+        { url: `${base}/api/free-llm/top-models`, absent: null, read: (answer) => answer },
+        signal,
+      ),
+  }
 }

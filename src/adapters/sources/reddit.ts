@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/feed/live-source.ts'
-import { liveSource } from './desk.ts'
-import type { SourceRow } from './desk.ts'
-import { listOfRows, shapeReader, unixSeconds } from './shapes.ts'
+import { liveSource, listOfRows, shapeReader, unixSeconds } from './source-batch.ts'
+import type { SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
 const SUBREDDITS = ['MachineLearning', 'LocalLLaMA', 'StableDiffusion']

@@ -1,13 +1,13 @@
-import { Agent } from 'undici'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Agent, request as httpRequest } from 'undici'
+import type { Dispatcher } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
-import type { SourceMemory, Clock } from '../../domain/ports.ts'
+import { HOW_TO_REACH, networkReason } from '../../domain/http.ts'
+import type { Clock, SourceMemory } from '../../domain/ports.ts'
+import { TimeLimitExceeded, isUsedUp, retryAt, withTimeLimit } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
-import { exchange } from './json-request.ts'
-import type { Answer } from './json-request.ts'
-import { readJson } from './read-json.ts'
-import { isUsedUp, retryAt } from '../retry-after.ts'
 
 /** No item is near this size; a list says how large it may be. */
 const ITEM_MAX_BYTES = 1024 * 1024
@@ -225,4 +225,107 @@ function refusalOf({ status, headers }: Answer, { credential }: SourceRequest<un
   const location = headers['location']
   if (status < 300 || status > 399 || typeof location !== 'string') return `it answered ${status}`
   return `it answered ${status} and points to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
+}
+
+/** What of an answer that is no success is read, so that its connection can be used again. */
+const OTHER_ANSWER_MAX_BYTES = 64 * 1024
+
+interface Question {
+  url: string
+  headers: Record<string, string>
+  /** Makes it a POST. */
+  body: string | null
+  /** Largest body of a 200. */
+  maxBytes: number
+  /** For the whole answer, however slowly it drips in. */
+  answerMs: number
+}
+
+interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  /** Of a 200 alone. */
+  text: string
+}
+
+/**
+ * Sends one question once. Redirections are answers like any other: nothing is ever followed, so that no token is
+ * sent where it does not belong.
+ *
+ * @throws SourceUnavailable when no whole answer comes: not reachable, cut, too slow, too large, not UTF-8
+ */
+async function exchange(dispatcher: Dispatcher, question: Question, signal: AbortSignal): Promise<Answer> {
+  try {
+    return await withTimeLimit(question.answerMs, signal, (limited) => send(dispatcher, question, limited))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof SourceUnavailable) throw error
+    const why = error instanceof TimeLimitExceeded ? error.message : networkReason(error)
+    throw new SourceUnavailable(`${question.url}: ${why}; ${HOW_TO_REACH}`, { cause: error })
+  }
+}
+
+async function send(dispatcher: Dispatcher, question: Question, signal: AbortSignal): Promise<Answer> {
+  const { url, body } = question
+  const response = await httpRequest(url, {
+    dispatcher,
+    signal,
+    method: body === null ? 'GET' : 'POST',
+    headers: question.headers,
+    body,
+  })
+  const { statusCode: status, headers } = response
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (status === 200 && encoding === 'identity') {
+    return { status, headers, text: await readText(response.body, question) }
+  }
+  // Destroying the body instead would throw where nobody can catch it.
+  await response.body.dump({ limit: OTHER_ANSWER_MAX_BYTES, signal })
+  if (status !== 200) return { status, headers, text: '' }
+  throw new SourceUnavailable(
+    `${url}: it answered in the encoding ${String(encoding)}, which was not asked for`,
+  )
+}
+
+async function readText(body: AsyncIterable<Uint8Array>, { url, maxBytes }: Question): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.byteLength
+    if (size > maxBytes) throw new SourceUnavailable(`${url}: its answer is larger than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new SourceUnavailable(`${url}: its answer is not UTF-8`, { cause })
+  }
+}
+
+/**
+ * The value of a JSON answer.
+ *
+ * @throws SourceUnavailable telling an HTML page, an empty answer, JSON that is cut short and anything else apart
+ */
+function readJson(url: string, text: string, headers: IncomingHttpHeaders): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch (cause) {
+    throw new SourceUnavailable(`${url}: ${whatElse(text, headers, cause)}`, { cause })
+  }
+}
+
+function whatElse(text: string, headers: IncomingHttpHeaders, error: unknown): string {
+  const type = headers['content-type'] ?? 'no content type'
+  if (text.trim() === '') return 'its answer is empty'
+  if (text.trimStart().startsWith('<')) return `it answered with a page (${type}) instead of JSON`
+  if (isCutShort(text, error)) return `its JSON is cut short after ${text.length} characters`
+  return `its answer (${type}) is not JSON`
+}
+
+/** True when nothing was wrong with a text before its end. */
+function isCutShort(text: string, error: unknown): boolean {
+  const message = error instanceof Error ? error.message : ''
+  if (/Unexpected end|Unterminated/.test(message)) return true
+  return Number(/at position (\d+)/.exec(message)?.[1]) === text.length
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { firstCodePoints } from '../../domain/agent/untrusted-text.ts'
-import { TITLE_MAX_LENGTH } from '../../domain/feed/row.ts'
+import { firstCodePoints } from '../../domain/agent/shown-data.ts'
+import { TITLE_MAX_LENGTH, isNewsSource } from '../../domain/feed/source.ts'
 import type { TitleRefusal, TitleSource } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
-import { isNewsSource } from '../../domain/feed/source.ts'
 import type { VerifiedTitle } from '../../domain/year/rank.ts'
-import { lobstersStory } from './lobsters-story.ts'
+import { lobstersStory } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Base of each owning source's API, without a trailing slash. */

@@ -1,12 +1,89 @@
 import type { InStatement, ResultSet, Value } from '@libsql/client'
-import { shareOf } from '../../domain/agent/budget.ts'
-import { admissionOf, BURST_WINDOW_MS, refusalOf } from '../../domain/agent/quotas.ts'
-import type { OpenTurn, Standing } from '../../domain/agent/quotas.ts'
-import type { Admission, TurnClaim } from '../../domain/ports.ts'
-import { asJsonRows, decodeJsonRows } from '../libsql/json-rows.ts'
-import type { Reader } from '../libsql/store-client.ts'
-import { requestRoomOf, roomOf } from './shares.ts'
-import { sweepStatements } from './sweep.ts'
+import { BURST_WINDOW_MS, admissionOf, refusalOf, shareOf } from '../../domain/agent/budget.ts'
+import type { OpenTurn, Standing } from '../../domain/agent/budget.ts'
+import type { Admission, TurnClaim, TurnExtension } from '../../domain/ports.ts'
+import type { Day, Instant } from '../../domain/time.ts'
+import { asJsonRows, decodeJsonRows } from '../sqlite/rows.ts'
+import type { Reader } from '../sqlite/store-client.ts'
+
+/** Settles turns whose lease has ended at what they reserved; the second statement's changes are those turns. */
+export function sweepStatements(now: Instant): [InStatement, InStatement] {
+  return [
+    { sql: CHARGE_ENDED, args: [now] },
+    { sql: SETTLE_ENDED, args: [now] },
+  ]
+}
+
+/** Forgets the callers of the days before `keepFrom`. A turn still open keeps its row, which tells nothing by then. */
+export function forgetStatements(now: Instant, keepFrom: Day): InStatement[] {
+  return [
+    { sql: 'DELETE FROM chat_salts WHERE day < ?', args: [keepFrom] },
+    { sql: 'DELETE FROM chat_turns WHERE day < ? AND settled_at IS NOT NULL', args: [keepFrom] },
+    forgetTries(now),
+  ]
+}
+
+/** How far back tries to prove to be human are counted. */
+const TRIES_WINDOW_MS = 60_000
+
+export function forgetTries(now: Instant): InStatement {
+  return { sql: 'DELETE FROM chat_verifications WHERE tried_at <= ?', args: [now - TRIES_WINDOW_MS] }
+}
+
+// Left to itself, the engine reads every turn there is in the order of its days.
+const CHARGE_ENDED = `
+  UPDATE chat_days SET settled = settled + ended.reserved, reserved = chat_days.reserved - ended.reserved
+  FROM (
+    SELECT day, sum(reserved) AS reserved FROM chat_turns INDEXED BY chat_turns_open
+    WHERE settled_at IS NULL AND lease_until <= ?1 GROUP BY day
+  ) AS ended
+  WHERE chat_days.day = ended.day`
+
+const SETTLE_ENDED = `
+  UPDATE chat_turns SET settled_at = ?1, cost = reserved WHERE settled_at IS NULL AND lease_until <= ?1`
+
+/** What an address, or the /48 around it, has of a day (migrations/state tells the columns), as parts of statements. */
+
+type Caller = 'address' | 'network'
+
+/** A /48 has twice as much as an address. */
+const SHARES = { address: 1, network: 2 }
+
+/** Micro-dollars that a caller may still take of its share; null for a share that is not less than the budget. */
+const roomOf = (caller: Caller, from: string): string => `
+  CASE WHEN ${SHARES[caller]} * ${from}.per_address < ${from}.budget
+    THEN ${SHARES[caller]} * ${from}.per_address - ${paidBy(caller, from)} END`
+
+/**
+ * Requests to the routing service that a caller may still send; null where none are counted.
+ *
+ * @param besides id of a turn that is left out of the open ones
+ */
+const requestRoomOf = (caller: Caller, from: string, besides?: string): string =>
+  `${SHARES[caller]} * ${from}.requests_most - ${requestsOf(caller, from, besides)}`
+
+/** Turns of a caller on a day that hold or have spent anything. The planner needs the terms of the index as they are. */
+const paidTurns = (caller: Caller, value: string, day: string): string => `
+  FROM chat_turns AS t INDEXED BY chat_turns_paid_by_${caller}
+  WHERE t.${caller} = ${value} AND t.day = ${day} AND (t.cost IS NULL OR t.cost > 0)
+    ${caller === 'network' ? 'AND t.network IS NOT NULL' : ''}`
+
+/** Micro-dollars that a caller holds and has spent; 0 for the network of an IPv4 address. */
+const paidBy = (caller: Caller, from: string): string => `
+  (SELECT coalesce(sum(coalesce(t.cost, t.reserved)), 0) ${paidTurns(caller, `${from}.${caller}`, `${from}.day`)})`
+
+/** Requests to the routing service that a caller has sent, and one for each of its open turns that have sent none. */
+const requestsOf = (caller: Caller, from: string, besides = "''"): string => `
+  (${requestsSentBy(caller, from)} + (SELECT count(*) ${unsentTurns(caller, from)} AND t.id <> ${besides}))`
+
+export const requestsSentBy = (caller: Caller, from: string): string => `
+  (SELECT count(*) FROM chat_router_requests AS r JOIN chat_turns AS t ON t.id = r.turn
+    WHERE r.day = ${from}.day AND t.${caller} = ${from}.${caller})`
+
+const unsentTurns = (caller: Caller, from: string): string => `
+  FROM chat_turns AS t INDEXED BY chat_turns_open
+  WHERE t.settled_at IS NULL AND t.${caller} = ${from}.${caller}
+    AND NOT EXISTS (SELECT 1 FROM chat_router_requests AS r WHERE r.turn = t.id)`
 
 /** The statements that admit a turn, or refuse it, as one write transaction. */
 export function admissionStatements(claim: TurnClaim, turn: string): InStatement[] {
@@ -207,3 +284,39 @@ function statementsFor({ formerAddress, network, requestsPerAddress }: TurnClaim
 const RESERVE = `
   INSERT INTO chat_days (day, settled, reserved) SELECT day, 0, reserved FROM chat_turns WHERE id = ?1
   ON CONFLICT (day) DO UPDATE SET reserved = reserved + excluded.reserved`
+
+/** The statements that reserve a turn's next model call, as one write transaction; the first one gives a row if they do. */
+export function extensionStatements({ limits, ...extension }: TurnExtension): InStatement[] {
+  const { budgetPerDay, budgetShare } = limits
+  const budgetPerAddress = shareOf(budgetPerDay, budgetShare)
+  return [
+    { sql: EXTEND, args: [JSON.stringify({ ...extension, budgetPerDay, budgetPerAddress })] },
+    { sql: ADD_UP, args: [extension.turn] },
+  ]
+}
+
+/** Two requests: the round that is asked for, and the last call without tools. */
+const EXTEND = `
+  WITH asked AS MATERIALIZED (
+    SELECT t.id, t.day, t.address, t.network, t.reserved, max(t.reserved, ?1 ->> 'upTo') AS up_to,
+      ?1 ->> 'budgetPerDay' AS budget, ?1 ->> 'budgetPerAddress' AS per_address,
+      ?1 ->> 'requestsPerAddress' AS requests_most
+    FROM chat_turns AS t WHERE t.id = ?1 ->> 'turn' AND t.settled_at IS NULL
+  ), granted AS MATERIALIZED (
+    SELECT up_to FROM asked
+    WHERE (up_to = reserved OR (
+      up_to - reserved <= budget - (SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day)
+      AND coalesce(up_to - reserved <= ${roomOf('address', 'asked')}, 1)
+      AND (network IS NULL OR coalesce(up_to - reserved <= ${roomOf('network', 'asked')}, 1))))
+    AND (requests_most IS NULL OR (
+      ${requestRoomOf('address', 'asked', 'asked.id')} >= 2
+      AND (network IS NULL OR ${requestRoomOf('network', 'asked', 'asked.id')} >= 2)))
+  )
+  UPDATE chat_turns SET reserved = granted.up_to FROM granted
+  WHERE chat_turns.id = ?1 ->> 'turn' RETURNING chat_turns.id`
+
+const ADD_UP = `
+  UPDATE chat_days SET reserved = (
+    SELECT sum(t.reserved) FROM chat_turns AS t INDEXED BY chat_turns_open
+    WHERE t.settled_at IS NULL AND t.day = chat_days.day)
+  WHERE day = (SELECT t.day FROM chat_turns AS t WHERE t.id = ?1 AND t.settled_at IS NULL)`

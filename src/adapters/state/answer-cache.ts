@@ -3,7 +3,7 @@ import { sha256Hex } from '../../domain/digest.ts'
 import type { AnswerCache, CachedAnswer } from '../../domain/ports.ts'
 import { DAY_MS } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import type { Database } from '../libsql/database.ts'
+import type { Database } from '../sqlite/database.ts'
 
 /** From when it was stored on, however often it is given again. */
 const LIFETIME_MS = DAY_MS

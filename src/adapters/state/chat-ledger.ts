@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { Value } from '@libsql/client'
 import type { ChatLedger } from '../../domain/ports.ts'
-import { storageDamaged } from '../../domain/storage.ts'
+import { storageDamaged } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
-import type { Database } from '../libsql/database.ts'
-import type { StoreClient } from '../libsql/store-client.ts'
-import { admissionFrom, admissionStatements } from './admission.ts'
-import { extensionStatements } from './extension.ts'
-import { forgetStatements, forgetTries, sweepStatements } from './sweep.ts'
+import type { Database } from '../sqlite/database.ts'
+import type { StoreClient } from '../sqlite/store-client.ts'
+import {
+  admissionFrom,
+  admissionStatements,
+  extensionStatements,
+  forgetStatements,
+  forgetTries,
+  sweepStatements,
+} from './admission.ts'
 
 const SALT_BYTES = 32
 const TURN_ID_BYTES = 16

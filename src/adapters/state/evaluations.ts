@@ -1,15 +1,26 @@
 import { and, eq, gte, isNotNull, sql } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import { EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation-ledger.ts'
-import type { CountedAttempt, EvaluationLedger } from '../../domain/models/evaluation-ledger.ts'
-import { addDays, DAY_MS, dayOf } from '../../domain/time.ts'
+import { z } from 'zod'
+import { ANSWER_CLASSES, EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation.ts'
+import type {
+  AnswerClass,
+  AttemptEnd,
+  CountedAttempt,
+  DayScore,
+  EvaluationLedger,
+  ModelAttempt,
+} from '../../domain/models/evaluation.ts'
+import type { TaskResult } from '../../domain/models/lite/suite.ts'
+import { RESERVED_REQUESTS } from '../../domain/models/quota.ts'
+import type { RouterAllowance } from '../../domain/ports.ts'
+import { storageDamaged } from '../../domain/refusal.ts'
+import { DAY_MS, addDays, dayOf } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import type { Database } from '../libsql/database.ts'
-import { leaseOn } from '../libsql/lease.ts'
-import type { StoreClient } from '../libsql/store-client.ts'
-import { selectRows } from '../libsql/table-rows.ts'
-import { COUNTED_OF_DAY } from './router-allowance.ts'
-import { attemptOf, endColumns, scoreOfRow } from './rows.ts'
+import type { Database } from '../sqlite/database.ts'
+import { leaseOn } from '../sqlite/lease.ts'
+import { selectRows } from '../sqlite/rows.ts'
+import type { StoreClient } from '../sqlite/store-client.ts'
+import { requestsSentBy } from './admission.ts'
 import {
   chatRouterRequests,
   evaluationAttempts,
@@ -18,6 +29,31 @@ import {
   evaluationRuns,
   evaluationScores,
 } from './schema.ts'
+
+/** The day's requests of both, the evaluation's and the chat's; the day is parameter 1. */
+const COUNTED_OF_DAY = `
+  ((SELECT count(*) FROM evaluation_attempts WHERE day = ?1)
+    + (SELECT count(*) FROM chat_router_requests WHERE day = ?1))`
+
+/** The chat's side of the account's requests of a day, on libSQL. */
+export function libsqlRouterAllowance(database: Database): RouterAllowance {
+  return {
+    countChatRequest: (model, sentAt, limit, asking) =>
+      database.use(async ({ client }) => {
+        const most = limit - RESERVED_REQUESTS
+        const args = [dayOf(sentAt), model, sentAt, most, asking?.turn ?? null, asking?.perAddress ?? null]
+        const { rows } = await client.execute({ sql: COUNT_CHAT_REQUEST, args })
+        return rows.length > 0
+      }),
+  }
+}
+
+const COUNT_CHAT_REQUEST = `
+  INSERT INTO chat_router_requests (day, model, sent_at, turn) SELECT ?1, ?2, ?3, ?5
+  WHERE ${COUNTED_OF_DAY} < ?4 AND NOT EXISTS (
+    SELECT 1 FROM (SELECT address, network, ?1 AS day FROM chat_turns WHERE id = ?5) AS asking
+    WHERE ${requestsSentBy('address', 'asking')} >= ?6 OR ${requestsSentBy('network', 'asking')} >= 2 * ?6)
+  RETURNING id`
 
 /** Runs, attempts, scores and rejections on libSQL. */
 export function libsqlEvaluations(database: Database): EvaluationLedger {
@@ -225,3 +261,71 @@ const UPSERT_SCORE = `
     evaluated_at = excluded.evaluated_at, complete = excluded.complete, points = excluded.points,
     tasks = excluded.tasks
   WHERE excluded.complete >= complete`
+
+type AttemptRow = typeof evaluationAttempts.$inferSelect
+type ScoreRow = typeof evaluationScores.$inferSelect
+
+const tasksSchema = z.array(
+  z.object({
+    id: z.enum(['task_files_lite', 'task_shell_command_lite', 'babylonian_clock_lite']),
+    source: z.string(),
+    points: z.number(),
+    maxPoints: z.number(),
+    score: z.number(),
+    status: z.enum(['passed', 'partial', 'failed', 'http_timeout_or_error']),
+    details: z.record(z.string(), z.unknown()),
+  }),
+)
+
+/** @throws Refusal `storage_damaged` when a row cannot be what was written */
+function attemptOf(row: AttemptRow): ModelAttempt {
+  const { id, run, model, kind, day, sentAt } = row
+  if (kind !== 'tool' && kind !== 'text') throw damaged(`an attempt of kind ${JSON.stringify(kind)}`)
+  return { id, run, model, kind, day, sentAt, end: endOf(row) }
+}
+
+function endOf(row: AttemptRow): AttemptEnd | null {
+  const { settledAt, status, latencyMs, asAsked, tasks } = row
+  if (settledAt === null) return null
+  return {
+    settledAt,
+    class: classOf(row.class),
+    status,
+    latencyMs,
+    asAsked: asAsked === null ? null : asAsked === 1,
+    tasks: tasks === null ? null : tasksOf(tasks),
+  }
+}
+
+function classOf(name: string | null): AttemptEnd['class'] {
+  if (name === 'abandoned') return name
+  if (name !== null && Object.hasOwn(ANSWER_CLASSES, name)) return name as AnswerClass
+  throw damaged(`an attempt of class ${JSON.stringify(name)}`)
+}
+
+/** The columns of an attempt's end. */
+function endColumns(end: AttemptEnd): Partial<AttemptRow> {
+  const { asAsked, tasks, ...columns } = end
+  return {
+    ...columns,
+    asAsked: asAsked === null ? null : Number(asAsked),
+    tasks: tasks === null ? null : JSON.stringify(tasks),
+  }
+}
+
+/** @throws Refusal `storage_damaged` when a row cannot be what was written */
+function scoreOfRow({ model, day, evaluatedAt, complete, tasks }: ScoreRow): DayScore {
+  return { model, day, evaluatedAt, complete: complete === 1, tasks: tasksOf(tasks) }
+}
+
+function tasksOf(text: string): TaskResult[] {
+  try {
+    return tasksSchema.parse(JSON.parse(text))
+  } catch (cause) {
+    throw damaged('tasks of another shape', cause)
+  }
+}
+
+function damaged(what: string, cause?: unknown): Error {
+  return storageDamaged(`the state database holds ${what}`, cause)
+}

@@ -1,9 +1,14 @@
+import { sql } from 'drizzle-orm'
 import { JOBS } from '../../domain/job-run.ts'
 import type { Job } from '../../domain/job-run.ts'
-import type { JobLog } from '../../domain/ports.ts'
-import type { Database } from '../libsql/database.ts'
-import { selectRows } from '../libsql/table-rows.ts'
-import { jobs } from './schema.ts'
+import type { AuditLog, JobLog } from '../../domain/ports.ts'
+import type { StateFacts } from '../../domain/survey.ts'
+import type { AuditRecord } from '../../domain/year/finding.ts'
+import type { Database } from '../sqlite/database.ts'
+import { selectRows } from '../sqlite/rows.ts'
+import type { Reader } from '../sqlite/store-client.ts'
+import { readLease } from '../sqlite/untouched.ts'
+import { audits, jobs } from './schema.ts'
 
 /** How jobs went, on libSQL. */
 export function libsqlJobLog(database: Database): JobLog {
@@ -36,3 +41,61 @@ const UPSERT = `
     exit_code = excluded.exit_code,
     last_success_at = coalesce(excluded.last_success_at, last_success_at)
   WHERE excluded.ended_at >= ended_at`
+
+const KEPT = 100
+
+/** Records of audits on libSQL. */
+export function libsqlAudits(database: Database): AuditLog {
+  return {
+    record: ({ endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }) =>
+      database.use(async ({ client }) => {
+        const flags = [ok, complete, whole].map(Number)
+        const args = [endedAt, ...flags, publications, objects, bytes, gaps, damage, head.seq, head.leaf]
+        await client.batch(
+          [
+            { sql: INSERT, args },
+            { sql: REMOVE_OLD, args: [KEPT] },
+          ],
+          'write',
+        )
+      }),
+
+    newest: () =>
+      database.use(async ({ orm }) => {
+        const newest = sql`${audits.id} = (SELECT max(id) FROM ${audits})`
+        const [row] = await selectRows(orm, audits, 'id', newest)
+        return row ? recordOf(row) : null
+      }),
+  }
+}
+
+function recordOf({
+  id: _id,
+  ok,
+  complete,
+  whole,
+  headSeq,
+  headLeaf,
+  ...numbers
+}: typeof audits.$inferSelect): AuditRecord {
+  const head = { seq: headSeq, leaf: headLeaf }
+  return { ...numbers, ok: ok === 1, complete: complete === 1, whole: whole === 1, head }
+}
+
+const INSERT = `
+  INSERT INTO audits (ended_at, ok, complete, whole, publications, objects, bytes, gaps, damage, head_seq, head_leaf)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) - ?'
+
+/** What an operator asks of the state. */
+export async function stateFacts(reader: Reader): Promise<StateFacts> {
+  const { rows } = await reader.execute('SELECT ended_at, ok, complete FROM audits ORDER BY id DESC LIMIT 1')
+  const audit = rows[0]
+  return {
+    audit: audit
+      ? { endedAt: Number(audit[0]), ok: Number(audit[1]) === 1, complete: Number(audit[2]) === 1 }
+      : null,
+    lease: await readLease(reader, 'evaluation_lease'),
+  }
+}

@@ -1,5 +1,5 @@
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { leaseTable } from '../libsql/lease-table.ts'
+import { leaseTable } from '../sqlite/lease.ts'
 
 /** Tables of the state database; migrations/state tells what each column holds. */
 

@@ -1,11 +1,10 @@
-import { isHttpUrl } from '../../domain/http-url.ts'
+import { isHttpUrl } from '../../domain/http.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { localUrl } from '../config.ts'
-import type { Config } from '../config.ts'
-import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { withoutSecrets } from '../masking.ts'
-import { readinessOf } from '../readiness.ts'
+import { EXIT } from '../exit-codes.ts'
+import { localUrl } from '../settings/config.ts'
+import type { Config } from '../settings/config.ts'
+import { withoutSecrets } from '../settings/environment.ts'
 import { escaped } from '../terminal.ts'
 import { openReach } from '../wire-operations.ts'
 
@@ -53,4 +52,31 @@ function baseOf(url: string | undefined, config: Config): string {
     'usage',
     `--url ${withoutSecrets(JSON.stringify(url))} must be an absolute http(s) URL without query or fragment`,
   )
+}
+
+/** What `/readyz` told of a server. */
+export interface Readiness {
+  ready: boolean
+  /** null for whatever else answered. */
+  status: 'ready' | 'unavailable' | 'draining' | null
+  /** As a person would say it, after the address. */
+  words: string
+}
+
+/** The judgement of an answer of `/readyz`; only a server of ours that says so is ready. */
+export function readinessOf({ status: code, body }: { status: number; body: string }): Readiness {
+  const status = statusIn(body)
+  if (code === 200 && status === 'ready') return { ready: true, status, words: 'is ready' }
+  const words = status === null ? `answers ${code}, as no server of dash does` : `says that it is ${status}`
+  return { ready: false, status, words }
+}
+
+function statusIn(body: string): Readiness['status'] {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    if (typeof parsed !== 'object' || parsed === null || !('status' in parsed)) return null
+    return (['ready', 'unavailable', 'draining'] as const).find((status) => status === parsed.status) ?? null
+  } catch {
+    return null
+  }
 }

@@ -1,14 +1,46 @@
-import type { ImportPorts } from '../../jobs/import-signals.ts'
-import type { LinesReport } from '../../jobs/import-lines.ts'
-import type { TakenOrRefused } from '../../jobs/rank-periods.ts'
-import { refreshIndex } from '../../jobs/refresh-index.ts'
+import {
+  TITLE_PROVENANCE_MAX_LENGTH,
+  isTitleProvenanceTooLong,
+  vouchingSource,
+} from '../../domain/feed/source.ts'
 import type { LineSource } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { shorten } from '../../jobs/collect-sources.ts'
+import { refreshIndex } from '../../jobs/collect.ts'
+import { importArticles, importSignals } from '../../jobs/import-lines.ts'
+import type {
+  ArticleImportPorts,
+  ImportOptions,
+  ImportPorts,
+  ImportReport,
+  LinesOptions,
+  LinesReport,
+} from '../../jobs/import-lines.ts'
+import { takeSnapshot } from '../../jobs/rank-periods.ts'
+import type { TakenOrRefused } from '../../jobs/rank-periods.ts'
+import type { CommandContext } from '../context.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
-import type { CommandContext } from '../context.ts'
 import type { Terminal } from '../terminal.ts'
 import { openInputs, openStores } from '../wire.ts'
 import type { Stores } from '../wire.ts'
+
+/** `dash import articles FILE… | -`; see {@link importLinesCommand}. */
+export function importArticlesCommand(
+  context: CommandContext,
+  files: readonly string[],
+  options: Omit<LinesOptions, 'signal'>,
+): Promise<number> {
+  return importLinesCommand(context, files, {
+    run({ stores, sources, onProgress }) {
+      const articles: ArticleImportPorts['articles'] = {
+        saveArticles: (batch) => stores().articles.saveArticles(batch),
+        storedItems: (items) => stores().articles.storedItems(items),
+      }
+      return importArticles({ articles, onProgress }, sources, { ...options, signal: context.signal })
+    },
+  })
+}
 
 const ERRORS_SHOWN = 10
 
@@ -25,7 +57,7 @@ export interface LinesCommand<Report extends LinesReport> {
   /** Says what only this kind of import has to say. */
   showMore?: (report: Report) => void
   /** Ranks the live periods, where rows of this kind change them. */
-  takeSnapshot?: (stores: Stores) => Promise<TakenOrRefused>
+  afterwards?: (stores: Stores) => Promise<TakenOrRefused>
 }
 
 /**
@@ -38,7 +70,7 @@ export interface LinesCommand<Report extends LinesReport> {
 export async function importLinesCommand<Report extends LinesReport>(
   { config, terminal, stdin, signal }: CommandContext,
   files: readonly string[],
-  { run, showMore, takeSnapshot }: LinesCommand<Report>,
+  { run, showMore, afterwards }: LinesCommand<Report>,
 ): Promise<number> {
   const inputs = await openInputs(files, stdin, signal)
   const stores = openStores(config, 'batch')
@@ -59,12 +91,12 @@ export async function importLinesCommand<Report extends LinesReport>(
     showErrors(report, terminal)
     showMore?.(report)
     showFailedFiles(report, terminal)
-    const snapshot = isUsed && takeSnapshot ? await takeSnapshot(stores) : null
+    const snapshot = isUsed && afterwards ? await afterwards(stores) : null
     const isRefused = snapshot?.outcome === 'refused'
     if (isRefused) terminal.error(`no snapshot was taken: ${snapshot.reason}`)
     const indexed = isUsed ? await indexItems(stores, terminal, signal) : 0
     const { failedFiles, ...result } = report
-    terminal.result({ ...result, ...(takeSnapshot ? { snapshot } : {}), indexed }, summary(report))
+    terminal.result({ ...result, ...(afterwards ? { snapshot } : {}), indexed }, summary(report))
     return failedFiles > 0 || isRefused ? EXIT.failed : EXIT.done
   } finally {
     await stores.close()
@@ -97,4 +129,34 @@ function showFailedFiles({ files, failedFiles, skipped, errors }: LinesReport, {
 function summary({ files, rows, inserted, replaced, unchanged, skipped }: LinesReport): string {
   const read = `${rows} ${rows === 1 ? 'row' : 'rows'} of ${files} ${files === 1 ? 'file' : 'files'}`
   return `${read}: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped`
+}
+
+/** `dash import signals FILE… | -`; see {@link importLinesCommand}. */
+export async function importSignalsCommand(
+  context: CommandContext,
+  files: readonly string[],
+  options: Omit<ImportOptions, 'signal'>,
+): Promise<number> {
+  requireProvenance(options.titleProvenance)
+  const { signal, terminal } = context
+  return importLinesCommand<ImportReport>(context, files, {
+    run({ stores, sources, onProgress }) {
+      const feed: ImportPorts['feed'] = { importSignals: (batch) => stores().feed.importSignals(batch) }
+      return importSignals({ feed, onProgress }, sources, { ...options, signal })
+    },
+    showMore({ unknownSources }) {
+      for (const [name, rows] of Object.entries(unknownSources)) {
+        terminal.note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
+      }
+    },
+    afterwards: ({ live }) => takeSnapshot({ live, clock: Date.now }, signal),
+  })
+}
+
+/** A value that could vouch for no row is a slip of the command line, not of every row. */
+function requireProvenance(value: string | null): void {
+  if (value === null || (vouchingSource(value) !== null && !isTitleProvenanceTooLong(value))) return
+  const form = `<source>:<channel>, as in hn:page-archive, of at most ${TITLE_PROVENANCE_MAX_LENGTH} characters`
+  const what = `--title-provenance ${JSON.stringify(shorten(value))} must be ${form}`
+  throw new Refusal('usage', what)
 }

@@ -1,13 +1,19 @@
-import { isHttpUrl } from '../../domain/http-url.ts'
-import { topModelsPayload, withBaseUrl } from '../../domain/models/payloads.ts'
+import { isHttpUrl } from '../../domain/http.ts'
+import {
+  topModelsPayload,
+  withBaseUrl,
+  isStale,
+  parseShortlist,
+  pickModel,
+  NEED_NAMES,
+  NO_FILTER,
+  parseNeeds,
+} from '../../domain/models/shortlist.ts'
 import { seedRun } from '../../domain/models/seed.ts'
-import { isStale, parseShortlist, pickModel } from '../../domain/models/shortlist.ts'
-import type { Shortlist } from '../../domain/models/shortlist.ts'
-import { NEED_NAMES, NO_FILTER, parseNeeds } from '../../domain/models/shortlist-query.ts'
-import type { Need } from '../../domain/models/shortlist-query.ts'
+import type { Shortlist, Need } from '../../domain/models/shortlist.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../settings/config.ts'
 import { hasStoreFolder } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'

@@ -1,6 +1,6 @@
 import { Refusal } from '../../domain/refusal.ts'
-import { failedReport } from '../../jobs/publish-report.ts'
-import type { PublishReport } from '../../jobs/publish-report.ts'
+import { failedReport } from '../../jobs/publisher.ts'
+import type { PublishReport } from '../../jobs/publisher.ts'
 import { publishYear } from '../../jobs/publish-year.ts'
 import type { PublishResult } from '../../jobs/publish-year.ts'
 import { prepareFolders, rehearsalConfig } from '../data-folder.ts'

@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { refuseStraySource } from '../source-option.ts'
+import { refuseStraySource } from '../program/source-option.ts'
 import { escaped } from '../terminal.ts'
 import { openStores } from '../wire.ts'
 

@@ -1,9 +1,12 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
+import { LIVE_SORTS } from '../../domain/feed/columns.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import type { ChatFlags } from '../commands/chat/chat.ts'
 import type { EvaluateFlags } from '../commands/evaluate-models.ts'
 import type { ModelFlags } from '../commands/model.ts'
-import { shared } from './shared-flags.ts'
-import type { SharedFlags, Within } from './shared-flags.ts'
+import { shared } from './flags.ts'
+import type { SharedFlags, Within } from './flags.ts'
 
 /** `dash evaluate-models`. */
 export function describeEvaluateModels(program: Command, within: Within): void {
@@ -44,5 +47,52 @@ export function describeModel(program: Command, within: Within): void {
     return within(flags, async (context) =>
       (await import('../commands/model.ts')).modelCommand(context, flags),
     )
+  })
+}
+
+/** `dash chat`. */
+export function describeChat(program: Command, within: Within): void {
+  shared(
+    program
+      .command('chat')
+      .description('ask the chat agent; without a question: talk to it on the terminal')
+      .argument(
+        '[question...]',
+        'one question, answered once, as plain text where the output is no terminal; it may come from a pipe too',
+      )
+      .option('--url <base>', 'server to ask (default: DASH_BASE_URL, else where dash serve listens)')
+      .option('--item <key>', 'talk about one item, by its save key')
+      .addOption(
+        new Option('--sort <sort>', 'ranking that a talk about the whole site begins with').choices(
+          LIVE_SORTS,
+        ),
+      )
+      .option('--demo', 'start a private server on the bundled sample and talk to that', false)
+      .option('--no-history', 'remember no questions between runs'),
+  ).action((words: string[], _flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & ChatFlags>()
+    return within(flags, async (context) =>
+      (await import('../commands/chat/chat.ts')).chatCommand(context, words, flags),
+    )
+  })
+}
+
+/** `dash mcp`. */
+export function describeMcp(program: Command, within: Within): void {
+  shared(
+    program
+      .command('mcp')
+      .description(
+        'give the read-only tools of the chat agent to an MCP client, on standard input and output',
+      )
+      .option('--demo', 'run on a bundled sample in a throw-away folder', false),
+  ).action((_flags: unknown, command: Command) => {
+    const flags = command.optsWithGlobals<SharedFlags & { demo: boolean }>()
+    return within(flags, async (context) => {
+      if (flags.demo && flags.dataDir !== undefined) {
+        throw new Refusal('usage', '--demo runs in a folder of its own; leave --data-dir out')
+      }
+      return (await import('../commands/mcp.ts')).mcpCommand(context, flags.demo)
+    })
   })
 }

@@ -33,3 +33,6 @@ export const GROUNDING_MAX_BYTES = 8_192
 
 /** Longest arguments a model may write to one call, in UTF-16 code units. */
 export const ARGUMENTS_MAX_LENGTH = 4_096
+
+/** Money in millionths of a US dollar: an integer, so that sums are exact (decisions, part 6). */
+export type MicroUsd = number

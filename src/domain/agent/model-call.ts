@@ -1,4 +1,4 @@
-import type { MicroUsd } from './money.ts'
+import type { MicroUsd } from './bounds.ts'
 
 /** What is sent to a chat model and what comes back. */
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { LIVE_SORTS } from '../feed/live-sort.ts'
+import { LIVE_SORTS } from '../feed/columns.ts'
 import {
-  INTEREST_MAX_LENGTH,
   INTERESTS_MAX,
-  MESSAGE_MAX_LENGTH,
+  INTEREST_MAX_LENGTH,
   MESSAGES_READ,
+  MESSAGE_MAX_LENGTH,
   PRE_PROMPT_MAX_LENGTH,
   SCOPE_KEY_MAX_LENGTH,
 } from './bounds.ts'
@@ -120,3 +120,60 @@ export type AgentSession = z.infer<typeof sessionSchema>
 export type AgentStatus = z.infer<typeof statusSchema>
 /** Payloads by event. */
 export type AgentEvents = { [Name in keyof typeof EVENT_SCHEMAS]: z.infer<(typeof EVENT_SCHEMAS)[Name]> }
+
+/** The chat interface of a server (docs/agent-chat.md), as a client asks it. */
+
+/** What a client needs of `GET /api/agent/config`. */
+export type ServedConfig = Pick<
+  AgentConfig,
+  'enabled' | 'requireVerification' | 'itemChat' | 'model' | 'quotas'
+>
+
+/** One event of an answer; `raw` is its payload as the server sent it, with whatever else stands in it. */
+export type ServedEvent = {
+  [Name in keyof AgentEvents]: { event: Name; data: AgentEvents[Name]; raw: unknown }
+}[keyof AgentEvents]
+
+/**
+ * Why a server gave no answer. A code of the interface is thrown as it is (`refusals.ts`), with the members the server
+ * sent; the others are the client's own: `server_unreachable` (no connection, or silence), `server_foreign` (whatever
+ * answers is no such server), `answer_cut` (the stream ended before its terminal event).
+ */
+export type ChatApiRefusal = 'server_unreachable' | 'server_foreign' | 'answer_cut'
+
+/** Every call throws a Refusal whose code is public or one of {@link ChatApiRefusal}, and the signal's reason once it is aborted. */
+export interface ChatApi {
+  /** Base address, without a slash at its end. */
+  readonly base: string
+  config(signal: AbortSignal): Promise<ServedConfig>
+  status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
+  session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
+  /**
+   * One turn. The last event is the terminal one; leaving the loop or aborting closes the connection.
+   *
+   * @param body the request as JSON text
+   */
+  ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
+}
+
+/** Public codes of `/api/agent/*` (docs/agent-chat.md): the whole, closed list. */
+export const AGENT_ERRORS = [
+  'disabled',
+  'misconfigured',
+  'forbidden_origin',
+  'human_verification_failed',
+  'invalid_session',
+  'invalid_json',
+  'payload_too_large',
+  'no_user_message',
+  'not_found',
+  'internal_error',
+  'rate_limited',
+] as const
+
+/**
+ * Why the chat declines: a public code, or one of two reasons that share a public code with another status.
+ * `wrong_method` is a `not_found`, `quota_unavailable` an `internal_error`.
+ */
+export type AgentRefusal =
+  Exclude<(typeof AGENT_ERRORS)[number], 'not_found'> | 'wrong_method' | 'quota_unavailable'

@@ -1,10 +1,98 @@
 import { z } from 'zod'
-import { parseInstant } from '../time.ts'
-import type { Instant } from '../time.ts'
-import { plainText } from './plain-text.ts'
-import { describeIssues, rowText } from './row.ts'
-import { itemsOfKey } from './source.ts'
+import { firstCodePoints } from '../agent/shown-data.ts'
+import { DAY_MS, parseInstant } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
+import { describeIssues, isNewsSource, itemsOfKey, rowText } from './source.ts'
 import type { ItemRef } from './source.ts'
+
+/**
+ * Text of strangers made plain (docs/articles.md): what is left can be shown, searched and quoted, and hides nothing.
+ */
+
+/** Longest article text kept, in characters (code points): some twenty times the length of a news article. */
+export const ARTICLE_MAX_LENGTH = 60_000
+
+/**
+ * Controls (tab and newline apart), everything Unicode calls ignorable when it is drawn (zero-width and bidirectional
+ * characters, soft hyphens, variation selectors, tag characters), noncharacters and annotation marks.
+ */
+const INVISIBLE =
+  /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
+
+/** Every way to end a line that Unicode knows. */
+const LINE_ENDS = /\r\n?|\v|\f|[\u0085\u2028\u2029]/g
+
+/** Elements whose content is not text for a reader. */
+const UNREAD = ['script', 'style']
+
+const INLINE =
+  'a abbr acronym b bdi bdo big cite code data del dfn em embed font i img input ins kbd label mark math meter object ' +
+  'output param picture progress q rp rt ruby s samp select small source span strike strong sub sup textarea time track ' +
+  'tt u var video audio canvas wbr button map area iframe noscript svg template'
+const BLOCK =
+  'address article aside base blockquote body br caption center col colgroup dd details dialog dir div dl dt fieldset ' +
+  'figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html li link main menu meta nav ' +
+  'ol optgroup option p pre search section slot summary table tbody td tfoot th thead title tr ul'
+
+const INLINE_NAMES: ReadonlySet<string> = new Set(INLINE.split(' '))
+const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD])
+
+/**
+ * Plain text of anything: well-formed Unicode without markup and invisible characters, with white space normalised and
+ * paragraphs kept, cut at {@link ARTICLE_MAX_LENGTH} characters. The same text again is left as it is.
+ *
+ * Tags of HTML elements and comments go, and no `<` that is left stands where an HTML parser would read a tag: a space
+ * follows it (`vector<int>` becomes `vector< int>`).
+ */
+export function plainText(text: string): string {
+  const visible = text.toWellFormed().replace(LINE_ENDS, '\n').replace(INVISIBLE, '')
+  return firstCodePoints(normaliseSpace(withoutMarkup(visible)), ARTICLE_MAX_LENGTH).trimEnd()
+}
+
+/** White space as one space or one newline, a blank line between paragraphs, none at either end. */
+function normaliseSpace(text: string): string {
+  return text
+    .replace(/[^\S\n]+/g, ' ')
+    .split('\n')
+    .map((line) => line.trim())
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+}
+
+function withoutMarkup(text: string): string {
+  if (!text.includes('<')) return text
+  const readable = UNREAD.reduce(
+    (left, name) => withoutSpans(left, new RegExp(`<${name}\\b`, 'gi'), new RegExp(`</${name}\\s*>`, 'gi')),
+    withoutSpans(text, /<!--/g, /-->/g),
+  )
+  return readable
+    .replace(/<([/!?]?)([a-z][a-z0-9]*)\b([^<>]*)>/gi, (tag, mark: string, name: string, rest: string) => {
+      if (mark === '!') return ''
+      // Not `a <b && c> d`.
+      if (!/^\s*\/?$|^\s+[a-z_:@]/i.test(rest)) return tag
+      const element = name.toLowerCase()
+      if (BLOCK_NAMES.has(element)) return element === 'br' ? '\n' : '\n\n'
+      return INLINE_NAMES.has(element) ? '' : tag
+    })
+    .replace(/<(?=[a-z/!?])/gi, '< ')
+}
+
+/** Leaves out everything from each opening to the next closing; what is never closed stays. */
+function withoutSpans(text: string, opening: RegExp, closing: RegExp): string {
+  const kept: string[] = []
+  let from = 0
+  for (;;) {
+    opening.lastIndex = from
+    const open = opening.exec(text)
+    if (!open) break
+    closing.lastIndex = open.index + open[0].length
+    if (!closing.test(text)) break
+    kept.push(text.slice(from, open.index))
+    from = closing.lastIndex
+  }
+  return [...kept, text.slice(from)].join('\n')
+}
 
 /** The text of an item, kept with where and when it was read (docs/articles.md). */
 export interface Article {
@@ -65,4 +153,137 @@ export function parseArticle(row: unknown): ParsedArticle {
   if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
   const { key: items, ...values } = parsed.data
   return { kind: 'article', article: { items, ...values } }
+}
+
+/** Which items are worth a text, and when one that could not be read is tried again (docs/articles.md). */
+
+/** The points from which on an item of a source is given a text; sources that are not named get none. */
+export type MinPoints = Readonly<Record<string, number>>
+
+/** A question for items that want a text. */
+export interface ArticleWish {
+  minPoints: MinPoints
+  /** Items last seen before this day are left alone. */
+  seenSince: Day
+  at: Instant
+  limit: number
+}
+
+export interface WantedItem {
+  source: string
+  sourceId: string
+  /** What the item links to; null for a text post, and for a URL longer than {@link URL_MAX_LENGTH}. */
+  url: string | null
+  /** Tries that failed. */
+  tries: number
+}
+
+/** A try that failed, as it is kept. */
+export interface FailedTry {
+  source: string
+  sourceId: string
+  /** All tries of the item so far. */
+  tries: number
+  reason: string
+  triedAt: Instant
+  /** null: never again. */
+  nextTryAt: Instant | null
+}
+
+/**
+ * Why a text is not kept although nothing failed:
+ *
+ * - `robots`: the site's robots.txt, header or page asks not to
+ * - `private`: the address is not a public one, and is not allowed
+ * - `badUrl`: not http(s), with credentials, of another port, or too long
+ * - `redirects`: more than the limit
+ * - `notHtml`: neither HTML nor plain text, or compressed in a way nobody asked for
+ * - `tooLarge`: over the limit
+ * - `gone`: 404 or 410, or deleted at its source
+ * - `refused`: 401, 402, 403, 407 or 451
+ * - `noText`: read, but it holds no article
+ * - `busy`: not asked, since its host wants to be left alone for a while
+ */
+export type SkipReason =
+  | 'robots'
+  | 'private'
+  | 'badUrl'
+  | 'redirects'
+  | 'notHtml'
+  | 'tooLarge'
+  | 'gone'
+  | 'refused'
+  | 'noText'
+  | 'busy'
+
+/** What came of reading one text. */
+export type ArticleReading =
+  | { kind: 'text'; text: string; provenance: string }
+  | { kind: 'skipped'; why: SkipReason; detail: string; notBefore: Instant | null }
+  | { kind: 'failed'; reason: string; notBefore: Instant | null }
+
+/** Longest URL that is asked for, in characters. */
+export const URL_MAX_LENGTH = 2_048
+
+/** An item is tried no more often than this. */
+export const ARTICLE_TRIES = 4
+
+/** How long an item is wanted after it was last seen, its last day included. */
+export const WANTED_DAYS = 7
+
+/** A first failed try is repeated after six hours, the next after a day, then after four. */
+const FIRST_WAIT_MS = DAY_MS / 4
+const WAIT_GROWTH = 4
+
+/** What a site declines is asked again after a week, should it still be wanted then. */
+const SKIPPED_WAIT_MS = 7 * DAY_MS
+
+/** The longest a host can put the next try off. */
+const LONGEST_WAIT_MS = 30 * DAY_MS
+
+/**
+ * What to keep of a reading that gave no text.
+ *
+ * @param triedAt when it was read
+ */
+export function planNextTry(
+  { source, sourceId, tries }: WantedItem,
+  reading: Exclude<ArticleReading, { kind: 'text' }>,
+  triedAt: Instant,
+): FailedTry {
+  const skipped = reading.kind === 'skipped'
+  const asked = !(skipped && reading.why === 'busy')
+  const made = tries + (asked ? 1 : 0)
+  const own = skipped ? SKIPPED_WAIT_MS : FIRST_WAIT_MS * WAIT_GROWTH ** (made - 1)
+  const wait = Math.max(asked ? own : 0, (reading.notBefore ?? triedAt) - triedAt)
+  return {
+    source,
+    sourceId,
+    tries: made,
+    reason: skipped ? `${reading.why}: ${reading.detail}` : reading.reason,
+    triedAt,
+    nextTryAt: made >= ARTICLE_TRIES ? null : triedAt + Math.min(wait, LONGEST_WAIT_MS),
+  }
+}
+
+/**
+ * Where the text of an item is looked for, in this order: at its source, or on the page it links to. LessWrong holds
+ * the text of every post; the other news sources that of posts without a link.
+ */
+export function placesOfText({ source, url }: Pick<WantedItem, 'source' | 'url'>): ('source' | 'page')[] {
+  if (source === 'lesswrong') return url === null ? ['source'] : ['source', 'page']
+  if (url !== null) return ['page']
+  return isNewsSource(source) ? ['source'] : []
+}
+
+/**
+ * What may be read at the same time: items of different lanes. Each API is one, and each host.
+ */
+export function laneOf(item: Pick<WantedItem, 'source' | 'url'>): string {
+  if (placesOfText(item)[0] !== 'page' || item.url === null) return `source ${item.source}`
+  try {
+    return `host ${new URL(item.url).hostname}`
+  } catch {
+    return `url ${item.url}`
+  }
 }

@@ -1,8 +1,116 @@
+import { z } from 'zod'
 import { formatInstant } from '../time.ts'
-import type { ItemDetails } from './item-details.ts'
-import type { LiveFeed, LiveItem } from './live-schema.ts'
+import { COLUMN_LENGTH, LIVE_SORTS } from './columns.ts'
+import type { ItemDetails } from './live-source.ts'
 import type { LiveEntry } from './rank-live.ts'
 import { discussionUrl, hypeProviderOf } from './source.ts'
+
+/**
+ * Wire schemas of the live feed (docs/feed-api.md). Every item has the product's own fields and, beside them, those of
+ * its source under the names readers of that source know.
+ */
+
+/** Version of the rules and of this layout together: whoever changes either gives it another. */
+export const LIVE_VERSION = 'live-v1'
+
+const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
+const text = z.string().regex(/\S/)
+const commentCount = z.int().nullable().describe('latest stored number of comments; null = unknown')
+
+const liveItemSchema = z
+  .object({
+    key: z.string().min(1).describe('save key, `<prefix>-<sourceId>`'),
+    source: z.string().min(1).describe('`hn`, `lobsters`, `lesswrong`, `hype:<provider>` or `midjourney`'),
+    provider: z.string().optional().describe('hype items only: the provider cohort'),
+    sourceId: z.string().min(1).describe("the source's own id"),
+    rank: z.int().min(1).max(COLUMN_LENGTH).describe('1 is first in this list'),
+    title: text.describe('title as it was collected, or as its owning source gave it when asked'),
+    url: z.string().nullable().describe('link of the item; null for a text post'),
+    discussionUrl: z.string().nullable().describe('page of the discussion; null outside the news sources'),
+    points: z.int().describe('latest stored points, karma or provider unit'),
+    comments: commentCount,
+    publishedAt: instant.describe("the event's own publication time"),
+    percentile: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
+    agg_score: z
+      .number()
+      .min(0)
+      .describe(
+        'trending: the trend, 1 / (1 - percentile) halved every six hours; day, week, month: 100 * percentile',
+      ),
+    event_title_verified: z.boolean().describe('true when the owning source vouched for the title'),
+    title_provenance: text.nullable().describe('channel of the owning source that vouched, or null'),
+  })
+  .meta({ id: 'LiveItem' })
+
+const hackerNewsItemSchema = liveItemSchema
+  .extend({
+    id: z.union([z.int(), z.string()]).describe('item id; a number wherever it is one'),
+    score: z.int().describe('points'),
+    descendants: commentCount,
+    by: z.string().nullable().describe('account; null = unknown'),
+    time: z.int().describe('publication time in seconds since 1970'),
+  })
+  .meta({ id: 'LiveHackerNewsItem' })
+
+const lobstersItemSchema = liveItemSchema
+  .extend({
+    comments_url: z.string().describe('page of the discussion'),
+    score: z.int().describe('points'),
+    comment_count: commentCount,
+    created_at: instant.describe('publication time'),
+    submitter_user: z.string().nullable().describe('account; null = unknown'),
+    tags: z.array(z.string()),
+  })
+  .meta({ id: 'LiveLobstersItem' })
+
+const lessWrongItemSchema = liveItemSchema
+  .extend({
+    author: z.string().nullable().describe('display name; null = unknown'),
+    baseScore: z.int().describe('karma'),
+    commentCount,
+    postedAt: instant.describe('publication time'),
+  })
+  .meta({ id: 'LiveLessWrongItem' })
+
+const hypeItemSchema = liveItemSchema
+  .extend({
+    id: z.string().describe("the provider's own id"),
+    username: z.string().nullable().describe('owner of the repository or model, or author of the post'),
+    name: z.string().describe('name of the repository or model, or title of the post'),
+    stars: z.int().describe('points in the unit of the provider'),
+    description: z.string().nullable(),
+    created_at: instant.describe('publication time'),
+  })
+  .meta({ id: 'LiveHypeItem' })
+
+export const liveFeedSchema = z
+  .object({
+    generatedAt: instant.describe("the run's instant, at which the period ends"),
+    algoVersion: z.literal(LIVE_VERSION),
+    sortMode: z.enum(LIVE_SORTS),
+    snapshotId: z
+      .string()
+      .regex(/^feed-\d{8}T\d{9}Z-[0-9a-f]{8}$/)
+      .describe('the run; sorts by time'),
+    hackerNews: z.array(hackerNewsItemSchema).max(COLUMN_LENGTH),
+    lobsters: z.array(lobstersItemSchema).max(COLUMN_LENGTH),
+    lessWrong: z.array(lessWrongItemSchema).max(COLUMN_LENGTH),
+    hypeReplicate: z.array(hypeItemSchema).max(COLUMN_LENGTH).describe('every hype provider'),
+    midjourney: z.array(liveItemSchema).max(COLUMN_LENGTH),
+    github: z.object({ status: z.literal('collecting'), items: z.array(z.never()).max(0) }),
+    popular: z
+      .array(z.union([hackerNewsItemSchema, lobstersItemSchema, lessWrongItemSchema]))
+      .max(COLUMN_LENGTH)
+      .describe('merged top 100 of the three news sources'),
+  })
+  .meta({ id: 'LiveFeed' })
+
+export type LiveItem = z.infer<typeof liveItemSchema>
+export type LiveFeed = z.infer<typeof liveFeedSchema>
 
 /** Entries as items of the wire: the product's own fields, then the source's own names (docs/feed-api.md). */
 

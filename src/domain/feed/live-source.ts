@@ -1,8 +1,7 @@
-import type { TitleRefusal } from './title-source.ts'
 import { Refusal } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import type { ItemDetails } from './item-details.ts'
+import type { VerifiedTitle } from '../year/rank.ts'
 import type { Signal } from './signal.ts'
 
 /** The sources `dash collect` reads, in the order they are reported (docs/collecting.md). */
@@ -76,3 +75,31 @@ export interface KeptAnswer {
   body: string
   keptAt: Instant
 }
+
+/** What a source says of an item beside its daily numbers; shown with it, never ranked by. */
+export interface ItemDetails {
+  source: string
+  sourceId: string
+  /** Name or account of who submitted or wrote it; null where the source names nobody. */
+  author: string | null
+  /** The source's own tags, as it spells them. */
+  tags: readonly string[]
+  /** A line or two from the source itself, or null. */
+  description: string | null
+  collectedAt: Instant
+}
+
+/** The owning sources, asked for one item's own title. */
+export interface TitleSource {
+  /**
+   * The title as the owning source gives it for this very id; one that is longer than an event may have is cut to one
+   * character more than that.
+   *
+   * @throws Refusal `source_unavailable` when the source cannot be reached or does not answer as it should, and
+   *   `title_not_vouched` when it answers but cannot vouch: deleted, another id, or an empty title
+   */
+  title(event: { source: string; sourceId: string }, signal: AbortSignal): Promise<VerifiedTitle>
+}
+
+/** Refusals of {@link TitleSource}. */
+export type TitleRefusal = 'source_unavailable' | 'title_not_vouched'

@@ -1,5 +1,6 @@
 import type { Instant } from '../time.ts'
 import {
+  PERIOD_MS,
   compareInColumn,
   compareInHype,
   compareInPopular,
@@ -10,13 +11,9 @@ import {
   takeDistinct,
   topOf,
 } from './columns.ts'
-import type { CompareEvents, Scored } from './columns.ts'
-import type { FeedEvent } from './event.ts'
-import { PERIOD_MS } from './live-sort.ts'
-import type { LiveSort } from './live-sort.ts'
+import type { CompareEvents, FeedEvent, LiveSort, Scored } from './columns.ts'
 import { HYPE_PROVIDERS, NEWS_SOURCES } from './source.ts'
 import type { NewsSource } from './source.ts'
-import { trendOf } from './trending.ts'
 
 /** An event with its place in one list of a live period. */
 export interface LiveEntry extends Scored {
@@ -105,4 +102,19 @@ function trendingRule(now: Instant): Rule {
     round: (weight) => Number(weight.toPrecision(TREND_DIGITS)),
     order: { column: order, hype: order, popular: order },
   }
+}
+
+/** Time in which an event's trend halves (docs/ranking.md). */
+export const HALF_LIFE_MS = 6 * 60 * 60 * 1000
+
+/**
+ * How much an event trends (docs/ranking.md): `1 / (1 - p) * 2^(-age / 6 h)`. The first factor says that one event in
+ * so many of its source stands as high, in no unit, so that sources compare; the second halves it every six hours.
+ *
+ * @param percentile of the event's points among its source, in (0, 1)
+ * @param ageMs since its publication
+ * @returns above 0; two events of one percentile differ by their age alone
+ */
+export function trendOf(percentile: number, ageMs: number): number {
+  return (1 / (1 - percentile)) * 2 ** (-ageMs / HALF_LIFE_MS)
 }

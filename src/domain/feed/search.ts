@@ -136,3 +136,35 @@ export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, sig
  * network has too many open queries, `search_busy` when all places are taken.
  */
 export type FeedSearchRefusal = 'invalid_cursor' | 'item_not_found' | 'search_limit' | 'search_busy'
+
+/** Refusal codes of `/api/search`, `/api/similar` and `/api/trend` (docs/search.md): the whole, closed list. */
+export const SEARCH_REFUSALS = [
+  'invalid_query',
+  'invalid_source',
+  'invalid_time',
+  'invalid_limit',
+  'invalid_cursor',
+  'invalid_key',
+  'invalid_trend',
+  'item_not_found',
+  'method_not_allowed',
+  'search_limit',
+  'search_busy',
+  'search_unavailable',
+  'search_damaged',
+  'search_failed',
+] as const
+export type SearchRefusal = (typeof SEARCH_REFUSALS)[number]
+
+/** A stored item at the values of its latest signal, under its verified title where there is one. */
+export interface StoredItem extends IndexedItem {
+  /** What its source says of it beside its numbers; null or none where it said nothing. */
+  author: string | null
+  tags: readonly string[]
+  description: string | null
+}
+
+/** UTC day an item counts for: of its publication, or of its first observation where that is unknown. */
+export function dayOfItem(publishedAt: string | null, firstDay: Day): Day {
+  return publishedAt === null ? firstDay : publishedAt.slice(0, 10)
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isHttpUrl } from '../http-url.ts'
+import { isHttpUrl } from '../http.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {
@@ -11,8 +11,10 @@ import {
   TITLE_MAX_LENGTH,
   TITLE_PROVENANCE_MAX_LENGTH,
   URL_MAX_BYTES,
-} from './row.ts'
-import { isKnownSource, SAVE_KEY_MAX_LENGTH, saveKey } from './source.ts'
+  isKnownSource,
+  SAVE_KEY_MAX_LENGTH,
+  saveKey,
+} from './source.ts'
 
 /** One observation of one event on one UTC day (docs/importing.md). */
 export interface Signal {

@@ -1,15 +1,20 @@
 import { sha256Hex } from '../digest.ts'
-import { Refusal } from '../refusal.ts'
-import { OBJECT_MAX_BYTES, storageDamaged } from '../storage.ts'
+import { Refusal, OBJECT_MAX_BYTES, storageDamaged } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
-import type { FeedEvent } from './event.ts'
-import { hackerNewsItem, hypeItem, itemOf, lessWrongItem, lobstersItem, popularItem } from './live-items.ts'
-import type { Details } from './live-items.ts'
-import { LIVE_VERSION, liveFeedSchema } from './live-schema.ts'
-import type { LiveFeed } from './live-schema.ts'
-import { LIVE_SORTS } from './live-sort.ts'
-import type { LiveSort } from './live-sort.ts'
+import type { FeedEvent, LiveSort } from './columns.ts'
+import {
+  hackerNewsItem,
+  hypeItem,
+  itemOf,
+  lessWrongItem,
+  lobstersItem,
+  popularItem,
+  LIVE_VERSION,
+  liveFeedSchema,
+} from './live-items.ts'
+import type { Details, LiveFeed } from './live-items.ts'
+import { LIVE_SORTS } from './columns.ts'
 import { rankLive } from './rank-live.ts'
 import type { RankedLive } from './rank-live.ts'
 

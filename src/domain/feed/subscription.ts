@@ -1,7 +1,6 @@
 import { compareCodeUnits } from '../order.ts'
 import { COLUMN_LENGTH } from './columns.ts'
-import { nameOfSource, unitOf } from './labels.ts'
-import type { LiveFeed, LiveItem } from './live-schema.ts'
+import type { LiveFeed, LiveItem } from './live-items.ts'
 
 /** One item of the feeds that people subscribe to (docs/feed-api.md). */
 export interface SubscriptionItem {
@@ -77,4 +76,34 @@ function summaryOf({ source, points, comments, description }: AnyItem): string {
 
 function counted(count: number, plural: string): string {
   return `${count} ${count === 1 ? plural.replace(/s$/, '') : plural}`
+}
+
+/** What the points of a source count; sources that are not named here count points. */
+const UNITS: Readonly<Record<string, string>> = {
+  lesswrong: 'karma',
+  'hype:github': 'stars',
+  'hype:huggingface': 'likes',
+  'hype:replicate': 'runs',
+  'hype:reddit': 'upvotes',
+}
+
+/** The unit of a source's points, in the plural: `points`, `karma`, `stars`, `likes`, `runs` or `upvotes`. */
+export function unitOf(source: string): string {
+  return UNITS[source] ?? 'points'
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  hn: 'Hacker News',
+  lobsters: 'Lobsters',
+  lesswrong: 'LessWrong',
+  'hype:github': 'GitHub',
+  'hype:huggingface': 'Hugging Face',
+  'hype:replicate': 'Replicate',
+  'hype:reddit': 'Reddit',
+  midjourney: 'Midjourney',
+}
+
+/** A source's name as people write it; the source itself where nobody named it. */
+export function nameOfSource(source: string): string {
+  return NAMES[source] ?? source
 }

@@ -1,4 +1,4 @@
-import type { ModelReply } from './reply.ts'
+import type { ModelReply } from './lite/suite.ts'
 
 /** What a body holds that a classification goes by. */
 export interface AnswerBody {

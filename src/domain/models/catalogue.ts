@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Refusal } from '../refusal.ts'
-import { parseDay } from '../time.ts'
+import { addDays, dayOf, parseDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import { publishedText } from './text.ts'
+import { publishedText } from './router.ts'
 
 /** One model as the routing service lists it. What the service does not say, or says in no known way, is null. */
 export interface CatalogueModel {
@@ -47,7 +47,7 @@ const DESCRIPTION_MOST = 2_000
 export const MODEL_ID_PATTERN = /^~?[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.:-]*$/
 
 /** How the free variant of a model is named. */
-export const FREE_SUFFIX = ':free'
+const FREE_SUFFIX = ':free'
 
 /** Parts of a price step that say when it holds, not what it costs. */
 const CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
@@ -180,4 +180,146 @@ function reasonOf(error: z.ZodError): string {
   const issue = error.issues[0]
   const where = issue?.path.join('.') ?? ''
   return where === '' ? 'is no object' : `${where}: ${issue?.message ?? 'is not readable'}`
+}
+
+/** Every reason a model is not ranked for, with what it means (docs/free-models.md). One model has one: the first. */
+export const REJECTION_REASONS = {
+  router: 'a router or an alias, which stands for other models',
+  zero_price_without_suffix: 'costs nothing now, but is no `:free` variant: a price glitch or a preview',
+  not_free: 'no `:free` variant',
+  price_unknown: 'a price that is missing or no number',
+  price_not_zero: 'a price that is not exactly zero',
+  no_text_input: 'takes no text',
+  not_only_text_output: 'gives something else than text, or nothing is known',
+  guard_model: 'a guard, safety or moderation model: it judges text and does not answer',
+  embedding_model: 'an embedding or reranking model',
+  speech_model: 'a speech model',
+  image_model: 'an image model',
+  context_unknown: 'a context length that is not known',
+  context_too_short: 'a context of less than 8,192 tokens',
+  expiry_unreadable: 'an expiry that is no day',
+  expiring: 'expires within three days, or has expired',
+} as const
+export type RejectionReason = keyof typeof REJECTION_REASONS
+
+export type Judgement = { eligible: true } | { eligible: false; reason: RejectionReason }
+
+const CONTEXT_LEAST = 8_192
+
+/** A model must outlast this many days. */
+const DAYS_AHEAD = 3
+
+/** An expiry from here on is a sentinel of the service, not a plan. */
+const SENTINEL_DAY = '2090-01-01'
+
+/** The service's routers by name, for a catalogue that does not tell. */
+const OWN_ROUTERS = /^openrouter\/(?:auto|bodybuilder|free|fusion|pareto)(?:[-:]|$)/
+
+/** The stable router that is always the fallback. */
+export const FALLBACK_ROUTER = 'openrouter/free'
+
+/** In ids and names, where a word is what the model is; descriptions praise safety and images in passing. */
+const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
+  [
+    'guard_model',
+    /(?:^|[^a-z])(?:\w*guard(?:ian|rails?)?|\w*shield\w*|\w*safety|moderation|moderator)(?:[^a-z]|$)/i,
+  ],
+  ['embedding_model', /(?:^|[^a-z])(?:\w*embed(?:der|dings?)?|\w*rerank(?:er|ing)?|retriever)(?:[^a-z]|$)/i],
+  [
+    'speech_model',
+    /(?:^|[^a-z])(?:tts|stt|asr|whisper|speech|voice|audio|transcri(?:be|ption))(?:[^a-z]|$)/i,
+  ],
+  ['image_model', /(?:^|[^a-z])(?:image|diffusion|text-to-image|ocr|imagen)(?:[^a-z]|$)/i],
+  ['router', /(?:^|[^a-z])router(?:[^a-z]|$)/i],
+]
+
+/** In descriptions only what can be said of nothing else. */
+const GUARD_DESCRIPTION =
+  /\b(?:guardrails?|(?:content[- ])?(?:safety|moderation)) (?:model|classifier)\b|\b(?:safety|moderation) classification model\b/i
+
+/**
+ * Whether a model may be ranked and recommended (docs/free-models.md).
+ *
+ * @param now decides what expires soon
+ */
+export function judge(model: CatalogueModel, now: Instant): Judgement {
+  const reason = rejectionOf(model, now)
+  return reason === null ? { eligible: true } : { eligible: false, reason }
+}
+
+function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
+  const { id, name, description } = model
+  const priced = priceRejection(model)
+  // The service's own name stands for its routers, whatever their suffix, and for previews under a code name that cost
+  // nothing for a while.
+  const isPreview = !id.endsWith(FREE_SUFFIX) && !OWN_ROUTERS.test(id) && priced === null
+  if (model.standsForOthers || id.startsWith('~') || (id.startsWith('openrouter/') && !isPreview))
+    return 'router'
+  if (!id.endsWith(FREE_SUFFIX)) return priced === null ? 'zero_price_without_suffix' : 'not_free'
+  if (priced !== null) return priced
+  if (!model.inputModalities.includes('text')) return 'no_text_input'
+  if (model.outputModalities.length === 0 || model.outputModalities.some((kind) => kind !== 'text'))
+    return 'not_only_text_output'
+  const [kind] = KINDS.find(([, pattern]) => pattern.test(id) || pattern.test(name)) ?? [null]
+  if (kind !== null) return kind
+  if (GUARD_DESCRIPTION.test(description)) return 'guard_model'
+  if (model.contextLength === null) return 'context_unknown'
+  if (model.contextLength < CONTEXT_LEAST) return 'context_too_short'
+  return expiryRejection(model, now)
+}
+
+function priceRejection({ prices }: CatalogueModel): RejectionReason | null {
+  const all = Object.values(prices)
+  if (prices['prompt'] === undefined || prices['completion'] === undefined || all.includes(null))
+    return 'price_unknown'
+  return all.every((price) => price === 0) ? null : 'price_not_zero'
+}
+
+function expiryRejection(model: CatalogueModel, now: Instant): RejectionReason | null {
+  const { expirationDay, expirationUnreadable } = model
+  if (expirationUnreadable) return 'expiry_unreadable'
+  if (expirationDay === null || expirationDay >= SENTINEL_DAY) return null
+  return expirationDay > addDays(dayOf(now), DAYS_AHEAD) ? null : 'expiring'
+}
+
+/** What the service says of a model's endpoints without asking the model. */
+export interface EndpointHealth {
+  /** True when at least one endpoint takes requests. */
+  usable: boolean
+  /** Median of the last half hour at the fastest usable endpoint, in milliseconds; null where it is not told. */
+  latencyMs: number | null
+}
+
+const endpoint = z.looseObject({
+  status: z.number().nullish().catch(null),
+  latency_last_30m: z.looseObject({ p50: z.number().nullish() }).nullish().catch(null),
+})
+
+const answer = z.looseObject({
+  data: z.looseObject({ endpoints: z.array(z.unknown()) }),
+})
+
+/**
+ * Reads the answer for a model's endpoints.
+ *
+ * An endpoint is usable while its status is 0; all others are degrees of being taken out.
+ *
+ * @returns null when the answer has another shape
+ */
+export function parseEndpoints(body: string): EndpointHealth | null {
+  let json: unknown
+  try {
+    json = JSON.parse(body)
+  } catch {
+    return null
+  }
+  const parsed = answer.safeParse(json)
+  if (!parsed.success) return null
+  const known = parsed.data.data.endpoints.map((each) => endpoint.safeParse(each).data)
+  const usable = known.filter((each) => each !== undefined && (each.status ?? 0) === 0)
+  const medians = usable.flatMap((each) => each?.latency_last_30m?.p50 ?? []).filter((median) => median >= 0)
+  return {
+    usable: usable.length > 0,
+    latencyMs: medians.length > 0 ? Math.round(Math.min(...medians)) : null,
+  }
 }

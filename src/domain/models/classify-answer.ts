@@ -2,9 +2,9 @@ import { DAY_MS } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { readAnswerBody } from './answer-body.ts'
 import type { ErrorFacts } from './answer-body.ts'
-import type { Verdict } from './answer-class.ts'
-import { decide, decideEnding } from './answer-rules.ts'
-import { retryAtOf, utcMidnightAfter } from './retry-time.ts'
+import type { AnswerClass, Suspicion, Verdict } from './evaluation.ts'
+import type { ModelReply } from './lite/suite.ts'
+import { retryAtOf, utcMidnightAfter } from './router.ts'
 import type { RouterAnswer } from './router.ts'
 
 const NO_ERROR: ErrorFacts = {
@@ -84,4 +84,209 @@ function previewOf({ body, ending, status }: RouterAnswer): string {
 
 function countOf(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
+}
+
+/** The rules by which an answer is attributed, the most specific evidence first (docs/model-errors.md). */
+
+/** What the rules look at. */
+interface Facts {
+  answer: RouterAnswer
+  error: ErrorFacts
+  status: number
+  readable: boolean
+  /** Time until the named limit begins anew. */
+  resetInMs: number | null
+  /** Requests the named limit allows. */
+  limit: number | null
+  /** Earliest time to ask again, where a header or the error names one. */
+  retryAt: Instant | null
+}
+
+interface Decision {
+  class: AnswerClass
+  because: string
+  suspicion?: Suspicion
+}
+
+const OF_LIMIT_SOURCE: Readonly<Record<string, AnswerClass>> = {
+  openrouter_free_tier_daily: 'account_daily',
+  openrouter_free_tier_minute: 'account_minute',
+  openrouter_in_flight_budget: 'account_busy',
+  openrouter_key_limit: 'account_key_limit',
+  openrouter_credits: 'account_balance',
+  upstream_provider_shared_pool: 'model_rate_limit',
+}
+
+const OF_AVAILABILITY: Readonly<Record<string, AnswerClass>> = {
+  capacity_exhausted: 'model_rate_limit',
+  temporarily_unavailable: 'provider_down',
+  privacy_restricted: 'account_policy',
+  free_variant_ended: 'model_gone',
+  no_endpoints: 'model_gone',
+  model_deprecated: 'model_gone',
+  model_unavailable_upstream: 'model_gone',
+  model_not_found: 'model_gone',
+  region_restricted: 'model_gone',
+  constraint_filtered: 'model_unsupported',
+  wrong_endpoint: 'model_unsupported',
+}
+
+const OF_ERROR_TYPE: Readonly<Record<string, AnswerClass>> = {
+  provider_overloaded: 'provider_down',
+  provider_unavailable: 'provider_down',
+  server: 'provider_down',
+  timeout: 'timeout',
+  authentication: 'account_key',
+  payment_required: 'account_balance',
+  not_found: 'model_gone',
+  content_policy_violation: 'refused',
+  refusal: 'refused',
+  context_length_exceeded: 'model_unsupported',
+  invalid_request: 'model_unsupported',
+}
+
+/** What a type of error says after the service had taken the question, too. */
+const STANDS_WITHIN_200: ReadonlySet<AnswerClass> = new Set(['provider_down', 'timeout', 'refused'])
+
+/** What a provider's own status says of its model. */
+const OF_PROVIDER_STATUS: Readonly<Record<number, AnswerClass>> = {
+  400: 'model_unsupported',
+  403: 'refused',
+  404: 'model_gone',
+  408: 'timeout',
+  413: 'model_unsupported',
+  422: 'model_unsupported',
+  429: 'model_rate_limit',
+  504: 'timeout',
+  524: 'timeout',
+}
+
+/** No daily limit is this small, and no minute's limit this large. */
+const SMALLEST_DAILY_LIMIT = 50
+
+const LONGEST_MINUTE_WAIT_MS = 120_000
+
+/** Decides what needs no look at an error: replies, and answers that did not come whole. */
+function decideEnding(
+  { ending, body }: RouterAnswer,
+  status: number | null,
+  reply: ModelReply | null,
+): Decision | null {
+  if (ending === 'timeout') return { class: 'timeout', because: 'no whole answer in time' }
+  if (ending === 'unreachable') {
+    return { class: 'ambiguous', because: 'no connection', suspicion: 'service_down' }
+  }
+  if (status !== null) return null
+  if (ending !== 'whole') return { class: 'invalid_answer', because: `the answer was ${ending}` }
+  if (reply && saysNothing(reply)) {
+    return reply.finishReason === 'content_filter'
+      ? { class: 'refused', because: 'an empty message, filtered' }
+      : { class: 'invalid_answer', because: 'an empty message' }
+  }
+  if (reply) return { class: 'answered', because: 'a message' }
+  return { class: 'invalid_answer', because: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
+}
+
+/** A model that thought until its tokens were used up was cut short; any other says something, or was not served. */
+function saysNothing({ text, toolCalls, finishReason }: ModelReply): boolean {
+  return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
+}
+
+/** Decides what an error means. */
+function decide(facts: Facts): Decision {
+  return byNamedCause(facts) ?? byMessage(facts) ?? byHeaders(facts) ?? byProvider(facts) ?? byStatus(facts)
+}
+
+function byNamedCause({ error }: Facts): Decision | null {
+  const named = lookUp(OF_LIMIT_SOURCE, error.limitSource)
+  if (named) return { class: named, because: `limit_source ${error.limitSource}` }
+  const availability = lookUp(OF_AVAILABILITY, error.availability)
+  if (availability) return { class: availability, because: `availability ${error.availability}` }
+  return error.filtered ? { class: 'refused', because: 'reasons of a filter' } : null
+}
+
+function byMessage({ error: { message, fromProvider }, status, answer }: Facts): Decision | null {
+  if (fromProvider) return null
+  const free = /free-models-per-(day|min)/.exec(message)
+  if (free) {
+    return { class: free[1] === 'day' ? 'account_daily' : 'account_minute', because: `message ${free[0]}` }
+  }
+  if (isWithin200(answer)) return null
+  if (status === 404 && /data policy/i.test(message)) {
+    return { class: 'account_policy', because: 'message data policy' }
+  }
+  if ((status === 402 || status === 403) && /key limit exceeded/i.test(message)) {
+    return { class: 'account_key_limit', because: 'message key limit' }
+  }
+  if (status === 404 && /support (tool use|the provided)/i.test(message)) {
+    return { class: 'model_unsupported', because: 'message no support' }
+  }
+  if (status === 403 && /\b(region|country|territory)\b/i.test(message)) {
+    return { class: 'model_gone', because: 'message region' }
+  }
+  return null
+}
+
+/** Limits in headers are the service's own: no provider's are passed on. */
+function byHeaders({ error, limit, status, resetInMs }: Facts): Decision | null {
+  if (status !== 429 || limit === null || error.fromProvider) return null
+  const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
+  return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
+}
+
+function byProvider({ error, status, answer }: Facts): Decision | null {
+  if (!error.fromProvider) return null
+  if (isWithin200(answer)) return { class: within200(status), because: `a provider's ${status} in a 200` }
+  return { class: OF_PROVIDER_STATUS[status] ?? 'provider_down', because: `a provider's ${status}` }
+}
+
+function byStatus({ error, status, readable, answer, retryAt }: Facts): Decision {
+  if (isWithin200(answer)) return byStatusWithin200(error, status)
+  const because = `status ${status}`
+  if (status === 408 || status === 504 || status === 524) return { class: 'timeout', because }
+  if (status === 402 && retryAt !== null) {
+    return { class: 'account_busy', because: 'status 402 with a time to retry' }
+  }
+  const typed = lookUp(OF_ERROR_TYPE, error.errorType)
+  if (typed) return { class: typed, because: `error_type ${error.errorType}` }
+  if (status === 429) return { class: 'ambiguous', because, suspicion: 'account_minute' }
+  if (readable) {
+    if (status === 401) return { class: 'account_key', because }
+    if (status === 402) return { class: 'account_balance', because }
+    if (status === 404 || status === 410) return { class: 'model_gone', because }
+    if (status >= 500) return { class: 'provider_down', because }
+    if (status === 400 || status === 413 || status === 422) return { class: 'model_unsupported', because }
+    // A key that is not taken is a 401; a 403 says in its own words what it forbids.
+    if (status === 403) return { class: 'ambiguous', because, suspicion: 'service_down' }
+  }
+  if (status === 401 || status === 402 || status === 403) {
+    return { class: 'ambiguous', because, suspicion: 'account_key' }
+  }
+  return { class: 'ambiguous', because, suspicion: 'service_down' }
+}
+
+/**
+ * The service had taken the question and found somebody to ask: what broke off after that is nobody's key, balance or
+ * request, whatever code it carries. Only an untold 429 may still be the account's.
+ */
+function byStatusWithin200({ errorType }: ErrorFacts, status: number): Decision {
+  const typed = lookUp(OF_ERROR_TYPE, errorType)
+  if (typed && STANDS_WITHIN_200.has(typed)) return { class: typed, because: `error_type ${errorType}` }
+  const because = `status ${status} in a 200`
+  return status === 429
+    ? { class: 'ambiguous', because, suspicion: 'account_minute' }
+    : { class: within200(status), because }
+}
+
+function within200(status: number): AnswerClass {
+  const told = OF_PROVIDER_STATUS[status] ?? 'provider_down'
+  return told === 'model_rate_limit' || told === 'timeout' ? told : 'provider_down'
+}
+
+function isWithin200({ status }: RouterAnswer): boolean {
+  return status !== null && status < 300
+}
+
+function lookUp(table: Readonly<Record<string, AnswerClass>>, key: string | null): AnswerClass | null {
+  return key !== null && Object.hasOwn(table, key) ? (table[key] ?? null) : null
 }

@@ -1,6 +1,83 @@
-import { DAY_MS, dayOf, startOfDay } from '../time.ts'
-import type { Instant } from '../time.ts'
-import type { TaskResult } from './lite/suite.ts'
+import type { LeaseKeeper } from '../job-run.ts'
+import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
+import type { Day, Instant } from '../time.ts'
+import type { LiteQuestion, ModelReply, TaskResult } from './lite/suite.ts'
+import { publishedText } from './router.ts'
+import type { HealthStatus, StoredRun } from './schema.ts'
+
+/** What each kind of answer means, and whose matter it is (docs/model-errors.md). */
+export const ANSWER_CLASSES = {
+  answered: { scope: 'none', retries: false, ownFailure: false },
+  account_daily: { scope: 'account', retries: false, ownFailure: false },
+  account_minute: { scope: 'account', retries: true, ownFailure: false },
+  account_busy: { scope: 'account', retries: true, ownFailure: false },
+  account_key: { scope: 'account', retries: false, ownFailure: false },
+  account_key_limit: { scope: 'account', retries: false, ownFailure: false },
+  account_balance: { scope: 'account', retries: false, ownFailure: false },
+  account_policy: { scope: 'account', retries: false, ownFailure: false },
+  /** Given when models of two vendors got the same answer that nobody can attribute. */
+  service_down: { scope: 'account', retries: false, ownFailure: false },
+  model_rate_limit: { scope: 'model', retries: true, ownFailure: true },
+  provider_down: { scope: 'model', retries: true, ownFailure: true },
+  timeout: { scope: 'model', retries: false, ownFailure: true },
+  invalid_answer: { scope: 'model', retries: true, ownFailure: true },
+  /** Given when a reply reached its limit of tokens before it came to what was asked for. */
+  cut_answer: { scope: 'model', retries: false, ownFailure: false },
+  model_gone: { scope: 'model', retries: false, ownFailure: false },
+  model_unsupported: { scope: 'model', retries: false, ownFailure: false },
+  refused: { scope: 'model', retries: false, ownFailure: false },
+  ambiguous: { scope: 'unknown', retries: true, ownFailure: true },
+} as const satisfies Record<
+  string,
+  {
+    scope: 'none' | 'account' | 'model' | 'unknown'
+    /** True when one paced retry may change it. */
+    retries: boolean
+    /** True when it counts against the model's stability. */
+    ownFailure: boolean
+  }
+>
+
+export type AnswerClass = keyof typeof ANSWER_CLASSES
+
+/** What an answer nobody can attribute would mean if models of different vendors got it too. */
+export type Suspicion = 'account_minute' | 'account_key' | 'service_down'
+
+/** What an answer means. */
+export interface Verdict {
+  class: AnswerClass
+  /** The rule that decided. */
+  because: string
+  /** HTTP status of the error, in a 200 too; null when there is none. */
+  status: number | null
+  /** Earliest time to ask again, where the answer tells. */
+  retryAt: Instant | null
+  /** Requests the named limit allows, where the answer tells. */
+  limit: number | null
+  remaining: number | null
+  /** When that limit begins anew. */
+  resetAt: Instant | null
+  providerName: string | null
+  /** For `ambiguous`. */
+  suspicion: Suspicion | null
+  /** For `answered`. */
+  reply: ModelReply | null
+  /** The beginning of what was answered, on one line. */
+  preview: string
+}
+
+/** The health a model has by an answer that was no reply to the question. */
+export function healthOfFailure({ class: kind, status }: Pick<Verdict, 'class' | 'status'>): HealthStatus {
+  if (ANSWER_CLASSES[kind].scope === 'account') return 'not_probed'
+  if (kind === 'timeout') return 'timeout'
+  return status !== null && status >= 400 ? `http_${status}` : 'failed'
+}
+
+/** Whose rate limit an answer was. */
+export function rateLimitKind(kind: AnswerClass): 'account' | 'model' | 'none' {
+  if (kind === 'account_daily' || kind === 'account_minute') return 'account'
+  return kind === 'model_rate_limit' ? 'model' : 'none'
+}
 
 /** One evaluation of a model by the lite suite, as it was graded. */
 export interface LiteEvaluation {
@@ -76,3 +153,147 @@ export function toolUseOf(evaluation: LiteEvaluation | null): ToolUse {
   if (typeof usedTool !== 'boolean') return 'unknown'
   return usedTool ? 'proven' : 'disproven'
 }
+
+/** What is published of a question that got no answer, as the details of its tasks (docs/free-models.md). */
+export function failureDetails(verdict: Verdict): Readonly<Record<string, unknown>> {
+  const { status, providerName, limit, remaining, resetAt } = verdict
+  return {
+    responseStatus: status ?? (verdict.class === 'timeout' ? 'timeout' : 'failed'),
+    rateLimitKind: rateLimitKind(verdict.class),
+    providerName: providerName === null ? null : publishedText(providerName, 100),
+    rateLimitLimit: limit,
+    rateLimitRemaining: remaining,
+    rateLimitResetAt: resetAt === null ? null : formatInstant(resetAt),
+    responsePreview: publishedText(verdict.preview, 200),
+  }
+}
+
+/** The same of a question whose last attempt alone is known. */
+export function rememberedDetails(
+  end: AttemptEnd & { class: AnswerClass },
+): Readonly<Record<string, unknown>> {
+  return {
+    responseStatus: end.status ?? (end.class === 'timeout' ? 'timeout' : 'failed'),
+    rateLimitKind: rateLimitKind(end.class),
+    providerName: null,
+    rateLimitLimit: null,
+    rateLimitRemaining: null,
+    rateLimitResetAt: null,
+    responsePreview: '',
+  }
+}
+
+/** How a run of `evaluate-models` ended. */
+export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
+
+/** Where a request to a model was written down. */
+interface AttemptStart {
+  run: number
+  model: string
+  kind: LiteQuestion['kind']
+  sentAt: Instant
+}
+
+/** How a request ended. */
+export interface AttemptEnd {
+  settledAt: Instant
+  /** `abandoned`: its run was killed before it ended. */
+  class: AnswerClass | 'abandoned'
+  /** HTTP status of the error, or null. */
+  status: number | null
+  latencyMs: number | null
+  /** True when the reply had the form that was asked for; null without a reply. */
+  asAsked: boolean | null
+  /** The graded tasks of its question; null without a reply. */
+  tasks: readonly TaskResult[] | null
+}
+
+/** A request that was written down, sent or not: all count. */
+export interface ModelAttempt extends AttemptStart {
+  id: number
+  /** UTC day of `sentAt`. */
+  day: Day
+  /** Null while it is open. */
+  end: AttemptEnd | null
+}
+
+/** The evaluation of a model on one UTC day. */
+export interface DayScore {
+  model: string
+  day: Day
+  evaluatedAt: Instant
+  /** False when a question got no answer: its tasks then have no points. */
+  complete: boolean
+  tasks: readonly TaskResult[]
+}
+
+/** What the service said of a model's endpoints when it was asked for nothing else. */
+export interface EndpointRecord {
+  model: string
+  checkedAt: Instant
+  /** True when at least one endpoint takes requests. */
+  usable: boolean
+  /** Median of the fastest usable endpoint, in milliseconds; null where it is not told. */
+  latencyMs: number | null
+}
+
+/** What must hold for a request to be written down, checked in the statement that writes it. */
+export interface AttemptGuard {
+  /** Of the lease. */
+  token: string
+  /** Requests the model may have been sent this UTC day before this one, but for those the account's limits kept from it. */
+  sentBeforeAtMost: number
+  /** Requests of the UTC day, the chat's too, that may have been written down before this one; null without a limit. */
+  countedBeforeAtMost: number | null
+}
+
+/** The number of an attempt, or why none was written. */
+export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'model_spent' | 'day_spent' }
+
+/** What a run leaves behind when it ends. */
+export interface RunEnd {
+  endedAt: Instant
+  outcome: RunOutcome
+  rankingVersion: string | null
+  /** The rate that was learned by meeting the account's minute limit; null when it was not met. */
+  startsAMinute: number | null
+  reason: string | null
+}
+
+/**
+ * Runs, attempts and scores of `evaluate-models`, and the lease that lets one run at a time. Everything is durable on
+ * return. Kept for {@link EVALUATIONS_KEPT_DAYS} days.
+ */
+export interface EvaluationLedger extends LeaseKeeper {
+  /** Ends every run that has no end as killed, and its open attempts as abandoned; returns how many runs. */
+  sweep(now: Instant): Promise<number>
+  /** Begins a run, and forgets what is older than is kept; returns the run's number. */
+  beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
+  endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
+  /** Ends a run that cannot go on as failed, and its open attempts as abandoned; one that has ended stays as it is. */
+  abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
+  /** Writes a request down before it is sent. */
+  countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
+  /** Tells how an attempt ended; told again, the later counts. */
+  settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
+  /** Keeps the evaluation of a day. A complete one stays when one comes that is not. */
+  saveScore(score: DayScore): Promise<void>
+  /** Every attempt sent at or after an instant, ascending. */
+  attemptsSince(since: Instant): Promise<ModelAttempt[]>
+  /** Every evaluation of a day or a later one, ascending by day, then model. */
+  scoresSince(day: Day): Promise<DayScore[]>
+  /** Keeps what was said of endpoints; what was said of the same model before is replaced. */
+  saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
+  /** What was said at or after an instant, one record a model, in no order. */
+  endpointsSince(since: Instant): Promise<EndpointRecord[]>
+  /** When the chat sent requests to the same service at or after an instant, ascending: see {@link RouterAllowance}. */
+  chatRequestsSince(since: Instant): Promise<Instant[]>
+  /** The lowest rate a run since an instant learned; null when there is none. */
+  learnedSince(since: Instant): Promise<number | null>
+  /** Ranking versions given on a day. */
+  versionsOf(day: Day): Promise<string[]>
+  ping(): Promise<void>
+}
+
+/** Nothing looks further back than three days; the rest is for whoever asks what happened. */
+export const EVALUATIONS_KEPT_DAYS = 90

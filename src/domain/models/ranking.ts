@@ -1,17 +1,22 @@
-import { formatInstant } from '../time.ts'
+import { DAY_MS, dayOf, formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { countedEvaluation, hasAnswer, LITE_POINTS_MOST } from './evaluation.ts'
+import { LITE_POINTS_MOST, countedEvaluation, hasAnswer } from './evaluation.ts'
 import type { CountedEvaluation, LiteEvaluation, ToolUse } from './evaluation.ts'
-import { healthScoreOf, latencyScoreOf } from './health.ts'
-import type { HealthStatus, RateLimitKind } from './health.ts'
 import { LITE_SUITE } from './lite/suite.ts'
 import type { TaskResult } from './lite/suite.ts'
-import { capabilitiesOf, reasonFor } from './capabilities.ts'
-import type { EvalSummary, RankedModel } from './schema.ts'
+import { mapTexts, withoutModelIds } from './router.ts'
+import { healthScoreOf, latencyScoreOf } from './schema.ts'
+import type {
+  EvalCoverage,
+  EvalSummary,
+  HealthStatus,
+  RankedModel,
+  RateLimitKind,
+  StoredRun,
+} from './schema.ts'
 import { scoreModel, scoreOf } from './score.ts'
 import type { ModelScore, ScoreParts } from './score.ts'
-import { mapTexts, withoutModelIds } from './text.ts'
 
 /** Tasks of the suite, for a model without a result. */
 const TASKS_IN_SUITE = 3
@@ -180,4 +185,127 @@ function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
   const passed = tasks.filter((task) => task.status === 'passed').length
   const results = tasks.map((task) => ({ ...task, details: publishedDetails(task.details) }))
   return { suite: LITE_SUITE, status, passed, total: tasks.length, updatedAt, tasks: results, ...cached }
+}
+
+/** What a model claims to support, each by the parameter of the service that stands for it. */
+const PARAMETER_OF = {
+  supportsTools: 'tools',
+  supportsToolChoice: 'tool_choice',
+  supportsStructuredOutputs: 'structured_outputs',
+  supportsResponseFormat: 'response_format',
+  supportsReasoning: 'reasoning',
+  supportsIncludeReasoning: 'include_reasoning',
+  supportsSeed: 'seed',
+  supportsStop: 'stop',
+} as const
+
+/** Claims of the catalogue, as they are published. */
+type Capabilities = Record<keyof typeof PARAMETER_OF, boolean>
+
+function capabilitiesOf({ supportedParameters }: CatalogueModel): Capabilities {
+  const entries = Object.entries(PARAMETER_OF).map(([name, parameter]) => [
+    name,
+    supportedParameters.includes(parameter),
+  ])
+  return Object.fromEntries(entries) as Capabilities
+}
+
+/** Up to three phrases on what a model can do, and how many tasks it passed. */
+function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): string {
+  const { supportsTools, supportsStructuredOutputs, supportsReasoning } = capabilitiesOf(model)
+  const phrases = [
+    ...(supportsTools ? ['tools'] : []),
+    ...(supportsStructuredOutputs ? ['structured outputs'] : []),
+    ...(supportsReasoning ? ['reasoning'] : []),
+    contextPhrase(model.contextLength ?? 0),
+  ].slice(0, 3)
+  const text = phrases.join(', ')
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}; lite eval ${passed}/${total}`
+}
+
+function contextPhrase(tokens: number): string {
+  return `${tokens < 1_000_000 ? `${Math.floor(tokens / 1_000)}k` : `${Math.floor(tokens / 100_000) / 10}M`} context`
+}
+
+/** A recommended model the chat may run on. */
+export interface ChatCandidate {
+  id: string
+  /** True for a model that thinks, and can be asked to do little of it. */
+  thinks: boolean
+}
+
+/** The recommended models the chat may run on, best first: those that can call tools, as far as anybody knows. */
+export function chatCandidates({ models }: StoredRun): ChatCandidate[] {
+  return models
+    .filter(({ supportsTools, toolUse }) => supportsTools && toolUse !== 'disproven')
+    .map(({ id, supportsReasoning }) => ({ id, thinks: supportsReasoning }))
+}
+
+export interface Confidence {
+  level: 'high' | 'medium' | 'low'
+  /** One sentence. */
+  reason: string
+}
+
+/** So many of the best must have a fresh score: four of five of the first eight. */
+const TOP = 8
+const FRESH_MS = DAY_MS
+
+/**
+ * How much of a ranking rests on evaluations (docs/free-models.md): those whose published summary is not `not_evaluated`.
+ *
+ * @param ranked in rank order
+ * @param attemptedToday evaluations begun this UTC day
+ */
+export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, now: Instant): EvalCoverage {
+  const [primary] = ranked
+  const evaluations = ranked.flatMap(({ evaluation }) => evaluation ?? [])
+  const possible = ranked
+    .filter(({ evaluation, gone }) => evaluation === null && !gone)
+    .map(({ model }) => withPerfectAnswers({ model, evaluation: null }))
+    .sort(compareContenders)
+  const threats = possible.filter(
+    (one) =>
+      primary !== undefined && one.id !== primary.model.id && compareContenders(one, primary.model) < 0,
+  )
+  return {
+    evaluated: evaluations.length,
+    completedToday: evaluations.filter(({ updatedAt }) => dayOf(updatedAt) === dayOf(now)).length,
+    attemptedToday,
+    totalRanked: ranked.length,
+    candidatePool: ranked.length,
+    unevaluatedCanStillWin: threats.length > 0,
+    unevaluatedThreatCount: threats.length,
+    topUnevaluatedThreat: threats[0]?.id ?? null,
+    maxUnevaluatedPossibleScore: possible[0]?.score ?? null,
+  }
+}
+
+/**
+ * `high` when no unevaluated model can overtake the primary, and four of five of the first eight have an evaluation of
+ * the last 24 hours; `medium` when none can overtake and the primary has a score;
+ * else `low`.
+ */
+export function confidenceOf(
+  ranked: readonly Ranked[],
+  { unevaluatedThreatCount }: EvalCoverage,
+  now: Instant,
+): Confidence {
+  if (unevaluatedThreatCount > 0) {
+    const many =
+      unevaluatedThreatCount === 1 ? 'One unevaluated model' : `${unevaluatedThreatCount} unevaluated models`
+    return {
+      level: 'low',
+      reason: `${many} could overtake the primary with a perfect lite eval score.`,
+    }
+  }
+  if ((ranked[0]?.evaluation ?? null) === null)
+    return { level: 'low', reason: 'The primary itself has no lite eval score that counts.' }
+  const top = ranked.slice(0, TOP)
+  const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
+  const none = 'No unevaluated candidate can overtake the primary even with a perfect lite eval score'
+  const share = `${fresh.length} of the top ${top.length} have a score of the last 24 hours`
+  return fresh.length * 5 >= top.length * 4
+    ? { level: 'high', reason: `${none}; ${share}.` }
+    : { level: 'medium', reason: `${none}, but only ${share}.` }
 }

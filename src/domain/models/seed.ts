@@ -1,9 +1,8 @@
 import { startOfDay } from '../time.ts'
 import type { Day } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { STANDING_NOTES } from './notes.ts'
+import { STANDING_NOTES, recommend } from './recommend.ts'
 import type { Candidate } from './ranking.ts'
-import { recommend } from './recommend.ts'
 import { BASE_URL } from './router.ts'
 import type { StoredRun } from './schema.ts'
 

@@ -2,8 +2,9 @@ import { addDays, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { latestAt } from './chain.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
+import { lastCompleteDay } from './ledger.ts'
 import type { GapReason } from './ledger.ts'
-import { lastCompleteDay } from './window.ts'
+import type { YearItem } from './schema.ts'
 
 /** The history by as-of days: where it can be stopped at, and what a time falls on (docs/page.md). */
 
@@ -115,4 +116,74 @@ function atOfDueDay(day: Day, now: Instant): string {
 /** Of several publications of one time only the last is ever selected. */
 function isHidden(item: TimelineItem, next: TimelineItem | undefined): boolean {
   return next !== undefined && next.manifest.publishedAt === item.manifest.publishedAt
+}
+
+/** One list of a Year held against the same list of another (docs/page.md). */
+
+/** What an item needs to be compared. */
+interface Ranked {
+  key: string
+  rank: number
+}
+
+/** An item that stands in both lists. */
+interface Kept<T> {
+  before: T
+  after: T
+  /** How many ranks it rose; below zero, fell. */
+  rose: number
+}
+
+export interface Comparison<T> {
+  /** Items of the later list alone, by rank. */
+  entered: T[]
+  /** Items of the earlier list alone, by the rank they had. */
+  left: T[]
+  /** Items of both whose rank differs, by the later rank. */
+  moved: Kept<T>[]
+  /** Items of both at the same rank. */
+  stayed: Kept<T>[]
+}
+
+/** What became of a list; items are known by their save keys. */
+export function compareLists<T extends Ranked>(earlier: readonly T[], later: readonly T[]): Comparison<T> {
+  const earlierByKey = new Map(earlier.map((item) => [item.key, item]))
+  const laterKeys = new Set(later.map(({ key }) => key))
+  const kept = later.flatMap((item) => {
+    const old = earlierByKey.get(item.key)
+    return old ? [{ before: old, after: item, rose: old.rank - item.rank }] : []
+  })
+  return {
+    entered: later.filter(({ key }) => !earlierByKey.has(key)),
+    left: earlier.filter(({ key }) => !laterKeys.has(key)),
+    moved: kept.filter(({ rose }) => rose !== 0),
+    stayed: kept.filter(({ rose }) => rose === 0),
+  }
+}
+
+/** Where an item stands in one Year. */
+export interface YearStanding {
+  /** Rank in the column of its own source; null when it stands in `popular` alone. */
+  rank: number | null
+  /** Rank in `popular`; null outside of it. */
+  popular: number | null
+  points: number
+}
+
+const OWN_COLUMNS = ['hackerNews', 'lobsters', 'lessWrong', 'hypeReplicate', 'midjourney'] as const
+
+/** The standing of every item of a Year, by save key. */
+export function standingsOf(
+  feed: Readonly<
+    Record<(typeof OWN_COLUMNS)[number] | 'popular', readonly Pick<YearItem, 'key' | 'rank' | 'points'>[]>
+  >,
+): Map<string, YearStanding> {
+  const standings = new Map<string, YearStanding>()
+  for (const name of OWN_COLUMNS) {
+    for (const { key, rank, points } of feed[name]) standings.set(key, { rank, popular: null, points })
+  }
+  for (const { key, rank, points } of feed.popular) {
+    standings.set(key, { rank: null, points, ...standings.get(key), popular: rank })
+  }
+  return standings
 }

@@ -1,8 +1,8 @@
 import { isSha256Hex, sha256Hex } from '../digest.ts'
-import { storageDamaged } from '../storage.ts'
+import { storageDamaged } from '../refusal.ts'
 import { parseDay } from '../time.ts'
 import type { Instant } from '../time.ts'
-import { leafText, legacyText } from './ledger-text.ts'
+import { leafText, legacyText } from './ledger.ts'
 import type {
   EntryContent,
   FoundingMark,

@@ -1,5 +1,6 @@
-import { examineSeen } from './identity.ts'
-import type { ObjectProblem, SeenBytes } from './identity.ts'
+import type { Instant } from '../time.ts'
+import { examineSeen } from './envelope.ts'
+import type { ObjectProblem, SeenBytes } from './envelope.ts'
 import type { Manifest } from './ledger.ts'
 
 /** The words of the audit (docs/auditing.md): what can be found, and what of it is damage. */
@@ -72,4 +73,34 @@ export function objectFindings(manifest: Manifest, outcome: ObjectOutcome): Find
     case 'something else':
       return [{ code: 'object_unreadable', ...at, expected: sha256, actual: outcome.why }]
   }
+}
+
+/** What is remembered of an audit of the own archive (docs/auditing.md). */
+export interface AuditRecord {
+  endedAt: Instant
+  /** No damage, and nothing left unread that was to be read. */
+  ok: boolean
+  /** False when something kept the audit from reading all it was asked to. */
+  complete: boolean
+  /** False when it was asked to read only some of the objects. */
+  whole: boolean
+  publications: number
+  /** Objects and bytes read. */
+  objects: number
+  bytes: number
+  gaps: number
+  /** Findings that are damage. */
+  damage: number
+  head: { seq: number; leaf: string }
+}
+
+/** What of a report is remembered: its counts, not its findings. */
+export function auditRecord(
+  report: Omit<AuditRecord, 'endedAt' | 'whole' | 'damage'> & { findings: readonly Finding[] },
+  whole: boolean,
+  endedAt: Instant,
+): AuditRecord {
+  const { ok, complete, publications, objects, bytes, gaps, head, findings } = report
+  const damage = findings.filter(isDamage).length
+  return { endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }
 }

@@ -1,7 +1,9 @@
+import { z } from 'zod'
 import { Refusal } from '../refusal.ts'
-import { parseInstant } from '../time.ts'
+import { formatInstant, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
-import type { HistoryRefusal } from './refusals.ts'
+import type { ProvedLedger } from './chain.ts'
+import type { Head } from './ledger.ts'
 
 /** How far ahead of now a question may lie; exactly this much is allowed (docs/history-api.md). */
 export const FUTURE_TOLERANCE_MS = 300_000
@@ -30,4 +32,99 @@ export function parsePastInstant(values: readonly string[], now: Instant): Insta
   const [text = '', ...others] = values
   const instant = others.length === 0 && AT_PATTERN.test(text) ? parseInstant(text) : null
   return instant !== null && instant <= now + FUTURE_TOLERANCE_MS ? instant : null
+}
+
+/** Refusal codes of `GET /api/feed/history` (docs/history-api.md): the whole, closed list. */
+export const HISTORY_REFUSALS = [
+  'invalid_sort',
+  'invalid_at',
+  'year_history_not_found',
+  'method_not_allowed',
+  'year_history_storage_unavailable',
+  'year_history_archive_corrupt',
+  'year_history_lookup_failed',
+] as const
+export type HistoryRefusal = (typeof HISTORY_REFUSALS)[number]
+
+/** The history's list of contents (docs/history-api.md): every publication and every gap, without the publications. */
+
+const instant = z.iso.datetime({ precision: 3 })
+const day = z.iso.date().describe('UTC day')
+const seq = z.int().min(1)
+const digest = z.string().regex(/^[0-9a-f]{64}$/)
+
+const indexedPublicationSchema = z
+  .strictObject({
+    publicationId: z.string(),
+    asOfDay: day,
+    publishedAt: instant.describe('the `at` that answers with this publication'),
+    sha256: digest.describe("of the publication's bytes: its ETag"),
+    byteSize: z.int().min(0),
+    algorithmVersion: z.string(),
+    schemaVersion: z.int(),
+    ledger: z.enum(['v1', 'versioned']),
+    own: z.boolean().describe('false for what was imported from an older archive'),
+    seq: seq.describe('place in its own ledger'),
+    leaf: digest.nullable().describe('leaf of its entry; null in the legacy ledger, which one seal covers'),
+  })
+  .meta({ id: 'IndexedPublication' })
+
+const indexedGapSchema = z
+  .strictObject({
+    asOfDay: day,
+    reason: z.enum(['attempts_spent', 'missed']),
+    attempts: z.int().min(0).describe('attempts that were counted'),
+    recordedAt: instant,
+    seq,
+    leaf: digest,
+  })
+  .meta({ id: 'IndexedGap' })
+
+export const historyIndexSchema = z
+  .strictObject({
+    head: z.strictObject({ seq, leaf: digest, time: instant }).nullable().describe('the newest head'),
+    publications: z
+      .array(indexedPublicationSchema)
+      .describe('in the order in which selection prefers the last at or before `at`'),
+    gaps: z.array(indexedGapSchema).describe('in the order of their entries'),
+  })
+  .meta({ id: 'YearHistoryIndex' })
+
+type HistoryIndex = z.infer<typeof historyIndexSchema>
+
+/** What the index says of both ledgers. @param head the newest head whose entry is there */
+export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIndex {
+  const { entries } = proved
+  // What an import founded an archive with ends with its seal.
+  const sealSeq = entries.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 0
+  return {
+    head: head && { seq: head.seq, leaf: head.leaf, time: formatInstant(head.time) },
+    publications: proved.timeline.map(({ manifest, ledger, seq: place }) => ({
+      publicationId: manifest.publicationId,
+      asOfDay: manifest.asOfDay,
+      publishedAt: formatInstant(manifest.publishedAt),
+      sha256: manifest.sha256,
+      byteSize: manifest.byteSize,
+      algorithmVersion: manifest.algorithmVersion,
+      schemaVersion: manifest.schemaVersion,
+      ledger,
+      own: ledger === 'versioned' && place > sealSeq,
+      seq: place,
+      leaf: ledger === 'versioned' ? (entries[place - 1]?.leaf ?? null) : null,
+    })),
+    gaps: entries.flatMap((entry) =>
+      entry.kind === 'gap'
+        ? [
+            {
+              asOfDay: entry.asOfDay,
+              reason: entry.reason,
+              attempts: entry.attempts,
+              recordedAt: formatInstant(entry.recordedAt),
+              seq: entry.seq,
+              leaf: entry.leaf,
+            },
+          ]
+        : [],
+    ),
+  }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isSha256Hex } from '../digest.ts'
-import { OBJECT_MAX_BYTES } from '../storage.ts'
+import { OBJECT_MAX_BYTES } from '../refusal.ts'
 import { dayOf, formatInstant, parseDay, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { GENESIS_LEAF, sealEntry, sealLegacy } from './chain.ts'

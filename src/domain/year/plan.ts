@@ -1,7 +1,23 @@
+import { z } from 'zod'
+import {
+  TITLE_MAX_LENGTH,
+  TITLE_PROVENANCE_MAX_LENGTH,
+  URL_MAX_BYTES,
+  describeIssues,
+  isTitleProvenanceTooLong,
+  isTitleTooLong,
+  isUrlTooLong,
+  saveKey,
+} from '../feed/source.ts'
+import { byteLengthOf } from '../order.ts'
 import { addDays, daysBetween } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import type { Attempt, GapReason, LedgerEntry, Manifest } from './ledger.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
+import { PublicationTooLarge, sealYear } from './envelope.ts'
+import { TARGET_DAYS } from './ledger.ts'
+import type { Attempt, GapReason, LedgerEntry, Manifest, YearWindow } from './ledger.ts'
+import { COHORT_MINIMUM, coverageOf, listedEvents, rankYear } from './rank.ts'
+import type { RankedEvent, RankedYear, SourceObservation, VerifiedTitle, YearEvent } from './rank.ts'
 
 /** Attempts an as-of day has, over all runs and machines (docs/publishing.md). */
 export const ATTEMPTS_PER_DAY = 3
@@ -78,4 +94,137 @@ export function timeAhead(
 function dayOfEntry(entry: LedgerEntry): Day | null {
   if (entry.kind === 'legacy-seal') return null
   return entry.kind === 'gap' ? entry.asOfDay : entry.manifest.asOfDay
+}
+
+/** A window as it is read before the attempt that publishes it. */
+export interface FoundWindow {
+  window: YearWindow
+  events: readonly YearEvent[]
+  observed: readonly SourceObservation[]
+}
+
+/** Why a window must not be published. */
+export interface WindowProblem {
+  /** Rows that the message names. */
+  rows: readonly YearEvent[]
+  /** One line that ends with what to do. */
+  message: (daysOfRows: readonly (Day | null)[]) => string
+}
+
+/** Rows that a message names when the publication is too large. */
+const LARGEST_NAMED = 3
+
+const SHORTEN = 'import shorter rows for the same days with dash import signals'
+const CORRECT = 'import correct rows for the same days with dash import signals'
+
+/**
+ * Why a window must not be published, or null: rows that would be published break the bounds of an event, every list
+ * would be empty, or the result cannot be sealed. Checked before an attempt is counted, since every attempt would fail
+ * for the same reason. A title that is not verified yet counts at the row's own; once a source was asked, its stored
+ * title counts.
+ *
+ * @param titles stored verified titles of the window's events, by save key
+ * @param now any instant of the run
+ */
+export function windowProblem(
+  found: FoundWindow,
+  titles: ReadonlyMap<string, VerifiedTitle>,
+  { allowEmpty, now }: { allowEmpty: boolean; now: Instant },
+): WindowProblem | null {
+  const year = rankWithStoredTitles(found.events, titles)
+  const listed = listedEvents(year)
+  if (listed.length === 0 && !allowEmpty) return { rows: [], message: () => emptyYear(found.observed) }
+  return tooLongRows(listed) ?? sealingProblem(found, year, now)
+}
+
+/** Events whose title is asked of their source unless it is stored already. */
+export function withoutProvenance(events: readonly YearEvent[]): YearEvent[] {
+  return events.filter(({ titleProvenance }) => titleProvenance === null)
+}
+
+function rankWithStoredTitles(
+  events: readonly YearEvent[],
+  stored: ReadonlyMap<string, VerifiedTitle>,
+): RankedYear {
+  const titles = new Map(stored)
+  for (;;) {
+    const outcome = rankYear(events, titles)
+    if (outcome.do === 'ranked') return outcome.year
+    for (const event of outcome.events) {
+      const key = saveKey(event.source, event.sourceId)
+      titles.set(key, expectedTitle(event, key))
+    }
+  }
+}
+
+/** The source's own title replaces a stored one that is too long or empty. */
+function expectedTitle({ source, title }: YearEvent, key: string): VerifiedTitle {
+  const isUsable = title.trim() !== '' && !isTitleTooLong(title)
+  return { title: isUsable ? title : key, provenance: `${source}:not-verified-yet` }
+}
+
+function emptyYear(observed: readonly SourceObservation[]): string {
+  const days = new Set(observed.flatMap((source) => source.days)).size
+  const found = `the Year would be empty: no event can stand in a list (a hype cohort needs ${COHORT_MINIMUM} events), ${days} of ${TARGET_DAYS} days have signals`
+  return `${found}; run dash import signals or dash collect first (signals of today count from tomorrow on), or publish it with --allow-empty`
+}
+
+function tooLongRows(listed: readonly RankedEvent[]): WindowProblem | null {
+  const problems = listed.flatMap(({ event }) => {
+    const problem = lengthProblem(event)
+    return problem === null ? [] : [{ event, problem }]
+  })
+  const [first] = problems
+  if (!first) return null
+  const count = `${problems.length} stored ${problems.length === 1 ? 'event is' : 'events are'} too long for a publication`
+  return {
+    rows: [first.event],
+    message: ([day]) => `${count}, the first: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN}`,
+  }
+}
+
+/** A title without provenance is not published: its source is asked for another. */
+function lengthProblem({ title, url, titleProvenance }: YearEvent): string | null {
+  if (url !== null && isUrlTooLong(url)) return `its URL has more than ${URL_MAX_BYTES} bytes`
+  if (titleProvenance === null) return null
+  if (isTitleTooLong(title)) return `its title has more than ${TITLE_MAX_LENGTH} characters`
+  if (isTitleProvenanceTooLong(titleProvenance))
+    return `its title provenance has more than ${TITLE_PROVENANCE_MAX_LENGTH} characters`
+  return null
+}
+
+function sealingProblem(
+  { window, observed }: FoundWindow,
+  year: RankedYear,
+  now: Instant,
+): WindowProblem | null {
+  try {
+    sealYear(window, year, coverageOf(window, observed, year), now, now)
+    return null
+  } catch (error) {
+    if (error instanceof PublicationTooLarge) return tooLarge(error.message, year)
+    if (!(error instanceof z.ZodError)) throw error
+    const issues = describeIssues(error)
+    return { rows: [], message: () => `stored rows form no valid publication: ${issues}; ${CORRECT}` }
+  }
+}
+
+function tooLarge(size: string, year: RankedYear): WindowProblem {
+  const largest = listedEvents(year)
+    .map(({ event, title }) => ({
+      event,
+      bytes: byteLengthOf(JSON.stringify([title.title, event.url, title.provenance])),
+    }))
+    .sort((a, b) => b.bytes - a.bytes)
+    .slice(0, LARGEST_NAMED)
+  const named = (days: readonly (Day | null)[]): string =>
+    largest.map(({ event, bytes }, index) => `${rowName(event, days[index])} (${bytes} bytes)`).join(', ')
+  return {
+    rows: largest.map(({ event }) => event),
+    message: (days) => `${size}; the largest rows: ${named(days)}; ${SHORTEN}`,
+  }
+}
+
+function rowName({ source, sourceId }: YearEvent, day: Day | null | undefined): string {
+  return `${source} ${sourceId}${day ? ` of ${day}` : ''}`
 }

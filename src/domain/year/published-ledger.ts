@@ -1,10 +1,9 @@
-import type { PublishedAnswer } from './ports.ts'
+import type { PublishedAnswer } from '../ports.ts'
 import { auditExpectedHead, auditLedger, readable } from './audit.ts'
 import type { AuditedContents, AuditedRow, LedgerAudit } from './audit.ts'
 import type { Finding } from './finding.ts'
-import { parseHead } from './head-file.ts'
+import { parseHead, parseLeafText, parseLegacyLine } from './ledger.ts'
 import type { Head, LedgerRow } from './ledger.ts'
-import { parseLeafText, parseLegacyLine } from './ledger-text.ts'
 
 /** The rules by which the ledgers that a host publishes are audited (docs/auditing.md). */
 

@@ -9,12 +9,22 @@ import {
   takeDistinct,
   topOf,
 } from '../feed/columns.ts'
-import type { Scored } from '../feed/columns.ts'
-import type { FeedEvent } from '../feed/event.ts'
-import { isTitleTooLong } from '../feed/row.ts'
-import { HYPE_PROVIDERS, hypeProviderOf, isRankedProvider, NEWS_SOURCES, saveKey } from '../feed/source.ts'
+import type { FeedEvent, Scored } from '../feed/columns.ts'
+import {
+  HYPE_PROVIDERS,
+  NEWS_SOURCES,
+  hypeProviderOf,
+  isRankedProvider,
+  isTitleTooLong,
+  saveKey,
+} from '../feed/source.ts'
 import type { NewsSource } from '../feed/source.ts'
 import { compareCodeUnits } from '../order.ts'
+import { daysBetween } from '../time.ts'
+import type { Day } from '../time.ts'
+import { TARGET_DAYS } from './ledger.ts'
+import type { YearWindow } from './ledger.ts'
+import type { Coverage } from './schema.ts'
 
 /**
  * The version-3 ranking (docs/ranking.md): a pure function of the window's
@@ -188,4 +198,48 @@ function walkPopular(
     else popular.push({ event, key, provider: null, rank: popular.length + 1, percentile, title })
   }
   return popular
+}
+
+/** What one source left in a window: the days it was observed on, and how many distinct events. */
+export interface SourceObservation {
+  source: string
+  /** Days inside the window with at least one signal of the source, ascending. */
+  days: Day[]
+  /** Distinct events with a signal observed inside the window. */
+  events: number
+}
+
+/**
+ * The `coverage` of a publication (docs/ranking.md). News sources always appear, others when observed.
+ */
+export function coverageOf(
+  window: YearWindow,
+  observed: readonly SourceObservation[],
+  ranked: RankedYear,
+): Coverage {
+  const bySource = new Map(observed.map((observation) => [observation.source, observation]))
+  const materialized = new Set(NEWS_SOURCES.flatMap((source) => bySource.get(source)?.days ?? []))
+  const days = daysBetween(window.firstDay, window.asOfDay)
+  const present = days.filter((day) => materialized.has(day))
+  const names = new Set<string>([...NEWS_SOURCES, ...bySource.keys(), ...ranked.eligible.keys()])
+  return {
+    targetDays: TARGET_DAYS,
+    materializedDays: present.length,
+    complete: present.length === TARGET_DAYS,
+    firstDay: present[0] ?? null,
+    lastDay: present.at(-1) ?? null,
+    missingDays: days.filter((day) => !materialized.has(day)),
+    sources: Object.fromEntries(
+      [...names].sort(compareCodeUnits).map((source) => [
+        source,
+        {
+          materializedDays: bySource.get(source)?.days.length ?? 0,
+          events: bySource.get(source)?.events ?? 0,
+          eligibleEvents: ranked.eligible.get(source) ?? 0,
+        },
+      ]),
+    ),
+    excludedCohorts: ranked.excludedCohorts,
+    unverified: ranked.unverified,
+  }
 }

@@ -2,7 +2,7 @@ import { answerText } from '../../domain/agent/answer-text.ts'
 import { MAX_CALLS, MAX_ROUNDS } from '../../domain/agent/bounds.ts'
 import { callCost, costOf, turnCost } from '../../domain/agent/budget.ts'
 import type { AbortedCall, UntoldCalls } from '../../domain/agent/budget.ts'
-import type { MicroUsd } from '../../domain/agent/money.ts'
+import type { MicroUsd } from '../../domain/agent/bounds.ts'
 import { TOOL_NAMES } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
 import type {

@@ -1,24 +1,25 @@
 import type { H3Event } from 'h3'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { firstCallCost, requestShareOf, shortestCallCost } from '../../domain/agent/budget.ts'
+import {
+  firstCallCost,
+  requestShareOf,
+  shortestCallCost,
+  BURST_WINDOW_MS,
+  SHORT_WAIT_MS,
+} from '../../domain/agent/budget.ts'
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
 import { addressHash, isSameCaller, networkOf } from '../../domain/agent/client-address.ts'
 import type { Admission, TurnClaim } from '../../domain/ports.ts'
-import { BURST_WINDOW_MS, SHORT_WAIT_MS } from '../../domain/agent/quotas.ts'
-import type { AgentRefusal } from '../../domain/agent/refusals.ts'
+import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
 import { openPlaces } from '../../domain/fair-queue.ts'
 import type { OpenPlaces } from '../../domain/fair-queue.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
-import { readBody } from '../request-body.ts'
-import type { Callers } from './caller.ts'
-import { fromQuotaStore } from './quota-store.ts'
-import { runnable } from './runnable.ts'
-import type { Runnable } from './runnable.ts'
-import type { AgentPorts } from './service.ts'
-
+import { readBody } from '../route.ts'
+import type { Callers, Runnable, AgentPorts } from './service.ts'
+import { fromQuotaStore, runnable } from './service.ts'
 /** A turn's reservation outlives the turn by what its settlement may take. */
 const LEASE_MARGIN_MS = 30_000
 

@@ -1,5 +1,5 @@
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import type { AgentRefusal } from '../../domain/agent/refusals.ts'
+import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import {
   chatRequestSchema,
   configSchema,

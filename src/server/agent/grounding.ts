@@ -1,6 +1,6 @@
 import { CALL_TIMEOUT_MS } from '../../domain/agent/bounds.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import type { Grounding } from '../../domain/agent/grounding.ts'
+import type { Grounding } from '../../domain/agent/shown-data.ts'
 import { GROUNDING_DATA_MAX_BYTES } from '../../domain/agent/prompt.ts'
 import {
   fitLists,
@@ -9,16 +9,15 @@ import {
   shownLine,
   shownLink,
   UNTRUSTED,
+  visibleText,
 } from '../../domain/agent/shown-data.ts'
-import { visibleText } from '../../domain/agent/untrusted-text.ts'
 import { sha256Hex } from '../../domain/digest.ts'
-import type { LiveFeed } from '../../domain/feed/live-schema.ts'
-import type { StoredItem } from '../../domain/feed/stored-item.ts'
+import type { LiveFeed } from '../../domain/feed/live-items.ts'
+import type { StoredItem } from '../../domain/feed/search.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
-import { sourcesFor } from './sources.ts'
-import type { AgentSources, CallerSources } from './sources.ts'
-import { snapshotFacts, snapshotLists } from './tool-answers.ts'
-import { withinTime } from '../within-time.ts'
+import { sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
+import type { AgentSources, CallerSources } from './tool-answers.ts'
+import { withinTime } from '../single-flight.ts'
 
 /** Items shown of each list of the feed, before whatever does not fit is left out. */
 const LIST_LENGTH = 10

@@ -1,24 +1,21 @@
+import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { cacheKey } from '../../domain/agent/cache-key.ts'
-import type { MicroUsd } from '../../domain/agent/money.ts'
-import type { ModelCall, ToolName } from '../../domain/agent/model-call.ts'
+import type { MicroUsd } from '../../domain/agent/bounds.ts'
+import type { ChatRequest } from '../../domain/agent/chat-request.ts'
+import type { ModelCall, Prices, ToolName } from '../../domain/agent/model-call.ts'
+import { INSTRUCTIONS, cacheKey, largestInputBytes, turnInput } from '../../domain/agent/prompt.ts'
 import type { AgentEvents } from '../../domain/agent/schema.ts'
-import { INSTRUCTIONS, largestInputBytes, turnInput } from '../../domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
-import { emptyTally, makeAnswer } from './answer.ts'
-import type { Turn } from './admitted-turn.ts'
-import type { AnswerPart } from './answer.ts'
-import type { Ending } from './ending.ts'
-import { TURN_MESSAGE } from '../log.ts'
-import { createAgentTools } from './tools.ts'
+import type { Admission } from '../../domain/ports.ts'
+import { TURN_MESSAGE } from '../route.ts'
+import { costOfAnswer, emptyTally, makeAnswer } from './answer.ts'
+import type { AnswerPart, Tally } from './answer.ts'
+import { orStopped, stopAfter } from './event-stream.ts'
+import type { Ending, EventStream, Stop } from './event-stream.ts'
 import { groundingOf } from './grounding.ts'
-import type { EventStream } from './event-stream.ts'
 import type { AgentPorts } from './service.ts'
 import type { AnswerReader, SharedAnswers } from './shared-answers.ts'
-import { BROKEN, OVERTIME, settle, settledAnswer } from './settled-answer.ts'
-import { orStopped } from './stop.ts'
-import { lineOf } from './turn-line.ts'
-import type { Facts } from './turn-line.ts'
+import { createAgentTools } from './tools.ts'
 
 /** Bytes of the token that marks where a turn's stored data ends. */
 const MARKER_TOKEN_BYTES = 16
@@ -226,4 +223,119 @@ function close(
   const { kind, ...payload } = ending
   if (kind === 'done') stream.end('done', payload as AgentEvents['done'], held)
   else stream.end('error', payload as AgentEvents['error'], held)
+}
+
+/** A turn that was admitted. */
+export interface Turn {
+  admission: Admission & { admitted: true }
+  request: ChatRequest
+  /** Of the caller, canonical. */
+  address: string
+  provider: NonNullable<AgentPorts['provider']>
+  requestsPerAddress: number | null
+  stream: EventStream & { body: Readable }
+  /** Of the whole turn; the stream's reader leaving aborts it. */
+  stop: Stop
+  requestId: string
+}
+
+/** What is told of a turn in the log, beside its ending. */
+interface Facts {
+  scope: 'site' | 'item' | null
+  source: 'cache' | 'shared' | 'own' | null
+  firstDeltaMs: number | null
+  tally: Tally
+  startedAt: number
+}
+
+interface TurnLine extends Record<string, unknown> {
+  costMicroUsd: MicroUsd
+  durationMs: number
+}
+
+/** Ids, counts and durations: nothing that anyone wrote, and nothing of who asked. */
+function lineOf(
+  { admission, provider, stream, requestId, request }: Turn,
+  ending: Ending,
+  facts: Facts,
+): TurnLine {
+  const { tally, startedAt, firstDeltaMs, scope, source } = facts
+  const { usage, rounds, calls, text, reserved } = tally
+  return {
+    requestId,
+    turn: admission.turn,
+    scope,
+    sort: request.sort,
+    messages: request.messages.length,
+    source,
+    degraded: admission.degraded || tally.degraded,
+    terminal: ending.kind,
+    ...(ending.kind === 'error' ? { error: ending.error, code: ending.code } : {}),
+    ...(ending.kind === 'gone' ? { cut: stream.cut } : {}),
+    rounds,
+    calls,
+    characters: text.length,
+    usage,
+    costMicroUsd: costOfAnswer(tally, provider.prices),
+    reservedMicroUsd: reserved,
+    firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
+    durationMs: Math.round(performance.now() - startedAt),
+  }
+}
+
+/** An answer that is made for a turn. */
+interface OwnAnswer {
+  /** The turn that pays for it. */
+  turn: string
+  /** Under which it may be kept; null: it may not. */
+  key: string | null
+  /** The model that key is of; an answer of another one is not kept under it. */
+  model: string
+  tally: Tally
+  prices: Prices
+}
+
+const OVERTIME = { error: 'timeout', code: 'total' } as const
+const BROKEN = { error: 'upstream_error', code: 'failed' } as const
+
+/** An answer within the time of a turn, kept where it may be, and charged to the turn that began it on every way out. */
+async function* settledAnswer(
+  ports: AgentPorts,
+  { turn, key, model, tally, prices }: OwnAnswer,
+  make: (signal: AbortSignal) => AsyncIterable<AnswerPart>,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerPart, void> {
+  const time = stopAfter(ports.settings.turnMs, signal)
+  try {
+    yield* make(time.signal)
+    // What was said is with the sockets before the stores hold up this thread.
+    await nextTurn()
+    if (key !== null && tally.whole && tally.keepable && tally.model === model)
+      await keep(ports, key, tally.text)
+  } catch (error) {
+    if (signal.aborted) throw error
+    if (!time.timedOut) ports.log.error({ turn, err: error }, 'a chat answer failed')
+    yield { kind: 'failed', failure: time.timedOut ? OVERTIME : BROKEN, last: true }
+  } finally {
+    time.cancel()
+    await settle(ports, turn, costOfAnswer(tally, prices))
+  }
+}
+
+async function keep({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
+  try {
+    await cache.put(key, { text, storedAt: clock() })
+  } catch (error) {
+    // The answer is given; it is only made again next time.
+    log.warn({ err: error }, 'a chat answer was not kept')
+  }
+}
+
+/** Charges a turn. What cannot be written now is charged at what was reserved once the lease of the turn ends. */
+async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
+  try {
+    await ledger.settle(turn, cost, clock())
+  } catch (error) {
+    log.error({ turn, err: error }, 'a chat turn was not settled; the sweep settles it')
+  }
 }

@@ -88,3 +88,66 @@ export function listOf(value: unknown): readonly unknown[] {
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
+
+/** What the demo's model says around the data, in the languages it knows. */
+export const PHRASES = {
+  en: {
+    demo: '_Demo: a script answers here, not a language model._',
+    hello:
+      'Ask what is trending, for the top of the day, week, month or year, for anything by its words, or how often a term is mentioned.',
+    trending: 'Trending now:',
+    day: 'Top of the last 24 hours:',
+    week: 'Top of the last 7 days:',
+    month: 'Top of the last 30 days:',
+    year: 'Top of the Year, from the archive:',
+    found: (words: string) => `Found for “${words}”:`,
+    nothing: (words: string) => `Nothing is stored about “${words}”.`,
+    noData: 'The stored data holds nothing for this.',
+    similar: 'Similar items:',
+    item: 'The item you have open:',
+    text: 'From its text:',
+    noText: 'No text of it is stored.',
+    mentions: (term: string, count: number) =>
+      `“${term}” is mentioned by ${count} stored items, latest days first:`,
+    history: 'Its latest days:',
+    points: (count: number) => `${count} points`,
+    withoutTools: 'Without tools I answer from the newest snapshot alone:',
+  },
+  ru: {
+    demo: '_Демо: отвечает сценарий, а не языковая модель._',
+    hello:
+      'Спросите, что сейчас в тренде, о лучшем за день, неделю, месяц или год, о чём угодно по словам или как часто упоминается слово.',
+    trending: 'Сейчас в тренде:',
+    day: 'Лучшее за последние 24 часа:',
+    week: 'Лучшее за последние 7 дней:',
+    month: 'Лучшее за последние 30 дней:',
+    year: 'Лучшее за год, из архива:',
+    found: (words: string) => `Найдено по запросу «${words}»:`,
+    nothing: (words: string) => `О «${words}» ничего не сохранено.`,
+    noData: 'В сохранённых данных этого нет.',
+    similar: 'Похожее:',
+    item: 'Открытая запись:',
+    text: 'Из её текста:',
+    noText: 'Её текст не сохранён.',
+    mentions: (term: string, count: number) =>
+      `«${term}» упоминается в записях: ${count}; сначала новые дни:`,
+    history: 'Последние дни:',
+    points: (count: number) => `баллы: ${count}`,
+    withoutTools: 'Без инструментов отвечаю только по последнему снимку:',
+  },
+} as const
+
+export type Phrases = (typeof PHRASES)[keyof typeof PHRASES]
+
+/** Words of a question that are none of its subject. */
+export const FILLER = new Set(
+  `a about an and any are as at be been best by can could did do does for from give had has have how i in is it items
+  its latest like links list me more most my new news of on or our please recent say show so stories story tell than that
+  the their them there these they thing things this those to top us was we were what whats when where which who why will
+  with you your read article articles find search look anything something
+  а без бы был была было были в вам вас во вот все вы где да для до его ее её если есть еще ещё за и из или им их к как
+  какие какой ко кто ли мне мой мы на над не нет но ну о об он она они от по под про расскажи с со так там то тоже ты у
+  уже что чем эта эти это этот я новости новость новое найди покажи поищи статьи статья пожалуйста говорят пишут`
+    .split(/\s+/)
+    .filter((word) => word !== ''),
+)

@@ -1,5 +1,5 @@
-import { H3 } from 'h3'
 import { setTimeout as pause } from 'node:timers/promises'
+import { H3 } from 'h3'
 import { respondJson } from '../respond.ts'
 import { readDemoQuestion, textOf } from './chat-question.ts'
 import { demoReply } from './chat-script.ts'

@@ -1,7 +1,9 @@
 import { H3 } from 'h3'
+import type { H3Event } from 'h3'
+import type { NewsSource } from '../../domain/feed/source.ts'
 import { drawItems, solutions } from '../../domain/models/lite/items.ts'
 import type { LiteItems } from '../../domain/models/lite/items.ts'
-import type { ModelReply } from '../../domain/models/reply.ts'
+import type { ModelReply } from '../../domain/models/lite/suite.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { dayOf } from '../../domain/time.ts'
 import { respondJson } from '../respond.ts'
@@ -160,4 +162,48 @@ function replyOf(character: Character, kind: 'tool' | 'text', items: LiteItems):
   if (character === 'silent') return said('I would rather talk about the weather.')
   if (character === 'talker') return kind === 'tool' ? said(JSON.stringify(solved.toolCalls)) : solved
   return kind === 'tool' ? solved : { ...solved, text: solved.text.replace(/TIME: .*$/, 'TIME: 00:00:00') }
+}
+
+/** Titles the demo's sources vouch for, by source and the source's own id. */
+export type DemoTitles = Readonly<Record<NewsSource, Readonly<Record<string, string>>>>
+
+/** Path below which each source's API is imitated. */
+export const DEMO_SOURCE_PATHS = { hn: '/hn', lobsters: '/lobsters', lesswrong: '/lesswrong' } as const
+
+const HEADERS = { 'cache-control': 'no-store', 'x-dash-demo': 'true' }
+
+/**
+ * Stands in for the three owning sources while the demo is prepared, so that asking them for titles runs as it would
+ * against the real ones. Every answer says that it is the demo's.
+ */
+export function demoSourceApp(titles: DemoTitles): H3 {
+  const app = new H3({ silent: true })
+  app.get(`${DEMO_SOURCE_PATHS.hn}/item/:file`, (event) => {
+    const id = idOf(event)
+    const title = titles.hn[id]
+    return answerJson(
+      event,
+      title === undefined ? null : { id: Number(id), type: 'story', title, demo: true },
+    )
+  })
+  app.get(`${DEMO_SOURCE_PATHS.lobsters}/s/:file`, (event) => {
+    const id = idOf(event)
+    const title = titles.lobsters[id]
+    return answerJson(event, title === undefined ? null : { short_id: id, title, demo: true })
+  })
+  app.post(DEMO_SOURCE_PATHS.lesswrong, async (event) => {
+    const { variables } = JSON.parse(await event.req.text()) as { variables: { id: string } }
+    const title = titles.lesswrong[variables.id]
+    const result = title === undefined ? null : { _id: variables.id, title, demo: true }
+    return answerJson(event, { data: { post: { result } } })
+  })
+  return app
+}
+
+function answerJson(event: H3Event, value: unknown): Response {
+  return respondJson(event, 200, HEADERS, value)
+}
+
+function idOf(event: H3Event): string {
+  return (event.context.params?.['file'] ?? '').replace(/\.json$/, '')
 }

@@ -1,8 +1,7 @@
 import { Marked, Renderer } from 'marked'
 import type { Token } from 'marked'
-import { html, NOTHING } from '../page/html.ts'
+import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { needsText } from './needs.ts'
 
 /**
  * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
@@ -62,4 +61,32 @@ function uniqueId(slug: string, ids: Map<string, number>): string {
   const seen = ids.get(slug) ?? 0
   ids.set(slug, seen + 1)
   return seen === 0 ? slug : `${slug}-${seen}`
+}
+
+/**
+ * What an example of the documents may need that not every reader has (CONTRIBUTING.md, "Examples in the documents"), by
+ * the mark in its fence, and how it is said beside the example.
+ */
+export const NEEDS: Readonly<Record<string, string>> = {
+  internet: 'the Internet',
+  account: 'an account at a provider',
+  root: 'root',
+  docker: 'Docker',
+  terminal: 'a person at a terminal',
+  machines: 'other machines',
+  clone: 'a clone of the project',
+  program: 'the program it names',
+}
+
+/** Programs that not every machine has. */
+export const TOOLS: readonly string[] = ['jq', 'sqlite3', 'openssl', 'promtool']
+
+/** What the fence of a block says that it needs, for a reader; empty when it needs nothing. */
+function needsText(info: string): string {
+  const [, needs = ''] = /(?:^| )needs=(\S+)/.exec(info) ?? []
+  return needs
+    .split(',')
+    .filter((need) => need !== '')
+    .map((need) => NEEDS[need] ?? need)
+    .join(', ')
 }

@@ -1,4 +1,4 @@
-import { html, NOTHING } from '../page/html.ts'
+import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
 /** One entry of the menu of all documents. */
@@ -31,4 +31,69 @@ function menuItem({ path, title }: MenuEntry, current: string): Html {
   return html`<li>
     <a href="${path}" ${path === current ? html`aria-current="page"` : NOTHING}>${title}</a>
   </li>`
+}
+
+/** A part of the menu: pages in the order in which they are best read. */
+interface PageGroup {
+  title: string
+  /** Addresses below `/docs/`. */
+  pages: readonly string[]
+}
+
+/** The menu's order: first what a newcomer needs, last what only concerns who changes the program. */
+export const MENU_GROUPS: readonly PageGroup[] = [
+  { title: 'Start', pages: ['readme', 'quick-start', 'page', 'commands', 'configuration'] },
+  {
+    title: 'Asking it',
+    pages: ['api', 'history-api', 'feed-api', 'search', 'free-models', 'agent-chat', 'mcp', 'chat'],
+  },
+  {
+    title: 'Running it',
+    pages: [
+      'deployment',
+      'containers',
+      'scaling',
+      'operations',
+      'monitoring',
+      'backup',
+      'chat-providers',
+      'agent-tools',
+      'security',
+      'troubleshooting',
+    ],
+  },
+  { title: 'Proving it', pages: ['auditing', 'publishing', 'ranking'] },
+  { title: 'Feeding it', pages: ['collecting', 'importing', 'articles'] },
+  {
+    title: 'Choosing models',
+    pages: ['evaluating-models', 'model-scores', 'lite-suite', 'model-errors'],
+  },
+  {
+    title: 'The project',
+    pages: [
+      'architecture',
+      'decisions',
+      'evidence',
+      'benchmarks',
+      'contributing',
+      'changelog',
+      'demo-sources',
+    ],
+  },
+]
+
+/**
+ * Pages by group, in the menu's order; at the end those that no group names. Pages of single decisions are in none: their
+ * list leads to them.
+ */
+export function groupsOf<Page extends MenuEntry>(
+  pages: readonly Page[],
+): { title: string; entries: readonly Page[] }[] {
+  const groups = MENU_GROUPS.map(({ title, pages: names }) => ({
+    title,
+    entries: names.flatMap((name) => pages.filter(({ path }) => path === `/docs/${name}`)),
+  }))
+  const named = new Set(MENU_GROUPS.flatMap(({ pages: names }) => names.map((name) => `/docs/${name}`)))
+  const rest = pages.filter(({ path }) => !named.has(path) && !path.startsWith('/docs/decisions/'))
+  return [...groups, { title: 'More', entries: rest }].filter(({ entries }) => entries.length > 0)
 }

@@ -1,19 +1,17 @@
-import type { LiveRefusal } from '../../domain/feed/live-refusals.ts'
-import { parseLiveSort } from '../../domain/feed/live-sort.ts'
-import { Refusal } from '../../domain/refusal.ts'
-import { respondPublished } from '../published.ts'
-import type { Published } from '../published.ts'
-import { route } from '../route.ts'
+import { z } from 'zod'
+import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/columns.ts'
+import type { LiveRefusal } from '../../domain/feed/columns.ts'
+import { LIVE_VERSION, liveFeedSchema } from '../../domain/feed/live-items.ts'
+import type { LiveFeed } from '../../domain/feed/live-items.ts'
+import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import { respondPublished } from '../respond.ts'
+import type { Published } from '../respond.ts'
+import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { writeAtom } from './atom.ts'
-import { atomContract, FEED_DOCS, jsonFeedContract, liveContract, rssContract } from './contract.ts'
-import { writeJsonFeed } from './json-feed.ts'
-import { parseFeed } from './parse-feed.ts'
+import { jsonFeedSchema, subscriptionFeed, writeAtom, writeJsonFeed, writeRss } from './feeds.ts'
+import type { Host, SubscriptionFeed } from './feeds.ts'
 import { publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
-import { writeRss } from './rss.ts'
-import { subscriptionFeed } from './subscription-feed.ts'
-import type { Host, SubscriptionFeed } from './subscription-feed.ts'
 
 /** The live feed and the three formats people subscribe to it in (docs/feed-api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => Host): Route[] {
@@ -52,4 +50,120 @@ function serve(
     if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
     return respondPublished(event, contract.headers, answer(proved))
   })
+}
+
+/**
+ * A proved payload as the feed it was sealed from: its schema held then, so that its version is enough. One that another
+ * release stored may have another layout: it is served as it is, but not rewritten.
+ *
+ * @throws Refusal `storage_damaged` for another layout
+ */
+export function parseFeed({ snapshot, published }: ProvedFeed): LiveFeed {
+  const feed = JSON.parse(published.body.toString('utf8')) as LiveFeed
+  const layout: string = feed.algoVersion
+  if (layout === LIVE_VERSION) return feed
+  throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of ${LIVE_VERSION}`)
+}
+
+/** Where the interface is described, as a document and as a page. */
+export const FEED_DOCS = '/docs/api/feed'
+
+/** Version of the interface; the release of the product has its own. */
+export const FEED_API_VERSION = '1.0.0'
+
+const STATUS = {
+  invalid_sort: {
+    status: 400,
+    when: '`sort` is given twice, empty, or none of `trending`, `day`, `week` and `month`',
+  },
+  year_is_archived: {
+    status: 400,
+    when: '`sort` is `year`: the Year is no live period; `history` says where it is served',
+    members: { history: '/api/feed/history?sort=year' },
+  },
+  no_snapshot: { status: 404, when: 'no run over the live periods has been stored yet' },
+  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  feed_storage_unavailable: { status: 503, when: 'the feed database cannot be opened or reached' },
+  feed_snapshot_corrupt: {
+    status: 503,
+    when: 'the newest snapshot fails verification; no older one stands in',
+  },
+  feed_lookup_failed: { status: 503, when: 'any other failure' },
+} satisfies Record<LiveRefusal, { status: number; when: string; members?: Record<string, string> }>
+
+/** What the four contracts share. */
+const COMMON = {
+  tag: 'Live feed',
+  query: [
+    {
+      name: 'sort',
+      required: false,
+      description: 'The live period; `trending` when it is absent.',
+      schema: { type: 'string', enum: LIVE_SORTS, default: 'trending' },
+      example: 'day',
+    },
+  ],
+  successHeaders: {
+    'Cache-Control': '`public, max-age=60, stale-while-revalidate=300`',
+    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'Last-Modified': "the snapshot's instant, to the second",
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    Link: 'the documentation and the OpenAPI description',
+  },
+  refusals: STATUS,
+  storage: {
+    storage_unavailable: 'feed_storage_unavailable',
+    storage_damaged: 'feed_snapshot_corrupt',
+  },
+  fault: 'feed_lookup_failed',
+  ...publicAccess(FEED_DOCS, ['ETag', 'Last-Modified', 'Link']),
+} as const
+
+/** `GET /api/feed` (docs/feed-api.md). */
+export const liveContract: Contract<LiveRefusal> = {
+  ...COMMON,
+  path: '/api/feed',
+  operationId: 'getLiveFeed',
+  summary: 'A live period, as the newest run ranked it',
+  description: [
+    'Serves the payload of the newest snapshot as it was stored. `generatedAt` tells how old it is.',
+    "Every item has the product's own fields and, beside them, those of its source under the names its readers know.",
+  ].join(' '),
+  success: liveFeedSchema,
+  successDescription: 'The feed, verbatim from the snapshot',
+}
+
+/** `GET /api/rss` (docs/feed-api.md). */
+export const rssContract: Contract<LiveRefusal> = {
+  ...COMMON,
+  path: '/api/rss',
+  operationId: 'getRss',
+  summary: 'The same as RSS 2.0',
+  description:
+    'Popular, hype and image items of the newest snapshot as one list in the order of `agg_score`.',
+  contentType: 'application/rss+xml',
+  success: z.string(),
+  successDescription: 'An RSS 2.0 document',
+}
+
+/** `GET /api/atom` (docs/feed-api.md). */
+export const atomContract: Contract<LiveRefusal> = {
+  ...rssContract,
+  path: '/api/atom',
+  operationId: 'getAtom',
+  summary: 'The same as Atom',
+  contentType: 'application/atom+xml',
+  successDescription: 'An Atom 1.0 document',
+}
+
+/** `GET /api/feed.json` (docs/feed-api.md). */
+export const jsonFeedContract: Contract<LiveRefusal> = {
+  ...rssContract,
+  path: '/api/feed.json',
+  operationId: 'getJsonFeed',
+  summary: 'The same as JSON Feed',
+  contentType: 'application/feed+json',
+  success: jsonFeedSchema,
+  successDescription: 'A JSON Feed 1.1 document',
 }

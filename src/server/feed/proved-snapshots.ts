@@ -1,10 +1,10 @@
 import { proveFeed } from '../../domain/feed/snapshot.ts'
 import type { Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
-import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import type { LiveSort } from '../../domain/feed/columns.ts'
 import type { LiveFeedStore } from '../../domain/ports.ts'
-import { coalesce } from '../coalesce.ts'
-import { published } from '../published.ts'
-import type { Published } from '../published.ts'
+import { coalesce } from '../single-flight.ts'
+import { published } from '../respond.ts'
+import type { Published } from '../respond.ts'
 
 /** The payload of one sort in the newest snapshot, proved by its digest. */
 export interface ProvedFeed {

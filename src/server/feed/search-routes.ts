@@ -3,13 +3,23 @@ import {
   parseSearchRequest,
   parseSimilarRequest,
   parseTrendRequest,
+  searchPageSchema,
+  similarSchema,
+  trendSchema,
 } from '../../domain/feed/search-request.ts'
-import type { SearchCaller } from '../../domain/feed/search.ts'
+import {
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  QUERY_MAX_LENGTH,
+  QUERY_MAX_WORDS,
+  QUERY_TIMEOUT_MS,
+  SEARCH_PLACES,
+} from '../../domain/feed/search.ts'
+import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
 import type { FeedSearch, SharedFeedSearch } from '../../domain/ports.ts'
-import { published, respondPublished } from '../published.ts'
-import { route } from '../route.ts'
-import type { Route } from '../route.ts'
-import { searchContract, similarContract, trendContract } from './search-contracts.ts'
+import { published, respondPublished } from '../respond.ts'
+import { publicAccess, route } from '../route.ts'
+import type { Contract, Route } from '../route.ts'
 
 /** Questions about stored items (docs/search.md). */
 export function searchRoutes(shared: SharedFeedSearch, callerOf: (event: H3Event) => SearchCaller): Route[] {
@@ -38,4 +48,212 @@ function answer(
   const body = Buffer.from(JSON.stringify(value))
   const as = { contentType: 'application/json; charset=utf-8', cacheControl: 'public, max-age=60' }
   return respondPublished(event, contract.headers, published(body, as))
+}
+
+/** Where the interface is described, as a document and as a page. */
+export const SEARCH_DOCS = '/docs/api/search'
+
+/** Version of the interface; the release of the product has its own. */
+export const SEARCH_API_VERSION = '1.0.0'
+
+const RETRYING = {
+  held: true,
+  headers: { 'Retry-After': 'seconds until it is worth asking again' },
+  memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
+} as const
+
+type Status = Contract<SearchRefusal>['refusals'][SearchRefusal]
+
+const STATUS = {
+  invalid_query: {
+    status: 400,
+    when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
+  },
+  invalid_source: { status: 400, when: '`source` names something that is no source, or more than 20' },
+  invalid_time: { status: 400, when: '`from` or `to` is not a real day, or they are in the wrong order' },
+  invalid_limit: { status: 400, when: `\`limit\` is not an integer from 1 to ${LIMIT_MAX}` },
+  invalid_cursor: { status: 400, when: '`cursor` is not from an answer to the same question' },
+  invalid_key: { status: 400, when: '`key` is missing, given twice, or cannot be a save key' },
+  invalid_trend: {
+    status: 400,
+    when: 'not exactly one of `key` and `term` is given, a time with `key`, or a term that is blank or too long',
+  },
+  item_not_found: { status: 404, when: 'no item with this key is stored' },
+  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  search_limit: {
+    status: 429,
+    when:
+      `the caller's address has ${SEARCH_PLACES.perAddress} open queries, ` +
+      `or its IPv6 /48 has ${SEARCH_PLACES.perNetwork}`,
+    ...RETRYING,
+  },
+  search_busy: {
+    status: 503,
+    when: `all ${SEARCH_PLACES.all} places are taken by open queries`,
+    expected: true,
+    ...RETRYING,
+  },
+  search_unavailable: {
+    status: 503,
+    when: 'the feed database cannot be opened or reached or stays locked, or its index must be rebuilt',
+  },
+  search_damaged: { status: 503, when: 'the feed database holds what cannot have been written' },
+  search_failed: {
+    status: 503,
+    when: `the query took more than ${QUERY_TIMEOUT_MS / 1_000} s, or any other failure`,
+  },
+} satisfies Record<SearchRefusal, Status>
+
+const STORE = {
+  method_not_allowed: STATUS.method_not_allowed,
+  search_limit: STATUS.search_limit,
+  search_busy: STATUS.search_busy,
+  search_unavailable: STATUS.search_unavailable,
+  search_damaged: STATUS.search_damaged,
+  search_failed: STATUS.search_failed,
+}
+
+/** What the three contracts share. */
+const COMMON = {
+  tag: 'Search',
+  successHeaders: {
+    'Cache-Control': '`public, max-age=60`',
+    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    Link: 'the documentation and the OpenAPI description',
+  },
+  storage: { storage_unavailable: 'search_unavailable', storage_damaged: 'search_damaged' },
+  fault: 'search_failed',
+  ...publicAccess(SEARCH_DOCS, ['ETag', 'Link']),
+} as const
+
+const LIMIT = {
+  name: 'limit',
+  required: false,
+  description: `Most items of the answer; default ${LIMIT_DEFAULT}.`,
+  schema: { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
+}
+
+const day = (name: string, description: string) => ({
+  name,
+  required: false,
+  description,
+  schema: { type: 'string', format: 'date' },
+})
+
+const FROM = day('from', 'First day of items, `YYYY-MM-DD`, UTC.')
+const TO = day('to', 'Last day of items, `YYYY-MM-DD`, UTC.')
+
+type ItemsRefusal = Exclude<SearchRefusal, 'invalid_key' | 'invalid_trend' | 'item_not_found'>
+
+/** `GET /api/search` (docs/search.md). */
+export const searchContract: Contract<ItemsRefusal> = {
+  ...COMMON,
+  path: '/api/search',
+  operationId: 'search',
+  summary: 'Find stored items by the words of their titles and texts',
+  description: [
+    'Items that hold every word come first, then those with the last word only begun, then those with some of the',
+    'words. `"…"` asks for a phrase, `word*` for a beginning. No text is a syntax error.',
+  ].join(' '),
+  query: [
+    {
+      name: 'q',
+      required: true,
+      description: `Words to look for; at most ${QUERY_MAX_WORDS}, the rest is ignored.`,
+      schema: { type: 'string', maxLength: QUERY_MAX_LENGTH },
+      example: 'search engine',
+    },
+    {
+      name: 'source',
+      required: false,
+      description: 'Sources to look in, comma-separated: `hn,lobsters`. Default: all.',
+      schema: { type: 'string' },
+    },
+    FROM,
+    TO,
+    LIMIT,
+    {
+      name: 'cursor',
+      required: false,
+      description: 'The `cursor` of the page before.',
+      schema: { type: 'string' },
+    },
+  ],
+  success: searchPageSchema,
+  successDescription: 'The items, best first',
+  refusals: {
+    invalid_query: STATUS.invalid_query,
+    invalid_source: STATUS.invalid_source,
+    invalid_time: STATUS.invalid_time,
+    invalid_limit: STATUS.invalid_limit,
+    invalid_cursor: STATUS.invalid_cursor,
+    ...STORE,
+  },
+}
+
+const KEY = {
+  name: 'key',
+  required: true,
+  description: 'Save key of an item.',
+  schema: { type: 'string' },
+  example: 'hn-1',
+}
+
+type SimilarRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_limit' | 'item_not_found'
+
+/** `GET /api/similar` (docs/search.md). */
+export const similarContract: Contract<SimilarRefusal> = {
+  ...COMMON,
+  path: '/api/similar',
+  operationId: 'similar',
+  summary: 'Items like another, each with the reason',
+  description: [
+    'Items of the same page come first (`same-discussion`), then those whose titles are most alike',
+    '(`near-duplicate-title`, `same-subject`).',
+  ].join(' '),
+  query: [KEY, LIMIT],
+  success: similarSchema,
+  successDescription: 'The items, most alike first',
+  refusals: {
+    invalid_key: STATUS.invalid_key,
+    invalid_limit: STATUS.invalid_limit,
+    item_not_found: STATUS.item_not_found,
+    ...STORE,
+  },
+}
+
+type TrendRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_trend' | 'invalid_time' | 'item_not_found'
+
+/** `GET /api/trend` (docs/search.md). */
+export const trendContract: Contract<TrendRefusal> = {
+  ...COMMON,
+  path: '/api/trend',
+  operationId: 'trend',
+  summary: 'Points and rank of an item by day, or mentions of a term by day',
+  description: [
+    'With `key`: every day the item was observed. With `term`: how many items of each day mention it in title or text;',
+    'days without a mention are left out.',
+  ].join(' '),
+  query: [
+    { ...KEY, required: false },
+    {
+      name: 'term',
+      required: false,
+      description: 'A term, read like `q` of the search.',
+      schema: { type: 'string', maxLength: QUERY_MAX_LENGTH },
+    },
+    FROM,
+    TO,
+  ],
+  success: trendSchema,
+  successDescription: 'The days, ascending',
+  refusals: {
+    invalid_key: STATUS.invalid_key,
+    invalid_trend: STATUS.invalid_trend,
+    invalid_time: STATUS.invalid_time,
+    item_not_found: STATUS.item_not_found,
+    ...STORE,
+  },
 }

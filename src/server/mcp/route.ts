@@ -1,18 +1,16 @@
 import type { H3Event } from 'h3'
+import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { MCP_OPEN } from '../../domain/agent/mcp.ts'
-import type { McpRefusal } from '../../domain/agent/mcp.ts'
+import { MCP_OPEN } from '../../domain/agent/tools.ts'
+import type { McpRefusal } from '../../domain/agent/tools.ts'
 import { openPlaces } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { callersOf } from '../agent/caller.ts'
+import { callersOf } from '../agent/service.ts'
 import type { AgentSettings } from '../agent/service.ts'
-import { readBody } from '../request-body.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
-import { route } from '../route.ts'
-import type { Route } from '../route.ts'
-import { mcpContract } from './contract.ts'
-import { requestRate } from './request-rate.ts'
+import { readBody, route } from '../route.ts'
+import type { Contract, Route } from '../route.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
 export interface McpPorts
@@ -37,7 +35,7 @@ export function mcpRoute(ports: McpPorts): Route {
     const admission = places.enter(address)
     if (admission !== 'admitted') throw refusal(admission === 'all_full' ? 'busy' : 'rate_limited', 1)
     try {
-      const { answerMessage } = await import('./answer-message.ts')
+      const { answerMessage } = await import('./tool-server.ts')
       const { status, body } = await answerMessage(event.req, message, { ...ports, address })
       const headers = { ...callers.headersFor(event), ...NO_STORE }
       if (body === '') return respond(event, status, headers, null)
@@ -67,4 +65,107 @@ async function readMessage(event: H3Event): Promise<unknown> {
 function refusal(code: McpRefusal, retryAfterSeconds?: number): Refusal<McpRefusal> {
   const members = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
   return new Refusal<McpRefusal>(code, undefined, { members })
+}
+
+const MINUTE_MS = 60_000
+
+/** Counts requests of each address in the minute of the clock, in memory; what was counted is forgotten with it. */
+export interface RequestRate {
+  /** Seconds to wait when the address has used up its minute; null when the request is counted and may go on. */
+  take(address: string): number | null
+}
+
+export function requestRate(perMinute: number, clock: Clock): RequestRate {
+  let minute = Number.NaN
+  let counted = new Map<string, number>()
+  return {
+    take(address) {
+      const now = clock()
+      const current = Math.floor(now / MINUTE_MS)
+      if (current !== minute) {
+        minute = current
+        counted = new Map()
+      }
+      const count = counted.get(address) ?? 0
+      if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
+      counted.set(address, count + 1)
+      return null
+    },
+  }
+}
+
+/** Where the interface is described, as a document and as a page. */
+export const MCP_DOCS = '/docs/api/mcp'
+
+/** Version of the interface; the release of the product has its own. */
+export const MCP_API_VERSION = '1.0.0'
+
+const message = z.looseObject({ jsonrpc: z.literal('2.0') })
+
+const retrying = {
+  held: true,
+  headers: { 'Retry-After': 'seconds until it is worth asking again' },
+  memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
+} as const
+
+/** `POST /mcp` (docs/mcp.md). */
+export const mcpContract: Contract<McpRefusal> = {
+  method: 'POST',
+  path: '/mcp',
+  operationId: 'sendMcpMessage',
+  tag: 'MCP',
+  summary: 'Send one message of the Model Context Protocol',
+  description:
+    'Streamable HTTP without sessions: every request is answered by itself, with JSON. Any MCP client speaks it; the tools ' +
+    'and their schemas are told by the protocol itself, by `tools/list`.',
+  query: [],
+  request: {
+    headers: [
+      { name: 'Accept', required: true, description: '`application/json, text/event-stream`' },
+      { name: 'Origin', required: false, description: 'of a page: the server’s own or an allowed one' },
+      { name: 'MCP-Protocol-Version', required: false, description: 'the version that was agreed on' },
+    ],
+    body: { required: true, description: 'One JSON-RPC message', schema: message },
+  },
+  revalidated: false,
+  success: message,
+  successDescription: 'The JSON-RPC response; 202 and no body for a notification',
+  successHeaders: { 'Cache-Control': '`no-store`' },
+  refusals: {
+    batch_not_supported: { status: 400, when: 'the body is an array: send its messages one by one' },
+    busy: {
+      status: 503,
+      when: `this server is answering ${MCP_OPEN.all} requests already`,
+      expected: true,
+      ...retrying,
+    },
+    forbidden_origin: { status: 403, when: 'there is an `Origin`, and it is not allowed' },
+    internal_error: { status: 500, when: 'anything unexpected' },
+    invalid_json: { status: 400, when: 'the body is no JSON' },
+    method_not_allowed: {
+      status: 405,
+      when: 'any method but POST and OPTIONS: there are no streams and no sessions; the answer has `Allow`',
+    },
+    payload_too_large: { status: 413, when: `the body has more than ${BODY_MAX_BYTES} bytes` },
+    rate_limited: {
+      status: 429,
+      when:
+        `the address has used up its requests of this minute, or has ${MCP_OPEN.perAddress} open, ` +
+        `or its /48 has ${MCP_OPEN.perNetwork}`,
+      ...retrying,
+    },
+  },
+  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
+  fault: 'internal_error',
+  methodNotAllowed: 'method_not_allowed',
+  headers: {},
+  refusalHeaders: NO_STORE,
+  preflight: {
+    'access-control-allow-methods': 'POST, OPTIONS',
+    'access-control-allow-headers':
+      'content-type, accept, mcp-protocol-version, mcp-session-id, last-event-id',
+    'access-control-max-age': '600',
+    ...NO_STORE,
+  },
+  preflightStatus: 204,
 }

@@ -1,4 +1,5 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import {
   CallToolRequestSchema,
   ErrorCode,
@@ -7,10 +8,11 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { RESULT_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { MCP_INSTRUCTIONS, MCP_TOOLS } from '../../domain/agent/mcp.ts'
-import { failure, runCall } from '../agent/run-call.ts'
-import type { CallOptions, ToolRun } from '../agent/run-call.ts'
-import type { AgentSources } from '../agent/sources.ts'
+import { MCP_INSTRUCTIONS, MCP_TOOLS } from '../../domain/agent/tools.ts'
+import type { AgentSources } from '../agent/tool-answers.ts'
+import { failure, runCall } from '../agent/tools.ts'
+import type { CallOptions, ToolRun } from '../agent/tools.ts'
+import { withinTime } from '../single-flight.ts'
 
 export interface ToolServerPorts {
   sources: AgentSources
@@ -91,4 +93,33 @@ function resultOf({ output, failed }: ToolRun): CallToolResult {
   const content: CallToolResult['content'] = [{ type: 'text', text: output }]
   if (failed) return { content, isError: true }
   return { content, structuredContent: JSON.parse(output) as Record<string, unknown> }
+}
+
+/** Longer than any call may take: only a fault reaches it. */
+const ANSWER_TIMEOUT_MS = 10_000
+
+/**
+ * Answers one message of the protocol that came by HTTP, without remembering anything of it.
+ *
+ * @param request whose headers say what the client takes and which version it speaks
+ * @param message the body, parsed; no batch
+ * @returns 200 with a JSON-RPC response, 202 for what needs none, 4xx for what is no message of the protocol
+ */
+export async function answerMessage(
+  request: Request,
+  message: unknown,
+  ports: ToolServerPorts,
+): Promise<{ status: number; body: string }> {
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+  const { server } = createToolServer(ports)
+  await server.connect(transport)
+  try {
+    const handled = transport.handleRequest(request, { parsedBody: message })
+    // A client that went away is not looked for: what it asked costs the same, and is over soon.
+    const never = new AbortController().signal
+    const response = await withinTime(handled, ANSWER_TIMEOUT_MS, never)
+    return { status: response.status, body: await response.text() }
+  } finally {
+    await server.close()
+  }
 }

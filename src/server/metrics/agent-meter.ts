@@ -1,8 +1,8 @@
 import type { Admission } from '../../domain/ports.ts'
 import type { FailureCode } from '../../domain/agent/model-call.ts'
-import { single } from '../../domain/metrics/catalogue.ts'
-import type { MetricFamily } from '../../domain/metrics/exposition.ts'
-import type { Ending } from '../agent/ending.ts'
+import { single } from './catalogue.ts'
+import type { MetricFamily } from './catalogue.ts'
+import type { Ending } from '../agent/event-stream.ts'
 import { counter, histogram } from './instruments.ts'
 
 const BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]

@@ -4,11 +4,8 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { H3, H3Event } from 'h3'
-import { matchesEntityTag } from '../../domain/conditional.ts'
+import { matchesEntityTag, acceptsGzip, NO_STORE, respond, respondJson } from '../respond.ts'
 import { sha256Hex } from '../../domain/digest.ts'
-import { acceptsGzip } from '../compression.ts'
-import { NO_STORE, respond, respondJson } from '../respond.ts'
-
 /** The pages' own scripts and styles. */
 const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
 

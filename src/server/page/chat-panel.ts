@@ -3,11 +3,10 @@ import type { LANGUAGES, TONES } from '../../domain/agent/chat-request.ts'
 import { AGENT_DOCS, configContract } from '../agent/contracts.ts'
 import type { Agent } from '../agent/routes.ts'
 import type { Assets } from './assets.ts'
-import type { PolicyAdditions } from './headers.ts'
+import type { PolicyAdditions, Panel } from './layout.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
-import { refusalsOf } from './panel.ts'
-import type { Panel } from './panel.ts'
+import { refusalsOf } from './layout.ts'
 
 export interface ChatPanelPorts {
   agent: Pick<Agent, 'config'>

@@ -1,11 +1,10 @@
-import { nameOfSource, unitOf } from '../../domain/feed/labels.ts'
-import { isHttpUrl } from '../../domain/http-url.ts'
+import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
+import { isHttpUrl } from '../../domain/http.ts'
 import type { Instant } from '../../domain/time.ts'
-import { counted } from './counts.ts'
-import { html, NOTHING } from './html.ts'
+import { NOTHING, ageOf, counted, html } from './html.ts'
 import type { Html } from './html.ts'
-import { itemHref } from './item-address.ts'
-import { ageOf } from './times.ts'
+import { itemHref } from './layout.ts'
+import type { PageQuery } from './layout.ts'
 
 /** What the page shows of an item, of a live period and of the Year alike. */
 export interface ShownItem {
@@ -28,10 +27,10 @@ const TAGS_SHOWN = 4
  *
  * @param showsSource for lists that hold several sources
  */
-export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
+function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
   const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
   return html`<li class="item" data-key="${key}">
-    ${titleOf(item)}
+    ${linkedTitle(item)}
     <p class="about">
       ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
         url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
@@ -47,7 +46,7 @@ export function feedItem(item: ShownItem, now: Instant, showsSource: boolean): H
 }
 
 /** A title, linked to where it leads: its own address, else its discussion. */
-export function titleOf({
+export function linkedTitle({
   title,
   url,
   discussionUrl,
@@ -71,3 +70,81 @@ function strangersLink(url: string, text: Html): Html {
 function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^www\./, '')
 }
+
+/** Items of a column before it is asked for alone. */
+const SHOWN = 15
+
+/** Lists of a feed, in the order they are shown in, under the names the interfaces give them. */
+export const COLUMNS = {
+  popular: 'Popular',
+  hackerNews: 'Hacker News',
+  lobsters: 'Lobsters',
+  lessWrong: 'LessWrong',
+  hypeReplicate: 'Hype',
+  midjourney: 'Images',
+} as const
+export type ColumnName = keyof typeof COLUMNS
+
+/** What is shown, for the title of the page: `Hacker News, Week`. */
+export function titleOf(only: ColumnName | null, period: string): string {
+  return only === null ? period : `${COLUMNS[only]}, ${period}`
+}
+
+/** The lists of a live period or of a Year. */
+export type ShownLists = Readonly<Record<ColumnName, readonly ShownItem[]>>
+
+const SEVERAL_SOURCES: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
+
+/** Every column with its first items, and how to get to the rest; or, of one column, everything. */
+export function feedColumns(
+  lists: ShownLists,
+  only: ColumnName | null,
+  now: Instant,
+  query: PageQuery,
+): Html {
+  if (only !== null) return wholeColumn(only, lists[only], now, query)
+  const names = Object.keys(COLUMNS) as ColumnName[]
+  return html`<nav class="jump" aria-label="Columns">
+      <ul>
+        ${names.map((name) => html`<li><a href="#column-${name}">${COLUMNS[name]}</a></li>`)}
+      </ul>
+    </nav>
+    <div class="columns">${names.map((name) => column(name, lists[name], now, query))} ${GITHUB}</div>`
+}
+
+function column(name: ColumnName, items: readonly ShownItem[], now: Instant, query: PageQuery): Html {
+  const more =
+    items.length > SHOWN
+      ? html`<p class="more">
+          <a href="${query.link({ column: name }, 'feed')}" data-room="feed"
+            >All ${items.length} of ${COLUMNS[name]}</a
+          >
+        </p>`
+      : html``
+  return html`<section class="column" id="column-${name}" aria-labelledby="column-${name}-title">
+    <h3 id="column-${name}-title">${COLUMNS[name]}</h3>
+    ${list(name, items.slice(0, SHOWN), now)} ${more}
+  </section>`
+}
+
+function wholeColumn(name: ColumnName, items: readonly ShownItem[], now: Instant, query: PageQuery): Html {
+  return html`<section class="column alone" id="column-${name}" aria-labelledby="column-${name}-title">
+    <h3 id="column-${name}-title">${COLUMNS[name]}</h3>
+    <p><a href="${query.link({ column: null }, 'feed')}" data-room="feed">All columns</a></p>
+    ${list(name, items, now)}
+  </section>`
+}
+
+function list(name: ColumnName, items: readonly ShownItem[], now: Instant): Html {
+  if (items.length === 0) return html`<p class="empty">Nothing in this period.</p>`
+  const showsSource = SEVERAL_SOURCES.has(name)
+  return html`<ol class="items">
+    ${items.map((item) => feedItem(item, now, showsSource))}
+  </ol>`
+}
+
+/** Always collecting, in every period (docs/ranking.md). */
+const GITHUB = html`<section class="column" id="column-github" aria-labelledby="column-github-title">
+  <h3 id="column-github-title">GitHub, by stars gained</h3>
+  <p class="empty">Collecting: nothing is shown until a year of stars gained is known.</p>
+</section>`

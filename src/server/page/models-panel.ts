@@ -1,19 +1,13 @@
-import { topModelsPayload } from '../../domain/models/payloads.ts'
 import type { RankedModel, StoredRun, TopModels } from '../../domain/models/schema.ts'
-import { NEED_NAMES, parseShortlistQuery } from '../../domain/models/shortlist-query.ts'
-import type { ShortlistFilter } from '../../domain/models/shortlist-query.ts'
+import { NEED_NAMES, parseShortlistQuery, topModelsPayload } from '../../domain/models/shortlist.ts'
+import type { ShortlistFilter } from '../../domain/models/shortlist.ts'
 import type { Instant } from '../../domain/time.ts'
-import { topModelsContract } from '../models/contracts.ts'
-import type { ServedRecommendation } from '../models/served-recommendation.ts'
-import { counted } from './counts.ts'
-import { html, NOTHING } from './html.ts'
+import { topModelsContract } from '../models/routes.ts'
+import type { ServedRecommendation } from '../models/routes.ts'
+import { NOTHING, ageOf, copyable, counted, formatCount, html, shellText } from './html.ts'
 import type { Html } from './html.ts'
-import { modelsTable } from './models-table.ts'
-import type { PageQuery } from './page-query.ts'
-import { refusalsOf } from './panel.ts'
-import type { Panel } from './panel.ts'
-import { snippets } from './snippets.ts'
-import { ageOf } from './times.ts'
+import { refusalsOf } from './layout.ts'
+import type { PageQuery, Panel } from './layout.ts'
 
 const FILTERS = ['needs', 'minContext', 'health'] as const
 
@@ -173,4 +167,149 @@ function notes(texts: readonly string[]): Html {
       ${texts.map((text) => html`<li><bdi>${text}</bdi></li>`)}
     </ul>
   </details>`
+}
+
+/** The roles are those that the elements lose where the style makes cards of the rows on a narrow screen. */
+function modelsTable(models: readonly RankedModel[], chosen: string | null, query: PageQuery): Html {
+  return html`<table class="models" role="table">
+    <caption class="unseen">
+      Free models, best first: what was measured, and what the catalogue claims
+    </caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        ${['Rank', 'Model', 'Measured', 'Claimed', 'Score'].map(
+          (title) => html`<th scope="col" role="columnheader">${title}</th>`,
+        )}
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${models.map((model) => row(model, model.id === chosen, query))}
+    </tbody>
+  </table>`
+}
+
+function row(model: RankedModel, isChosen: boolean, query: PageQuery): Html {
+  const { rank, previousRank, id, name, reason } = model
+  const moved =
+    previousRank === null || previousRank === rank ? NOTHING : html` <small>was ${previousRank}</small>`
+  return html`<tr role="row" ${isChosen ? html`class="chosen"` : NOTHING}>
+    <td role="cell" class="rank">${rank}${moved}</td>
+    <th scope="row" role="rowheader">
+      <a
+        href="${query.link({ model: id }, 'models')}"
+        data-room="models"
+        ${isChosen ? html`aria-current="true"` : NOTHING}
+        ><bdi>${name}</bdi></a
+      >
+      <code>${id}</code>
+      <small><bdi>${reason}</bdi></small>
+    </th>
+    <td role="cell" data-title="Measured">${measured(model)}</td>
+    <td role="cell" data-title="Claimed">${claimed(model)}</td>
+    <td role="cell" data-title="Score" class="score">${score(model)}</td>
+  </tr>`
+}
+
+const HEALTH: Readonly<Record<string, string>> = {
+  passed: 'answered as asked',
+  imperfect: 'answered in another form',
+  not_probed: 'not asked',
+  timeout: 'did not answer in time',
+  failed: 'failed',
+}
+
+function measured({ healthStatus, latencyMs, toolUse, supportsTools, evalSummary }: RankedModel): Html {
+  const { status, passed, total, cacheAgeDays } = evalSummary
+  const age = cacheAgeDays === undefined ? '' : `, ${counted(cacheAgeDays, 'days')} old`
+  const lite = status === 'not_evaluated' ? 'no lite evaluation' : `lite evaluation ${passed}/${total}${age}`
+  return html`<ul class="marks">
+    <li>
+      ${HEALTH[healthStatus] ?? html`<code>${healthStatus}</code>`}${
+        latencyMs === null ? NOTHING : html` in ${formatCount(latencyMs)} ms`
+      }
+    </li>
+    <li>${tools(toolUse, supportsTools)}</li>
+    <li>${lite}</li>
+  </ul>`
+}
+
+function tools(toolUse: RankedModel['toolUse'], claims: boolean): Html {
+  if (toolUse === 'proven') return html`<span class="good">✓ used a tool</span>`
+  if (toolUse === 'unknown') return html`tool use not measured`
+  const text = claims ? '✕ claims tools, used none' : 'used no tool'
+  return html`<span class="${claims ? 'bad' : ''}">${text}</span>`
+}
+
+/** What the catalogue says of a model, under the names of the filters. */
+const CLAIMS = {
+  supportsTools: 'tools',
+  supportsToolChoice: 'tool choice',
+  supportsStructuredOutputs: 'structured outputs',
+  supportsResponseFormat: 'response format',
+  supportsReasoning: 'reasoning',
+  supportsSeed: 'seed',
+  supportsStop: 'stop',
+} as const satisfies Partial<Record<keyof RankedModel, string>>
+
+function claimed(model: RankedModel): Html {
+  const { contextLength, maxCompletionTokens } = model
+  const claims = Object.entries(CLAIMS).flatMap(([field, text]) =>
+    model[field as keyof typeof CLAIMS] ? [text] : [],
+  )
+  const output = maxCompletionTokens === null ? NOTHING : html`, ${formatCount(maxCompletionTokens)} out`
+  return html`${formatCount(contextLength)} tokens${output}
+    <small>${claims.length > 0 ? claims.join(', ') : 'no capability'}</small>`
+}
+
+function score(model: RankedModel): Html {
+  const { metadataScore, healthScore, latencyScore, liteEvalScore, instabilityPenalty } = model
+  return html`<strong>${formatCount(model.score)}</strong>
+    <small
+      >metadata ${metadataScore}, health ${healthScore}, latency ${latencyScore}, lite
+      ${liteEvalScore}${instabilityPenalty > 0 ? html`, instability −${instabilityPenalty}` : NOTHING}</small
+    >`
+}
+
+const QUESTION = 'Say hello in one word.'
+
+/** Ways to ask a model, each a text to copy. The key is taken from the environment, never written down. */
+export function snippets(baseUrl: string, model: string): Html {
+  const each: readonly (readonly [id: string, title: string, text: string])[] = [
+    ['curl', 'curl', curl(baseUrl, model)],
+    ['python', 'Python', python(baseUrl, model)],
+    ['javascript', 'JavaScript', javascript(baseUrl, model)],
+  ]
+  return html`${each.map(([id, title, text]) =>
+    copyable({ id: `snippet-${id}`, caption: title, what: `the line for ${title}`, text }),
+  )}`
+}
+
+function curl(baseUrl: string, model: string): string {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: QUESTION }] })
+  const headers = `-H "Authorization: Bearer $OPENROUTER_API_KEY" -H 'Content-Type: application/json'`
+  return `curl -s ${shellText(`${baseUrl}/chat/completions`)} ${headers} -d ${shellText(body)}`
+}
+
+/** With the packages of the interface's first maker, which most programs have. */
+function python(baseUrl: string, model: string): string {
+  const client = `OpenAI(base_url=${codeText(baseUrl)}, api_key=os.environ["OPENROUTER_API_KEY"])`
+  const messages = `[{"role": "user", "content": ${codeText(QUESTION)}}]`
+  const create = `chat.completions.create(model=${codeText(model)}, messages=${messages})`
+  return `import os; from openai import OpenAI; print(${client}.${create}.choices[0].message.content)`
+}
+
+function javascript(baseUrl: string, model: string): string {
+  const headers =
+    '{ Authorization: `Bearer ${process.env.OPENROUTER_API_KEY}`, "Content-Type": "application/json" }'
+  const body = `JSON.stringify({ model: ${codeText(model)}, messages: [{ role: "user", content: ${codeText(QUESTION)} }] })`
+  const asked = `await fetch(${codeText(`${baseUrl}/chat/completions`)}, { method: "POST", headers: ${headers}, body: ${body} })`
+  return `console.log((await (${asked}).json()).choices[0].message.content)`
+}
+
+/** A text as a literal of Python and JavaScript alike: ASCII alone, so that no editor shows it as another. */
+function codeText(text: string): string {
+  return JSON.stringify(text).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => String.raw`\u` + unit.charCodeAt(0).toString(16).padStart(4, '0'),
+  )
 }

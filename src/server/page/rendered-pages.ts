@@ -1,23 +1,207 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import type { H3, H3Event } from 'h3'
-import { matchesEntityTag } from '../../domain/conditional.ts'
+import { networkOf } from '../../domain/agent/client-address.ts'
 import { sha256Hex } from '../../domain/digest.ts'
+import { fairQueue } from '../../domain/fair-queue.ts'
+import type { PlaceBounds } from '../../domain/fair-queue.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
-import { addressOf } from '../agent/caller.ts'
-import { acceptsGzip } from '../compression.ts'
-import { respond } from '../respond.ts'
+import type { Clock } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { addressOf } from '../agent/service.ts'
+import { requestRate } from '../mcp/route.ts'
+import { NO_STORE, acceptsGzip, matchesEntityTag, respond } from '../respond.ts'
 import { heldBack } from '../route.ts'
-import { keptPages } from './kept-pages.ts'
-import type { RenderedPage } from './kept-pages.ts'
-import type { Frame } from './layout.ts'
-import { pageQuery } from './page-query.ts'
-import type { PageQuery, QueryRules } from './page-query.ts'
-import { PageLimit, pageRefusals } from './page-refusals.ts'
+import { coalesce } from '../single-flight.ts'
+import { NOTHING, codeSpans, html } from './html.ts'
+import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
+import type { Frame, PageQuery, QueryRules } from './layout.ts'
 import { recordReads } from './page-sources.ts'
-import type { PageSources } from './page-sources.ts'
-import { renderTurns } from './render-turns.ts'
-import type { RenderTurns } from './render-turns.ts'
+import type { PageSources, RecordedReads } from './page-sources.ts'
+
+/** Bytes and pages kept, all together. */
+const MAX_BYTES = 32 * 1024 * 1024
+const MAX_PAGES = 500
+
+/** A page as it is sent. */
+export interface RenderedPage {
+  status: number
+  headers: Readonly<Record<string, string>>
+  body: Buffer
+  gzip: Buffer
+  /** Digest of the body; null for a page that is not kept and never a 304. */
+  digest: string | null
+}
+
+/** Rendered pages by address, up to a number of bytes and of pages; the one used longest ago goes first. */
+export interface KeptPages {
+  /** The page of an address, if everything it was rendered from is unchanged; read again after this was called. */
+  current(key: string): Promise<RenderedPage | null>
+  /** Keeps a page in place of an earlier one of the same address. */
+  keep(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
+  forget(key: string): void
+}
+
+export function keptPages(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): KeptPages {
+  const kept = new Map<
+    string,
+    { page: RenderedPage; bytes: number; isUnchanged: RecordedReads['isUnchanged'] }
+  >()
+  let bytesKept = 0
+  const forget = (key: string): void => {
+    bytesKept -= kept.get(key)?.bytes ?? 0
+    kept.delete(key)
+  }
+  return {
+    forget,
+    async current(key) {
+      const found = kept.get(key)
+      if (!found || !(await found.isUnchanged())) return null
+      // Another may have taken its place meanwhile.
+      if (kept.get(key) === found) {
+        kept.delete(key)
+        kept.set(key, found)
+      }
+      return found.page
+    },
+    keep(key, page, reads) {
+      forget(key)
+      const bytes = page.body.byteLength + page.gzip.byteLength
+      kept.set(key, { page, bytes, isUnchanged: coalesce(() => reads.isUnchanged()) })
+      bytesKept += bytes
+      for (const oldest of kept.keys()) {
+        if (bytesKept <= maxBytes && kept.size <= maxPages) break
+        forget(oldest)
+      }
+    },
+  }
+}
+
+/** What every page may refuse with before it is rendered (docs/page.md). */
+type PageRefusal = 'query_too_long' | 'page_limit'
+
+/** `page_limit`, and how long to wait. */
+class PageLimit extends Refusal<PageRefusal> {
+  readonly retryAfterSeconds: number
+
+  constructor(retryAfterSeconds: number) {
+    super('page_limit')
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+const REFUSALS: Readonly<Record<PageRefusal, { status: number; title: string; when: string }>> = {
+  query_too_long: {
+    status: 400,
+    title: 'This address is too long',
+    when: 'a query has at most 1,024 bytes, and what the start page keeps of it in its links at most 512',
+  },
+  page_limit: {
+    status: 429,
+    title: 'Too many new pages at once',
+    when: 'your address, or all together, asked for more pages that had to be made than this server makes at a time; try again in a moment',
+  },
+}
+
+/** Refusals as pages. They are made once: under a flood they must cost next to nothing. */
+function pageRefusals(
+  frame: Frame,
+): (event: H3Event, code: PageRefusal, retryAfterSeconds?: number) => Response {
+  const made = new Map<PageRefusal, Buffer>()
+  return (event, code, retryAfterSeconds) => {
+    const { status, title, when } = REFUSALS[code]
+    const body = made.get(code) ?? Buffer.from(refusalPage(frame, code, title, when))
+    made.set(code, body)
+    const headers = { ...PAGE_HEADERS, ...NO_STORE, 'content-type': HTML_TYPE }
+    const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
+    return respond(event, status, { ...headers, ...retry }, body)
+  }
+}
+
+function refusalPage(frame: Frame, code: PageRefusal, title: string, when: string): string {
+  const main = html`<h1>${title}</h1>
+    <p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>
+    <p><a href="/">The start page</a></p>`
+  return layout(frame, { title, head: NOTHING, rooms: [], main })
+}
+
+/** Renders that one address, and one network, may ask for in a minute. */
+const PER_MINUTE = { address: 120, network: 240 }
+
+/** Renders that may wait. */
+const WAITING: PlaceBounds = { perAddress: 12, perNetwork: 12, all: 32 }
+
+/** Pause after a render, in its own durations: a tenth of the time at most is spent on rendering. */
+const PAUSE_SHARE = 9
+
+/** After this time the pause begins although the render goes on: it waits for a store, and holds nothing up. */
+const SLOW_MS = 12
+
+/** Seconds in which a full line of waiting renders is surely shorter. */
+const LINE_SECONDS = 4
+
+/**
+ * Lets renders begin one after another, with pauses between them, so that whatever else is served meets few of them.
+ * Addresses are served in turn.
+ */
+export interface RenderTurns {
+  /**
+   * Runs a render when its turn comes.
+   *
+   * @param address whose request causes it
+   * @throws PageLimit when too many wait, or the address or its network has used up its minute; also for a render that
+   *   waits, when another network needs its place
+   */
+  run<T>(address: string, render: () => Promise<T>): Promise<T>
+}
+
+interface Job {
+  address: string
+  render(): Promise<unknown>
+  refuse(limit: PageLimit): void
+}
+
+/** @param pause between two renders, in milliseconds */
+export function renderTurns(clock: Clock, pause: (ms: number) => Promise<unknown> = sleep): RenderTurns {
+  const rate = requestRate(PER_MINUTE.address, clock)
+  const networkRate = requestRate(PER_MINUTE.network, clock)
+  const line = fairQueue<Job>(WAITING)
+  let isServing = false
+
+  const admit = (job: Job): void => {
+    // Who is over the rate takes no place from others.
+    const seconds = rate.take(job.address) ?? networkRate.take(networkOf(job.address))
+    if (seconds !== null) throw new PageLimit(seconds)
+    let admission = line.add(job.address, job)
+    if (admission === 'all_full') {
+      const displaced = line.displace(job.address)
+      displaced?.refuse(new PageLimit(LINE_SECONDS))
+      if (displaced) admission = line.add(job.address, job)
+    }
+    if (admission !== 'admitted') throw new PageLimit(LINE_SECONDS)
+  }
+  const serveLine = async (): Promise<void> => {
+    if (isServing) return
+    isServing = true
+    // Who asks in the same turn of the event loop shares a render that has not begun.
+    await nextTurn()
+    for (let next = line.next(); next; next = line.next()) {
+      line.leave(next.address)
+      const startedAt = performance.now()
+      await Promise.race([next.render().catch(() => undefined), sleep(SLOW_MS)])
+      await pause(PAUSE_SHARE * Math.min(SLOW_MS, performance.now() - startedAt))
+    }
+    isServing = false
+  }
+  return {
+    run: (address, render) =>
+      new Promise((resolve, reject) => {
+        admit({ address, render: () => render().then(resolve, reject), refuse: reject })
+        void serveLine()
+      }),
+  }
+}
 
 const compress = promisify(zlib.gzip)
 

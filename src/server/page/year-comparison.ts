@@ -1,15 +1,13 @@
-import { nameOfSource } from '../../domain/feed/labels.ts'
-import { compareLists } from '../../domain/year/comparison.ts'
-import type { Comparison } from '../../domain/year/comparison.ts'
+import { nameOfSource } from '../../domain/feed/subscription.ts'
+import { compareLists } from '../../domain/year/calendar.ts'
+import type { Comparison } from '../../domain/year/calendar.ts'
 import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
-import { formatCount } from './counts.ts'
-import { COLUMNS } from './feed-columns.ts'
-import type { ColumnName } from './feed-columns.ts'
-import { titleOf } from './feed-items.ts'
-import { html, NOTHING } from './html.ts'
+import { formatCount, html, NOTHING } from './html.ts'
+import { COLUMNS, linkedTitle } from './feed-items.ts'
+import type { ColumnName } from './feed-items.ts'
 import type { Html } from './html.ts'
-import { itemHref } from './item-address.ts'
-import type { PageQuery } from './page-query.ts'
+import { itemHref } from './layout.ts'
+import type { PageQuery } from './layout.ts'
 
 const NAMES = Object.keys(COLUMNS) as ColumnName[]
 
@@ -118,7 +116,7 @@ function row(change: string, item: YearItem, then: YearItem | null, now: YearIte
   return html`<tr data-key="${item.key}" data-change="${change.split(' ', 1)[0]?.toLowerCase() ?? ''}">
     <td class="change">${change}</td>
     <th scope="row">
-      ${titleOf(item)}<span class="source">${nameOfSource(item.source)}</span>
+      ${linkedTitle(item)}<span class="source">${nameOfSource(item.source)}</span>
       <a href="${itemHref(item.key)}">rank over time</a>
     </th>
     ${numbers.map((number) => html`<td>${number === undefined ? '–' : formatCount(number)}</td>`)}

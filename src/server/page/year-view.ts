@@ -1,25 +1,104 @@
-import type { Instant } from '../../domain/time.ts'
-import type { ProvedLedger } from '../../domain/year/chain.ts'
-import { momentAt, atOfDay } from '../../domain/year/calendar.ts'
-import type { Moment, Stop } from '../../domain/year/calendar.ts'
 import { formatInstant } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
+import { atOfDay, momentAt } from '../../domain/year/calendar.ts'
+import type { Moment, Stop } from '../../domain/year/calendar.ts'
+import type { ProvedLedger, TimelineItem } from '../../domain/year/chain.ts'
 import type { Head } from '../../domain/year/ledger.ts'
+import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
-import { envelopeParser } from '../year/parse-envelope.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
-import { feedColumns, titleOf } from './feed-columns.ts'
-import type { ColumnName } from './feed-columns.ts'
-import { html, NOTHING } from './html.ts'
+import { feedColumns, titleOf } from './feed-items.ts'
+import type { ColumnName } from './feed-items.ts'
+import { NOTHING, ageOf, copyable, counted, html, instantOf, shellText } from './html.ts'
 import type { Html } from './html.ts'
-import type { PanelAnswer, View } from './panel.ts'
-import { keptStops } from './kept-stops.ts'
+import type { PanelAnswer, View } from './layout.ts'
 import type { ShownPublications } from './page-sources.ts'
-import { proofPanel } from './proof.ts'
-import { gapNotice, travelControls } from './time-travel.ts'
-import { ageOf, instantOf } from './times.ts'
+import { addressOfDays, gapNotice, keptStops, parseMoments, travelControls } from './time-travel.ts'
+import type { Moments } from './time-travel.ts'
 import { yearComparison } from './year-comparison.ts'
-import { addressOfDays, parseMoments } from './year-question.ts'
-import type { Moments } from './year-question.ts'
+
+/**
+ * What proves a publication, and the two commands by which anyone checks it (docs/auditing.md).
+ *
+ * @param baseUrl where this server is reached from outside
+ * @param id apart from every other proof of the page
+ */
+function proofPanel(
+  { manifest, ledger, seq }: TimelineItem,
+  proved: ProvedLedger & { head: Head | null },
+  baseUrl: string,
+  id = 'proof',
+): Html {
+  const at = formatInstant(manifest.publishedAt)
+  const question = `${baseUrl}/api/feed/history?sort=year&at=${at}`
+  return html`<aside class="proof" id="${id}" aria-labelledby="${id}-title">
+    <h3 id="${id}-title">Proof</h3>
+    <dl>
+      <dt>Publication</dt>
+      <dd><code>${manifest.publicationId}</code></dd>
+      <dt>As of</dt>
+      <dd>${manifest.asOfDay}</dd>
+      <dt>Published</dt>
+      <dd>${instantOf(manifest.publishedAt)}</dd>
+      <dt>SHA-256</dt>
+      <dd><code>${manifest.sha256}</code></dd>
+      <dt>Size</dt>
+      <dd>${counted(manifest.byteSize, 'bytes')}</dd>
+      <dt>Ledger</dt>
+      <dd>${position(ledger, seq, proved)}</dd>
+      <dt>Head</dt>
+      <dd>
+        ${proved.head ? html`entry ${proved.head.seq}, leaf <code>${proved.head.leaf}</code>` : 'none yet'}
+      </dd>
+    </dl>
+    ${copyable({
+      id: `${id}-digest`,
+      caption: 'Prints the SHA-256 above',
+      what: 'the command that prints the SHA-256',
+      text: `curl -s ${shellText(question)} | sha256sum`,
+    })}
+    ${copyable({
+      id: `${id}-audit`,
+      caption: 'Audits all that this server publishes; run it in the folder of the program',
+      what: 'the command that audits this server',
+      text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
+    })}
+    <p class="as-of">
+      Keep the head: whoever has it can prove later that nothing before it was changed (<a
+        href="/docs/auditing"
+        >auditing</a
+      >, <a href="/api/feed/history/ledger">ledger</a>, <a href="/api/feed/history/index">index</a>).
+    </p>
+  </aside>`
+}
+
+function position(ledger: TimelineItem['ledger'], seq: number, { entries }: ProvedLedger): Html {
+  if (ledger === 'versioned')
+    return html`entry ${seq} of ${entries.length}, leaf <code>${entries[seq - 1]?.leaf ?? ''}</code>`
+  const seal = entries.find(({ kind }) => kind === 'legacy-seal')
+  return html`row ${seq} of the legacy ledger, sealed by entry ${seal?.seq ?? 0}, leaf
+    <code>${seal?.leaf ?? ''}</code>`
+}
+
+/** Parsed envelopes kept in memory: each is several times as large as its bytes. */
+const KEPT = 4
+
+/** Makes what reads a proved publication as the envelope of version 3; null for an older layout. The last few are kept. */
+function envelopeParser(): (publication: ProvedPublication) => YearEnvelope | null {
+  const envelopes = new Map<ProvedPublication, YearEnvelope | null>()
+  return (publication) => {
+    const known = envelopes.get(publication)
+    if (known !== undefined) return known
+    const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.published.body.toString('utf8')))
+    const envelope = parsed.success ? parsed.data : null
+    envelopes.set(publication, envelope)
+    for (const oldest of envelopes.keys()) {
+      if (envelopes.size <= KEPT) break
+      envelopes.delete(oldest)
+    }
+    return envelope
+  }
+}
 
 /** What is made of publications and kept from one render to the next, by the very object it was made from. */
 export interface KeptYears {

@@ -1,9 +1,11 @@
+import { z } from 'zod'
 import { Refusal } from '../../domain/refusal.ts'
-import type { HistoryRefusal } from '../../domain/year/refusals.ts'
-import { respondPublished } from '../published.ts'
-import { route } from '../route.ts'
-import type { Route } from '../route.ts'
-import { headContract, indexContract, ledgerContract, legacyLedgerContract } from './ledger-contracts.ts'
+import { historyIndexSchema } from '../../domain/year/history.ts'
+import type { HistoryRefusal } from '../../domain/year/history.ts'
+import { respondPublished } from '../respond.ts'
+import { publicAccess, route } from '../route.ts'
+import type { Contract, Route } from '../route.ts'
+import { HISTORY_DOCS, historyContract } from './history.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
 /** The ledgers and the newest head, proved and then published as the texts anyone can hash (docs/auditing.md). */
@@ -24,4 +26,111 @@ export function ledgerRoutes(publications: ProvedPublications): Route[] {
       respondPublished(event, indexContract.headers, (await publications.ledger()).index()),
     ),
   ]
+}
+
+type HeadRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'>
+type LedgerRefusal = Exclude<HeadRefusal, 'year_history_not_found'>
+
+const { method_not_allowed, year_history_storage_unavailable, year_history_lookup_failed } =
+  historyContract.refusals
+
+const LEDGER_STATUS = {
+  method_not_allowed,
+  year_history_storage_unavailable,
+  year_history_archive_corrupt: {
+    status: 503,
+    when: 'the ledger does not match its chain, its seal or its head',
+  },
+  year_history_lookup_failed,
+} satisfies Record<LedgerRefusal, { status: number; when: string }>
+
+const HEAD_STATUS = {
+  ...LEDGER_STATUS,
+  year_history_not_found: { status: 404, when: 'the archive has no head yet' },
+} satisfies Record<HeadRefusal, { status: number; when: string }>
+
+/** What the four contracts share with each other and with the history. */
+const COMMON = {
+  tag: 'Year',
+  query: [],
+  successHeaders: {
+    'Cache-Control': '`public, max-age=60`',
+    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    Link: 'the documentation and the OpenAPI description',
+  },
+  storage: {
+    storage_unavailable: 'year_history_storage_unavailable',
+    storage_damaged: 'year_history_archive_corrupt',
+  },
+  fault: 'year_history_lookup_failed',
+  ...publicAccess(HISTORY_DOCS, ['ETag', 'Link']),
+} as const
+
+/** `GET /api/feed/history/ledger` (docs/auditing.md). */
+export const ledgerContract: Contract<LedgerRefusal> = {
+  ...COMMON,
+  path: '/api/feed/history/ledger',
+  operationId: 'getYearLedger',
+  summary: 'The chained ledger, one line an entry',
+  description: [
+    'Every entry of the versioned ledger in order, each as the very text whose SHA-256 is its leaf, ended by a newline.',
+    'The second element of a line is the SHA-256 of the line before, 64 zeros in the first:',
+    'hashing each line proves the chain.',
+  ].join(' '),
+  contentType: 'application/x-ndjson',
+  success: z.string(),
+  successDescription: 'The lines; none for an empty ledger',
+  refusals: LEDGER_STATUS,
+}
+
+/** `GET /api/feed/history/ledger/legacy` (docs/auditing.md). */
+export const legacyLedgerContract: Contract<LedgerRefusal> = {
+  ...COMMON,
+  path: '/api/feed/history/ledger/legacy',
+  operationId: 'getYearLegacyLedger',
+  summary: 'The sealed legacy ledger',
+  description: [
+    'The rows of the legacy ledger, joined by newlines without one at the end: the very text whose SHA-256 the',
+    '`legacy-seal` entry of the ledger records as its last element.',
+  ].join(' '),
+  contentType: 'application/x-ndjson',
+  success: z.string(),
+  successDescription: 'The text; empty when there is no legacy ledger',
+  refusals: LEDGER_STATUS,
+}
+
+/** `GET /api/feed/history/head` (docs/auditing.md). */
+export const headContract: Contract<HeadRefusal> = {
+  ...COMMON,
+  path: '/api/feed/history/head',
+  operationId: 'getYearHead',
+  summary: 'The newest head of the ledger',
+  description: [
+    'Sequence number, leaf and time of the entry the newest head file pins. Whoever keeps it can prove later that no',
+    'entry up to it was changed or taken away.',
+  ].join(' '),
+  success: z.strictObject({
+    seq: z.int().min(1),
+    leaf: z.string().regex(/^[0-9a-f]{64}$/),
+    time: z.iso.datetime({ precision: 3 }),
+  }),
+  successDescription: 'The head, as its file holds it',
+  refusals: HEAD_STATUS,
+}
+
+/** `GET /api/feed/history/index` (docs/history-api.md). */
+export const indexContract: Contract<LedgerRefusal> = {
+  ...COMMON,
+  path: '/api/feed/history/index',
+  operationId: 'getYearHistoryIndex',
+  summary: 'Every publication and gap of the history',
+  description: [
+    'What both ledgers hold, without the publications themselves: ids, days, times, digests and sizes of every',
+    'publication, and every gap with its reason. Days that neither a publication nor a gap names have nothing.',
+  ].join(' '),
+  success: historyIndexSchema,
+  successDescription: 'The index; its lists are empty for an empty archive',
+  refusals: LEDGER_STATUS,
 }

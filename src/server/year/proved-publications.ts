@@ -3,12 +3,12 @@ import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
-import type { Head, Manifest } from '../../domain/year/ledger.ts'
-import { coalesce, together } from '../coalesce.ts'
-import { published } from '../published.ts'
-import type { Published } from '../published.ts'
-import { publishedLedger } from './published-ledger.ts'
-import type { PublishedLedger } from './published-ledger.ts'
+import { historyIndex } from '../../domain/year/history.ts'
+import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
+import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
+import { published } from '../respond.ts'
+import type { Published } from '../respond.ts'
+import { coalesce, together } from '../single-flight.ts'
 
 /** Proved bytes kept in memory, all publications together. */
 const MEMORY_MAX_BYTES = 64 * 1024 * 1024
@@ -195,4 +195,44 @@ function describe(manifest: Manifest, bytes: Buffer): ProvedPublication {
     headers: { 'last-modified': new Date(manifest.publishedAt).toUTCString() },
   }
   return { manifest, published: published(bytes, as, manifest.sha256) }
+}
+
+/** What a host publishes of its proved ledgers, for anyone to prove again (docs/auditing.md). */
+interface PublishedLedger {
+  /** One line an entry, each the text its leaf is the digest of. */
+  entries: () => Published
+  /** The text the seal is the digest of. */
+  legacy: () => Published
+  /** The newest head; null when there is none. */
+  head: () => Published | null
+  /** Every publication and gap of both ledgers. */
+  index: () => Published
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const NDJSON_TYPE = 'application/x-ndjson; charset=utf-8'
+
+/** Each text is made when it is first asked for, and kept: ten years of entries are two megabytes. */
+function publishedLedger(
+  proved: ProvedLedger,
+  { rows, legacy }: LedgerContents,
+  head: Head | null,
+): PublishedLedger {
+  // While an import has begun and not ended, a head is there before the entry it pins.
+  const pinned = head !== null && head.seq <= rows.length ? head : null
+  return {
+    entries: madeOnce(() => publishedText(rows.map((row) => `${leafText(row)}\n`).join(''), NDJSON_TYPE)),
+    legacy: madeOnce(() => publishedText(legacyText(legacy), NDJSON_TYPE)),
+    head: () => pinned && publishedText(formatHead(pinned), JSON_TYPE),
+    index: madeOnce(() => publishedText(JSON.stringify(historyIndex(proved, pinned)), JSON_TYPE)),
+  }
+}
+
+function publishedText(text: string, contentType: string): Published {
+  return published(Buffer.from(text), { contentType, cacheControl: 'public, max-age=60' })
+}
+
+function madeOnce<T>(make: () => T): () => T {
+  let made: { value: T } | null = null
+  return () => (made ??= { value: make() }).value
 }

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { fileReader } from '../../../src/adapters/archive/examine-file.ts'
+import { fileReader } from '../../../src/adapters/objects/examine-file.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 vi.mock('node:fs', { spy: true })

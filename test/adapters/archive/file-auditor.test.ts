@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type * as OpenModule from '../../../src/adapters/archive/open.ts'
+import type * as OpenModule from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { ArchiveAuditor } from '../../../src/domain/ports.ts'
-import { OBJECT_MAX_BYTES } from '../../../src/domain/storage.ts'
+import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
 import { examineSeenObject, objectPath } from '../../../src/domain/year/finding.ts'
 import type { ObjectOutcome, SeenObject } from '../../../src/domain/year/finding.ts'
@@ -27,7 +27,7 @@ import { UNAVAILABLE } from '../refusals.ts'
 
 // The threads run the build, so the auditor that starts them does too.
 const { openArchive, openArchiveAuditor } = (await import(
-  builtModule('adapters/archive/open.js')
+  builtModule('adapters/objects/open.js')
 )) as typeof OpenModule
 
 /** The bytes of a publication as small as its identity, or padded to a size, and its manifest. */

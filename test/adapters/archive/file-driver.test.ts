@@ -1,11 +1,22 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
-import { symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createStorage } from 'unstorage'
 import { describe, expect, test } from 'vitest'
-import { immutableFiles } from '../../../src/adapters/archive/file-driver.ts'
-import { fileArchive } from '../../../src/adapters/archive/open.ts'
+import { immutableFiles } from '../../../src/adapters/objects/file-driver.ts'
+import { fileArchive } from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { Archive } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -200,7 +211,7 @@ describe('an archive in a folder', () => {
       await archive.put(digest, bytes)
       console.log(digest)
       process.exit()`
-    const writers = [1, 2].map(() => runScript(script, [builtModule('adapters/archive/open.js'), root]))
+    const writers = [1, 2].map(() => runScript(script, [builtModule('adapters/objects/open.js'), root]))
     for (const writer of writers) expect(await writer.line()).toBe('ready')
     for (const writer of writers) writer.tell('go')
     for (const writer of writers) {

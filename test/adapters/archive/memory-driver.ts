@@ -1,6 +1,6 @@
 import { defineDriver } from 'unstorage'
 import type { Driver, TransactionOptions } from 'unstorage'
-import { storageDamaged } from '../../../src/domain/storage.ts'
+import { storageDamaged } from '../../../src/domain/refusal.ts'
 
 /** The in-memory twin of the engines: objects by path (`heads/1`), which are never overwritten but on demand. */
 export function memoryObjects(objects: Map<string, Uint8Array>): Driver {

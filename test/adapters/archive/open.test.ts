@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { openArchive } from '../../../src/adapters/archive/open.ts'
+import { openArchive } from '../../../src/adapters/objects/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { archiveContract } from './archive-contract.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { errorCodeOf, parseListing } from '../../../src/adapters/archive/s3-listing.ts'
+import { errorCodeOf, parseListing } from '../../../src/adapters/objects/s3-request.ts'
 
 const page = (inner: string): Uint8Array =>
   new TextEncoder().encode(

@@ -3,7 +3,7 @@ import { extract } from '../../../src/adapters/articles/extract.ts'
 import { openExtractor } from '../../../src/adapters/articles/extractor.ts'
 import type { Extractor } from '../../../src/adapters/articles/extractor.ts'
 import type { Extracted } from '../../../src/adapters/articles/extract.ts'
-import { plainText } from '../../../src/domain/feed/plain-text.ts'
+import { plainText } from '../../../src/domain/feed/article.ts'
 import { pageHtml } from '../../support/pages.ts'
 import { builtModule } from '../built-modules.ts'
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
-import type { ArticleReading } from '../../../src/domain/feed/article-plan.ts'
+import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { LocalSource } from '../../support/local-source.ts'
 import { unreachableUrl } from '../../support/local-source.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readBody } from '../../../src/adapters/articles/read-body.ts'
+import { readBody } from '../../../src/adapters/articles/page-client.ts'
 
 const KIB = 1024
 

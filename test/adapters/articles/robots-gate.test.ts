@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import type { ArticleReading } from '../../../src/domain/feed/article-plan.ts'
+import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import { localSource } from '../../support/local-source.ts'
 import type { LocalSource } from '../../support/local-source.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ArticleReading } from '../../../src/domain/feed/article-plan.ts'
-import type { AskJson } from '../../../src/adapters/articles/source-html.ts'
+import type { ArticleReading } from '../../../src/domain/feed/article.ts'
+import type { AskJson } from '../../../src/adapters/articles/open.ts'
 import { htmlSite, openTexts, pageHtml } from '../../support/pages.ts'
 
 interface Asked {

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Article } from '../../../src/domain/feed/article.ts'
-import type { ArticleWish, FailedTry, WantedItem } from '../../../src/domain/feed/article-plan.ts'
+import type { Article, ArticleWish, FailedTry, WantedItem } from '../../../src/domain/feed/article.ts'
 import type { ImportCounts } from '../../../src/domain/ports.ts'
 import { article } from '../../support/articles.ts'
 import { signal } from '../../support/signals.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { asJsonRows, selectJsonRows } from '../../../src/adapters/libsql/json-rows.ts'
-import type { ItemDetails } from '../../../src/domain/feed/item-details.ts'
+import { asJsonRows, selectJsonRows } from '../../../src/adapters/sqlite/rows.ts'
+import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
 function details(changes: Partial<ItemDetails> = {}): ItemDetails {

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { windowEnding } from '../../../src/domain/year/window.ts'
+import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { signal } from '../../support/signals.ts'
 import { holdLock } from '../libsql/lock-holder.ts'
 import { UNAVAILABLE } from '../refusals.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ItemDetails } from '../../../src/domain/feed/item-details.ts'
+import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
 import { HOUR_MS, NOW } from '../../support/feed-events.ts'
 import { signal } from '../../support/signals.ts'

@@ -1,7 +1,6 @@
 import type { Signal } from '../../../src/domain/feed/signal.ts'
-import type { SourceObservation } from '../../../src/domain/year/coverage.ts'
-import type { YearEvent } from '../../../src/domain/year/rank.ts'
-import type { YearWindow } from '../../../src/domain/year/window.ts'
+import type { SourceObservation, YearEvent } from '../../../src/domain/year/rank.ts'
+import type { YearWindow } from '../../../src/domain/year/ledger.ts'
 import { tripleOf } from '../../support/signals.ts'
 
 /** A second reading of a window, written from decisions.md part 3 alone: every rule looks at every signal. */

@@ -9,9 +9,9 @@ import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
 import { libsqlSearchIndex } from '../../../src/adapters/feed/search-index.ts'
 import { libsqlItems } from '../../../src/adapters/feed/stored-items.ts'
 import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
-import { database } from '../../../src/adapters/libsql/database.ts'
-import type { Database } from '../../../src/adapters/libsql/database.ts'
-import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { database } from '../../../src/adapters/sqlite/database.ts'
+import type { Database } from '../../../src/adapters/sqlite/database.ts'
+import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import type {
   ArticleStore,

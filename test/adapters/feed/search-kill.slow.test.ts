@@ -6,8 +6,8 @@ import { openFeed } from './open-feed.ts'
 
 /** Refreshes or rebuilds in another process, and says each step it has taken. */
 const INDEXER = `
-  import { database } from '${builtModule('adapters/libsql/database.js')}'
-  import { migrationsOf } from '${builtModule('adapters/libsql/migrations.js')}'
+  import { database } from '${builtModule('adapters/sqlite/database.js')}'
+  import { migrationsOf } from '${builtModule('adapters/sqlite/migrate.js')}'
   import { libsqlSearchIndex } from '${builtModule('adapters/feed/search-index.js')}'
   const [, url, what] = process.argv
   const location = { url, authToken: null }

@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
 import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
-import type { Question } from '../../../src/adapters/feed/search-questions.ts'
-import { searchTurns } from '../../../src/adapters/feed/search-turns.ts'
+import type { Question } from '../../../src/adapters/feed/search-engine.ts'
+import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import { builtModule, runScript } from '../built-modules.ts'
 import { asking, refresh } from '../../support/indexing.ts'
@@ -118,7 +118,7 @@ describe('the search process', () => {
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
   import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
-  import { searchTurns } from '${builtModule('adapters/feed/search-turns.js')}'
+  import { searchTurns } from '${builtModule('adapters/feed/feed-search.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
   const question = { ask: 'search', question: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }

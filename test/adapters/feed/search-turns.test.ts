@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { searchTurns } from '../../../src/adapters/feed/search-turns.ts'
-import type { SearchTurns } from '../../../src/adapters/feed/search-turns.ts'
+import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
+import type { SearchTurns } from '../../../src/adapters/feed/feed-search.ts'
 import { PAGES_CALLER } from '../../../src/domain/feed/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
-import { Refusal } from '../../../src/domain/refusal.ts'
-import { storageUnavailable } from '../../../src/domain/storage.ts'
-
+import { Refusal, storageUnavailable } from '../../../src/domain/refusal.ts'
 const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
 const LIMIT = { code: 'search_limit', members: { retryAfterSeconds: 2 } }
 const BUSY = { code: 'search_busy', members: { retryAfterSeconds: 2 } }

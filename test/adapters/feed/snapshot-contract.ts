@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
+import type { LiveSort } from '../../../src/domain/feed/columns.ts'
 import { proveFeed, rankLivePeriods, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { LiveFeedStore } from '../../../src/domain/ports.ts'

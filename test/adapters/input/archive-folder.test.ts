@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { archiveFolder } from '../../../src/adapters/input/archive-folder.ts'
+import { archiveFolder } from '../../../src/adapters/input.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 async function folderWith(files: Record<string, string>): Promise<string> {

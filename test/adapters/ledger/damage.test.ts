@@ -7,8 +7,8 @@ describe('a byte that is not UTF-8', () => {
   /** The driver ends the process on such a text: no error, no exit code of ours. */
   const ASK = `
     const [, base, url, question] = process.argv
-    const { database } = await import(base + 'adapters/libsql/database.js')
-    const { migrationsOf } = await import(base + 'adapters/libsql/migrations.js')
+    const { database } = await import(base + 'adapters/sqlite/database.js')
+    const { migrationsOf } = await import(base + 'adapters/sqlite/migrate.js')
     const { libsqlLedger } = await import(base + 'adapters/ledger/ledger.js')
     const store = database({ location: { url, authToken: null }, store: 'ledger', migrationsFolder: migrationsOf('ledger'), nativeBusyMs: 10, retryMs: 1000 })
     const ledger = libsqlLedger(store)
@@ -43,7 +43,7 @@ describe('a byte that is not UTF-8', () => {
     await dropTriggers(opened.raw)
     await opened.raw.executeMultiple(sql)
     opened.close()
-    const base = builtModule('adapters/libsql/database.js').replace('adapters/libsql/database.js', '')
+    const base = builtModule('adapters/sqlite/database.js').replace('adapters/sqlite/database.js', '')
     const asking = runScript(ASK, [base, opened.url, question])
     expect(await asking.line()).toBe('storage_damaged')
     expect(await asking.ended).toMatchObject({ code: 0, signal: null })

@@ -13,11 +13,11 @@ import { pathToFileURL } from 'node:url'
 import { eq } from 'drizzle-orm'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { verifiedTitles } from '../../../src/adapters/feed/schema.ts'
-import { database } from '../../../src/adapters/libsql/database.ts'
-import type { Database } from '../../../src/adapters/libsql/database.ts'
-import { isBusy } from '../../../src/adapters/libsql/busy.ts'
-import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import { storageUnavailable } from '../../../src/domain/storage.ts'
+import { database } from '../../../src/adapters/sqlite/database.ts'
+import type { Database } from '../../../src/adapters/sqlite/database.ts'
+import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
+import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
+import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../built-modules.ts'
 import { openDescriptors } from '../open-descriptors.ts'
@@ -186,7 +186,7 @@ describe('migrations of a new database', () => {
       console.log(result.rows[0].n)
       store.close()
       process.exit()`
-    const modules = [builtModule('adapters/libsql/database.js'), builtModule('adapters/libsql/migrations.js')]
+    const modules = [builtModule('adapters/sqlite/database.js'), builtModule('adapters/sqlite/migrate.js')]
     const openers = Array.from({ length: 4 }, () => runScript(script, [...modules, pathToFileURL(path).href]))
     for (const opener of openers) expect(await opener.line()).toBe('ready')
     for (const opener of openers) opener.tell('go')

@@ -3,10 +3,10 @@ import { pathToFileURL } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
 import type { Client } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { isBusy } from '../../../src/adapters/libsql/busy.ts'
-import { guardClient } from '../../../src/adapters/libsql/guard.ts'
-import { TooLate } from '../../../src/adapters/libsql/store-client.ts'
-import type { StoreClient } from '../../../src/adapters/libsql/store-client.ts'
+import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
+import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
+import { TooLate } from '../../../src/adapters/sqlite/store-client.ts'
+import type { StoreClient } from '../../../src/adapters/sqlite/store-client.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../built-modules.ts'
 import { holdLock, rawClient } from './lock-holder.ts'
@@ -234,7 +234,7 @@ describe('a guarded client', () => {
         await client.execute({ sql: 'INSERT INTO notes VALUES (?)', args: ['child ' + number] })
         writeSync(1, 'child ' + number + '\\n')
       }`
-      const child = runScript(script, [builtModule('adapters/libsql/guard.js'), url])
+      const child = runScript(script, [builtModule('adapters/sqlite/guard.js'), url])
       const acknowledged: string[] = []
       const writeOwn = async (): Promise<void> => {
         for (let number = 0; number < 100; number += 1) {

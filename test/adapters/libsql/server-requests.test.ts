@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { engineOf } from '../../../src/adapters/libsql/engine.ts'
-import { openServerRequests, wasNeverSent } from '../../../src/adapters/libsql/server-requests.ts'
+import { engineOf } from '../../../src/adapters/sqlite/engine.ts'
+import { openServerRequests, wasNeverSent } from '../../../src/adapters/sqlite/server-client.ts'
 import { localSource, unreachableUrl } from '../../support/local-source.ts'
 import { UNAVAILABLE } from '../refusals.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openJobPings } from '../../../src/adapters/pings/job-pings.ts'
+import { openJobPings } from '../../../src/adapters/job-pings.ts'
 import type { JobWatch } from '../../../src/domain/ports.ts'
 import { startPingService } from '../../support/ping-service.ts'
 

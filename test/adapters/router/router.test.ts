@@ -1,6 +1,6 @@
 import { onTestFinished, expect, test } from 'vitest'
-import { openRouter } from '../../../src/adapters/router/router.ts'
-import type { RouterOptions } from '../../../src/adapters/router/router.ts'
+import { openRouter } from '../../../src/adapters/router.ts'
+import type { RouterOptions } from '../../../src/adapters/router.ts'
 import type { ChatCall, ModelRouter } from '../../../src/domain/models/router.ts'
 import { localSource, unreachableUrl } from '../../support/local-source.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { libsqlRouterAllowance } from '../../../src/adapters/state/router-allowance.ts'
+import { libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 import type { ChatLedger } from '../../../src/domain/ports.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
 import { admitted, claimOf, DAY, extensionOf, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'

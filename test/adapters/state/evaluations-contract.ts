@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { EVALUATIONS_KEPT_DAYS } from '../../../src/domain/models/evaluation-ledger.ts'
+import { EVALUATIONS_KEPT_DAYS } from '../../../src/domain/models/evaluation.ts'
 import type {
   AttemptEnd,
   AttemptGuard,
   CountedAttempt,
   DayScore,
   RunEnd,
-} from '../../../src/domain/models/evaluation-ledger.ts'
+} from '../../../src/domain/models/evaluation.ts'
 import { RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import type { EvaluationLedger } from '../../../src/domain/ports.ts'

@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { database } from '../../../src/adapters/libsql/database.ts'
-import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
-import { libsqlEvaluations } from '../../../src/adapters/state/evaluations.ts'
-import { libsqlRouterAllowance } from '../../../src/adapters/state/router-allowance.ts'
+import { database } from '../../../src/adapters/sqlite/database.ts'
+import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
+import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 import type { EvaluationLedger, RouterAllowance } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { migrationsOf } from '../../../src/adapters/libsql/migrations.ts'
+import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { REQUESTS_A_MODEL, RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -15,9 +15,9 @@ const MOST = 60
 /** Counts requests of its kind until it is refused, and prints how many were let pass. */
 const RACER = `
   const [, url, migrationsFolder, kind, token, run] = process.argv
-  const { database } = await import('${builtModule('adapters/libsql/database.js')}')
+  const { database } = await import('${builtModule('adapters/sqlite/database.js')}')
   const { libsqlEvaluations } = await import('${builtModule('adapters/state/evaluations.js')}')
-  const { libsqlRouterAllowance } = await import('${builtModule('adapters/state/router-allowance.js')}')
+  const { libsqlRouterAllowance } = await import('${builtModule('adapters/state/evaluations.js')}')
   const store = database({
     location: { url, authToken: null }, store: 'state', migrationsFolder, nativeBusyMs: 10, retryMs: 20000,
   })

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openSiteverify } from '../../../src/adapters/verification/siteverify.ts'
+import { openSiteverify } from '../../../src/adapters/siteverify.ts'
 import type { HumanVerifier } from '../../../src/domain/ports.ts'
 
 const HOST = 'dash.example'

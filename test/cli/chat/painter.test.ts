@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Painter } from '../../../src/cli/commands/chat/painter.ts'
+import { Painter } from '../../../src/cli/commands/chat/show-turn.ts'
 import type { Row } from '../../../src/cli/commands/chat/wrap.ts'
 
 /** No wrapping or wrapping; up; clear below; clear the row; right; line feed; return; text. */

@@ -1,8 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openQuestions } from '../../../src/cli/commands/chat/question-file.ts'
-import { QUESTIONS_KEPT, rememberedLine } from '../../../src/domain/agent/remembered-questions.ts'
+import { openQuestions, QUESTIONS_KEPT, rememberedLine } from '../../../src/cli/commands/chat/line-prompt.ts'
 import { temporaryFolder } from '../../support/dash.ts'
 
 const place = (): string => join(temporaryFolder(), 'dash', 'chat-history')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isAllowedOrigin, ownOrigins } from '../../../src/domain/agent/origin.ts'
+import { isAllowedOrigin, ownOrigins } from '../../../src/domain/agent/chat-request.ts'
 
 const ALLOWED = ['https://good.example', 'http://localhost:3000']
 

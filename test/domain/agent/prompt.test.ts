@@ -1,11 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byteLengthOf } from '../../../src/domain/byte-length.ts'
-import { cacheKey } from '../../../src/domain/agent/cache-key.ts'
-import type { CacheKeyParts } from '../../../src/domain/agent/cache-key.ts'
+import { byteLengthOf } from '../../../src/domain/order.ts'
+import {
+  cacheKey,
+  INSTRUCTIONS,
+  largestInputBytes,
+  TOOLS_BYTES,
+  turnInput,
+} from '../../../src/domain/agent/prompt.ts'
+import type { CacheKeyParts } from '../../../src/domain/agent/prompt.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../../src/domain/agent/chat-request.ts'
-import { INSTRUCTIONS, largestInputBytes, TOOLS_BYTES, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 
 const TOKEN = '0123456789abcdef01234567'

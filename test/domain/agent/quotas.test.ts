@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { keepCallersFrom } from '../../../src/domain/agent/quotas.ts'
+import { keepCallersFrom } from '../../../src/domain/agent/budget.ts'
 
 const MIDNIGHT = Date.UTC(2026, 2, 2)
 

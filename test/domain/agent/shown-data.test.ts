@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fitLists, fitText, shownItem } from '../../../src/domain/agent/shown-data.ts'
-import { byteLengthOf } from '../../../src/domain/byte-length.ts'
+import { byteLengthOf } from '../../../src/domain/order.ts'
 
 const item = {
   key: 'hn-1',

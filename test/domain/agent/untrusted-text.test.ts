@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byteLengthOf } from '../../../src/domain/byte-length.ts'
+import { byteLengthOf } from '../../../src/domain/order.ts'
 import {
   firstBytes,
   firstCodePoints,
   strictLine,
   visibleLine,
   visibleText,
-} from '../../../src/domain/agent/untrusted-text.ts'
+} from '../../../src/domain/agent/shown-data.ts'
 
 /** Every code point alike, halves of pairs among them. */
 const anyText = fc.array(fc.nat(0x10ffff), { maxLength: 20 }).map((points) => String.fromCodePoint(...points))

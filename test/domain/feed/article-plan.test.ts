@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ARTICLE_TRIES, laneOf, placesOfText, planNextTry } from '../../../src/domain/feed/article-plan.ts'
-import type { ArticleReading } from '../../../src/domain/feed/article-plan.ts'
+import { ARTICLE_TRIES, laneOf, placesOfText, planNextTry } from '../../../src/domain/feed/article.ts'
+import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 
 const ITEM = { source: 'hn', sourceId: '1', url: 'https://example.org/', tries: 0 }

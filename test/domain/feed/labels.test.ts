@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nameOfSource, unitOf } from '../../../src/domain/feed/labels.ts'
+import { nameOfSource, unitOf } from '../../../src/domain/feed/subscription.ts'
 
 test.each([
   ['hn', 'Hacker News', 'points'],

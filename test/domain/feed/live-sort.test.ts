@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LIVE_SORTS, parseLiveSort } from '../../../src/domain/feed/live-sort.ts'
+import { LIVE_SORTS, parseLiveSort } from '../../../src/domain/feed/columns.ts'
 
 const parse = (query: string): string => parseLiveSort(new URLSearchParams(query))
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { midpointPercentiles } from '../../../src/domain/feed/percentile.ts'
+import { midpointPercentiles } from '../../../src/domain/feed/columns.ts'
 
 interface Member {
   value: number

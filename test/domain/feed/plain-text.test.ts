@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parseHTML } from 'linkedom'
 import { describe, expect, test } from 'vitest'
-import { ARTICLE_MAX_LENGTH, plainText } from '../../../src/domain/feed/plain-text.ts'
+import { ARTICLE_MAX_LENGTH, plainText } from '../../../src/domain/feed/article.ts'
 
 /** Pieces that hostile texts are made of. */
 const PIECES = [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { forbidsKeeping, parseRobots } from '../../../src/domain/feed/robots.ts'
+import { forbidsKeeping, parseRobots } from '../../../src/adapters/articles/robots.ts'
 
 const allows = (text: string, path: string): boolean => parseRobots(text, 'dash').allows(path)
 

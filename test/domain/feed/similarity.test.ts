@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { likeness, reasonsOf } from '../../../src/domain/feed/similarity.ts'
+import { likeness, reasonsOf, wordsOf } from '../../../src/domain/feed/search-words.ts'
 import { itemsOfKey, saveKey } from '../../../src/domain/feed/source.ts'
-import { wordsOf } from '../../../src/domain/feed/words.ts'
-
 const counts = {
   items: 100_000,
   of: new Map([

@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseSearchText, withLastBegun } from '../../../src/domain/feed/search-text.ts'
+import { parseSearchText, withLastBegun, wordsOf } from '../../../src/domain/feed/search-words.ts'
 import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
-import { wordsOf } from '../../../src/domain/feed/words.ts'
-
 describe('the words of a text', () => {
   test.each([
     ['Größe, Café & naïve', ['große', 'cafe', 'naive']],

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { afterRun } from '../../../src/domain/job-run.ts'
-import { exposition } from '../../../src/domain/metrics/exposition.ts'
-import { jobMetrics, lastSuccessIn } from '../../../src/domain/metrics/job-metrics.ts'
-
+import { exposition, jobMetrics, lastSuccessIn } from '../../../src/server/metrics/catalogue.ts'
 describe('an exposition', () => {
   test('has each family under its help and type, and none without samples', () => {
     const text = exposition([

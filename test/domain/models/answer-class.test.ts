@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ANSWER_CLASSES, healthOfFailure, rateLimitKind } from '../../../src/domain/models/answer-class.ts'
+import { ANSWER_CLASSES, healthOfFailure, rateLimitKind } from '../../../src/domain/models/evaluation.ts'
 import { classifyAnswer } from '../../../src/domain/models/classify-answer.ts'
 import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
 

@@ -1,5 +1,5 @@
 import type { RouterAnswer } from '../../../src/domain/models/router.ts'
-import type { AnswerClass } from '../../../src/domain/models/answer-class.ts'
+import type { AnswerClass } from '../../../src/domain/models/evaluation.ts'
 
 /** When every shape was answered: Sunday, 1 March 2026, ten past midnight UTC. */
 export const ANSWERED_AT = Date.UTC(2026, 2, 1, 0, 10)

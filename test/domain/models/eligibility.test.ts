@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
-import { parseCatalogue } from '../../../src/domain/models/catalogue.ts'
-import { judge, REJECTION_REASONS } from '../../../src/domain/models/eligibility.ts'
+import { parseCatalogue, judge, REJECTION_REASONS } from '../../../src/domain/models/catalogue.ts'
 import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
 import { catalogueModel, catalogueRow, RUN_AT } from '../../support/free-models.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseEndpoints } from '../../../src/domain/models/endpoints.ts'
+import { parseEndpoints } from '../../../src/domain/models/catalogue.ts'
 
 const told = (endpoints: unknown): string => JSON.stringify({ data: { id: 'a/b', endpoints } })
 

@@ -4,7 +4,7 @@ import type {
   DayScore,
   EndpointRecord,
   ModelAttempt,
-} from '../../../src/domain/models/evaluation-ledger.ts'
+} from '../../../src/domain/models/evaluation.ts'
 import { FAILURES_MS, knownModel } from '../../../src/domain/models/known.ts'
 import { unansweredTasks } from '../../../src/domain/models/lite/grade.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'

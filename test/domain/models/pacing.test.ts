@@ -6,8 +6,8 @@ import {
   STARTS_A_MINUTE,
   vendorOf,
   WINDOW_MS,
-} from '../../../src/domain/models/pacing.ts'
-import type { Pace, Waiting } from '../../../src/domain/models/pacing.ts'
+} from '../../../src/domain/models/quota.ts'
+import type { Pace, Waiting } from '../../../src/domain/models/quota.ts'
 
 const PACE: Pace = { startsAMinute: STARTS_A_MINUTE, notBefore: 0, oneByOne: false }
 const call = (vendor: string, readyAt = 0): Waiting => ({ vendor, readyAt })

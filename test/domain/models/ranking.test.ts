@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { confidenceOf, coverageOf } from '../../../src/domain/models/coverage.ts'
-import { rankCandidates } from '../../../src/domain/models/ranking.ts'
+import { confidenceOf, coverageOf, rankCandidates } from '../../../src/domain/models/ranking.ts'
 import type { Candidate, Ranked } from '../../../src/domain/models/ranking.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates } from '../../support/free-models.ts'

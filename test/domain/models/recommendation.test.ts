@@ -5,13 +5,13 @@ import {
   recommendationPayload,
   statusPayload,
   topModelsPayload,
-} from '../../../src/domain/models/payloads.ts'
-import type { Served } from '../../../src/domain/models/payloads.ts'
+  NO_FILTER,
+} from '../../../src/domain/models/shortlist.ts'
+import type { Served } from '../../../src/domain/models/shortlist.ts'
 import { nextRankingVersion } from '../../../src/domain/models/recommend.ts'
 import { seedRun } from '../../../src/domain/models/seed.ts'
-import { NO_FILTER } from '../../../src/domain/models/shortlist-query.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
-import { publishedText, wellFormed } from '../../../src/domain/models/text.ts'
+import { publishedText, wellFormed } from '../../../src/domain/models/router.ts'
 import {
   candidate,
   catalogueModel,

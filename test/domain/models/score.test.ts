@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { countedEvaluation, liteScoreOf, toolUseOf } from '../../../src/domain/models/evaluation.ts'
-import { healthScoreOf, HEALTH_STATUS_PATTERN, latencyScoreOf } from '../../../src/domain/models/health.ts'
+import { healthScoreOf, HEALTH_STATUS_PATTERN, latencyScoreOf } from '../../../src/domain/models/schema.ts'
 import {
   METADATA_MOST,
   metadataComponents,
   parameterBillions,
-} from '../../../src/domain/models/metadata-score.ts'
-import { instabilityPenaltyOf, scoreModel } from '../../../src/domain/models/score.ts'
+  instabilityPenaltyOf,
+  scoreModel,
+} from '../../../src/domain/models/score.ts'
 import { DAY_MS, startOfDay } from '../../../src/domain/time.ts'
 import { catalogueModel, evaluation, RUN_AT, task } from '../../support/free-models.ts'
 

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { recommendationPayload, topModelsPayload } from '../../../src/domain/models/payloads.ts'
-import { isStale, parseShortlist, pickModel } from '../../../src/domain/models/shortlist.ts'
-import { NO_FILTER, parseShortlistQuery } from '../../../src/domain/models/shortlist-query.ts'
-import type { Need } from '../../../src/domain/models/shortlist-query.ts'
+import {
+  recommendationPayload,
+  topModelsPayload,
+  isStale,
+  parseShortlist,
+  pickModel,
+  NO_FILTER,
+  parseShortlistQuery,
+} from '../../../src/domain/models/shortlist.ts'
+import type { Need } from '../../../src/domain/models/shortlist.ts'
 import { RUN_AT, sampleRun } from '../../support/free-models.ts'
 
 const served = { run: sampleRun(), seed: false, storeAnswers: true }

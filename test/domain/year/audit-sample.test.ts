@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { chooseManifests, parseSample } from '../../../src/domain/year/audit-sample.ts'
+import { chooseManifests, parseSample } from '../../../src/domain/year/audit.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { manifest } from './ledger-rows.ts'

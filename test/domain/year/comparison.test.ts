@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compareLists } from '../../../src/domain/year/comparison.ts'
-import { standingsOf } from '../../../src/domain/year/item-ranks.ts'
-
+import { compareLists, standingsOf } from '../../../src/domain/year/calendar.ts'
 const list = (keys: readonly string[]) => keys.map((key, index) => ({ key, rank: index + 1 }))
 
 test('what entered, left, moved and stayed is told apart by save keys', () => {

@@ -1,11 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { coverageOf } from '../../../src/domain/year/coverage.ts'
-import type { SourceObservation } from '../../../src/domain/year/coverage.ts'
-import type { RankedYear } from '../../../src/domain/year/rank.ts'
+import { coverageOf } from '../../../src/domain/year/rank.ts'
+import type { SourceObservation, RankedYear } from '../../../src/domain/year/rank.ts'
 import { coverageSchema } from '../../../src/domain/year/schema.ts'
 import type { Coverage } from '../../../src/domain/year/schema.ts'
-import { windowEnding } from '../../../src/domain/year/window.ts'
+import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { rankedYear, yearEvents } from '../../support/year-events.ts'
 
 /** One stored signal, as the coverage rule sees it. */

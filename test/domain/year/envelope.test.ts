@@ -2,11 +2,11 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { coverageOf } from '../../../src/domain/year/coverage.ts'
+import { coverageOf } from '../../../src/domain/year/rank.ts'
 import { countItems, proveBytes, sealYear } from '../../../src/domain/year/envelope.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import type { YearEnvelope, YearFeed } from '../../../src/domain/year/schema.ts'
-import { windowEnding } from '../../../src/domain/year/window.ts'
+import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import {
   AS_OF_DAY,
   rankedYear,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatHead, parseHead } from '../../../src/domain/year/head-file.ts'
+import { formatHead, parseHead } from '../../../src/domain/year/ledger.ts'
 
 const HEAD = { seq: 7, leaf: 'ab'.repeat(32), time: Date.UTC(2026, 2, 1, 0, 10, 0, 5) }
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)

@@ -1,9 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { parseHistoryQuery } from '../../../src/domain/year/history.ts'
-import { HISTORY_REFUSALS } from '../../../src/domain/year/refusals.ts'
-
+import { parseHistoryQuery, HISTORY_REFUSALS } from '../../../src/domain/year/history.ts'
 const NOW = Date.UTC(2026, 2, 15, 12, 0, 0, 123)
 const FIVE_MINUTES = 300_000
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { leafOf, sealLegacy } from '../../../src/domain/year/chain.ts'
 import type { LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
-import { leafText, legacyText, parseLeafText, parseLegacyLine } from '../../../src/domain/year/ledger-text.ts'
+import { leafText, legacyText, parseLeafText, parseLegacyLine } from '../../../src/domain/year/ledger.ts'
 import { sampleLedger } from './ledger-rows.ts'
 
 const text = fc.string({ unit: 'grapheme' })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OBJECT_MAX_BYTES } from '../../../src/domain/storage.ts'
+import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { proveLedger } from '../../../src/domain/year/chain.ts'
 import {
   beganWith,

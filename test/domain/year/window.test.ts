@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lastCompleteDay, TARGET_DAYS, windowEnding } from '../../../src/domain/year/window.ts'
+import { lastCompleteDay, TARGET_DAYS, windowEnding } from '../../../src/domain/year/ledger.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

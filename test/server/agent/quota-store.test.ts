@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ChatLedger } from '../../../src/domain/ports.ts'
-import { watchedLedger } from '../../../src/server/agent/quota-store.ts'
+import { watchedLedger } from '../../../src/server/agent/service.ts'
 
 /** A store whose writes fail while the test says so, and how often it was probed. */
 function brittleStore() {

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { orStopped, stopAfter } from '../../../src/server/agent/stop.ts'
+import { orStopped, stopAfter } from '../../../src/server/agent/event-stream.ts'
 
 const TIME_MS = 1_000
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startSweeper } from '../../../src/server/agent/sweeper.ts'
+import { startSweeper } from '../../../src/server/agent/service.ts'
 import { silentLog } from '../../support/api-client.ts'
 import { startAgent } from '../../support/agent.ts'
 

@@ -2,8 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
-import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
-import { readCall } from '../../../src/domain/agent/tools.ts'
+import { TOOL_DEFINITIONS, readCall } from '../../../src/domain/agent/tools.ts'
 import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
 import {
   DEMO_CHAT_MODEL,

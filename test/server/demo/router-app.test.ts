@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { DEMO_MODELS, demoRouterApp } from '../../../src/server/demo/router-app.ts'
-import { parseCatalogue } from '../../../src/domain/models/catalogue.ts'
-import { parseEndpoints } from '../../../src/domain/models/endpoints.ts'
+import { parseCatalogue, parseEndpoints } from '../../../src/domain/models/catalogue.ts'
 import { parseKeyRequests } from '../../../src/domain/models/quota.ts'
 import { drawItems } from '../../../src/domain/models/lite/items.ts'
 import { siftCatalogue } from '../../../src/domain/models/recommend.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { itemId, uuidV5 } from '../../../src/server/feed/item-id.ts'
+import { itemId, uuidV5 } from '../../../src/server/feed/feeds.ts'
 
 test('makes UUIDs of version 5 as RFC 9562 shows them', () => {
   const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'

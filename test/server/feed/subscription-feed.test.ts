@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { uriOf } from '../../../src/server/feed/subscription-feed.ts'
+import { uriOf } from '../../../src/server/feed/feeds.ts'
 
 test.each([
   ['https://example.com', 'https://example.com/'],

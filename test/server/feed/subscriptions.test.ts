@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FeedEvent } from '../../../src/domain/feed/event.ts'
-import type { ItemDetails } from '../../../src/domain/feed/item-details.ts'
+import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
+import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { openApp } from '../../support/api-client.ts'
 import { feedEvent, feedEvents, NOW } from '../../support/feed-events.ts'
 import {
@@ -13,11 +13,7 @@ import {
 import { askLive, keepSnapshot, sealEvents } from '../../support/live-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
-import { writeAtom } from '../../../src/server/feed/atom.ts'
-import { itemId } from '../../../src/server/feed/item-id.ts'
-import { writeRss } from '../../../src/server/feed/rss.ts'
-import { subscriptionFeed } from '../../../src/server/feed/subscription-feed.ts'
-
+import { writeAtom, itemId, writeRss, subscriptionFeed } from '../../../src/server/feed/feeds.ts'
 /** Titles that break what escapes too little, and readers that trust too much. */
 const HOSTILE = [
   '<script>alert(1)</script>',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { badgeSvg } from '../../../src/server/models/badge.ts'
+import { badgeSvg } from '../../../src/server/models/routes.ts'
 import type { StoredRun } from '../../../src/domain/models/schema.ts'
 import { seedRun } from '../../../src/domain/models/seed.ts'
 import { openApp } from '../../support/api-client.ts'

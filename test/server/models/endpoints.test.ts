@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { FREE_MODELS_REFUSALS } from '../../../src/domain/models/refusals.ts'
+import { FREE_MODELS_REFUSALS } from '../../../src/domain/models/router.ts'
 import {
   healthSchema,
   recommendationSchema,
@@ -12,7 +12,7 @@ import {
 import type { Recommendation, TopModels } from '../../../src/domain/models/schema.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { FREE_MODELS_CONTRACTS } from '../../../src/server/models/contracts.ts'
+import { FREE_MODELS_CONTRACTS } from '../../../src/server/models/routes.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { RUN_AT, sampleRun } from '../../support/free-models.ts'
 import { openWorkspace } from '../../support/workspace.ts'

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import type { H3 } from 'h3'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { acceptsGzip } from '../../../src/server/compression.ts'
+import { acceptsGzip } from '../../../src/server/respond.ts'
 import { openApp } from '../../support/api-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 

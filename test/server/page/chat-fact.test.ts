@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AgentStatus } from '../../../src/domain/agent/schema.ts'
-import { chatFact } from '../../../src/server/page/status-facts.ts'
+import { chatFact } from '../../../src/server/page/status-panel.ts'
 
 const QUOTAS = { messagesPerSession: 20, messagesPerDay: 60 }
 

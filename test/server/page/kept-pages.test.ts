@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { keptPages } from '../../../src/server/page/kept-pages.ts'
-import type { RenderedPage } from '../../../src/server/page/kept-pages.ts'
+import { keptPages } from '../../../src/server/page/rendered-pages.ts'
+import type { RenderedPage } from '../../../src/server/page/rendered-pages.ts'
 
 const unchanged = { isUnchanged: async () => true }
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { renderTurns } from '../../../src/server/page/render-turns.ts'
-import type { RenderTurns } from '../../../src/server/page/render-turns.ts'
+import { renderTurns } from '../../../src/server/page/rendered-pages.ts'
+import type { RenderTurns } from '../../../src/server/page/rendered-pages.ts'
 
 test('a render begins when the one before it is over and its pause too', async () => {
   const events: string[] = []

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { snippets } from '../../../src/server/page/snippets.ts'
+import { snippets } from '../../../src/server/page/models-panel.ts'
 
 const run = promisify(execFile)
 

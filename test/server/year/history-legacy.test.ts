@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { archiveFolder } from '../../../src/adapters/input/archive-folder.ts'
+import { archiveFolder } from '../../../src/adapters/input.ts'
 import { importArchive } from '../../../src/jobs/import-archive.ts'
 import { askHistory, openApp } from '../../support/api-client.ts'
 import { importPortsOf, importSample, recentArchive, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../src/domain/time.ts'
-import { storageDamaged } from '../../../src/domain/storage.ts'
+import { storageDamaged } from '../../../src/domain/refusal.ts'
 import { askHistory, openApp } from '../../support/api-client.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'

@@ -7,15 +7,15 @@ import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
-import { historyIndexSchema } from '../../../src/domain/year/history-index.ts'
+import { historyIndexSchema } from '../../../src/domain/year/history.ts'
 import { listenOn } from '../../../src/server/listen.ts'
-import { historyContract } from '../../../src/server/year/contract.ts'
+import { historyContract } from '../../../src/server/year/history.ts'
 import {
   headContract,
   indexContract,
   ledgerContract,
   legacyLedgerContract,
-} from '../../../src/server/year/ledger-contracts.ts'
+} from '../../../src/server/year/ledger-routes.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'

@@ -1,19 +1,18 @@
-import type { LiveSort } from '../../../domain/feed/live-sort.ts'
+import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
-import { isHttpUrl } from '../../../domain/http-url.ts'
+import type { LiveSort } from '../../../domain/feed/columns.ts'
+import { HOW_TO_REACH, isHttpUrl } from '../../../domain/http.ts'
 import type { ChatApi, ServedConfig } from '../../../domain/ports.ts'
-import { HOW_TO_REACH } from '../../../domain/network-reason.ts'
 import { Refusal } from '../../../domain/refusal.ts'
-import { localUrl } from '../../config.ts'
-import type { Config } from '../../config.ts'
 import type { CommandContext } from '../../context.ts'
+import { EXIT } from '../../exit-codes.ts'
+import { localUrl } from '../../settings/config.ts'
+import type { Config } from '../../settings/config.ts'
 import { openChat } from '../../wire-chat.ts'
 import { askOnce } from './one-shot.ts'
-import { readQuestion } from './piped-question.ts'
 import { Talk } from './talk.ts'
 import { declinedWords, isChatRefusal, verificationWords } from './words.ts'
 import type { Declined } from './words.ts'
-import { EXIT } from '../../exit-codes.ts'
 
 export interface ChatFlags {
   url?: string
@@ -113,4 +112,41 @@ function problemOf(config: ServedConfig, { base }: ChatApi, { item }: ChatFlags)
   if (item !== undefined && !config.itemChat)
     return { text: `${base} offers no chat about one item; leave --item out`, exitCode: EXIT.failed }
   return null
+}
+
+/** More than a message may have, in its longest encoding: whatever comes after it would not be read. */
+const QUESTION_MAX_BYTES = MESSAGE_MAX_LENGTH * 16
+
+/**
+ * The question of the command line, else of standard input to its end.
+ *
+ * @throws Refusal `usage` when there is none; the signal's reason
+ */
+export async function readQuestion(
+  words: readonly string[],
+  stdin: NodeJS.ReadStream,
+  signal: AbortSignal,
+): Promise<string> {
+  const question = (words.length > 0 ? words.join(' ') : await readAll(stdin, signal)).trim()
+  if (question === '')
+    throw new Refusal('usage', 'the question is empty: dash chat "QUESTION", or echo QUESTION | dash chat')
+  return question
+}
+
+async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  const stop = (): void => void stdin.destroy(signal.reason as Error)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    signal.throwIfAborted()
+    for await (const chunk of stdin as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      size += chunk.byteLength
+      if (size > QUESTION_MAX_BYTES) break
+    }
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks))
 }

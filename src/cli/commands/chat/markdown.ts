@@ -1,10 +1,7 @@
 import { Lexer } from 'marked'
 import type { MarkedToken, Token, Tokens } from 'marked'
-import { inlineSpans } from './markdown-inline.ts'
-import { tableRows } from './markdown-table.ts'
-import { styled } from './style.ts'
-import { wrap } from './wrap.ts'
-import type { Indent, Row } from './wrap.ts'
+import { styled, widthOf, wrap } from './wrap.ts'
+import type { Indent, Row, Span, Style } from './wrap.ts'
 
 export interface MarkdownOptions {
   columns: number
@@ -121,4 +118,117 @@ function plainRow(text: string): Row {
 export function faintRow(text: string, { columns, colored }: MarkdownOptions): Row {
   const shown = text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}…` : text
   return { text: styled(shown, ['dim'], colored), width: shown.length }
+}
+
+/** Text within a block. A link is shown with its address, which is what a person has to go by. */
+function inlineSpans(tokens: readonly Token[], styles: readonly Style[], colored: boolean): Span[] {
+  return tokens.flatMap((token) => spansOf(token as MarkedToken, styles, colored))
+}
+
+function spansOf(token: MarkedToken, styles: readonly Style[], colored: boolean): Span[] {
+  const within = (mark: string, style: Style, inner: readonly Token[]): Span[] => {
+    if (colored) return inlineSpans(inner, [...styles, style], colored)
+    return [{ text: mark, styles }, ...inlineSpans(inner, styles, colored), { text: mark, styles }]
+  }
+  switch (token.type) {
+    case 'strong':
+      return within('**', 'bold', token.tokens)
+    case 'em':
+      return within('_', 'italic', token.tokens)
+    case 'del':
+      return within('~~', 'strike', token.tokens)
+    case 'codespan':
+      return [{ text: colored ? token.text : `\`${token.text}\``, styles: [...styles, 'cyan'] }]
+    case 'br':
+      return [{ text: '\n', styles }]
+    case 'link':
+    case 'image':
+      return linkSpans(token, styles, colored)
+    case 'text':
+      return token.tokens
+        ? inlineSpans(token.tokens, styles, colored)
+        : [{ text: withoutEntities(token.text), styles }]
+    case 'escape':
+      return [{ text: token.text, styles }]
+    case 'blockquote':
+    case 'checkbox':
+    case 'code':
+    case 'def':
+    case 'heading':
+    case 'hr':
+    case 'html':
+    case 'list':
+    case 'list_item':
+    case 'paragraph':
+    case 'space':
+    case 'table':
+      return [{ text: token.raw, styles }]
+  }
+}
+
+function linkSpans(
+  { href, text, tokens }: { href: string; text: string; tokens?: Token[] },
+  styles: readonly Style[],
+  colored: boolean,
+): Span[] {
+  if (text === href || text === '') return [{ text: href, styles: [...styles, 'underline'] }]
+  const inner = tokens ?? []
+  const label = inner.length > 0 ? inlineSpans(inner, [...styles, 'underline'], colored) : [{ text, styles }]
+  return [...label, { text: ` (${href})`, styles: [...styles, 'dim'] }]
+}
+
+/** The entities that stand for a mark of Markdown or HTML; no other is decoded, so that none becomes a control character. */
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+}
+
+function withoutEntities(text: string): string {
+  return text.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity)
+}
+
+const GAP = '  '
+
+/** A table in columns; where they do not fit side by side, each row's cells one after the other. */
+function tableRows(table: Tokens.Table, columns: number, colored: boolean, indent: Indent): Row[] {
+  const header = table.header.map(({ tokens }) => inlineSpans(tokens, ['bold'], colored))
+  const body = table.rows.map((row) => row.map(({ tokens }) => inlineSpans(tokens, [], colored)))
+  const widths = header.map((_cell, index) =>
+    Math.max(...[header, ...body].map((row) => spanWidth(row[index] ?? []))),
+  )
+  const total = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1))
+  const fits = total + widthOf(indent.first) <= columns
+  const spansOfRow = (row: Span[][]): Span[] =>
+    row.flatMap((cell, index) => {
+      const separator = index === 0 ? '' : fits ? GAP : ' | '
+      const missing = Math.max(0, (widths[index] ?? 0) - spanWidth(cell))
+      const before = fits ? padding(table.align[index] ?? null, missing) : 0
+      const after = fits && index < row.length - 1 ? missing - before : 0
+      return [textSpan(separator + ' '.repeat(before)), ...cell, textSpan(' '.repeat(after))]
+    })
+  const rule = fits
+    ? [textSpan(widths.map((width) => '─'.repeat(width)).join(GAP))]
+    : [textSpan('─'.repeat(3))]
+  return [spansOfRow(header), rule, ...body.map(spansOfRow)].flatMap((spans, index) =>
+    wrap(spans, columns, {
+      indent: index === 0 ? indent : { first: indent.rest, rest: `${indent.rest}${fits ? '' : '  '}` },
+      colored,
+    }),
+  )
+}
+
+function padding(align: 'center' | 'left' | 'right' | null, missing: number): number {
+  if (align === 'right') return missing
+  return align === 'center' ? Math.floor(missing / 2) : 0
+}
+
+function spanWidth(spans: readonly Span[]): number {
+  return spans.reduce((sum, { text: part }) => sum + widthOf(part), 0)
+}
+
+function textSpan(value: string): Span {
+  return { text: value, styles: [] }
 }

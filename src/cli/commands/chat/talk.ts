@@ -4,7 +4,7 @@ import { cleanText } from '../../../domain/agent/answer-text.ts'
 import type { AgentSession } from '../../../domain/agent/schema.ts'
 import type { ChatApi, ServedConfig, ServedEvent } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
-import { pause } from '../../pause.ts'
+import { pause } from '../../process-identity.ts'
 import type { Quota } from './words.ts'
 
 /** A refusal that ends so soon is waited out, so many times. */

@@ -1,6 +1,5 @@
-import type { AgentSession } from '../../../domain/agent/schema.ts'
-import type { ChatApiRefusal } from '../../../domain/agent/chat-api.ts'
-import { AGENT_ERRORS } from '../../../domain/agent/refusals.ts'
+import type { AgentSession, ChatApiRefusal } from '../../../domain/agent/schema.ts'
+import { AGENT_ERRORS } from '../../../domain/agent/schema.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { EXIT } from '../../exit-codes.ts'

@@ -1,7 +1,27 @@
 import fastStringWidth from 'fast-string-width'
 import { cleaned } from '../../../domain/agent/answer-text.ts'
-import { styled } from './style.ts'
-import type { Style } from './style.ts'
+import { printable } from '../../terminal.ts'
+
+/** How text is shown: begin and end of each SGR attribute that is used. */
+const SGR = {
+  bold: [1, 22],
+  dim: [2, 22],
+  italic: [3, 23],
+  underline: [4, 24],
+  strike: [9, 29],
+  cyan: [36, 39],
+  yellow: [33, 39],
+} as const
+
+export type Style = keyof typeof SGR
+
+/** A text with its styles on; as it is where styles are not to be shown. */
+export function styled(text: string, styles: readonly Style[], colored: boolean): string {
+  if (!colored || text === '') return text
+  const begin = styles.map((style) => `\x1b[${SGR[style][0]}m`).join('')
+  const end = styles.map((style) => `\x1b[${SGR[style][1]}m`).join('')
+  return `${begin}${text}${end}`
+}
 
 /** A stretch of text in one style. */
 export interface Span {
@@ -124,4 +144,14 @@ function rowOf(prefix: string, cells: readonly Cell[], colored: boolean): Row {
   }
   text += styled(run, styles, colored)
   return { text, width: widthOf(prefix) + cells.reduce((sum, { width }) => sum + width, 0) }
+}
+
+/** Columns that a line beside the answers may take: some terminals wrap once the last one is written. */
+export function noteColumns({ columns }: NodeJS.WriteStream): number {
+  return Math.max(8, columns - 1)
+}
+
+/** A text beside the answers as rows of a terminal, broken between words. */
+export function noteRows(text: string, columns: number, colored: boolean): string[] {
+  return wrap([{ text: printable(text), styles: ['dim'] }], columns, { colored }).map((row) => row.text)
 }

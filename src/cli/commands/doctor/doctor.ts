@@ -1,28 +1,30 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isLoopbackUrl } from '../../../domain/agent/budget.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
-import type { Survey } from '../../../domain/operations/survey.ts'
 import { Refusal } from '../../../domain/refusal.ts'
-import type { DatabaseLocation } from '../../../domain/storage.ts'
+import type { DatabaseLocation } from '../../../domain/refusal.ts'
+import type { Survey } from '../../../domain/survey.ts'
 import { parseInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
-import { configOf } from '../../config.ts'
-import type { Config } from '../../config.ts'
-import { examineEnvironment } from '../../environment.ts'
-import { describeError, EXIT, exitCodeOf } from '../../exit-codes.ts'
-import { isDeadProcess } from '../../process-identity.ts'
 import type { BareContext } from '../../context.ts'
-import { gatherSettings, gatherWithoutFile } from '../../read-config.ts'
-import type { GivenSettings } from '../../read-config.ts'
+import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
+import { isDeadProcess } from '../../process-identity.ts'
+import { chatGaps, chatWarnings } from '../../running-server.ts'
+import { configOf } from '../../settings/config.ts'
+import type { Config } from '../../settings/config.ts'
+import { examineEnvironment } from '../../settings/environment.ts'
+import type { ExaminedSettings } from '../../settings/environment.ts'
+import { gatherSettings, gatherWithoutFile } from '../../settings/read-config.ts'
+import type { GivenSettings } from '../../settings/read-config.ts'
+import { namedVariables } from '../../settings/variables.ts'
 import { escaped } from '../../terminal.ts'
 import { openReach, openSurveys } from '../../wire-operations.ts'
-import { exitCodeOfFindings, note, ok, problem } from './finding.ts'
+import { exitCodeOfFindings, note, ok, problem, warning } from './finding.ts'
 import type { Finding, Verdict } from './finding.ts'
-import { checkFolders, checkName, checkSecretFiles } from './host.ts'
+import { checkFolders, checkName, checkSecretFiles, checkTextfileDir, checkWritable } from './host.ts'
 import { askServices, judgeClock } from './services.ts'
-import { checkFeatures, checkSettings } from './settings.ts'
-import { checkTextfileDir, checkWritable } from './writable.ts'
 import {
   judgeDatabase,
   judgeFeed,
@@ -183,4 +185,69 @@ function countsOf(findings: readonly Finding[]): Record<Verdict, number> {
     warning: countOf('warning'),
     problem: countOf('problem'),
   }
+}
+
+/** What the configuration is worth by itself. */
+export function checkSettings(given: GivenSettings, examined: ExaminedSettings): Finding[] {
+  const from = given.dotenv === null ? 'no env file is read' : `the env file ${given.dotenv} is read`
+  const wrong = examined.problems.map(({ message }) =>
+    problem(
+      'configuration',
+      message,
+      'correct it; dash config tells where each value comes from',
+      EXIT.configuration,
+    ),
+  )
+  const unknown = unknownNames(given).map((name) =>
+    warning(
+      'configuration.names',
+      `${name} is set, but no variable has that name`,
+      'correct or remove it; dash config lists all names',
+    ),
+  )
+  return wrong.length > 0
+    ? [...wrong, ...unknown]
+    : [ok('configuration', `every value is sound; ${from}`), ...unknown]
+}
+
+/** Names that are meant for the program, and that it does not know. */
+function unknownNames({ values }: GivenSettings): string[] {
+  const known = new Set(
+    namedVariables.flatMap(({ name, secret }) => (secret ? [name as string, `${name}_FILE`] : [name])),
+  )
+  return Object.keys(values).filter((name) => name.startsWith('DASH_') && !known.has(name))
+}
+
+/** What is off, and by which setting. */
+export function checkFeatures(config: Config): Finding[] {
+  const gaps = chatGaps(config)
+  const { provider } = config.chat
+  const warnings = gaps.length === 0 ? chatWarnings(config) : []
+  const bare = [
+    ['OPENAI_BASE_URL', provider.url, provider.key],
+    ['OPENROUTER_BASE_URL', config.openRouterUrl, config.openRouterKey],
+  ] as const
+  return [
+    gaps.length === 0
+      ? ok('chat', `the chat is on, with the model ${provider.model}`)
+      : note('chat', 'the chat is off', chatMend(gaps)),
+    ...warnings.map((each) => warning(each.check, each.problem, each.mend)),
+    ...bare.flatMap(([name, url, key]) =>
+      key !== null && url.startsWith('http:') && !isLoopbackUrl(url)
+        ? [
+            warning(
+              'secrets.transport',
+              `${name} is no https: URL: the key is sent where others can read it`,
+              `use https in ${name}`,
+            ),
+          ]
+        : [],
+    ),
+  ]
+}
+
+function chatMend(gaps: readonly string[]): string {
+  return gaps.includes('DASH_CHAT_DISABLED')
+    ? 'to switch it on, remove DASH_CHAT_DISABLED'
+    : `to switch it on, set ${gaps.join(', ')}`
 }

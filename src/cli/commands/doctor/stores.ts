@@ -1,14 +1,8 @@
-import type {
-  FeedFacts,
-  HeldLease,
-  LedgerFacts,
-  StateFacts,
-  Survey,
-} from '../../../domain/operations/survey.ts'
-import { MAX_FRESH_HOURS } from '../../../domain/models/payloads.ts'
+import type { FeedFacts, HeldLease, LedgerFacts, StateFacts, Survey } from '../../../domain/survey.ts'
+import { MAX_FRESH_HOURS } from '../../../domain/models/shortlist.ts'
 import { addDays, DAY_MS, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
-import { lastCompleteDay } from '../../../domain/year/window.ts'
+import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { STATE_IS_CREATED_BY } from '../../records.ts'
 import { note, ok, problem, warning } from './finding.ts'

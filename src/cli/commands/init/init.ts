@@ -1,30 +1,42 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../domain/refusal.ts'
-import type { Config } from '../../config.ts'
-import { badValue, parseEnvironment } from '../../environment.ts'
-import type { SettingOrigin } from '../../environment.ts'
-import { EXIT } from '../../exit-codes.ts'
 import type { BareContext } from '../../context.ts'
+import { EXIT } from '../../exit-codes.ts'
+import type { Config } from '../../settings/config.ts'
 import {
+  badValue,
+  configurationError,
+  currentUser,
+  ownerWord,
+  parseEnvironment,
+} from '../../settings/environment.ts'
+import type { SettingOrigin } from '../../settings/environment.ts'
+import {
+  FLAGGED_SETTINGS,
   configFrom,
   dotenvPath,
-  FLAGGED_SETTINGS,
   flagsOf,
   readConfig,
   settingsOf,
-} from '../../read-config.ts'
-import { currentUser, ownerWord } from '../../user.ts'
-import { crontab } from './crontab.ts'
-import { envFile } from './env-file.ts'
-import { requireAbsent, writeNew } from './new-file.ts'
+} from '../../settings/read-config.ts'
 import { containerCommands, printedText } from './printed.ts'
 import type { Asking, Choices, Printed } from './questions.ts'
-import type { Installation } from './schedule.ts'
-import { systemdUnits } from './units.ts'
-import type { Unit } from './units.ts'
+import { crontab, envFile, systemdUnits } from './units.ts'
+import type { Installation, Unit } from './units.ts'
 
 export interface InitFlags {
   dataDir?: string
@@ -252,4 +264,45 @@ function tellWhatIsLeft(
   if (kinds.includes('cron') && !kinds.includes('systemd'))
     note(`cron starts the jobs alone; the server: ${node} ${program} serve --dotenv ${dotenv}`)
   note(`check everything: ${node} ${program} doctor --dotenv ${dotenv}`)
+}
+
+/**
+ * @param advice what to do about a file that is there
+ * @throws Refusal `configuration`
+ */
+export function requireAbsent(path: string, advice = 'move it away, or name another folder'): void {
+  // A link that leads nowhere is there too.
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return
+  throw configurationError(`${path} is there already and is not overwritten; ${advice}`)
+}
+
+/**
+ * Writes a file that was not there, durably; nothing is left of one that could not be written whole.
+ *
+ * @throws Refusal `configuration`
+ */
+export function writeNew(path: string, text: string, mode: number): void {
+  let file: number
+  try {
+    file = openSync(path, 'wx', mode)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
+    throw notWritten(path, error)
+  }
+  try {
+    // A unit is read by others than its owner, whatever the mask is.
+    fchmodSync(file, mode)
+    writeSync(file, text)
+    fsyncSync(file)
+  } catch (error) {
+    rmSync(path, { force: true })
+    throw notWritten(path, error)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function notWritten(path: string, error: unknown): Error {
+  const why = error instanceof Error ? error.message : String(error)
+  return configurationError(`${path} cannot be written (${why})`)
 }

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { shellWord } from './crontab.ts'
+import { shellWord } from './units.ts'
 import type { Printed } from './questions.ts'
-import type { Installation } from './schedule.ts'
-import type { Unit } from './units.ts'
+import type { Installation, Unit } from './units.ts'
 
 /** What runs an installation, as far as it was chosen; what was not is empty. */
 export interface Runners {

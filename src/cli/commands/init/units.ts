@@ -1,6 +1,10 @@
 import { pathToFileURL } from 'node:url'
-import { JOBS, scheduleLines } from './schedule.ts'
-import type { Installation, Job } from './schedule.ts'
+import { parseEnv } from 'node:util'
+import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { GROUPS } from '../../settings/rules.ts'
+import { namedVariables } from '../../settings/variables.ts'
+import type { NamedVariable } from '../../settings/variables.ts'
 
 /** One file for systemd. */
 export interface Unit {
@@ -153,4 +157,186 @@ function word(text: string): string {
 /** A word of a command line, where variables are replaced too. */
 function commandWord(text: string): string {
   return word(text).replaceAll('$', '$$$$')
+}
+
+/**
+ * The lines of a crontab for an installation. Times are UTC, while cron follows the zone of its host and only some crons
+ * know another: elsewhere each line runs at every quarter of an hour in question and asks the clock.
+ *
+ * @param hostIsUtc true when the host's own time is UTC all year
+ */
+export function crontab(installation: Installation, hostIsUtc: boolean): string {
+  const lines = JOBS.flatMap((job) => [
+    `# ${job.meaning}`,
+    ...(hostIsUtc ? plain(job) : [guarded(job)]).map((when) => `${when}${commandOf(installation, job)}`),
+  ])
+  return `# dash, for the crontab of ${installation.user}, who must be able to read the env file: crontab -e\n${lines.join('\n')}\n`
+}
+
+function plain(job: Job): string[] {
+  const weekday = job.weekday === null ? '*' : WEEKDAYS[job.weekday]
+  return scheduleLines(job).map(
+    ({ hours, minute }) => `${Number(minute)} ${hours.map(Number).join(',')} * * ${weekday} `,
+  )
+}
+
+const WEEKDAYS = { Sun: 0 }
+
+/** Zones differ from UTC by whole quarters of an hour, so that a time of UTC is one of four minutes everywhere. */
+function guarded({ times, weekday }: Job): string {
+  const minutes = new Set(
+    times.flatMap((time) => [0, 15, 30, 45].map((shift) => (Number(time.slice(3)) + shift) % 60)),
+  )
+  const format = weekday === null ? '\\%H:\\%M' : '\\%w-\\%H:\\%M'
+  const wanted = times.map((time) => (weekday === null ? time : `${WEEKDAYS[weekday]}-${time}`))
+  const sorted = [...minutes].sort((a, b) => a - b)
+  return `${sorted.join(',')} * * * * case "$(date -u +${format})" in ${wanted.join('|')}) ;; *) exit 0 ;; esac; `
+}
+
+function commandOf({ node, program, folder, dotenv }: Installation, { words }: Job): string {
+  const command = [node, program, ...words, '--dotenv', dotenv].map(cronWord).join(' ')
+  return `cd ${cronWord(folder)} && ${command}`
+}
+
+/** cron takes a bare percent sign for the end of the command. */
+function cronWord(text: string): string {
+  return shellWord(text).replaceAll('%', '\\%')
+}
+
+/** A word of a command line for a shell. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** What runs by itself, and when. */
+export interface Job {
+  /** As its unit is called: `dash-<name>`. */
+  name: string
+  meaning: string
+  /** The command line after the program. */
+  words: readonly string[]
+  /** Times of a UTC day, `HH:MM`. */
+  times: readonly string[]
+  /** Only on this day of the week; null: daily. */
+  weekday: 'Sun' | null
+}
+
+/** What needs a token that is not there would make every run a failure (docs/collecting.md, "Tokens"). */
+const SOURCES_WITHOUT_TOKEN: readonly LiveSourceName[] = [
+  'hn',
+  'lobsters',
+  'lesswrong',
+  'hype:github',
+  'hype:huggingface',
+]
+
+/** The even hours, a few minutes in: trending halves every six hours, and lists move within hours. */
+const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * index).padStart(2, '0')}:05`)
+
+/** The jobs of one installation (docs/operations.md). A day has three attempts: each time spends at most one. */
+export const JOBS: readonly Job[] = [
+  {
+    name: 'publish-year',
+    meaning: 'the Year publication of the last complete UTC day',
+    words: ['publish-year', '--once', '--quiet'],
+    times: ['00:10', '00:40', '01:10'],
+    weekday: null,
+  },
+  {
+    name: 'evaluate-models',
+    meaning: 'which free model to recommend',
+    words: ['evaluate-models', '--quiet'],
+    times: ['03:17'],
+    weekday: null,
+  },
+  {
+    name: 'verify-archive',
+    meaning: 'the integrity audit of the archive',
+    words: ['verify-archive', '--quiet'],
+    times: ['04:30'],
+    weekday: 'Sun',
+  },
+  {
+    name: 'collect',
+    meaning: "the items of the day from the live sources, all day and before the day's end",
+    words: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
+    times: [...EVERY_TWO_HOURS, '23:50'],
+    weekday: null,
+  },
+]
+
+/** Hours that share a minute, from this many on, stand on one line. */
+const HOURS_TOGETHER = 3
+
+/** The times of a job as lines of a schedule, each of one minute. */
+function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
+  const lines: { hours: string[]; minute: string }[] = []
+  for (const time of times) {
+    const [hour = '', minute = ''] = time.split(':')
+    const together = times.filter((other) => other.endsWith(`:${minute}`)).length >= HOURS_TOGETHER
+    const line = together ? lines.find((each) => each.minute === minute) : undefined
+    if (line) line.hours.push(hour)
+    else lines.push({ hours: [hour], minute })
+  }
+  return lines
+}
+
+/** Where everything of one installation is; absolute paths. */
+export interface Installation {
+  node: string
+  program: string
+  /** Folder the program runs in. */
+  folder: string
+  dotenv: string
+  /** Folders that are written: data, and whatever store lies elsewhere. */
+  written: readonly string[]
+  /** Folder in which jobs leave their metrics; null: they leave none. */
+  textfileDir: string | null
+  /** Folder of the package, with its documents. */
+  root: string
+  user: string
+  /** Time open answers have to finish, in seconds. */
+  drainSeconds: number
+}
+
+/**
+ * The text of an env file: every variable with what it does, those that were chosen set, all others commented out.
+ *
+ * @param chosen values by the names of their variables
+ * @throws Refusal `usage` for a value no env file can hold
+ */
+export function envFile(chosen: Readonly<Record<string, string>>): string {
+  const groups = Object.entries(GROUPS).map(([group, title]) => {
+    const variables = namedVariables.filter((variable) => variable.group === group)
+    return [`# --- ${title}`, ...variables.map((variable) => entry(variable, chosen[variable.name]))].join(
+      '\n\n',
+    )
+  })
+  const text = `${HEADER}\n${groups.join('\n\n')}\n`
+  const read = parseEnv(text)
+  const lost = Object.keys(chosen).find((name) => read[name] !== chosen[name])
+  if (lost === undefined) return text
+  throw new Refusal(
+    'usage',
+    `${lost} has a value that no env file can hold; leave quotes and line ends out of it`,
+  )
+}
+
+const HEADER = `# Settings of dash, written by "dash init". Flags and the environment win over this file.
+# "dash config" shows what counts, "dash doctor" checks it. Keep this file to yourself: it holds secrets.
+# A secret may stand in a file instead: NAME_FILE=/path/to/it.
+`
+
+function entry({ name, meaning, standard, unset }: NamedVariable, value: string | undefined): string {
+  const unquoted = (words: string): string => words.replaceAll('`', '')
+  const otherwise = standard === null && unset !== undefined ? ` (not set: ${unquoted(unset)})` : ''
+  const line = value === undefined ? `#${name}=${standard ?? ''}` : `${name}=${quoted(value)}`
+  return `# ${unquoted(meaning)}${otherwise}\n${line}`
+}
+
+/** Env files know no escapes: a value is put between quotes it does not hold itself. */
+function quoted(value: string): string {
+  if (/^[\w.:/@%+=,?&~-]+$/.test(value)) return value
+  const quote = ["'", '"', '`'].find((each) => !value.includes(each)) ?? "'"
+  return `${quote}${value}${quote}`
 }

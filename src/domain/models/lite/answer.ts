@@ -1,3 +1,5 @@
+import type { LiteKind, ModelReply } from './suite.ts'
+
 /** What was read out of a text answer. */
 export interface TextAnswer {
   /** The command, possibly of several lines; null when none was found. */
@@ -84,4 +86,15 @@ function onlyTime(text: string): string | null {
 function bare(command: string): string {
   const quoted = /^(`{1,3})([^`].*[^`]|[^`])\1$/s.exec(command.trim())?.[2] ?? command.trim()
   return quoted.replace(/^\$ /, '').trim()
+}
+
+/**
+ * True for a reply that its limit of tokens ended before it came to what was asked for: it proves nothing, neither that
+ * the model can nor that it cannot.
+ */
+export function isCutShort(kind: LiteKind, { text, toolCalls, finishReason }: ModelReply): boolean {
+  if (finishReason !== 'length') return false
+  if (kind === 'tool') return toolCalls.length === 0
+  const { command, time } = readAnswer(text)
+  return command === null && time === null
 }

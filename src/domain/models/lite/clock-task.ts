@@ -1,5 +1,4 @@
-import type { Draw } from './draw.ts'
-import type { Graded } from './grade.ts'
+import type { Draw, Graded } from './grade.ts'
 
 /** One day's puzzle: a time written with wedges in base 60, by a clock that runs ahead. */
 export interface ClockItem {

@@ -1,14 +1,13 @@
 import type { Day } from '../../time.ts'
-import type { ModelReply } from '../reply.ts'
+import type { ModelReply, LiteQuestion } from './suite.ts'
 import { drawClock } from './clock-task.ts'
 import type { ClockItem } from './clock-task.ts'
-import { drawsFrom } from './draw.ts'
-import { drawFiles, solveFiles } from './files-task.ts'
-import type { FilesItem } from './files-task.ts'
+import { drawsFrom } from './grade.ts'
+import { drawFiles, solveFiles } from './file-task.ts'
+import type { FilesItem } from './file-task.ts'
 import { drawShell, textQuestion } from './shell-task.ts'
 import type { ShellJob } from './shell-jobs.ts'
 import { LITE_SUITE } from './suite.ts'
-import type { LiteQuestion } from './suite.ts'
 
 /** Everything that is asked on one day. */
 export interface LiteItems {

@@ -1,4 +1,4 @@
-import type { Draw } from './draw.ts'
+import type { Draw } from './grade.ts'
 import type { ShellFiles } from './shell.ts'
 
 /** One file tree of a job, and what the job's command must leave there. */

@@ -1,4 +1,4 @@
-import type { Draw } from './draw.ts'
+import type { Draw } from './grade.ts'
 import { shellJob } from './shell-jobs.ts'
 import type { JobMaker, Tree } from './shell-jobs.ts'
 

@@ -1,5 +1,4 @@
 import type { Day } from '../../time.ts'
-import type { ModelReply } from '../reply.ts'
 
 /** Name of the suite, the form of its summaries, and part of every day's seed. */
 export const LITE_SUITE = 'lite-agent-eval-v1'
@@ -49,4 +48,13 @@ export interface LiteSuite {
   unanswered(kind: LiteKind, why: Readonly<Record<string, unknown>>): TaskResult[]
   /** Whether a reply has the form that was asked for, whatever it says. */
   answeredAsAsked(kind: LiteKind, reply: ModelReply): boolean
+}
+
+/** What a model answered to one question. */
+export interface ModelReply {
+  /** The content; '' when there is none. */
+  text: string
+  /** The calls in the order they came; `arguments` verbatim as sent, JSON text that may be broken. */
+  toolCalls: readonly { name: string; arguments: string }[]
+  finishReason: string | null
 }

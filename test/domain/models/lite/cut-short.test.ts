@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isCutShort } from '../../../../src/domain/models/lite/cut-short.ts'
+import { isCutShort } from '../../../../src/domain/models/lite/answer.ts'
 
 const CALL = [{ name: 'write_file', arguments: '{}' }]
 

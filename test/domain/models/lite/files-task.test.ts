@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { calledAsAsked, gradeFiles } from '../../../../src/domain/models/lite/files-task.ts'
-import { drawItems, solutions } from '../../../../src/domain/models/lite/items.ts'
 import {
+  calledAsAsked,
+  gradeFiles,
   WRITE_FILE_TOOL,
   looksLikeCall,
   safePath,
   writeFiles,
-} from '../../../../src/domain/models/lite/write-file.ts'
-import type { ModelReply } from '../../../../src/domain/models/reply.ts'
+} from '../../../../src/domain/models/lite/file-task.ts'
+import { drawItems, solutions } from '../../../../src/domain/models/lite/items.ts'
+import type { ModelReply } from '../../../../src/domain/models/lite/suite.ts'
 
 const items = drawItems('2026-03-01')
 const { files } = items

@@ -1,0 +1,337 @@
+import type { Dispatcher } from 'undici'
+import { z } from 'zod'
+import {
+  AGENT_ERRORS,
+  EVENT_SCHEMAS,
+  configSchema,
+  sessionSchema,
+  statusSchema,
+} from '../domain/agent/schema.ts'
+import type { AgentEvents, AgentStatus, ChatApiRefusal } from '../domain/agent/schema.ts'
+import { networkReason } from '../domain/http.ts'
+import type { ChatApi, Clock, ServedEvent } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import type { Instant } from '../domain/time.ts'
+import { EventStream, StreamTooLarge } from './event-stream.ts'
+import type { StreamRecord } from './event-stream.ts'
+import { TimeLimitExceeded, openConnections, retryAt } from './http.ts'
+import type { Connections } from './http.ts'
+
+/** No answer but a stream is near this size. */
+const TEXT_MAX_BYTES = 64 * 1024
+
+/** The body of an answer that is no stream. */
+async function readText(
+  { body }: Dispatcher.ResponseData,
+  root: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      size += chunk.byteLength
+      // What is too large is none of ours; its beginning is enough to tell.
+      if (size > TEXT_MAX_BYTES) break
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Refusal<ChatApiRefusal>(
+      'server_unreachable',
+      `the server ${root} broke off its answer (${why})`,
+      { cause: error },
+    )
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Media type of an answer, without its parameters. */
+function typeOf({ headers }: Dispatcher.ResponseData): string {
+  const type = headers['content-type']
+  return typeof type === 'string' ? (type.split(';')[0]?.trim().toLowerCase() ?? '') : ''
+}
+
+/**
+ * What an answer other than 200 says: a refusal of the interface with its members (`reason`, `scope`,
+ * `retryAfterSeconds`, and the `status`), or that this is no such server. A 429 is a limit whoever sends it: what stands
+ * before a server may have limits of its own.
+ */
+function declined(root: string, response: Dispatcher.ResponseData, text: string, now: Instant): Refusal {
+  const body = parseJson(text)
+  const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+  const code =
+    AGENT_ERRORS.find((known) => known === given['error']) ??
+    (response.statusCode === 429 ? ('rate_limited' as const) : undefined)
+  if (code === undefined) return foreign(root, '', response)
+  const members: Record<string, string | number> = { status: response.statusCode }
+  for (const name of ['reason', 'scope'] as const) {
+    const value = given[name]
+    if (typeof value === 'string' && /^[a-z_-]{1,64}$/.test(value)) members[name] = value
+  }
+  const seconds = given['retryAfterSeconds']
+  if (Number.isSafeInteger(seconds) && Number(seconds) >= 0) members['retryAfterSeconds'] = Number(seconds)
+  else {
+    const until = retryAt(response.headers, now)
+    if (until !== null) members['retryAfterSeconds'] = Math.ceil((until - now) / 1000)
+  }
+  return new Refusal(code, undefined, { members })
+}
+
+/** An answer that no server of this interface gives. */
+function foreign(
+  root: string,
+  path: string,
+  response: Dispatcher.ResponseData,
+  cause?: unknown,
+): Refusal<ChatApiRefusal> {
+  const { statusCode: status, headers } = response
+  const type = typeOf(response)
+  const what = status === 200 ? type || 'no type' : `status ${status}${type === '' ? '' : `, ${type}`}`
+  const target = headers['location']
+  const redirect =
+    status >= 300 && status < 400 && typeof target === 'string' && /^[\x21-\x7e]{1,200}$/.test(target)
+      ? `; it redirects to ${target}, so perhaps that is the address to give`
+      : ''
+  return new Refusal(
+    'server_foreign',
+    `${root}${path} does not answer as the chat of dash does (${what})${redirect}; check the address`,
+    { cause },
+  )
+}
+
+/**
+ * One record of an answer. Null for an event that is not known, and for the activity of a tool that is not: a later server
+ * may have more of both, and neither is part of the answer.
+ *
+ * @throws Refusal `server_foreign` for a payload that is not its event's
+ */
+function readEvent({ name, data }: StreamRecord, root: string): ServedEvent | null {
+  if (!isEventName(name)) return null
+  const raw = parseJson(data)
+  const parsed = EVENT_SCHEMAS[name].safeParse(raw)
+  if (parsed.success) return { event: name, data: parsed.data, raw } as ServedEvent
+  if (name === 'tool') return null
+  throw new Refusal<ChatApiRefusal>(
+    'server_foreign',
+    `the server ${root} sent an event \`${name}\` that is none of the interface`,
+  )
+}
+
+function isEventName(name: string): name is keyof typeof EVENT_SCHEMAS {
+  return Object.hasOwn(EVENT_SCHEMAS, name)
+}
+
+/** Time until a server begins to answer; a turn's first event comes at once. */
+const ANSWER_MS = 20_000
+
+/** Time between two pieces of an answer: a server says something at least every 15 s while it works. */
+const SILENCE_MS = 45_000
+
+/** Longest that a turn may take. A server ends its turns after 90 s, unless its operator gives them longer. */
+const TURN_MS = 600_000
+
+/** No event and no answer of a sound server is near these sizes. */
+const STREAM_BOUNDS = { maxEventBytes: 256 * 1024, maxBytes: 8 * 1024 * 1024 }
+
+const USER_AGENT = 'dash (terminal chat)'
+
+export interface ChatApiOptions {
+  answerMs?: number
+  silenceMs?: number
+  turnMs?: number
+  clock?: Clock
+}
+
+/**
+ * The chat interface of the server at `base`, over its own connections; `close` ends them. The origin sent is the
+ * server's own. Redirects are not followed: a question goes to whom it is meant for.
+ *
+ * @param base absolute http(s) URL; a path in it comes before those of the interface
+ */
+export function openChatApi(
+  base: string,
+  { answerMs = ANSWER_MS, silenceMs = SILENCE_MS, turnMs = TURN_MS, clock = Date.now }: ChatApiOptions = {},
+): ChatApi & { close(): Promise<void> } {
+  const root = base.replace(/\/+$/, '')
+  const pool = openConnections({
+    connect: { timeout: answerMs },
+    headersTimeout: answerMs,
+    bodyTimeout: silenceMs,
+    connections: 2,
+  })
+  const send = sender(pool, root)
+
+  const json = async <T>(
+    request: Parameters<typeof send>[0],
+    parse: (value: unknown) => T | null,
+    signal: AbortSignal,
+  ): Promise<T> => {
+    const response = await send(request, answerMs, signal)
+    const text = await readText(response, root, signal)
+    if (response.statusCode !== 200) throw declined(root, response, text, clock())
+    const value = parse(parseJson(text))
+    if (value === null) throw foreign(root, request.path, response)
+    return value
+  }
+
+  return {
+    base: root,
+    config: (signal) => json({ method: 'GET', path: '/api/agent/config' }, parseConfig, signal),
+    status: (signal): Promise<Pick<AgentStatus, 'ok' | 'budget'>> =>
+      json({ method: 'GET', path: '/api/agent/status' }, parseStatus, signal),
+    session: (signal) =>
+      json({ method: 'POST', path: '/api/agent/session', body: '{}' }, parseSession, signal),
+    async *ask(token, body, signal) {
+      const path = '/api/agent/chat'
+      const response = await send({ method: 'POST', path, body, token }, turnMs, signal)
+      if (response.statusCode !== 200)
+        throw declined(root, response, await readText(response, root, signal), clock())
+      if (typeOf(response) !== 'text/event-stream') {
+        response.body.destroy()
+        throw foreign(root, path, response)
+      }
+      yield* eventsOf(response, root, signal)
+    },
+    close: () => pool.close(),
+  }
+}
+
+interface Question {
+  method: 'GET' | 'POST'
+  path: string
+  body?: string
+  token?: string
+}
+
+function sender(
+  pool: Connections,
+  root: string,
+): (question: Question, wholeMs: number, signal: AbortSignal) => Promise<Dispatcher.ResponseData> {
+  const { origin } = new URL(root)
+  return async ({ method, path, body, token }, wholeMs, signal) => {
+    signal.throwIfAborted()
+    try {
+      const response = await pool.request(`${root}${path}`, {
+        method,
+        signal,
+        headers: {
+          origin,
+          accept: 'application/json, text/event-stream',
+          'accept-encoding': 'identity',
+          'user-agent': USER_AGENT,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(token === undefined ? {} : { 'x-agent-session': token }),
+        },
+        ...(body === undefined ? {} : { body }),
+      })
+      // Ending a body early makes it say so, and nobody else listens then.
+      response.body.on('error', () => undefined)
+      endAfter(wholeMs, response.body)
+      return response
+    } catch (error) {
+      signal.throwIfAborted()
+      throw unreachable(root, error)
+    }
+  }
+}
+
+/** Ends a body that is not over by then: whatever drips in starts the limit of silence again, comments too. */
+function endAfter(ms: number, body: Dispatcher.ResponseData['body']): void {
+  const timer = setTimeout(
+    () => body.destroy(new TimeLimitExceeded(`no whole answer within ${ms / 1000} s`)),
+    ms,
+  )
+  body.once('close', () => clearTimeout(timer))
+}
+
+/** The events of an answer up to its terminal one; a stream without it is `answer_cut`. */
+async function* eventsOf(
+  response: Dispatcher.ResponseData,
+  root: string,
+  signal: AbortSignal,
+): AsyncGenerator<ServedEvent, void> {
+  try {
+    for await (const record of recordsOf(response.body)) {
+      signal.throwIfAborted()
+      const event = readEvent(record, root)
+      if (event === null) continue
+      yield event
+      if (isTerminal(event.event)) return
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof Refusal) throw error
+    if (error instanceof StreamTooLarge) throw foreign(root, '/api/agent/chat', response, error)
+    throw new Refusal<ChatApiRefusal>('answer_cut', `the answer broke off (${networkReason(error)})`, {
+      cause: error,
+    })
+  } finally {
+    response.body.destroy()
+  }
+  signal.throwIfAborted()
+  throw new Refusal<ChatApiRefusal>('answer_cut', 'the answer broke off: its stream ended in the middle')
+}
+
+/** The records of a stream, a whole one at its end included, however the stream ends. */
+async function* recordsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamRecord, void> {
+  const stream = new EventStream(STREAM_BOUNDS)
+  let broken: unknown = null
+  try {
+    for await (const chunk of body) yield* stream.push(chunk)
+  } catch (error) {
+    if (error instanceof StreamTooLarge) throw error
+    broken = error
+  }
+  const last = stream.end()
+  // Half of an event is what a cut stream ends with.
+  if (last !== null && parseJson(last.data) !== undefined) yield last
+  if (broken !== null) throw broken as Error
+}
+
+function isTerminal(name: keyof AgentEvents): boolean {
+  return name === 'done' || name === 'error'
+}
+
+function unreachable(root: string, error: unknown): Refusal<ChatApiRefusal> {
+  return new Refusal('server_unreachable', `the server ${root} cannot be reached (${networkReason(error)})`, {
+    cause: error,
+  })
+}
+
+/** Parts of the answers that a client uses; what else a server sends is its own affair. */
+
+type Answer<Name extends 'config' | 'status' | 'session'> = Awaited<ReturnType<ChatApi[Name]>>
+
+const config = configSchema.pick({
+  enabled: true,
+  requireVerification: true,
+  itemChat: true,
+  model: true,
+  quotas: true,
+})
+
+const status = statusSchema.pick({ ok: true, budget: true })
+
+const session = sessionSchema.pick({ quotas: true }).extend({
+  // It goes into a header as it is.
+  sessionToken: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
+})
+
+const parseConfig = (value: unknown): Answer<'config'> | null => parsedOrNull(config, value)
+const parseStatus = (value: unknown): Answer<'status'> | null => parsedOrNull(status, value)
+const parseSession = (value: unknown): Answer<'session'> | null => parsedOrNull(session, value)
+
+function parsedOrNull<T>(schema: z.ZodType<T>, value: unknown): T | null {
+  const result = schema.safeParse(value)
+  return result.success ? result.data : null
+}

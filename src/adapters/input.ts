@@ -1,0 +1,208 @@
+import { constants, createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, open, realpath, rm, stat } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import type { ArchiveFolder, InputLine, LineSource } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { MANIFESTS_FILE } from '../domain/year/legacy-import.ts'
+
+/** Longest line kept; one row of any source is a small fraction of it. */
+const LINE_MAX_BYTES = 1024 * 1024
+
+const NEWLINE = 0x0a
+
+/** A plain or gzip file on disk; gzip is known by its first bytes, not by its name. */
+export function lineFile(path: string, name: string = path): LineSource {
+  return {
+    name,
+    async *lines() {
+      try {
+        const bytes = await openBytes(path)
+        try {
+          yield* splitLines(bytes.chunks)
+        } finally {
+          bytes.close()
+        }
+      } catch (error) {
+        throw unreadable(name, error)
+      }
+    },
+  }
+}
+
+/**
+ * Input that can be read only once, kept in a private temporary file so that it can be read twice.
+ *
+ * @param name as it is reported: `-` for standard input
+ * @param signal ends the reading; what was kept of it is removed
+ * @returns the lines, and what removes the file again
+ */
+export async function spoolInput(
+  input: Readable,
+  temporaryFolder: string,
+  name = '-',
+  signal?: AbortSignal,
+): Promise<{ source: LineSource; remove: () => Promise<void> }> {
+  const folder = await mkdtemp(join(temporaryFolder, 'dash-input-'))
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  try {
+    const path = join(folder, 'input')
+    await pipeline(input, createWriteStream(path, { mode: 0o600 }), signal ? { signal } : {})
+    return { source: lineFile(path, name), remove }
+  } catch (error) {
+    await remove()
+    signal?.throwIfAborted()
+    throw unreadable(name, error)
+  }
+}
+
+async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>; close: () => void }> {
+  const start = Buffer.alloc(2)
+  if (!(await stat(path)).isFile()) throw new Error('it is not a regular file')
+  const file = await open(path, 'r')
+  try {
+    await file.read(start, 0, 2, 0)
+  } finally {
+    await file.close()
+  }
+  const bytes = createReadStream(path, { highWaterMark: 256 * 1024 })
+  const close = (): void => void bytes.destroy()
+  if (start[0] !== 0x1f || start[1] !== 0x8b) return { chunks: bytes, close }
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 })
+  bytes.on('error', (error) => gunzip.destroy(error))
+  return { chunks: bytes.pipe(gunzip), close }
+}
+
+async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<InputLine[]> {
+  let number = 1
+  let rest: Buffer[] = []
+  let restBytes = 0
+  let overlong = false
+  for await (const chunk of chunks) {
+    const lastNewline = chunk.lastIndexOf(NEWLINE)
+    if (lastNewline === -1) {
+      restBytes += chunk.byteLength
+      overlong ||= restBytes > LINE_MAX_BYTES
+      if (overlong) rest = []
+      else rest.push(chunk)
+      continue
+    }
+    const whole = Buffer.concat([...rest, chunk.subarray(0, lastNewline)])
+    const lines = overlong ? decodeAfterOverlong(whole, number) : decodeLines(whole, number)
+    number += lines.count
+    if (lines.kept.length > 0) yield lines.kept
+    rest = [chunk.subarray(lastNewline + 1)]
+    restBytes = chunk.byteLength - lastNewline - 1
+    overlong = false
+  }
+  const last = overlong
+    ? decodeAfterOverlong(Buffer.alloc(0), number)
+    : decodeLines(Buffer.concat(rest), number)
+  if (last.kept.length > 0) yield last.kept
+}
+
+interface Decoded {
+  kept: InputLine[]
+  /** Lines the bytes held, blank ones included. */
+  count: number
+}
+
+function decodeLines(bytes: Buffer, firstNumber: number): Decoded {
+  const kept: InputLine[] = []
+  let texts: (string | null)[]
+  try {
+    texts = new TextDecoder('utf-8', { fatal: true, ignoreBOM: firstNumber > 1 }).decode(bytes).split('\n')
+  } catch {
+    texts = splitBuffers(bytes).map((line, index) => decodeOrNull(line, firstNumber + index))
+  }
+  for (const [index, text] of texts.entries()) {
+    const number = firstNumber + index
+    if (text === null) kept.push({ number, problem: 'not valid UTF-8' })
+    else if (isTooLong(text)) kept.push(tooLong(number))
+    else if (text.trim() !== '') kept.push({ number, text })
+  }
+  return { kept, count: texts.length }
+}
+
+/** The bytes end a line whose beginning was too long to keep. */
+function decodeAfterOverlong(bytes: Buffer, firstNumber: number): Decoded {
+  const end = bytes.indexOf(NEWLINE)
+  if (end === -1) return { kept: [tooLong(firstNumber)], count: 1 }
+  const following = decodeLines(bytes.subarray(end + 1), firstNumber + 1)
+  return { kept: [tooLong(firstNumber), ...following.kept], count: following.count + 1 }
+}
+
+function splitBuffers(bytes: Buffer): Buffer[] {
+  const lines: Buffer[] = []
+  let start = 0
+  for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+    lines.push(bytes.subarray(start, end))
+    start = end + 1
+  }
+  lines.push(bytes.subarray(start))
+  return lines
+}
+
+/** UTF-8 takes at most three bytes for a UTF-16 unit, so most lines need not be measured. */
+function isTooLong(text: string): boolean {
+  return text.length > LINE_MAX_BYTES / 3 && Buffer.byteLength(text) > LINE_MAX_BYTES
+}
+
+function decodeOrNull(bytes: Buffer, number: number): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: number > 1 }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+function tooLong(number: number): InputLine {
+  return { number, problem: `longer than ${LINE_MAX_BYTES} bytes` }
+}
+
+function unreadable(name: string, error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const why = code === 'ENOENT' ? 'there is no such file' : error.message
+  return new Refusal('input_unreadable', `${name}: ${why}`, { cause: error })
+}
+
+/** The folder of an older archive on disk. Symbolic links may lead to other places of the folder, never out of it. */
+export function archiveFolder(path: string): ArchiveFolder {
+  return {
+    manifests: lineFile(join(path, MANIFESTS_FILE)),
+    async read(file, byteSize) {
+      try {
+        return await readWithin(path, file, byteSize)
+      } catch (error) {
+        throw unreadableFile(file, error)
+      }
+    },
+  }
+}
+
+async function readWithin(folder: string, file: string, byteSize: number): Promise<Uint8Array> {
+  const root = await realpath(folder)
+  const path = await realpath(join(root, file))
+  if (!path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`))
+    throw new Error('it lies outside the folder')
+  // Without O_NONBLOCK a pipe in the file's place would block for ever.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw new Error('it is not a regular file')
+    if (stats.size !== byteSize) throw new Error(`it has ${stats.size} bytes instead of ${byteSize}`)
+    return await handle.readFile()
+  } finally {
+    await handle.close()
+  }
+}
+
+function unreadableFile(file: string, error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const code = 'code' in error ? error.code : null
+  const why = code === 'ENOENT' || code === 'ENOTDIR' ? 'there is no such file' : error.message
+  return new Refusal('input_unreadable', `file ${JSON.stringify(file)}: ${why}`, { cause: error })
+}

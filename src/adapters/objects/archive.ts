@@ -1,0 +1,198 @@
+import { createStorage } from 'unstorage'
+import type { Driver, Storage } from 'unstorage'
+import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
+import type { Archive, Ledger, RecommendationStore, Witness, YearReader } from '../../domain/ports.ts'
+import { storageDamaged } from '../../domain/refusal.ts'
+import { proveLedger } from '../../domain/year/chain.ts'
+import { objectPath } from '../../domain/year/finding.ts'
+import { formatHead, parseHead } from '../../domain/year/ledger.ts'
+import type { Head } from '../../domain/year/ledger.ts'
+
+/** An archive that holds connections; whoever opens it closes it. */
+export type OpenArchive = Archive & { close(): Promise<void> }
+
+/**
+ * The archive on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
+ * (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes. Keys are asked of
+ * the driver itself, as the store names them: unstorage would take `heads/7?x` for `heads/7`.
+ *
+ * @param driver must refuse to overwrite an object with other bytes
+ * @param prepare resolves when the engine can be trusted with writes
+ */
+export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): OpenArchive {
+  const storage = createStorage({ driver })
+  const read = (key: string): Promise<Uint8Array | null> => readObject(storage, key)
+
+  const readHead = async (seq: number): Promise<Head | null> => {
+    const bytes = await read(headKey(seq))
+    if (bytes === null) return null
+    const head = parseHead(bytes)
+    if (head?.seq !== seq) throw storageDamaged(`head ${seq} is not a valid head file`)
+    return head
+  }
+
+  const witnessOf = async (key: string): Promise<Witness> => {
+    const meta = (await storage.getMeta(key, { nativeOnly: true })) as { witness?: unknown }
+    return typeof meta.witness === 'string' ? meta.witness : null
+  }
+
+  const keys = async (area: 'sha256' | 'heads'): Promise<string[]> => driver.getKeys(area, {})
+
+  return {
+    prepare,
+    keys,
+    close: async () => storage.dispose(),
+
+    get: async (sha256) => read(objectKey(sha256)),
+
+    headFile: async (seq) => read(headKey(seq)),
+
+    async put(sha256, bytes) {
+      if (sha256Hex(bytes) !== sha256)
+        throw new Error(`the bytes given for object ${sha256} have another digest`)
+      await prepare()
+      await storage.setItemRaw(objectKey(sha256), bytes)
+      const stored = await read(objectKey(sha256))
+      if (stored === null || sha256Hex(stored) !== sha256) {
+        throw storageDamaged(`object ${sha256} does not read back as it was written`)
+      }
+    },
+
+    async newestHead() {
+      const names = await keys('heads')
+      const seqs = names.flatMap((name) => /^heads\/([1-9]\d{0,14})$/.exec(name)?.[1] ?? []).map(Number)
+      if (seqs.length === 0) return null
+      return readHead(Math.max(...seqs))
+    },
+
+    async putHead(head) {
+      const present = await readHead(head.seq)
+      if (present?.leaf === head.leaf) return
+      if (present) throw storageDamaged(`head ${head.seq} exists with another leaf`)
+      const { seq, leaf } = head
+      await prepare()
+      try {
+        await storage.setItemRaw(headKey(seq), new TextEncoder().encode(formatHead(head)))
+      } catch (error) {
+        // Another run may have written the head of the same entry in between, at its own time.
+        if ((await readHead(seq))?.leaf !== leaf) throw error
+      }
+    },
+
+    objectWitness: async (sha256) => witnessOf(objectKey(sha256)),
+
+    async headWitness(newest) {
+      const folder = await witnessOf('heads')
+      if (newest === null || folder === null) return folder
+      const file = await witnessOf(headKey(newest.seq))
+      return file === null ? null : `${folder}/${file}`
+    },
+
+    async ping() {
+      await storage.hasItem('heads:1')
+    },
+  }
+}
+
+/** The digest comes from the ledger or a request, so it is checked before it names a path. */
+function objectKey(sha256: string): string {
+  if (!isSha256Hex(sha256))
+    throw storageDamaged(`${JSON.stringify(sha256.slice(0, 80))} is not a SHA-256 digest`)
+  return objectPath(sha256).replaceAll('/', ':')
+}
+
+function headKey(seq: number): string {
+  return `heads:${seq}`
+}
+
+/** The bytes an engine keeps under a key, as it keeps them; null when it says that there are none. */
+async function readObject(storage: Storage, key: string): Promise<Uint8Array | null> {
+  const value: unknown = await storage.getItemRaw(key)
+  if (value === null || value === undefined) return null
+  if (value instanceof Uint8Array) return value
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  // Drivers resolve with an Error object, or with a string, where bytes were asked for.
+  throw value instanceof Error
+    ? value
+    : new Error(`the object store gave ${typeof value} instead of bytes for ${key}`)
+}
+
+/** A store of recommendations that holds connections; whoever opens it closes it. */
+export type OpenRecommendations = RecommendationStore & { close(): Promise<void> }
+
+const CURRENT = 'free-llm:current'
+const RUNS = 'free-llm:runs'
+
+const VERSION_PATTERN = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
+
+/**
+ * Recommendations on an unstorage engine: every run under `free-llm/runs/<rankingVersion>`, the newest also under
+ * `free-llm/current`, the one object of the store that is ever replaced (docs/free-models.md).
+ *
+ * @param driver must refuse to overwrite an object with other bytes, but for writes with `replace`, which it does in one
+ *   step
+ * @param prepare resolves when the engine can be trusted with writes
+ */
+export function unstorageRecommendations(driver: Driver, prepare: () => Promise<void>): OpenRecommendations {
+  const storage = createStorage({ driver })
+  return {
+    close: async () => storage.dispose(),
+
+    current: () => readObject(storage, CURRENT),
+
+    run: async (rankingVersion) => readObject(storage, runKey(rankingVersion)),
+
+    async versions() {
+      const keys: string[] = await driver.getKeys(RUNS, {})
+      return keys.flatMap((key) => {
+        const version = key.slice(key.lastIndexOf('/') + 1)
+        return VERSION_PATTERN.test(version) && key.endsWith(`runs/${version}`) ? [version] : []
+      })
+    },
+
+    async put(rankingVersion, bytes) {
+      const key = runKey(rankingVersion)
+      await prepare()
+      await storage.setItemRaw(key, bytes)
+      await storage.setItemRaw(CURRENT, bytes, { replace: true })
+    },
+
+    async ping() {
+      await storage.hasItem(CURRENT)
+    },
+  }
+}
+
+function runKey(rankingVersion: string): string {
+  if (!VERSION_PATTERN.test(rankingVersion))
+    throw new Error(`${JSON.stringify(rankingVersion.slice(0, 80))} is no ranking version`)
+  return `${RUNS}:${rankingVersion}`
+}
+
+/** Publishers commit once a day, so a reading that keeps being overtaken means something else is wrong. */
+const READINGS = 5
+
+/**
+ * Reads and proves both ledgers against the newest head. The head is read first: a commit in between leaves the
+ * ledger one entry ahead, which is sound. Several commits in between would look like lost heads, so a reading that
+ * does not hold counts only if the head is still the same afterwards.
+ */
+export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Archive, 'newestHead'>): YearReader {
+  return {
+    async read() {
+      let head = await archive.newestHead()
+      for (let reading = 1; ; reading += 1) {
+        const contents = await ledger.read()
+        // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
+        await new Promise((resolve) => setImmediate(resolve))
+        try {
+          return { proved: proveLedger(contents, head), contents, head }
+        } catch (error) {
+          const newest = await archive.newestHead()
+          if (newest?.seq === head?.seq || reading === READINGS) throw error
+          head = newest
+        }
+      }
+    },
+  }
+}

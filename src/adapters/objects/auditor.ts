@@ -1,0 +1,96 @@
+import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
+import { Refusal, StorageFault } from '../../domain/refusal.ts'
+import type { AuditedHead } from '../../domain/year/audit.ts'
+import type { examineBytes } from '../../domain/year/envelope.ts'
+import { READ_ERROR } from '../../domain/year/finding.ts'
+import type { ObjectOutcome } from '../../domain/year/finding.ts'
+import { parseHead } from '../../domain/year/ledger.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import { examinationOf } from './examine-file.ts'
+
+/** Heads read at a time from a store that is reached over the network. */
+const HEADS_AT_A_TIME = 16
+
+/** The auditor of an archive whose objects come over the network, or from memory. */
+export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'get'>): ArchiveAuditor {
+  return {
+    async heads() {
+      const keys = await archive.keys('heads')
+      const heads: AuditedHead[] = []
+      for (let start = 0; start < keys.length; start += HEADS_AT_A_TIME) {
+        const some = keys.slice(start, start + HEADS_AT_A_TIME)
+        heads.push(...(await Promise.all(some.map((key) => readHead(archive, key)))))
+      }
+      return heads.sort((a, b) => a.seq - b.seq)
+    },
+    objectKeys: () => archive.keys('sha256'),
+    // Reading what no entry names costs a request each.
+    readAhead: () => null,
+    async *examine(manifests, examination, jobs, signal) {
+      const examine = await examinationOf(examination)
+      const look = async (index: number, manifest: Manifest) => ({
+        index,
+        outcome: await outcomeOf(archive, manifest, examine),
+      })
+      for (let start = 0; start < manifests.length; start += jobs) {
+        signal.throwIfAborted()
+        yield await Promise.all(
+          manifests.slice(start, start + jobs).map((manifest, place) => look(start + place, manifest)),
+        )
+      }
+    },
+  }
+}
+
+async function readHead(archive: Pick<Archive, 'headFile'>, path: string): Promise<AuditedHead> {
+  const seq = headSeq(path)
+  try {
+    return auditedHead(path, seq === 0 ? null : await headBytes(archive, seq))
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error
+    return { path, seq, head: null, readError: READ_ERROR + error.message }
+  }
+}
+
+/** What a key among the heads holds; anything else than the head of its number is no head. */
+export function auditedHead(path: string, bytes: Uint8Array | null): AuditedHead {
+  const seq = headSeq(path)
+  const head = bytes === null ? null : parseHead(bytes)
+  return { path, seq, head: head?.seq === seq ? head : null }
+}
+
+/** The number a head's key ends with; 0 for anything else. */
+function headSeq(path: string): number {
+  return Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
+}
+
+/** The bytes of a head file; null also for something in its place that is no file, which spoils this head alone. */
+async function headBytes(archive: Pick<Archive, 'headFile'>, seq: number): Promise<Uint8Array | null> {
+  try {
+    return await archive.headFile(seq)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'storage_damaged') return null
+    throw error
+  }
+}
+
+async function outcomeOf(
+  archive: Pick<Archive, 'get'>,
+  manifest: Manifest,
+  examine: typeof examineBytes,
+): Promise<ObjectOutcome> {
+  try {
+    const bytes = await archive.get(manifest.sha256)
+    if (bytes === null) return { found: 'nothing' }
+    return { found: 'bytes', byteSize: bytes.byteLength, problems: examine(manifest, bytes) }
+  } catch (error) {
+    const why =
+      error instanceof Refusal
+        ? (error.detail ?? error.code)
+        : error instanceof Error
+          ? error.message
+          : String(error)
+    const damaged = error instanceof Refusal && error.code === 'storage_damaged'
+    return { found: 'something else', why: damaged ? why : READ_ERROR + why }
+  }
+}

@@ -1,0 +1,83 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { OBJECT_MAX_BYTES } from '../../domain/refusal.ts'
+import { examineBytes } from '../../domain/year/envelope.ts'
+import { READ_ERROR } from '../../domain/year/finding.ts'
+import type { NoBytes } from '../../domain/year/finding.ts'
+
+/** What reading a file came to; the bytes stand until the next file is read. */
+type FileRead = { found: 'bytes'; bytes: Uint8Array } | NoBytes
+
+/** Examines a file by its bytes, or tells why there are none. */
+type FileExaminer = <Told extends object>(
+  path: string,
+  examine: (bytes: Uint8Array) => Told,
+) => ({ found: 'bytes' } & Told) | NoBytes
+
+/** Examines the files of objects one after the other. */
+export function fileExaminer(): FileExaminer {
+  const readFile = fileReader()
+  return (path, examine) => {
+    const read = readFile(path)
+    return read.found === 'bytes' ? { found: 'bytes', ...examine(read.bytes) } : read
+  }
+}
+
+/** Reads files one after the other, all into one buffer that only ever grows. */
+export function fileReader(): (path: string) => FileRead {
+  let buffer = new Uint8Array(1024 * 1024)
+  const readAll = (file: number, size: number): Uint8Array => {
+    // One byte more than the file has, so that reading ends by its end and not by ours.
+    if (buffer.byteLength <= size) buffer = new Uint8Array(size * 2)
+    let length = 0
+    for (;;) {
+      const count = readSync(file, buffer, length, buffer.byteLength - length, null)
+      length += count
+      if (count === 0) return buffer.subarray(0, length)
+      if (length === buffer.byteLength) throw new Error('it grew while it was read')
+    }
+  }
+  return (path) => {
+    let file
+    try {
+      file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      const stat = fstatSync(file)
+      if (!stat.isFile()) return { found: 'something else', why: 'not a regular file' }
+      if (stat.size > OBJECT_MAX_BYTES) {
+        return { found: 'something else', why: `a file of ${stat.size} bytes, more than any object` }
+      }
+      return { found: 'bytes', bytes: readAll(file, stat.size) }
+    } catch (error) {
+      return outcomeOf(error)
+    } finally {
+      if (file !== undefined) closeSync(file)
+    }
+  }
+}
+
+function outcomeOf(error: unknown): FileRead {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  switch (code) {
+    case 'ENOENT':
+      return { found: 'nothing' }
+    case 'ELOOP':
+      return { found: 'something else', why: 'a symbolic link' }
+    case 'ENOTDIR':
+    case 'ENXIO':
+      return { found: 'something else', why: `not a regular file (${code})` }
+    default:
+      return {
+        found: 'something else',
+        why: READ_ERROR + (error instanceof Error ? error.message : String(error)),
+      }
+  }
+}
+
+/**
+ * What examines stored bytes against a manifest. The schema of a whole payload is loaded only where one is asked for: it
+ * takes longer than most audits have for their first step.
+ */
+export async function examinationOf(examination: 'identity' | 'whole'): Promise<typeof examineBytes> {
+  if (examination === 'identity') return examineBytes
+  const { examineWhole } = await import('../../domain/year/envelope.ts')
+  return examineWhole
+}

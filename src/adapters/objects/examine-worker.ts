@@ -1,0 +1,78 @@
+import { readdirSync } from 'node:fs'
+import { parentPort, workerData } from 'node:worker_threads'
+import { seeBytes } from '../../domain/year/envelope.ts'
+import type { ObjectOutcome, SeenObject } from '../../domain/year/finding.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import { examinationOf, fileExaminer } from './examine-file.ts'
+
+/** Objects to examine with their manifests, or folders of objects to look at before there are any. */
+export type ExamineTask =
+  | { examination: 'identity' | 'whole'; work: readonly { path: string; manifest: Manifest }[] }
+  | { examination: 'ahead'; work: readonly ObjectFolder[] }
+
+/** A folder of objects: its path, and the first two digits that the names of all objects in it share. */
+export interface ObjectFolder {
+  path: string
+  digits: string
+}
+
+/** What the threads of one task are started with. */
+export interface ExamineWorkerData {
+  task: ExamineTask
+  /** How much of the work a thread takes at a time. */
+  batch: number
+  /** Place of the first that no thread has taken yet, in memory that all of them share. */
+  next: Int32Array
+}
+
+/** One object as it was seen; its name is its digest, when it is sound. */
+export interface SeenByName {
+  name: string
+  seen: SeenObject
+}
+
+/** What a batch of the work came to. */
+export interface Examined<Told> {
+  start: number
+  end: number
+  told: Told[]
+}
+
+const { task, batch, next } = workerData as ExamineWorkerData
+const examineFile = fileExaminer()
+const examine = await examinerOf(task)
+
+// Whoever is done takes the next: no thread waits for the one that started them, which has its own work meanwhile.
+for (;;) {
+  const start = Atomics.add(next, 0, batch)
+  if (start >= task.work.length) break
+  const end = Math.min(start + batch, task.work.length)
+  parentPort?.postMessage({ start, end, told: examine(start, end) })
+}
+
+async function examinerOf(given: ExamineTask): Promise<(start: number, end: number) => unknown[]> {
+  if (given.examination === 'ahead') return (start, end) => given.work.slice(start, end).flatMap(seeFolder)
+  const problemsOf = await examinationOf(given.examination)
+  return (start, end) =>
+    given.work
+      .slice(start, end)
+      .map(({ path, manifest }): ObjectOutcome =>
+        examineFile(path, (bytes) => ({ byteSize: bytes.byteLength, problems: problemsOf(manifest, bytes) })),
+      )
+}
+
+/** What cannot be an object by its name is not opened. */
+function seeFolder({ path, digits }: ObjectFolder): SeenByName[] {
+  return namesIn(path)
+    .filter((name) => name.startsWith(digits) && /^[0-9a-f]{64}$/.test(name))
+    .map((name) => ({ name, seen: examineFile(`${path}/${name}`, seeBytes) }))
+}
+
+/** None of a folder that cannot be read: its objects are examined with their manifests, which tells why. */
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,311 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AwsV4Signer } from 'aws4fetch'
+import type { Dispatcher } from 'undici'
+import {
+  OBJECT_MAX_BYTES,
+  Refusal,
+  StorageFault,
+  storageDamaged,
+  storageUnavailable,
+} from '../../domain/refusal.ts'
+import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
+import { openConnections } from '../http.ts'
+import type { Connections } from '../http.ts'
+
+/** How long an answer may take, and how often one that failed on the way is asked for again. */
+export interface S3Patience {
+  connectMs: number
+  /** For one whole answer, however slowly it drips in. */
+  answerMs: number
+  attempts: number
+  /** Pause before the second attempt; it doubles with each further one. */
+  backoffMs: number
+}
+
+export const S3_PATIENCE: S3Patience = { connectMs: 5_000, answerMs: 30_000, attempts: 3, backoffMs: 250 }
+
+export interface S3Client {
+  /**
+   * Signs and sends a request, and again when its answer was lost on the way or the server was too busy: only reads,
+   * conditional writes, and writes that one writer at a time makes may be sent, which are safe to repeat.
+   *
+   * @throws Refusal `storage_unavailable` when the server cannot be reached, the bucket is missing or the credentials
+   *   are refused; `storage_damaged` for an object larger than any; a fault for everything else
+   */
+  send(asked: S3Request): Promise<S3Answer>
+  close(): Promise<void>
+}
+
+/** Connections to one bucket; whoever opens it closes it. */
+export function s3Client(location: S3Location, patience: S3Patience): S3Client {
+  const connections = openConnections({ connect: { timeout: patience.connectMs }, connections: 8 })
+  return {
+    async send(asked) {
+      for (let attempt = 1; ; attempt += 1) {
+        const reply = await replyTo(connections, location, asked, patience.answerMs)
+        if (!('lost' in reply || isTransient(reply))) return answerOf(reply, asked, location)
+        if (attempt >= patience.attempts) throw noAnswer(reply, asked, location, attempt)
+        await sleep(patience.backoffMs * 2 ** (attempt - 1))
+      }
+    },
+    close: () => connections.close(),
+  }
+}
+
+async function replyTo(
+  connections: Connections,
+  location: S3Location,
+  asked: S3Request,
+  answerMs: number,
+): Promise<S3Reply> {
+  const { url, headers } = await sign(location, asked)
+  // Node 20 collects `AbortSignal.timeout()` as garbage before it fires.
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new Error(`no whole answer within ${answerMs} ms`)), answerMs)
+  try {
+    const { method, body = null } = asked
+    const response = await connections.request(url, { signal: limit.signal, method, headers, body })
+    const { statusCode: status } = response
+    const bytes = await readWhole(response, nameOf(asked, location))
+    return { status, body: bytes, code: status < 300 ? null : errorCodeOf(bytes) }
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (UNREACHABLE.test(code))
+      throw storageUnavailable(
+        `the object store ${location.endpoint} cannot be reached (${code}): check DASH_STORE_URL`,
+        error,
+      )
+    return { lost: error }
+  } finally {
+    clearTimeout(timer)
+    // Of a body that was not read to its end, the rest.
+    limit.abort()
+  }
+}
+
+/** No connection was made, or none that could be trusted: asking again at once would not help. */
+const UNREACHABLE =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO|UND_ERR_CONNECT_TIMEOUT|(?:ERR_TLS|ERR_SSL|CERT)_\w+|\w*(?:SELF_SIGNED_CERT|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER)\w*)$/
+
+/** Signature version 4 over the headers and the body, at the time of this attempt. */
+async function sign(
+  location: S3Location,
+  { method, key, query = {}, headers = {}, body }: S3Request,
+): Promise<{ url: URL; headers: Record<string, string> }> {
+  const path = [location.bucket, ...(key === '' ? [] : key.split('/'))].map(encodeURIComponent).join('/')
+  const url = new URL(`${location.endpoint}/${path}`)
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  const digest = createHash('sha256')
+    .update(body ?? '')
+    .digest()
+  const { region, accessKeyId, secretAccessKey } = location
+  const signer = new AwsV4Signer({
+    method,
+    url: url.href,
+    headers: {
+      ...headers,
+      'x-amz-content-sha256': digest.toString('hex'),
+      ...(body === undefined ? {} : { 'x-amz-checksum-sha256': digest.toString('base64') }),
+    },
+    service: 's3',
+    region,
+    accessKeyId,
+    secretAccessKey,
+  })
+  const signed = await signer.sign()
+  return { url, headers: Object.fromEntries(signed.headers) }
+}
+
+/** The body, which must have the length it was announced with. */
+async function readWhole(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  name: string,
+): Promise<Buffer> {
+  const announced = headers['content-length'] === undefined ? null : Number(headers['content-length'])
+  // Without either, a connection that broke looks like the end of the body.
+  if (statusCode === 200 && announced === null && headers['transfer-encoding'] === undefined)
+    throw new Error('the answer does not say how long it is')
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength
+    if (Math.max(size, announced ?? 0) > OBJECT_MAX_BYTES)
+      throw storageDamaged(`${name} has more than ${OBJECT_MAX_BYTES} bytes, more than any object`)
+    chunks.push(chunk)
+  }
+  if (announced !== null && announced !== size)
+    throw new Error(`the answer has ${size} bytes and not ${announced}`)
+  return Buffer.concat(chunks)
+}
+
+export type S3Location = Extract<StoreLocation, { kind: 's3' }>
+
+interface S3Request {
+  method: 'GET' | 'PUT'
+  /** Key in the bucket, prefix included; empty for the bucket itself. */
+  key: string
+  query?: Record<string, string>
+  headers?: Record<string, string>
+  body?: Uint8Array
+}
+
+/** Where a request ended: done, nothing there (of which S3 itself gave word), or refused because something is there. */
+type S3Answer = { outcome: 'done'; body: Buffer } | { outcome: 'absent' } | { outcome: 'exists' }
+
+/** What came back: a whole reply with S3's own code for an error, or the reason why there is none. */
+type S3Reply = WholeReply | { lost: unknown }
+
+interface WholeReply {
+  status: number
+  code: string | null
+  body: Buffer
+}
+
+/** Conflicts of concurrent writers, busy and broken servers, and bodies that were lost on their way there. */
+function isTransient({ status, code }: WholeReply): boolean {
+  if (status === 400) return /^(?:RequestTimeout|IncompleteBody|BadDigest)$/.test(code ?? '')
+  return [409, 429, 500, 502, 503, 504].includes(status)
+}
+
+/**
+ * What a whole reply says.
+ *
+ * @throws Refusal `storage_unavailable` naming the setting to look at, or a fault for what no S3 server should say
+ */
+function answerOf(reply: WholeReply, asked: S3Request, location: S3Location): S3Answer {
+  const { status, code, body } = reply
+  const { endpoint, bucket, region } = location
+  const said = `answered ${status} ${code ?? 'without a code'} to ${asked.method} ${nameOf(asked, location)}`
+  if (status === 200 || (status === 204 && asked.method === 'PUT')) return { outcome: 'done', body }
+  if (status === 412 && asked.method === 'PUT') return { outcome: 'exists' }
+  if (status === 404 && code === 'NoSuchKey' && asked.method === 'GET') return { outcome: 'absent' }
+  if (status === 404 && (code === 'NoSuchBucket' || asked.method === 'PUT'))
+    throw storageUnavailable(
+      `the bucket ${bucket} is not there (the object store ${endpoint} ${said}): create it, or check DASH_STORE_URL`,
+    )
+  if (status === 404)
+    throw storageUnavailable(
+      `the object store ${endpoint} ${said}, which proves nothing absent: check that DASH_STORE_URL names an S3 server`,
+    )
+  if (status === 501 && asked.method === 'PUT') throw overwrites(endpoint)
+  if (code === 'RequestTimeTooSkewed')
+    throw storageUnavailable(`the object store ${endpoint} ${said}: set this machine's clock`)
+  if (status === 401 || status === 403)
+    throw storageUnavailable(
+      `the object store ${endpoint} ${said}: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they permit`,
+    )
+  if ((status >= 300 && status < 400) || code === 'AuthorizationHeaderMalformed')
+    throw storageUnavailable(
+      `the object store ${endpoint} ${said}: check endpoint and region (${region}) of DASH_STORE_URL`,
+    )
+  throw noAnswer(reply, asked, location, 1)
+}
+
+/** The refusal of a server that cannot keep objects from being overwritten. */
+export function overwrites(endpoint: string): Refusal<StorageRefusal> {
+  return storageUnavailable(
+    `the object store ${endpoint} ignores If-None-Match: *, by which objects are kept from being overwritten; use a store that honours conditional writes`,
+  )
+}
+
+/** The fault of a request that came to nothing. */
+function noAnswer(reply: S3Reply, asked: S3Request, location: S3Location, attempts: number): Error {
+  const what = `${asked.method} ${nameOf(asked, location)}`
+  const times = attempts === 1 ? '' : `, ${attempts} times over`
+  if ('lost' in reply) {
+    const why = reply.lost instanceof Error ? reply.lost.message : String(reply.lost)
+    return new StorageFault(`the object store ${location.endpoint} did not answer ${what}${times}: ${why}`, {
+      cause: reply.lost,
+    })
+  }
+  const code = reply.code ?? 'without a code'
+  return new StorageFault(
+    `the object store ${location.endpoint} answered ${reply.status} ${code} to ${what}${times}`,
+  )
+}
+
+/** What a request is about, as messages name it. */
+function nameOf({ key }: S3Request, { bucket }: S3Location): string {
+  return `${bucket}/${key}`
+}
+
+/** One page of a listing: keys as the bucket names them, and the token of the next page, if there is one. */
+export interface S3Page {
+  keys: string[]
+  next: string | null
+}
+
+/**
+ * Reads one page of ListObjectsV2. A page that is cut, is not one, or contradicts itself throws: an auditor that
+ * missed keys would call an archive complete that is not.
+ *
+ * @param bytes the body of the answer
+ * @throws Error naming what is wrong with the page
+ */
+export function parseListing(bytes: Uint8Array): S3Page {
+  const xml = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  const [, inner] =
+    /^\s*(?:<\?xml[^>]*\?>\s*)?<ListBucketResult(?:\s[^>]*)?>(.*)<\/ListBucketResult>\s*$/s.exec(xml) ?? [
+      xml,
+      null,
+    ]
+  if (inner === null || inner === undefined) throw broken('it is not a whole ListBucketResult')
+  // Comments and CDATA could hide what looks like an element; no S3 server sends them.
+  if (inner.includes('<!')) throw broken('it has a comment or CDATA')
+  const contents = [...inner.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => content)
+  const rest = inner.replaceAll(/<Contents>.*?<\/Contents>/gs, '')
+  if (/<(?:Contents|Key)[\s>]/.test(rest)) throw broken('it has keys outside of its contents')
+  const count = textOf(rest, 'KeyCount')
+  if (count !== null && Number(count) !== contents.length)
+    throw broken(`it counts ${count} keys and has ${contents.length}`)
+  const encoded = textOf(rest, 'EncodingType') === 'url'
+  return {
+    keys: contents.map((content) => {
+      const key = textOf(content, 'Key')
+      if (key === null) throw broken('an entry has no key')
+      return encoded ? decodeURIComponent(key.replaceAll('+', ' ')) : key
+    }),
+    next: nextOf(rest),
+  }
+}
+
+/** The code of an S3 error document (`NoSuchKey`), or null when the body is none. */
+export function errorCodeOf(bytes: Uint8Array): string | null {
+  const xml = new TextDecoder().decode(bytes)
+  return /^\s*(?:<\?xml[^>]*\?>\s*)?<Error(?:\s[^>]*)?>.*?<Code>(\w+)<\/Code>/s.exec(xml)?.[1] ?? null
+}
+
+function nextOf(rest: string): string | null {
+  const token = textOf(rest, 'NextContinuationToken')
+  const truncated = textOf(rest, 'IsTruncated')
+  if (truncated === 'false') return null
+  if (truncated !== 'true') throw broken('it does not say whether it is truncated')
+  if (token === null || token === '') throw broken('it is truncated and has no token for the next page')
+  return token
+}
+
+/** The text of an element that may stand at most once, or null when it is absent. */
+function textOf(xml: string, name: string): string | null {
+  const [first, second] = [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, 'g'))]
+  if (second) throw broken(`it has more than one ${name}`)
+  return first?.[1] === undefined ? null : unescapeXml(first[1])
+}
+
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+function unescapeXml(text: string): string {
+  return text.replaceAll(/&([^;&]*);?/g, (reference, name: string) => {
+    const [, decimal, hex] = /^#(?:(\d{1,7})|x([\da-fA-F]{1,6}))$/.exec(name) ?? []
+    const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
+    const character = Number.isNaN(code) || code > 0x10_ff_ff ? ENTITIES[name] : String.fromCodePoint(code)
+    if (character === undefined || !reference.endsWith(';'))
+      throw broken(`it has the unknown reference ${JSON.stringify(reference)}`)
+    return character
+  })
+}
+
+function broken(why: string): Error {
+  return new Error(`the object store gave a listing that cannot be read: ${why}`)
+}

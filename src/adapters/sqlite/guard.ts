@@ -1,0 +1,329 @@
+import { statSync } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type {
+  Client,
+  InArgs,
+  InStatement,
+  Replicated,
+  ResultSet,
+  Transaction,
+  TransactionMode,
+} from '@libsql/client'
+import { TooLate } from './store-client.ts'
+import type { StoreClient } from './store-client.ts'
+import { isBusy, retryBusy } from './vendor-errors.ts'
+
+interface GuardOptions {
+  journal?: Journal
+  /** The write-ahead log of a file that has one. */
+  log?: string | null
+  /** Run on the connection before each piece of work, since a retry may have opened another. */
+  settings?: string
+}
+
+/**
+ * The client of a store in a file or in memory. It exists because of three faults of the driver:
+ *
+ * - a prepared statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never
+ *   commits, and a lock it had is kept, even when the connection is closed, until the statement is garbage
+ * - two open transactions on one client wait for each other
+ * - a transaction that reads takes its lock only with its first statement
+ *
+ * So work is handed out one at a time; a busy beginning is tried again on a new connection; every write is an explicit
+ * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
+ *
+ * @param busyMs how long to go on retrying a busy database before the error is thrown
+ */
+export function guardClient(
+  client: Client,
+  busyMs: number,
+  { journal = 'rollback', log = null, settings = '' }: GuardOptions = {},
+): StoreClient {
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** Waits for everything asked before; resolves to the function that lets the next one go. */
+  const turn = async (): Promise<() => void> => {
+    const before = last
+    let release: () => void = () => undefined
+    last = new Promise<void>((resolve) => (release = resolve))
+    await before
+    return release
+  }
+
+  const alone = async <T>(work: () => Promise<T>): Promise<T> => {
+    const release = await turn()
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
+
+  /** Until when work asked for now may go on retrying; waiting for its turn counts. */
+  const deadlineFromNow = (): number => performance.now() + busyMs
+
+  /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
+  const freshly = <T>(work: () => Promise<T>, deadline: number): Promise<T> => {
+    const withSettings = async (): Promise<T> => {
+      if (settings !== '') await client.executeMultiple(settings)
+      return work()
+    }
+    return retryBusy(withSettings, deadline, () => client.reconnect())
+  }
+
+  const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
+    freshly(async () => {
+      // Each time anew: the driver may have opened another connection. Inside a transaction it cannot be set.
+      if (mode !== 'read') await client.executeMultiple(JOURNAL_SETTINGS[journal])
+      const open = await client.transaction(mode)
+      if (mode !== 'read') return open
+      try {
+        await open.execute('SELECT 1 FROM sqlite_schema LIMIT 1')
+        return open
+      } catch (error) {
+        open.close()
+        throw error
+      }
+    }, deadline)
+
+  const commit: Commit = async (open, deadline) => {
+    try {
+      // Unlike a prepared statement, a script is reset when it fails, and so keeps no lock.
+      await retryBusy(() => open.executeMultiple('COMMIT'), deadline)
+    } catch (error) {
+      abandon(client, open, error)
+      throw error
+    }
+    open.close()
+  }
+
+  const run = async (open: Transaction, statements: InStatement[]): Promise<ResultSet[]> => {
+    try {
+      return await open.batch(statements)
+    } catch (error) {
+      abandon(client, open, error)
+      throw error
+    }
+  }
+
+  const batch = async (
+    statements: InStatement[],
+    mode: TransactionMode,
+    deadline: number,
+  ): Promise<ResultSet[]> => {
+    const open = await begin(mode, deadline)
+    const results = await run(open, statements)
+    await commit(open, deadlineFromNow())
+    return results
+  }
+
+  const batchUntil = async (statements: InStatement[], deadline: number): Promise<ResultSet[]> => {
+    try {
+      const open = await begin('write', deadline)
+      const results = await run(open, [SHORT_WAIT, ...statements])
+      if (performance.now() > deadline) {
+        open.close()
+        throw new TooLate('the time to commit was over')
+      }
+      await commit(open, deadline)
+      return results.slice(1)
+    } catch (error) {
+      throw isBusy(error) ? new TooLate('the database was locked', { cause: error }) : error
+    }
+  }
+
+  const transaction = async (mode: TransactionMode = 'write'): Promise<Transaction> => {
+    const deadline = deadlineFromNow()
+    const release = await turn()
+    try {
+      return handOut(await begin(mode, deadline), client, commit, busyMs, release)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  function execute(statement: InStatement): Promise<ResultSet>
+  function execute(sql: string, args?: InArgs): Promise<ResultSet>
+  function execute(statement: InStatement | string, args?: InArgs): Promise<ResultSet> {
+    const whole = typeof statement === 'string' ? { sql: statement, args: args ?? [] } : statement
+    const deadline = deadlineFromNow()
+    return alone(async () => {
+      if (QUERY_PATTERN.test(whole.sql)) return freshly(() => client.execute(whole), deadline)
+      const [result] = await batch([whole], 'write', deadline)
+      if (!result) throw new Error('a statement gave no result')
+      return result
+    })
+  }
+
+  return {
+    execute,
+    batch: (statements, mode) => {
+      const deadline = deadlineFromNow()
+      return alone(() => batch(statements.map(toStatement), mode ?? 'write', deadline))
+    },
+    batchWithin: (statements, ms) => {
+      const deadline = performance.now() + ms
+      return alone(() => batchUntil([...statements], deadline))
+    },
+    snapshot: async (_revision, read) => {
+      const open = await transaction('read')
+      try {
+        return await read(open)
+      } finally {
+        open.close()
+      }
+    },
+    transaction,
+    migrate: (statements) => alone(() => client.migrate(statements)),
+    executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
+    makeDurable: async () => {
+      if (log === null) return
+      await syncLog(log)
+      if (isLongLog(log)) await alone(() => shortenLog(client))
+    },
+    sync: (): Promise<Replicated> => client.sync(),
+    reconnect: () => client.reconnect(),
+    close: () => client.close(),
+    get closed() {
+      return client.closed
+    },
+    get protocol() {
+      return client.protocol
+    },
+  }
+}
+
+/** Statements that take no lock they would have to give back by a commit of their own. */
+const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
+
+/** Longest the driver itself waits for a lock while a commit must not come too late, in milliseconds. */
+const SHORT_WAIT = 'PRAGMA busy_timeout = 50'
+
+/** Undoes a transaction. After a busy statement its connection is given up. */
+function abandon(client: Client, open: Transaction, error: unknown): void {
+  open.close()
+  if (isBusy(error)) client.reconnect()
+}
+
+function toStatement(statement: InStatement | [string, InArgs?]): InStatement {
+  return Array.isArray(statement) ? { sql: statement[0], args: statement[1] ?? [] } : statement
+}
+
+type Commit = (open: Transaction, deadline: number) => Promise<void>
+
+/** A transaction as the caller gets it: it gives its turn back however it ends. */
+function handOut(
+  open: Transaction,
+  client: Client,
+  commit: Commit,
+  busyMs: number,
+  release: () => void,
+): Transaction {
+  let failure: unknown = null
+  const noticing = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  let ended = false
+  const undo = (): void => {
+    if (!ended) abandon(client, open, failure)
+    ended = true
+    release()
+  }
+  return {
+    execute: (statement: InStatement | string, args?: InArgs) =>
+      noticing(
+        typeof statement === 'string'
+          ? open.execute({ sql: statement, args: args ?? [] })
+          : open.execute(statement),
+      ),
+    batch: (statements) => noticing(open.batch(statements)),
+    executeMultiple: (sql) => noticing(open.executeMultiple(sql)),
+    commit: () => {
+      ended = true
+      return commit(open, performance.now() + busyMs).finally(release)
+    },
+    rollback: () => Promise.resolve().then(undo),
+    close: undo,
+    get closed() {
+      return open.closed
+    },
+  }
+}
+
+/**
+ * How a write of a file is kept when its transaction has ended (decisions/0001 and 0027).
+ *
+ * - `rollback`: against a power cut
+ * - `wal`: likewise, in a database that has a write-ahead log
+ * - `wal-fast`: against the death of the process; against a power cut from {@link syncLog} on
+ */
+export type Journal = 'rollback' | 'wal' | 'wal-fast'
+
+/**
+ * FULL does not sync the folder a rollback journal is deleted from, so that a power cut could bring the journal back and
+ * undo what was acknowledged. A log is never written back by a commit, but by {@link shortenLog} and by the last
+ * connection that closes, which keep writers out meanwhile: this SQLite can lose commits of a log that is begun anew
+ * while it is written back.
+ */
+const JOURNAL_SETTINGS = {
+  rollback: 'PRAGMA synchronous = EXTRA',
+  wal: 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = EXTRA',
+  'wal-fast': 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL',
+} satisfies Record<Journal, string>
+
+export function logOf(databasePath: string): string {
+  return `${databasePath}-wal`
+}
+
+/** Resolves when a power cut can take nothing that is in a log. Nobody waits for it: neither writers nor this thread. */
+async function syncLog(path: string): Promise<void> {
+  await sync(path, 'r+')
+  await sync(dirname(path), 'r')
+}
+
+async function sync(path: string, flags: string): Promise<void> {
+  const file = await openThere(path, flags)
+  try {
+    await file?.sync()
+  } finally {
+    await file?.close()
+  }
+}
+
+/** A log that is not there holds nothing. */
+async function openThere(path: string, flags: string): Promise<Awaited<ReturnType<typeof openFile>> | null> {
+  try {
+    return await openFile(path, flags)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** A log grows to this size before it is written back, which holds up this thread and every writer. */
+const LOG_MAX_BYTES = 32 * 1024 * 1024
+
+/** How long writing a log back waits for whoever writes or reads, in milliseconds; this thread waits too. */
+const LOG_WAIT_MS = 250
+
+function isLongLog(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > LOG_MAX_BYTES
+}
+
+/** Writes a log back and empties it, unless somebody stands in the way for long: then it is asked for again later. */
+async function shortenLog(client: Client): Promise<void> {
+  const { rows } = await client.execute('PRAGMA busy_timeout')
+  await client.executeMultiple(`PRAGMA busy_timeout = ${LOG_WAIT_MS}`)
+  try {
+    await client.execute('PRAGMA wal_checkpoint(TRUNCATE)')
+  } finally {
+    await client.executeMultiple(`PRAGMA busy_timeout = ${Number(rows[0]?.[0])}`)
+  }
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+import { and, eq, gt } from 'drizzle-orm'
+import type { LibSQLDatabase } from 'drizzle-orm/libsql'
+import { integer } from 'drizzle-orm/sqlite-core/columns/integer'
+import { text } from 'drizzle-orm/sqlite-core/columns/text'
+import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
+import type { LeaseGrant, LeaseHolder, LeaseKeeper } from '../../domain/ports.ts'
+import type { Database } from './database.ts'
+import { selectRows } from './rows.ts'
+
+type LeaseTable = ReturnType<typeof leaseTable>
+
+/** How often a lease is looked at again because another took, renewed or gave it back meanwhile. */
+const LEASE_TRIES = 10
+
+/** A lease kept in a table of a store. */
+export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
+  return {
+    takeLease: (holder, now, forMs, isDead) =>
+      database.use(async ({ orm }) => {
+        for (let tries = 1; tries <= LEASE_TRIES; tries += 1) {
+          const grant = await tryLease(orm, lease, holder, now, forMs, isDead)
+          if (grant !== null) return grant
+        }
+        throw new Error(`the lease changed hands ${LEASE_TRIES} times while it was asked for`)
+      }),
+
+    renewLease: (token, now, forMs) =>
+      database.use(async ({ orm }) => {
+        const renewed = await orm
+          .update(lease)
+          .set({ expiresAt: now + forMs })
+          .where(and(eq(lease.token, token), gt(lease.expiresAt, now)))
+        return renewed.rowsAffected === 1
+      }),
+
+    releaseLease: (token) =>
+      database.use(async ({ orm }) => {
+        await orm.delete(lease).where(eq(lease.token, token))
+      }),
+  }
+}
+
+/** One try to take the lease; null when it changed between the look at it and the taking. */
+async function tryLease(
+  orm: LibSQLDatabase,
+  lease: LeaseTable,
+  holder: LeaseHolder,
+  now: number,
+  forMs: number,
+  isDead: (process: string) => boolean,
+): Promise<LeaseGrant | null> {
+  const [held] = await selectRows(orm, lease, 'id', undefined)
+  // A lease that ends later than any could was taken by a clock that was ahead; twice its length allows for skew.
+  const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
+  if (!ended && (held.process === null || !isDead(held.process))) {
+    return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
+  }
+  const token = randomUUID()
+  const row = { token, holder: holder.name, process: holder.process, takenAt: now, expiresAt: now + forMs }
+  const taken = held
+    ? await orm
+        .update(lease)
+        .set(row)
+        .where(and(eq(lease.token, held.token), eq(lease.expiresAt, held.expiresAt)))
+    : await orm
+        .insert(lease)
+        .values({ id: 1, ...row })
+        .onConflictDoNothing()
+  return taken.rowsAffected === 1 ? { granted: true, token } : null
+}
+
+/** The table of a lease, which has one row while the lease is held. */
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type of a table is its columns
+export const leaseTable = (name: string) =>
+  sqliteTable(name, {
+    id: integer('id').primaryKey(),
+    token: text('token').notNull(),
+    holder: text('holder').notNull(),
+    process: text('process'),
+    takenAt: integer('taken_at').notNull(),
+    expiresAt: integer('expires_at').notNull(),
+  })

@@ -1,0 +1,223 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LibsqlBatchError, LibsqlError, createClient } from '@libsql/client'
+import type { Client, InArgs, InStatement, ResultSet } from '@libsql/client'
+import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
+import type { DatabaseLocation } from '../../domain/refusal.ts'
+import { openConnections } from '../http.ts'
+import type { Connections } from '../http.ts'
+import { TooLate } from './store-client.ts'
+import type { Reader, StoreClient } from './store-client.ts'
+import { isBusy, retryBusy } from './vendor-errors.ts'
+
+/** How often a reading begins anew because somebody wrote meanwhile. */
+const SNAPSHOT_TRIES = 5
+
+/**
+ * The client of a store on a libSQL server. Every write is one batch in one request: it has happened whole or not at
+ * all, and one whose answer was lost is never sent again (docs/decisions/0008-a-libsql-server.md).
+ *
+ * @param name as errors name the server
+ * @param busyMs how long to go on retrying a busy database before the error is thrown
+ */
+export function serverClient(location: DatabaseLocation, name: string, busyMs: number): StoreClient {
+  const requests = openServerRequests(name)
+  const { url, authToken } = location
+  const client = createClient({ url, ...(authToken === null ? {} : { authToken }), fetch: requests.fetch })
+  const whileBusy = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, performance.now() + busyMs)
+
+  function execute(statement: InStatement): Promise<ResultSet>
+  function execute(sql: string, args?: InArgs): Promise<ResultSet>
+  function execute(statement: InStatement | string, args?: InArgs): Promise<ResultSet> {
+    const whole = typeof statement === 'string' ? { sql: statement, args: args ?? [] } : statement
+    return whileBusy(() => client.execute(whole))
+  }
+
+  return {
+    execute,
+    batch: (statements, mode) => whileBusy(() => client.batch(statements, mode ?? 'write')),
+    batchWithin: (statements, ms) => batchWithin(client, statements, ms),
+    snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
+    // What a server has acknowledged is its own to keep.
+    makeDurable: () => Promise.resolve(),
+    transaction: () => notOffered('interactive transaction'),
+    migrate: () => notOffered('migration of the driver'),
+    executeMultiple: () => notOffered('script'),
+    sync: () => notOffered('replica'),
+    reconnect: () => client.reconnect(),
+    close() {
+      client.close()
+      requests.close()
+    },
+    get closed() {
+      return client.closed
+    },
+    get protocol() {
+      return client.protocol
+    },
+  }
+}
+
+function notOffered(what: string): Promise<never> {
+  return Promise.reject(new Error(`no ${what} on a libSQL server: write in one batch`))
+}
+
+const SERVER_TIME = "SELECT unixepoch('subsec') AS now"
+
+/** Fails, and so undoes its batch, from a moment of the server's own clock on. */
+const FAIL_WHEN_LATE = "SELECT CASE WHEN unixepoch('subsec') > ? THEN json('late') END"
+
+/**
+ * The server's clock is read first: however it differs from ours, that reading came before its answer did, so that
+ * the time left counts from no later than it was. The batch carries the end of that time with it, and whatever delays
+ * it on its way, it does not commit afterwards. The check is the last statement, since the server has its lock by then
+ * and nothing but the commit comes after it.
+ */
+async function batchWithin(
+  client: Client,
+  statements: readonly InStatement[],
+  ms: number,
+): Promise<ResultSet[]> {
+  const deadline = performance.now() + ms
+  let sent = false
+  try {
+    return await retryBusy(async () => {
+      // As a write, so that the server that will commit is asked, and no replica of it.
+      const [read] = await client.batch([SERVER_TIME], 'write')
+      const leftMs = deadline - performance.now()
+      if (leftMs < 0) throw new TooLate('the time to commit was over')
+      const late = { sql: FAIL_WHEN_LATE, args: [Number(read?.rows[0]?.['now']) + leftMs / 1000] }
+      sent = true
+      const results = await client.batch([...statements, late], 'write')
+      return results.slice(0, -1)
+    }, deadline)
+  } catch (error) {
+    if (isBusy(error)) throw new TooLate('the database was locked', { cause: error })
+    if (failedAt(error, statements.length)) throw new TooLate('the server got it too late', { cause: error })
+    // Until the time is over it may still be on its way; afterwards a reading tells whether it happened.
+    const onItsWay = sent && !wasAnswered(error) && !wasNeverSent(error)
+    if (onItsWay) await sleep(Math.max(0, deadline - performance.now()))
+    throw error
+  }
+}
+
+function failedAt(error: unknown, statement: number): boolean {
+  return (
+    error instanceof LibsqlBatchError &&
+    error.statementIndex === statement &&
+    error.message.includes('malformed JSON')
+  )
+}
+
+/** True when the server itself said that a statement failed. */
+function wasAnswered(error: unknown): boolean {
+  if (error instanceof TooLate) return true
+  return error instanceof LibsqlError && error.cause instanceof Error && error.cause.name === 'ResponseError'
+}
+
+async function snapshot<T>(
+  reader: Reader,
+  revision: string,
+  read: (reader: Reader) => Promise<T>,
+  name: string,
+): Promise<T> {
+  const current = async (): Promise<number> => Number((await reader.execute(revision)).rows[0]?.[0])
+  let before = await current()
+  for (let tries = 1; tries <= SNAPSHOT_TRIES; tries += 1) {
+    const value = await read(reader)
+    const after = await current()
+    if (after === before) return value
+    before = after
+  }
+  throw new Error(`the store on ${name} kept changing while it was read, ${SNAPSHOT_TRIES} times in a row`)
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** Time for a whole answer; a server lets a write wait for another for up to five seconds. */
+const ANSWER_TIMEOUT_MS = 10_000
+
+/** Failures before the first byte of a request was sent. */
+const NEVER_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|\w*CERT\w*)$/
+
+/** What the driver sends its requests through, over connections of our own. */
+export interface ServerRequests {
+  /**
+   * @throws Refusal `storage_unavailable` when the server cannot be reached or takes no request of ours, and a plain
+   *   error when it does not answer in time
+   */
+  fetch: (asked: Request) => Promise<Response>
+  close(): void
+}
+
+/** @param name as errors name the server */
+export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOUT_MS): ServerRequests {
+  const connections = openConnections({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    // One timer of our own for everything: these two start again with each byte.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  return {
+    async fetch(asked) {
+      // Node 20 collects `AbortSignal.timeout()` as garbage before it fires.
+      const limit = new AbortController()
+      const timer = setTimeout(() => limit.abort(), answerTimeoutMs)
+      try {
+        return await ask(connections, asked, limit.signal, name)
+      } catch (error) {
+        if (limit.signal.aborted) {
+          throw new StorageFault(`${name} gave no answer within ${answerTimeoutMs} ms`, { cause: error })
+        }
+        const code = networkCode(error)
+        if (error instanceof Refusal || code === null) throw error
+        const mend = 'start it or correct DASH_DATABASE_URL'
+        throw storageUnavailable(`${name} cannot be reached (${code}); ${mend}`, error)
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    close: () => void connections.close(),
+  }
+}
+
+async function ask(
+  connections: Connections,
+  asked: Request,
+  signal: AbortSignal,
+  name: string,
+): Promise<Response> {
+  const body = Buffer.from(await asked.arrayBuffer())
+  const {
+    statusCode,
+    headers,
+    body: answer,
+  } = await connections.request(asked.url, {
+    signal,
+    method: 'POST',
+    headers: Object.fromEntries(asked.headers),
+    body,
+  })
+  const bytes = await answer.arrayBuffer()
+  if (statusCode === 401 || statusCode === 403) {
+    throw storageUnavailable(`${name} answered ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
+  }
+  const type = headers['content-type']
+  return new Response(bytes, {
+    status: statusCode,
+    headers: typeof type === 'string' ? { 'content-type': type } : {},
+  })
+}
+
+/** True when the server cannot have seen the request that failed so. */
+export function wasNeverSent(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (NEVER_SENT.test(networkCode(cause) ?? '')) return true
+  }
+  return false
+}
+
+/** Code of a failure of the network or of the TLS on it; null for anything else. */
+function networkCode(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
+}

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LibsqlError } from '@libsql/client/sqlite3'
+import { DrizzleQueryError } from 'drizzle-orm/errors'
+import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
+
+/** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
+export function translate(error: unknown, name: string): unknown {
+  if (error instanceof Refusal || isBusy(error)) return error
+  if (error instanceof DrizzleQueryError && error.cause instanceof Refusal) return error.cause
+  if (error instanceof Error && error.message.includes('ConnectionFailed')) {
+    const mend = 'this user must be able to read and write it and its folder'
+    return storageUnavailable(`${name} cannot be opened; ${mend}`, error)
+  }
+  const vendor = vendorError(error)
+  if (!vendor) return error
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(vendor.code)) {
+    return storageDamaged(`${name} is damaged: ${vendor.message}`, error)
+  }
+  if (/JSON cannot hold BLOB/.test(vendor.message)) {
+    return storageDamaged(`${name} holds bytes where a text belongs`, error)
+  }
+  if (/no such (table|column)/.test(vendor.message)) {
+    return storageDamaged(`${name} lacks a part of its schema: ${vendor.message}`, error)
+  }
+  if (/^SQLITE_(CANTOPEN|PERM|AUTH|READONLY)/.test(vendor.code)) {
+    return storageUnavailable(`${name} cannot be opened: ${vendor.message}`, error)
+  }
+  return error
+}
+
+function vendorError(error: unknown): { code: string; message: string } | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof LibsqlError) return cause
+    if (cause.name === 'SqliteError' && 'code' in cause && typeof cause.code === 'string') {
+      return { code: cause.code, message: cause.message }
+    }
+  }
+  return null
+}
+
+/** True for a lock held by somebody else, under each code the driver reports it with. */
+export function isBusy(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof LibsqlError && /^SQLITE_(BUSY|LOCKED)/.test(cause.code)) return true
+  }
+  return false
+}
+
+/**
+ * Runs work, again while it finds the database busy.
+ *
+ * @param deadline by `performance.now()`; the last busy error is thrown once it has passed
+ * @param beforeRetry is called after every busy error, the last one too
+ */
+export async function retryBusy<T>(
+  work: () => Promise<T>,
+  deadline: number,
+  beforeRetry: () => void = () => undefined,
+): Promise<T> {
+  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 100)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      beforeRetry()
+      if (performance.now() >= deadline) throw error
+      await sleep(pauseMs)
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { isHttpUrl } from '../../../domain/http.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { parseDay } from '../../../domain/time.ts'
+import { parseSample } from '../../../domain/year/audit.ts'
+import { isDamage } from '../../../domain/year/finding.ts'
+import { parseHead } from '../../../domain/year/ledger.ts'
+import { verifyArchive } from '../../../jobs/verify-archive.ts'
+import type { VerifyOptions, VerifyResult } from '../../../jobs/verify-archive.ts'
+import type { CommandContext } from '../../context.ts'
+import { requireFolders } from '../../data-folder.ts'
+import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
+import { leaveAuditRecord } from '../../records.ts'
+import type { Config } from '../../settings/config.ts'
+import type { Terminal } from '../../terminal.ts'
+import { openAuditors } from '../../wire-audit.ts'
+import {
+  describeProgress,
+  everySoOften,
+  showFindings,
+  summarize,
+  summarizeSelfTest,
+} from './verify-output.ts'
+
+export interface VerifyFlags {
+  sample?: string
+  since?: string
+  expectHead?: string
+  url?: string
+  payloads: boolean
+  jobs?: string
+  selfTest: boolean
+}
+
+const JOBS_MOST = 64
+
+/** `dash verify-archive` */
+export async function verifyArchiveCommand(
+  { config, terminal, signal, cwd }: CommandContext,
+  flags: VerifyFlags,
+): Promise<number> {
+  const options = parseFlags(flags, cwd, signal)
+  const base = required(flags.url ?? null, '--url', 'an absolute http(s) URL', parseBase)
+  if (base === null) requireFolders(config)
+  const result: VerifyResult & { isOwnUnrelated?: boolean } =
+    base === null
+      ? await auditFolder(config, options, terminal)
+      : await (await import('./verify-host.ts')).auditHost(base, config, options, terminal)
+  showFindings(result, terminal)
+  // An audit with a self-test says nothing on standard error unless something is wrong; the result has `recorded`.
+  const noted = flags.selfTest ? { note: (): void => undefined } : terminal
+  const recorded = base === null && (await leaveAuditRecord(config, result, options, noted))
+  const tested = flags.selfTest && !signal.aborted ? await testUnlessStopped(config, terminal, signal) : null
+  const reason = result.cause === null ? null : describeError(result.cause)
+  const report = { ...result.report, reason, recorded, ...(tested ? { selfTest: tested } : {}) }
+  terminal.result(
+    report,
+    [
+      summarize(result.report, result.isOwnUnrelated === true),
+      ...(tested ? [summarizeSelfTest(tested)] : []),
+    ].join('\n'),
+  )
+  return exitCode(result, tested, signal)
+}
+
+async function auditFolder(
+  config: Config,
+  options: VerifyOptions,
+  terminal: Terminal,
+): Promise<VerifyResult> {
+  const auditors = openAuditors(config)
+  const onProgress = everySoOften((progress: Parameters<typeof describeProgress>[0]) =>
+    terminal.progress(describeProgress(progress)),
+  )
+  try {
+    const ports = { ...auditors, clock: Date.now, random: Math.random, onProgress, onNote: terminal.note }
+    return await verifyArchive(ports, options)
+  } finally {
+    await auditors.close()
+  }
+}
+
+/** The self-test as the result shows it; what was missed is named only when there is something. */
+interface TestedAudit {
+  mutations: number
+  detected: number
+  missed?: string[]
+}
+
+/** Null when a signal ended the test: the audit before it is reported all the same. */
+async function testUnlessStopped(
+  config: Config,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<TestedAudit | null> {
+  try {
+    return await testItself(config, terminal, signal)
+  } catch (error) {
+    if (signal.aborted) return null
+    throw error
+  }
+}
+
+async function testItself(config: Config, terminal: Terminal, signal: AbortSignal): Promise<TestedAudit> {
+  const { testAudit } = await import('./self-test.ts')
+  const { mutations, detected, missed } = await testAudit(
+    config,
+    everySoOften((progress) =>
+      terminal.progress(`self-test: ${progress.mutations} of ${progress.ofMutations} mutations`),
+    ),
+    signal,
+  )
+  for (const { name, reported } of missed) {
+    terminal.error(`the verifier missed a mutation: ${name}; it reported ${reported.join(', ') || 'nothing'}`)
+  }
+  return { mutations, detected, ...(missed.length > 0 ? { missed: missed.map(({ name }) => name) } : {}) }
+}
+
+function parseBase(text: string): string | null {
+  return isHttpUrl(text) ? text.replace(/\/+$/, '') : null
+}
+
+function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
+  const { sample = null, since = null, expectHead = null, jobs = null, payloads } = flags
+  return {
+    sample: required(sample, '--sample', 'a share (5%), a size (500M) or a bucket (2/7)', parseSample),
+    since: required(since, '--since', 'a day, as in 2026-01-31', parseDay),
+    expectedHead: expectHead === null ? null : readExpectedHead(expectHead, cwd),
+    jobs:
+      required(jobs, '--jobs', `a whole number from 1 to ${JOBS_MOST}`, parseJobs) ?? availableParallelism(),
+    payloads,
+    signal,
+  }
+}
+
+function required<T>(
+  text: string | null,
+  flag: string,
+  what: string,
+  parse: (text: string) => T | null,
+): T | null {
+  if (text === null) return null
+  const value = parse(text)
+  if (value === null) throw new Refusal('usage', `${flag} ${JSON.stringify(text)} must be ${what}`)
+  return value
+}
+
+function parseJobs(text: string): number | null {
+  const jobs = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  return jobs >= 1 && jobs <= JOBS_MOST ? jobs : null
+}
+
+/** A head that cannot be read must not pass for one that holds. */
+function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions['expectedHead']> {
+  const refuse = (why: string): Refusal =>
+    new Refusal('usage', `--expect-head ${JSON.stringify(file)} ${why}`)
+  let bytes
+  try {
+    bytes = readFileSync(resolve(cwd, file))
+  } catch (error) {
+    throw refuse(`cannot be read (${error instanceof Error ? error.message : String(error)})`)
+  }
+  const head = parseHead(bytes)
+  if (head === null) throw refuse('is not a head file: {"seq":…,"leaf":"…","time":"…"}')
+  return { ...head, path: file }
+}
+
+/** Damage outweighs what ended the audit, and both a verifier that missed something. */
+function exitCode({ report, cause }: VerifyResult, tested: TestedAudit | null, signal: AbortSignal): number {
+  if (signal.aborted) return EXIT.terminated
+  if (report.findings.some(isDamage)) return EXIT.damaged
+  if (cause !== null) return exitCodeOf(cause)
+  if (!report.ok) return EXIT.storage
+  return tested && tested.detected < tested.mutations ? EXIT.internal : EXIT.done
+}

@@ -1,2 +1,0 @@
-/** Money in millionths of a US dollar: an integer, so that sums are exact (decisions, part 6). */
-export type MicroUsd = number

@@ -1,0 +1,258 @@
+import { z } from 'zod'
+import { AGENT_API_VERSION, AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
+import {
+  FEED_API_VERSION,
+  FEED_DOCS,
+  atomContract,
+  jsonFeedContract,
+  liveContract,
+  rssContract,
+} from '../feed/live-routes.ts'
+import {
+  SEARCH_API_VERSION,
+  SEARCH_DOCS,
+  searchContract,
+  similarContract,
+  trendContract,
+} from '../feed/search-routes.ts'
+import { MCP_API_VERSION, MCP_DOCS, mcpContract } from '../mcp/route.ts'
+import { FREE_MODELS_API_VERSION, FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from '../models/routes.ts'
+import type { Contract } from '../route.ts'
+import { HISTORY_API_VERSION, HISTORY_DOCS, historyContract } from '../year/history.ts'
+import { headContract, indexContract, ledgerContract, legacyLedgerContract } from '../year/ledger-routes.ts'
+import type { PublishedDocument } from './reference.ts'
+
+type Contracts = Parameters<typeof openApiDocument>[1]
+
+interface Interface {
+  path: string
+  title: string
+  summary: string
+  version: string
+  contracts: Contracts
+}
+
+/** The public interfaces, in the order in which they are shown. */
+const INTERFACES: readonly Interface[] = [
+  {
+    path: HISTORY_DOCS,
+    title: 'Top Year feed history',
+    summary: 'Replays archived Top Year publications as they were, byte for byte.',
+    version: HISTORY_API_VERSION,
+    contracts: [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
+  },
+  {
+    path: FEED_DOCS,
+    title: 'Live feed',
+    summary: 'Serves what trends now and in the last day, week and month, also as RSS, Atom and JSON Feed.',
+    version: FEED_API_VERSION,
+    contracts: [liveContract, rssContract, atomContract, jsonFeedContract],
+  },
+  {
+    path: SEARCH_DOCS,
+    title: 'Search',
+    summary: 'Finds stored items, items like another, and the trends of items and terms.',
+    version: SEARCH_API_VERSION,
+    contracts: [searchContract, similarContract, trendContract],
+  },
+  {
+    path: FREE_MODELS_DOCS,
+    title: 'Free model recommendation',
+    summary: 'Which free text model of a model-routing service to use now, and the shortlist behind it.',
+    version: FREE_MODELS_API_VERSION,
+    contracts: FREE_MODELS_CONTRACTS,
+  },
+  {
+    path: AGENT_DOCS,
+    title: 'Agent chat',
+    summary: 'Answers questions about the stored feed, as a stream of events, with read-only access to it.',
+    version: AGENT_API_VERSION,
+    contracts: AGENT_CONTRACTS,
+  },
+  {
+    path: MCP_DOCS,
+    title: 'Model Context Protocol',
+    summary: 'Gives the read-only tools of the chat agent to other programs.',
+    version: MCP_API_VERSION,
+    contracts: [mcpContract],
+  },
+]
+
+/** Every interface with its OpenAPI document. */
+export function publishedDocuments(demo: boolean): PublishedDocument[] {
+  return INTERFACES.map(({ path, title, summary, version, contracts }) => {
+    const info = { title: demo ? `DEMO: ${title}` : title, version, description: summary }
+    return { path, title, summary, document: openApiDocument(info, contracts) }
+  })
+}
+
+/** What an OpenAPI document says about itself. */
+interface DocumentInfo {
+  title: string
+  version: string
+  description: string
+}
+
+const SCHEMA_PREFIX = '#/components/schemas/'
+
+/**
+ * Folds contracts into an OpenAPI 3.1 document: paths, parameters, every refusal with its status and code, and the
+ * schemas the handlers parse with. Nothing of it is written by hand elsewhere.
+ */
+function openApiDocument(
+  info: DocumentInfo,
+  contracts: readonly Contract<string>[],
+): Record<string, unknown> {
+  const paths = Object.fromEntries(contracts.map((contract) => [contract.path, pathItem(contract)]))
+  return {
+    openapi: '3.1.0',
+    info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/' }],
+    paths,
+    components: { schemas: referredSchemas(paths) },
+  }
+}
+
+const IF_NONE_MATCH = {
+  in: 'header',
+  name: 'If-None-Match',
+  required: false,
+  description: 'Entity tags the client holds; 304 when the current one is among them.',
+  schema: { type: 'string' },
+}
+
+function requestBody({ required, description, schema }: NonNullable<Contract<string>['request']>['body']) {
+  return { required, description, content: { 'application/json': { schema: inlineSchema(schema) } } }
+}
+
+function pathItem(contract: Contract<string>): Record<string, unknown> {
+  const { request } = contract
+  return {
+    [contract.method === undefined ? 'get' : 'post']: {
+      operationId: contract.operationId,
+      tags: [contract.tag],
+      summary: contract.summary,
+      description: contract.description,
+      parameters: [
+        ...contract.query.map((parameter) => ({ in: 'query', ...parameter })),
+        ...(request?.headers ?? []).map((header) => ({
+          in: 'header',
+          ...header,
+          schema: { type: 'string' },
+        })),
+        ...(contract.revalidated === false ? [] : [IF_NONE_MATCH]),
+      ],
+      ...(request && { requestBody: requestBody(request.body) }),
+      responses: { ...successes(contract), ...refusals(contract) },
+    },
+    options: {
+      operationId: `${contract.operationId}Preflight`,
+      tags: [contract.tag],
+      summary: 'CORS preflight',
+      responses: {
+        [contract.preflightStatus ?? 200]: {
+          description: 'Allowed methods and headers',
+          headers: headerObjects(namesOf(contract.preflight)),
+        },
+      },
+    },
+  }
+}
+
+function successes(contract: Contract<string>): Record<string, unknown> {
+  const headers = headerObjects(contract.successHeaders)
+  return {
+    200: {
+      description: contract.successDescription,
+      headers,
+      content: { [contract.contentType ?? 'application/json']: { schema: inlineSchema(contract.success) } },
+    },
+    ...(contract.revalidated === false
+      ? {}
+      : { 304: { description: 'The client holds the current representation' } }),
+  }
+}
+
+type RefusalOfStatus = Omit<Contract<string>['refusals'][string], 'status'> & { error: string }
+
+/** One response a status; its schema lists exactly the codes that status is given with. */
+function refusals(contract: Contract<string>): Record<string, unknown> {
+  const byStatus = new Map<number, RefusalOfStatus[]>()
+  for (const [name, { status, error = name, ...rest }] of Object.entries(contract.refusals)) {
+    byStatus.set(status, [...(byStatus.get(status) ?? []), { error, ...rest }])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      status,
+      {
+        description: codes.map(({ error, when }) => `\`${error}\`: ${when}`).join('\n\n'),
+        headers: {
+          ...headerObjects(namesOf(contract.refusalHeaders)),
+          ...headerObjects(Object.assign({}, ...codes.map(({ headers = {} }) => headers))),
+        },
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              required: ['error'],
+              properties: {
+                error: { type: 'string', enum: [...new Set(codes.map(({ error }) => error))] },
+                ...memberSchemas(codes.map(({ members = {} }) => members)),
+                ...Object.assign({}, ...codes.map(({ memberSchemas: schemas = {} }) => schemas)),
+              },
+              additionalProperties: false,
+            },
+          },
+        },
+      },
+    ]),
+  )
+}
+
+/** What some refusals of one status say beside their code, each always the same. */
+function memberSchemas(members: readonly object[]): Record<string, unknown> {
+  return Object.fromEntries(
+    members.flatMap((given) =>
+      Object.entries(given).map(([name, value]) => [name, { type: 'string', enum: [value] }]),
+    ),
+  )
+}
+
+function namesOf(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `\`${value}\``]))
+}
+
+function headerObjects(headers: Readonly<Record<string, string>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  )
+}
+
+/** The schemas that a part of the document refers to, and those that they refer to. */
+function referredSchemas(part: unknown): Record<string, unknown> {
+  const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` })
+  const referred = new Map<string, unknown>()
+  const follow = (from: unknown): void => {
+    for (const [, id = ''] of JSON.stringify(from).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      const schema = schemas[id]
+      if (!schema || referred.has(id)) continue
+      referred.set(id, withoutDocumentKeys(schema))
+      follow(schema)
+    }
+  }
+  follow(part)
+  return Object.fromEntries(referred)
+}
+
+function inlineSchema(schema: z.ZodType): Record<string, unknown> {
+  const id = z.globalRegistry.get(schema)?.id
+  if (id !== undefined) return { $ref: `${SCHEMA_PREFIX}${id}` }
+  return withoutDocumentKeys(z.toJSONSchema(schema))
+}
+
+/** Inside an OpenAPI document a schema has neither a dialect nor an address of its own. */
+function withoutDocumentKeys(schema: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(schema).filter(([key]) => key !== '$schema' && key !== '$id' && key !== 'id'),
+  )
+}

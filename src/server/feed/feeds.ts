@@ -1,0 +1,311 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import { LIVE_SORTS } from '../../domain/feed/columns.ts'
+import type { LiveSort } from '../../domain/feed/columns.ts'
+import type { LiveFeed } from '../../domain/feed/live-items.ts'
+import { subscriptionItems } from '../../domain/feed/subscription.ts'
+import type { SubscriptionItem } from '../../domain/feed/subscription.ts'
+import { html } from '../page/html.ts'
+
+type AtomEntry = SubscriptionFeed['items'][number]
+
+/** Atom 1.0 (RFC 4287). An entry is updated when it was published: a new rank is no new version of it. */
+export function writeAtom(feed: SubscriptionFeed): string {
+  return xml`<?xml version="1.0" encoding="UTF-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom" xmlns:dash="${DASH_NAMESPACE}">
+<id>${feed.selfUrl}</id>
+<title type="text">${feed.title}</title>
+<subtitle type="text">${feed.description}</subtitle>
+<updated>${feed.generatedAt}</updated>
+<author><name>dash</name><uri>${feed.homeUrl}</uri></author>
+<generator>dash</generator>
+<link rel="self" type="application/atom+xml" href="${feed.selfUrl}"/>
+<link rel="alternate" type="text/html" href="${feed.homeUrl}"/>
+<dash:sort>${feed.sort}</dash:sort>
+<dash:snapshot>${feed.snapshotId}</dash:snapshot>
+${feed.items.map(entryElement)}</feed>
+`.xml
+}
+
+function entryElement(item: AtomEntry): Xml {
+  const replies = item.discussionUrl === item.link ? null : item.discussionUrl
+  return xml`<entry>
+<id>${item.id}</id>
+<title type="text">${item.title}</title>
+<updated>${item.publishedAt}</updated>
+<published>${item.publishedAt}</published>
+${item.author === null ? NOTHING : xml`<author><name>${item.author}</name></author>\n`}${item.link === null ? NOTHING : xml`<link rel="alternate" href="${item.link}"/>\n`}${replies === null ? NOTHING : xml`<link rel="replies" type="text/html" href="${replies}"/>\n`}${item.tags.map((tag) => xml`<category term="${tag}"/>\n`)}<content type="text">${item.summary}</content>
+${dashElements(item)}</entry>
+`
+}
+
+type RssItem = SubscriptionFeed['items'][number]
+
+/** RSS 2.0 with plain items; the product's own elements are in {@link DASH_NAMESPACE} (docs/feed-api.md). */
+export function writeRss(feed: SubscriptionFeed): string {
+  return xml`<?xml version="1.0" encoding="UTF-8"?>
+<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dash="${DASH_NAMESPACE}">
+<channel>
+<title>${feed.title}</title>
+<link>${feed.homeUrl}</link>
+<description>${feed.description}</description>
+<lastBuildDate>${dateOf(feed.generatedAt)}</lastBuildDate>
+<generator>dash</generator>
+<docs>https://www.rssboard.org/rss-specification</docs>
+<atom:link href="${feed.selfUrl}" rel="self" type="application/rss+xml"/>
+<dash:sort>${feed.sort}</dash:sort>
+<dash:snapshot>${feed.snapshotId}</dash:snapshot>
+${feed.items.map(itemElement)}</channel>
+</rss>
+`.xml
+}
+
+function itemElement(item: RssItem): Xml {
+  return xml`<item>
+<title>${item.title}</title>
+${item.link === null ? NOTHING : xml`<link>${item.link}</link>\n`}<guid isPermaLink="false">${item.id}</guid>
+<pubDate>${dateOf(item.publishedAt)}</pubDate>
+${item.discussionUrl === null ? NOTHING : xml`<comments>${item.discussionUrl}</comments>\n`}${item.tags.map((tag) => xml`<category>${tag}</category>\n`)}<description>${html`${item.summary}`.html}</description>
+${dashElements(item)}</item>
+`
+}
+
+/** What only this product knows of an item, for RSS and Atom alike. */
+function dashElements(item: RssItem): Xml {
+  return xml`<dash:key>${item.key}</dash:key>
+<dash:source>${item.source}</dash:source>
+<dash:rank>${item.rank}</dash:rank>
+<dash:score unit="${item.unit}">${item.points}</dash:score>
+<dash:aggScore>${item.aggScore}</dash:aggScore>
+${item.comments === null ? NOTHING : xml`<dash:comments>${item.comments}</dash:comments>\n`}${item.author === null ? NOTHING : xml`<dash:author>${item.author}</dash:author>\n`}<dash:titleVerified>${String(item.titleVerified)}</dash:titleVerified>
+`
+}
+
+/** RFC 822, as RSS wants it. */
+function dateOf(instant: string): string {
+  return new Date(instant).toUTCString()
+}
+
+/** A piece of XML that needs no further escaping. */
+export interface Xml {
+  readonly xml: string
+}
+
+type Value = string | number | Xml | readonly Xml[]
+
+/** Template tag: every interpolated text is escaped, pieces of XML and lists of them are not. */
+export function xml(parts: TemplateStringsArray, ...values: Value[]): Xml {
+  return { xml: parts.reduce((text, part, index) => text + render(values[index - 1] ?? '') + part) }
+}
+
+/** No XML at all: what is left out. */
+const NOTHING: Xml = { xml: '' }
+
+function render(value: Value): string {
+  if (typeof value === 'string') return escapeXml(value)
+  if (typeof value === 'number') return String(value)
+  return 'xml' in value ? value.xml : value.map((piece) => piece.xml).join('')
+}
+
+/** Everything but what XML 1.0 lets stand in a document (production 2, Char). */
+const FORBIDDEN = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  // So that ]]> cannot stand in a text.
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  // A parser would turn these into other white space.
+  '\t': '&#9;',
+  '\n': '&#10;',
+  '\r': '&#13;',
+}
+
+/**
+ * A text as it may stand between tags and in an attribute. What XML 1.0 forbids, control characters and halves of
+ * surrogate pairs among it, becomes U+FFFD.
+ */
+function escapeXml(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(FORBIDDEN, '\uFFFD')
+    .replaceAll(/[&<>"'\t\n\r]/g, (character) => ESCAPES[character] ?? '')
+}
+
+/** Name space of the product's item ids and of its elements in feeds; never to change (docs/feed-api.md). */
+const NAMESPACE_UUID = 'e71b1b8e-93ca-4fd6-9c6c-1a3a6cbbb5a2'
+
+/** URI of the product's own elements in RSS and Atom. */
+const DASH_NAMESPACE = `urn:uuid:${NAMESPACE_UUID}`
+
+/** The permanent id of an item in every feed of every host: the UUID, version 5, of its save key. */
+export function itemId(key: string): string {
+  return `urn:uuid:${uuidV5(NAMESPACE_UUID, key)}`
+}
+
+/** RFC 9562, 5.5: SHA-1 of the name space's bytes and the name's. */
+export function uuidV5(namespace: string, name: string): string {
+  const space = Buffer.from(namespace.replaceAll('-', ''), 'hex')
+  const bytes = hash('sha1', Buffer.concat([space, Buffer.from(name)]), 'buffer').subarray(0, 16)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+const VERSION = 'https://jsonfeed.org/version/1.1'
+
+const author = z.object({ name: z.string() })
+
+/** JSON Feed 1.1, with what only this product knows under `_dash` (docs/feed-api.md). */
+export const jsonFeedSchema = z
+  .object({
+    version: z.literal(VERSION),
+    title: z.string(),
+    home_page_url: z.string(),
+    feed_url: z.string(),
+    description: z.string(),
+    authors: z.array(author.extend({ url: z.string() })),
+    _dash: z.object({
+      about: z.string().describe('page that describes these members'),
+      sort: z.enum(LIVE_SORTS),
+      snapshot: z.string(),
+      generatedAt: z.string(),
+    }),
+    items: z.array(
+      z.object({
+        id: z.string().describe('permanent: the same item has it in every feed'),
+        url: z.string().optional(),
+        title: z.string(),
+        content_text: z.string(),
+        date_published: z.string(),
+        authors: z.array(author).optional(),
+        tags: z.array(z.string()).optional(),
+        _dash: z.object({
+          key: z.string(),
+          source: z.string(),
+          rank: z.int(),
+          score: z.object({ value: z.int(), unit: z.string() }),
+          aggScore: z.number(),
+          comments: z.int().nullable(),
+          discussionUrl: z.string().nullable(),
+          titleVerified: z.boolean(),
+        }),
+      }),
+    ),
+  })
+  .meta({ id: 'JsonFeed' })
+
+type JsonFeed = z.infer<typeof jsonFeedSchema>
+
+export function writeJsonFeed(feed: SubscriptionFeed): string {
+  const document: JsonFeed = {
+    version: VERSION,
+    title: feed.title,
+    home_page_url: feed.homeUrl,
+    feed_url: feed.selfUrl,
+    description: feed.description,
+    authors: [{ name: 'dash', url: feed.homeUrl }],
+    _dash: {
+      about: feed.docsUrl,
+      sort: feed.sort,
+      snapshot: feed.snapshotId,
+      generatedAt: feed.generatedAt,
+    },
+    items: feed.items.map((item) => ({
+      id: item.id,
+      ...(item.link === null ? {} : { url: item.link }),
+      title: item.title,
+      content_text: item.summary,
+      date_published: item.publishedAt,
+      ...(item.author === null ? {} : { authors: [{ name: item.author }] }),
+      ...(item.tags.length === 0 ? {} : { tags: [...item.tags] }),
+      _dash: {
+        key: item.key,
+        source: item.source,
+        rank: item.rank,
+        score: { value: item.points, unit: item.unit },
+        aggScore: item.aggScore,
+        comments: item.comments,
+        discussionUrl: item.discussionUrl,
+        titleVerified: item.titleVerified,
+      },
+    })),
+  }
+  return JSON.stringify(document)
+}
+
+/** A feed that people subscribe to, before it is written in one format or another. */
+export interface SubscriptionFeed {
+  sort: LiveSort
+  title: string
+  description: string
+  homeUrl: string
+  /** Address of this very document. */
+  selfUrl: string
+  /** Page that describes the interface and its own elements. */
+  docsUrl: string
+  generatedAt: string
+  snapshotId: string
+  items: readonly (SubscriptionItem & { id: string })[]
+}
+
+/** What differs from host to host. */
+export interface Host {
+  /** Address the server is reached at, without a slash at its end. */
+  baseUrl: string
+  demo: boolean
+}
+
+const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
+  trending: 'trending now',
+  day: 'the last 24 hours',
+  week: 'the last 7 days',
+  month: 'the last 30 days',
+}
+
+/**
+ * @param path of the document, `/api/rss`
+ * @param docsPath of the page that describes it
+ */
+export function subscriptionFeed(
+  feed: LiveFeed,
+  { baseUrl, demo }: Host,
+  path: string,
+  docsPath: string,
+): SubscriptionFeed {
+  const period = SORT_TITLES[feed.sortMode]
+  return {
+    sort: feed.sortMode,
+    title: `${demo ? 'DEMO: ' : ''}dash: ${period}`,
+    description: `Hacker News, Lobsters, LessWrong and the hype providers: ${period}, ranked across sources.`,
+    homeUrl: `${baseUrl}/`,
+    selfUrl: `${baseUrl}${path}?sort=${feed.sortMode}`,
+    docsUrl: `${baseUrl}${docsPath}`,
+    generatedAt: feed.generatedAt,
+    snapshotId: feed.snapshotId,
+    items: subscriptionItems(feed).map((item) => ({
+      ...item,
+      id: itemId(item.key),
+      link: item.link === null ? null : uriOf(item.link),
+      discussionUrl: item.discussionUrl === null ? null : uriOf(item.discussionUrl),
+    })),
+  }
+}
+
+/** What a URL parser leaves alone although no URI may hold it beyond its host (RFC 3986), but for a second `#`. */
+const NOT_OF_A_URI = /[[\]\\^`{|}]|%(?![\dA-Fa-f]{2})/g
+
+/** A stored http(s) URL as a URI: links are kept as their sources wrote them, feeds must hold what every reader takes. */
+export function uriOf(url: string): string {
+  const { href } = new URL(url)
+  const path = href.indexOf('/', href.indexOf('//') + 2)
+  const [beforeFragment = '', ...fragment] = href.slice(path).replaceAll(NOT_OF_A_URI, percent).split('#')
+  const anchor = fragment.length > 0 ? `#${fragment.join('%23')}` : ''
+  return href.slice(0, path) + beforeFragment + anchor
+}
+
+function percent(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+}

@@ -1,0 +1,73 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/**
+ * Shares one costly reading among callers that arrive while it may still serve them: a caller never gets a reading
+ * that began before it asked. At most one reading runs and one more waits.
+ */
+export function coalesce<T>(read: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | null = null
+  let waiting: Promise<T> | null = null
+
+  const start = (): Promise<T> => {
+    const reading = read().finally(() => {
+      if (running === reading) running = null
+    })
+    running = reading
+    return reading
+  }
+
+  return () => {
+    if (!running) return start()
+    waiting ??= running
+      .catch(() => undefined)
+      .then(() => {
+        waiting = null
+        return start()
+      })
+    return waiting
+  }
+}
+
+/**
+ * Shares one piece of work among the callers of one turn of the event loop. It begins when the turn is over, so after
+ * every caller asked.
+ */
+export function together<T>(work: () => T): () => Promise<T> {
+  let pending: Promise<T> | null = null
+  const begin = (): T => {
+    pending = null
+    return work()
+  }
+  return () => (pending ??= nextTurn().then(begin))
+}
+
+/** A reading that took longer than it may. */
+class ReadingTooLong extends Error {
+  override readonly name = 'ReadingTooLong'
+}
+
+/**
+ * What a reading gives, unless time is over or the signal is aborted first: nobody waits for it then.
+ *
+ * @throws ReadingTooLong, or the signal's reason
+ */
+export function withinTime<T>(reading: Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abandon = (): void => settle(() => reject(signal.reason as Error))
+    const timer = setTimeout(
+      () => settle(() => reject(new ReadingTooLong(`nothing was read within ${timeoutMs} ms`))),
+      timeoutMs,
+    )
+    const settle = (how: () => void): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abandon)
+      how()
+    }
+    if (signal.aborted) abandon()
+    else signal.addEventListener('abort', abandon, { once: true })
+    reading.then(
+      (value) => settle(() => resolve(value)),
+      (error: unknown) => settle(() => reject(error)),
+    )
+  })
+}
