@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HOW_TO_REACH, networkReason } from '../domain/http.ts'
-import type { PublishedAnswer, PublishedHistory, PublishedRefusal } from '../domain/ports.ts'
+import type { PublishedAnswer, PublishedRefusal } from '../domain/year/published-ledger.ts'
+import type { PublishedHistory } from '../domain/ports.ts'
 import { OBJECT_MAX_BYTES, Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/envelope.ts'

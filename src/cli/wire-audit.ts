@@ -1,6 +1,7 @@
 import { openArchive, openArchiveAuditor } from '../adapters/objects/open.ts'
 import type { openPublishedHistory } from '../adapters/published-history.ts'
-import type { ArchiveAuditor, DamageSample, LedgerAuditor } from '../domain/ports.ts'
+import type { DamageSample } from '../domain/year/finding.ts'
+import type { ArchiveAuditor, LedgerAuditor } from '../domain/ports.ts'
 import type { Config } from './settings/config.ts'
 
 /** A batch command has nothing else to do than to wait for a lock. */

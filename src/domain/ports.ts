@@ -1,8 +1,23 @@
-import type { MicroUsd } from './agent/bounds.ts'
+import type { ShellFiles, ShellLimits, ShellRun } from './models/lite/shell.ts'
+import type {
+  RunEnd,
+  AttemptStart,
+  AttemptGuard,
+  CountedAttempt,
+  AttemptEnd,
+  DayScore,
+  ModelAttempt,
+  EndpointRecord,
+} from './models/evaluation.ts'
+import type { StoredRun } from './models/schema.ts'
+import type { Job, JobRun, JobState, LeaseHolder, LeaseGrant } from './job-run.ts'
+import type { ServedConfig, AgentStatus, AgentSession, ServedEvent } from './agent/schema.ts'
+import type { PublishedAnswer } from './year/published-ledger.ts'
+import type { MicroUsd, TurnClaim, Admission, TurnExtension, CachedAnswer } from './agent/bounds.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { Article, ArticleReading, ArticleWish, FailedTry, WantedItem } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
-import type { ItemDetails, KeptAnswer } from './feed/live-source.ts'
+import type { ItemDetails, KeptAnswer, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
   ItemTrend,
   SearchCaller,
@@ -12,16 +27,15 @@ import type {
   StoredItem,
   TermTrend,
   TermTrendQuestion,
+  IndexProgress,
 } from './feed/search.ts'
-import type { Signal } from './feed/signal.ts'
-import type { SealedSnapshot, Snapshot, SnapshotFeed } from './feed/snapshot.ts'
+import type { Signal, ImportCounts } from './feed/signal.ts'
+import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from './feed/snapshot.ts'
 import type { ItemRef } from './feed/source.ts'
-import type { LeaseKeeper } from './job-run.ts'
-import type { Clock, Day, Instant } from './time.ts'
+import type { Day, Instant } from './time.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
 import type { ProvedLedger } from './year/chain.ts'
-import type { SeenBytes } from './year/envelope.ts'
-import type { AuditRecord, FindingCode, ObjectOutcome, SeenObject } from './year/finding.ts'
+import type { AuditRecord, ObjectOutcome, SeenObject } from './year/finding.ts'
 import type {
   Attempt,
   FoundingMark,
@@ -30,19 +44,11 @@ import type {
   LedgerRow,
   Manifest,
   YearWindow,
+  AppendRefusal,
+  FoundingRefusal,
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
-
-export type { ChatApi, ServedConfig, ServedEvent } from './agent/schema.ts'
-
-export type * from './feed/live-source.ts'
-
-export type { JobLog, JobWatch } from './job-run.ts'
-
-export type * from './job-run.ts'
-
-export type { Clock } from './time.ts'
 
 /**
  * Everything the product asks of the outside. A port states its promise; every adapter and every in-memory twin is
@@ -109,15 +115,6 @@ export interface Reach {
   ): Promise<Reached | { unreachable: string }>
 }
 
-/** What the feed asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
-
-/** How many of a batch of signals were new, changed a stored one, or changed nothing. */
-export interface ImportCounts {
-  inserted: number
-  replaced: number
-  unchanged: number
-}
-
 /** Daily signals and the titles their sources verified. */
 export interface FeedStore {
   /** Stores a batch in one transaction, later rows of the same triple winning. */
@@ -148,13 +145,6 @@ export interface SourceMemory {
   /** Remembers what a host asked for; the later of two times stays. */
   pauseUntil(host: string, until: Instant): Promise<void>
 }
-
-/**
- * Whether a snapshot was stored and how many others were removed, or which one is not earlier; `generatedAt` is null when
- * its stored time is damaged.
- */
-export type SnapshotSaving =
-  { saved: true; removed: number } | { saved: false; newest: { id: string; generatedAt: Instant | null } }
 
 /** The live feed: what it is ranked from, and the snapshots of its runs. */
 export interface LiveFeedStore {
@@ -253,14 +243,6 @@ export interface StoredItems {
   revision(): Promise<string | null>
 }
 
-/** How far a step of indexing came. */
-export interface IndexProgress {
-  /** Events taken in by this step. */
-  indexed: number
-  /** True when nothing is left to do. */
-  done: boolean
-}
-
 /** The search index as its writers see it. Every step is one transaction; a process may end between any two. */
 export interface SearchIndex {
   /** False when another release's rules cut the words of the index: it must be rebuilt. */
@@ -276,85 +258,6 @@ export interface SearchIndex {
    */
   rebuild(build: number): Promise<IndexProgress>
 }
-
-/** Refusals of {@link SearchIndex}. */
-export type SearchIndexRefusal = 'rebuild_superseded'
-
-/** What the chat agent asks of the outside; `domain/ports.ts` gives it out, and its promises hold here too. */
-
-/** What one admission counts against (decisions, part 6). */
-export interface ChatLimits {
-  messagesPerSession: number
-  messagesPerDay: number
-  burstPerMinute: number
-  minGapMs: number
-  /** Turns of one server that may be open at once. */
-  maxOpenTurns: number
-  budgetPerDay: MicroUsd
-  /** Share of a day's budget, in millionths, that one address may hold and spend; a /48 twice as much. */
-  budgetShare: number
-}
-
-/** The most that the first model call of a turn can cost. */
-export interface CallCost {
-  /** And the last call, without tools and results, where there is no room for more. */
-  withTools: MicroUsd
-  withoutTools: MicroUsd
-}
-
-/** A turn that asks to be admitted. */
-export interface TurnClaim {
-  /** Session id of the token, not the token. */
-  session: string
-  /** When the token of that session ends. */
-  sessionEndsAt: Instant
-  /** Salted hash of the caller's address under the salt of `day`; nothing else of the caller is ever stored. */
-  address: string
-  /** Salted hash of the /48 of an IPv6 address; null for IPv4. */
-  network: string | null
-  /**
-   * The address under the salt of the day before, needed in the first minute of a day alone, so that a burst counts across
-   * midnight; null when that salt is not known.
-   */
-  formerAddress: string | null
-  /** Names the server whose open turns are counted. */
-  server: string
-  now: Instant
-  /** UTC day of `now`: the day charged, whenever the turn ends. */
-  day: Day
-  /** The turn's first model call. */
-  firstCall: CallCost
-  /** The first call of the shortest turn there can be: the bands of the day are measured with it. */
-  shortestCall: CallCost
-  /** What one address may take of the daily requests of a routing service; null where none are counted. */
-  requestsPerAddress: number | null
-  /** How long the reservation stands without being settled. */
-  leaseMs: number
-  limits: ChatLimits
-}
-
-/** An open turn that needs another model call. */
-export interface TurnExtension {
-  turn: string
-  /** What the turn is to hold in all: the cost of its earlier calls and the most that those it can still need cost. */
-  upTo: MicroUsd
-  /** As in {@link TurnClaim}. */
-  requestsPerAddress: number | null
-  limits: Pick<ChatLimits, 'budgetPerDay' | 'budgetShare'>
-}
-
-export type Admission =
-  | {
-      admitted: true
-      turn: string
-      /** What is left after this turn. */
-      remaining: { session: number; day: number }
-      /** True when the turn is answered without tools: the day is soft, or a call with tools does not fit. */
-      degraded: boolean
-      /** For the first model call. */
-      reserved: MicroUsd
-    }
-  | { admitted: false; scope: 'ip' | 'session' | 'global-budget'; retryAfterSeconds: number }
 
 /** Quotas, budget and salts of the chat, shared by all servers on one state database. */
 export interface ChatLedger {
@@ -387,12 +290,6 @@ export interface ChatLedger {
   ping(): Promise<void>
 }
 
-/** A complete answer that may be given again. */
-export interface CachedAnswer {
-  text: string
-  storedAt: Instant
-}
-
 /** Answers for 24 hours, bounded in bytes. A cache that fails is a fault of the turn's, never a wrong answer. */
 export interface AnswerCache {
   /** @param key digest of everything that shaped the answer */
@@ -421,11 +318,7 @@ export interface ChatModel {
   close(): Promise<void>
 }
 
-export type { EvaluationLedger } from './models/evaluation.ts'
-
 export type { ModelRouter } from './models/router.ts'
-
-/** What the free-model recommendation asks of the outside; `domain/ports.ts` gives it out, and its promises hold here too. */
 
 /**
  * The account's requests of a UTC day, which the chat and the evaluation of models share. Each is written down before it
@@ -478,8 +371,6 @@ export interface PublishedShortlist {
   topModels(signal: AbortSignal): Promise<unknown>
 }
 
-/** What the archive asks of the outside; `domain/ports.ts` gives it out with the rest, and its promises hold here too. */
-
 /**
  * A token that differs whenever what it stands for may have changed, or null while the store cannot tell (the
  * change would be too recent for its timestamps, or the engine has none). Equal tokens prove equal content.
@@ -512,12 +403,6 @@ export interface Archive {
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 }
-
-/** Why an entry was not appended although the ledger works. */
-export type AppendRefusal = 'lease-lost' | 'ledger-moved' | 'clock-went-back' | 'too-late'
-
-/** Why an archive was not founded although the ledger works. */
-export type FoundingRefusal = Extract<AppendRefusal, 'lease-lost' | 'ledger-moved'>
 
 /** Publications, gaps, attempts and the publisher's lease. Append-only, and the database says so. */
 export interface Ledger extends LeaseKeeper {
@@ -630,21 +515,6 @@ export interface AuditLog {
   newest(): Promise<AuditRecord | null>
 }
 
-/** What a host answered to one question. Its header values are plain ASCII, or null. */
-export interface PublishedAnswer {
-  status: number
-  etag: string | null
-  lastModified: string | null
-  /** `X-Year-History-Requested-At` */
-  requestedAt: string | null
-  /** The code in a refusal's `error`, or null. */
-  error: string | null
-  /** The body as it was sent; null when it is too large to be kept, or a refusal too long to be read. */
-  bytes: Uint8Array | null
-  /** Of the body, whether or not it is kept. */
-  seen: SeenBytes
-}
-
 /**
  * The public answers of a host (docs/history-api.md), whatever their status.
  *
@@ -665,29 +535,131 @@ export interface PublishedHistory {
   at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedAnswer>
 }
 
-/** One way to damage an archive, and what an audit must then say. */
-export interface Mutation {
-  name: string
-  /** Of these an audit must report one. */
-  expects: readonly FindingCode[]
-  /** True for what is reported as a note and leaves the archive sound. */
-  sound: boolean
-  /** True when no trace is left inside the archive, so that only a head kept elsewhere can tell. */
-  needsKeptHead: boolean
-  /** Damages the archive in the folder that {@link DamageSample.restored} gave. */
-  apply(folder: string): Promise<void>
+/** Every call throws a Refusal whose code is public or one of {@link ChatApiRefusal}, and the signal's reason once it is aborted. */
+export interface ChatApi {
+  /** Base address, without a slash at its end. */
+  readonly base: string
+  config(signal: AbortSignal): Promise<ServedConfig>
+  status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
+  session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
+  /**
+   * One turn. The last event is the terminal one; leaving the loop or aborting closes the connection.
+   *
+   * @param body the request as JSON text
+   */
+  ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
 }
 
-/** A small sound archive of its own making, in a temporary folder, to be damaged again and again. */
-export interface DamageSample {
-  mutations: readonly Mutation[]
-  /** The newest head, as an auditor would have kept it. */
-  keptHead: Head & { path: string }
-  /** The sample's data folder as it was made, whatever was done to it since. */
-  restored(): Promise<string>
-  /** Removes the sample. */
-  remove(): Promise<void>
+/** One source as a collection reads it. */
+export interface LiveSource {
+  source: LiveSourceName
+  /** Names of the settings it cannot be read without and that are not set; nobody may ask it then. */
+  lacks: readonly string[]
+  /**
+   * What the source shows today, in batches as they are read. What cannot be had is told in the batches; it throws for
+   * the signal and for stores that fail, and for nothing a source does.
+   *
+   * @param day the day every signal is of, whatever the clock says by then
+   */
+  read(day: Day, signal: AbortSignal): AsyncIterable<SourceBatch>
 }
 
-/** Refusals of {@link PublishedHistory}. */
-export type PublishedRefusal = 'source_unavailable'
+/** The owning sources, asked for one item's own title. */
+export interface TitleSource {
+  /**
+   * The title as the owning source gives it for this very id; one that is longer than an event may have is cut to one
+   * character more than that.
+   *
+   * @throws Refusal `source_unavailable` when the source cannot be reached or does not answer as it should, and
+   *   `title_not_vouched` when it answers but cannot vouch: deleted, another id, or an empty title
+   */
+  title(event: { source: string; sourceId: string }, signal: AbortSignal): Promise<VerifiedTitle>
+}
+
+/** How jobs went, for whoever asks when one last succeeded; kept apart from what they work on. */
+export interface JobLog {
+  /** Durable on return. A run that ended before the one recorded last changes nothing. */
+  record(run: JobRun): Promise<void>
+  /** The last run of each job that ever ran, by the job's name. */
+  states(): Promise<JobState[]>
+}
+
+/**
+ * A service that watches jobs, and tells somebody when one fails or does not come. All of it throws when the service has
+ * not taken what it was told in the time there is.
+ */
+export interface JobWatch {
+  started(job: Job): Promise<void>
+  /** @param message what the run said, for a person */
+  ended(job: Job, exitCode: number, message: string): Promise<void>
+  /** Says something of a job that is neither an end nor a success. */
+  told(job: Job, message: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** A lease kept in a store: one holder at a time. */
+export interface LeaseKeeper {
+  /**
+   * Takes the lease for `forMs`, if it is free, run out, or held by a process `isDead` knows to be dead.
+   */
+  takeLease(
+    holder: LeaseHolder,
+    now: Instant,
+    forMs: number,
+    isDead: (process: string) => boolean,
+  ): Promise<LeaseGrant>
+  /** False when the lease is no longer this token's. */
+  renewLease(token: string, now: Instant, forMs: number): Promise<boolean>
+  releaseLease(token: string): Promise<void>
+}
+
+/** Epoch milliseconds now. */
+export type Clock = () => Instant
+
+/**
+ * Runs, attempts and scores of `evaluate-models`, and the lease that lets one run at a time. Everything is durable on
+ * return. Kept for {@link EVALUATIONS_KEPT_DAYS} days.
+ */
+export interface EvaluationLedger extends LeaseKeeper {
+  /** Ends every run that has no end as killed, and its open attempts as abandoned; returns how many runs. */
+  sweep(now: Instant): Promise<number>
+  /** Begins a run, and forgets what is older than is kept; returns the run's number. */
+  beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
+  endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
+  /** Ends a run that cannot go on as failed, and its open attempts as abandoned; one that has ended stays as it is. */
+  abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
+  /** Writes a request down before it is sent. */
+  countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
+  /** Tells how an attempt ended; told again, the later counts. */
+  settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
+  /** Keeps the evaluation of a day. A complete one stays when one comes that is not. */
+  saveScore(score: DayScore): Promise<void>
+  /** Every attempt sent at or after an instant, ascending. */
+  attemptsSince(since: Instant): Promise<ModelAttempt[]>
+  /** Every evaluation of a day or a later one, ascending by day, then model. */
+  scoresSince(day: Day): Promise<DayScore[]>
+  /** Keeps what was said of endpoints; what was said of the same model before is replaced. */
+  saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
+  /** What was said at or after an instant, one record a model, in no order. */
+  endpointsSince(since: Instant): Promise<EndpointRecord[]>
+  /** When the chat sent requests to the same service at or after an instant, ascending: see {@link RouterAllowance}. */
+  chatRequestsSince(since: Instant): Promise<Instant[]>
+  /** The lowest rate a run since an instant learned; null when there is none. */
+  learnedSince(since: Instant): Promise<number | null>
+  /** Ranking versions given on a day. */
+  versionsOf(day: Day): Promise<string[]>
+  ping(): Promise<void>
+}
+
+/**
+ * A shell in memory that judges a model's commands: no process, no file of the host, no network, no environment.
+ */
+export interface Shell {
+  /**
+   * Runs one command line in a folder that holds `files` and nothing else. Every call begins anew. Whatever the command
+   * does it ends, within the limits, with an outcome: a rejection is a fault of the sandbox itself.
+   */
+  run(command: string, files: ShellFiles, limits: ShellLimits): Promise<ShellRun>
+  /** Gives back what the sandbox holds. */
+  close(): Promise<void>
+}

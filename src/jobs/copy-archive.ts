@@ -1,12 +1,5 @@
-import type {
-  Archive,
-  ArchiveAuditor,
-  Clock,
-  LeaseHolder,
-  Ledger,
-  LedgerAuditor,
-  YearReader,
-} from '../domain/ports.ts'
+import type { LeaseHolder } from '../domain/job-run.ts'
+import type { Archive, ArchiveAuditor, Clock, Ledger, LedgerAuditor, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import { isDamage, objectPath } from '../domain/year/finding.ts'

@@ -1,15 +1,8 @@
-import type {
-  Archive,
-  ArchiveFolder,
-  FoundingRefusal,
-  InputLine,
-  Ledger,
-  YearReader,
-} from '../domain/ports.ts'
+import type { Archive, ArchiveFolder, InputLine, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
-import type { Head, LedgerRow } from '../domain/year/ledger.ts'
+import type { Head, LedgerRow, FoundingRefusal } from '../domain/year/ledger.ts'
 import {
   beganWith,
   MANIFESTS_FILE,

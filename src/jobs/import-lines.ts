@@ -1,9 +1,9 @@
 import { parseArticle } from '../domain/feed/article.ts'
 import type { Article, KeyedArticle } from '../domain/feed/article.ts'
 import { parseSignal } from '../domain/feed/signal.ts'
-import type { Signal } from '../domain/feed/signal.ts'
+import type { Signal, ImportCounts } from '../domain/feed/signal.ts'
 import type { ItemRef } from '../domain/feed/source.ts'
-import type { ArticleStore, FeedStore, ImportCounts, InputLine, LineSource } from '../domain/ports.ts'
+import type { ArticleStore, FeedStore, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { shorten } from './collect-sources.ts'
 

@@ -1,4 +1,4 @@
-import type { Clock, PublishedAnswer, PublishedHistory, PublishedRefusal } from '../domain/ports.ts'
+import type { Clock, PublishedHistory } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import type { AuditedContents, LedgerAudit } from '../domain/year/audit.ts'
@@ -22,7 +22,12 @@ import {
   PUBLISHED_LEGACY_LEDGER,
   publishedDocument,
 } from '../domain/year/published-ledger.ts'
-import type { PublishedDocument, Reference } from '../domain/year/published-ledger.ts'
+import type {
+  PublishedDocument,
+  Reference,
+  PublishedAnswer,
+  PublishedRefusal,
+} from '../domain/year/published-ledger.ts'
 
 /** Findings after which a host is not audited further: what it is, is plain, and each of them takes memory. */
 const FINDINGS_MAX = 1_000

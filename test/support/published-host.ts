@@ -1,5 +1,6 @@
 import type { H3 } from 'h3'
-import type { PublishedAnswer, PublishedHistory } from '../../src/domain/ports.ts'
+import type { PublishedAnswer } from '../../src/domain/year/published-ledger.ts'
+import type { PublishedHistory } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { seeBytes } from '../../src/domain/year/envelope.ts'
 import {

@@ -1,5 +1,6 @@
 import type { InStatement } from '@libsql/client'
-import type { IndexProgress, SearchIndex, SearchIndexRefusal } from '../../domain/ports.ts'
+import type { IndexProgress, SearchIndexRefusal } from '../../domain/feed/search.ts'
+import type { SearchIndex } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'

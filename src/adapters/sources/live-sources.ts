@@ -1,5 +1,4 @@
-import type { LiveSource } from '../../domain/feed/live-source.ts'
-import type { PublishedShortlist } from '../../domain/ports.ts'
+import type { PublishedShortlist, LiveSource } from '../../domain/ports.ts'
 import { gitHub } from './github.ts'
 import { hackerNews } from './hacker-news.ts'
 import { huggingFace } from './hugging-face.ts'

@@ -7,12 +7,11 @@ import type {
   AttemptEnd,
   CountedAttempt,
   DayScore,
-  EvaluationLedger,
   ModelAttempt,
 } from '../../domain/models/evaluation.ts'
 import type { TaskResult } from '../../domain/models/lite/suite.ts'
 import { RESERVED_REQUESTS } from '../../domain/models/quota.ts'
-import type { RouterAllowance } from '../../domain/ports.ts'
+import type { RouterAllowance, EvaluationLedger } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { DAY_MS, addDays, dayOf } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'

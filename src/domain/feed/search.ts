@@ -168,3 +168,14 @@ export interface StoredItem extends IndexedItem {
 export function dayOfItem(publishedAt: string | null, firstDay: Day): Day {
   return publishedAt === null ? firstDay : publishedAt.slice(0, 10)
 }
+
+/** How far a step of indexing came. */
+export interface IndexProgress {
+  /** Events taken in by this step. */
+  indexed: number
+  /** True when nothing is left to do. */
+  done: boolean
+}
+
+/** Refusals of {@link SearchIndex}. */
+export type SearchIndexRefusal = 'rebuild_superseded'

@@ -6,14 +6,8 @@ import type { Prices } from '../../domain/agent/model-call.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
-import type {
-  AnswerCache,
-  ChatLedger,
-  ChatLimits,
-  ChatModel,
-  Clock,
-  HumanVerifier,
-} from '../../domain/ports.ts'
+import type { ChatLimits } from '../../domain/agent/bounds.ts'
+import type { AnswerCache, ChatLedger, ChatModel, Clock, HumanVerifier } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { AgentMeter } from '../metrics/agent-meter.ts'
 import type { HeadersFor, Log } from '../route.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Article, ArticleWish, FailedTry, WantedItem } from '../../../src/domain/feed/article.ts'
-import type { ImportCounts } from '../../../src/domain/ports.ts'
+import type { ImportCounts } from '../../../src/domain/feed/signal.ts'
 import { article } from '../../support/articles.ts'
 import { signal } from '../../support/signals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'

@@ -1,4 +1,5 @@
-import type { ChatLedger, ChatLimits, TurnClaim, TurnExtension } from '../../../src/domain/ports.ts'
+import type { ChatLimits, TurnClaim, TurnExtension } from '../../../src/domain/agent/bounds.ts'
+import type { ChatLedger } from '../../../src/domain/ports.ts'
 import { dayOf, startOfDay } from '../../../src/domain/time.ts'
 
 /** Noon of a day. */

@@ -1,4 +1,4 @@
-import type { TurnClaim } from '../../../src/domain/ports.ts'
+import type { TurnClaim } from '../../../src/domain/agent/bounds.ts'
 
 /** A turn as a list remembers it. */
 export interface NaiveTurn {

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Talk } from '../../../src/cli/commands/chat/talk.ts'
 import type { TalkEvent } from '../../../src/cli/commands/chat/talk.ts'
-import type { ChatApi, ServedEvent } from '../../../src/domain/ports.ts'
+import type { ServedEvent } from '../../../src/domain/agent/schema.ts'
+import type { ChatApi } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 
 beforeEach(() => {
