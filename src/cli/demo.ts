@@ -162,7 +162,7 @@ async function fill(
     })
     if (imported.errorCount > 0)
       throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
-    await refreshIndex({ index: stores.index, onProgress, signal })
+    await refreshIndex({ search: stores.search, onProgress, signal })
     note(`DEMO: ${imported.inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
     const published = Array.from({ length: REPLAYED_DAYS }, (_, index) => REPLAYED_DAYS - 1 - index).filter(
       (daysAgo) => daysAgo !== GAP_DAYS_AGO,
@@ -175,7 +175,7 @@ async function fill(
     progress('DEMO: ranking the live periods and evaluating models')
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
-    await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })
+    await rankPeriods({ feed: stores.feed, clock: () => endOfSample }, { signal, discardLater: false })
     await evaluateDemoModels(config, signal)
     note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
     await auditDemo(config, signal, note)

@@ -1,7 +1,5 @@
-import { libsqlArticles } from '../adapters/feed/articles.ts'
 import { openFeedSearch } from '../adapters/feed/feed-search.ts'
-import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
-import { libsqlItems } from '../adapters/feed/stored-items.ts'
+import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { readOnlyDatabase } from '../adapters/sqlite/database.ts'
 import type { Database } from '../adapters/sqlite/database.ts'
@@ -65,10 +63,8 @@ export function openAgentReads(
     headWitness: (newest) => owners.archive.headWitness(newest),
   }
   return {
-    items: libsqlItems(feed),
+    feed: libsqlFeed(feed),
     search,
-    snapshots: libsqlLiveFeed(feed),
-    articles: libsqlArticles(feed),
     ledger: { witness: () => ledger.witness() },
     archive,
     year: yearReader(ledger, archive),

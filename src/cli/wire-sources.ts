@@ -1,9 +1,9 @@
 import { openArticleTexts as openTexts } from '../adapters/articles/open.ts'
 import { liveSources, publishedShortlist } from '../adapters/sources/live-sources.ts'
 import { openSourceClient } from '../adapters/sources/source-client.ts'
-import type { SourceClient } from '../adapters/sources/source-client.ts'
+import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
-import type { ArticleTexts, Clock, PublishedShortlist, SourceMemory, LiveSource } from '../domain/ports.ts'
+import type { ArticleTexts, Clock, PublishedShortlist, LiveSource } from '../domain/ports.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import { listeningUrl } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
@@ -75,11 +75,11 @@ export function openArticleTexts(
 
 /** The sources a collection reads; `close` ends the connections to them. */
 export function openLiveSources(
-  { memory }: Pick<Stores, 'memory'>,
+  { feed }: Pick<Stores, 'feed'>,
   config: Config,
   version: string,
 ): { sources: LiveSource[]; close: () => Promise<void> } {
-  const client = sourceClient(config, version, memory, COLLECT_PATIENCE)
+  const client = sourceClient(config, version, feed, COLLECT_PATIENCE)
   const urls = {
     hackerNews: config.hackerNewsUrl,
     hackerNewsSearch: config.hackerNewsSearchUrl,

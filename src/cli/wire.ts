@@ -2,12 +2,8 @@ import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { openArchive, openRecommendations } from '../adapters/objects/open.ts'
 import { yearReader } from '../adapters/objects/archive.ts'
-import { libsqlArticles } from '../adapters/feed/articles.ts'
 import { openFeedSearch } from '../adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
-import { libsqlLiveFeed } from '../adapters/feed/live-feed.ts'
-import { libsqlSearchIndex } from '../adapters/feed/search-index.ts'
-import { libsqlSourceMemory } from '../adapters/feed/source-memory.ts'
 import { archiveFolder, lineFile, spoolInput } from '../adapters/input.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { database } from '../adapters/sqlite/database.ts'
@@ -16,17 +12,13 @@ import { libsqlAudits, libsqlJobLog } from '../adapters/state/job-log.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../domain/feed/search.ts'
 import type {
   Archive,
-  ArticleStore,
   AuditLog,
   Clock,
-  SharedFeedSearch,
+  FeedSearch,
   FeedStore,
   JobLog,
   Ledger,
   LineSource,
-  SourceMemory,
-  LiveFeedStore,
-  SearchIndex,
   RecommendationStore,
   YearReader,
 } from '../domain/ports.ts'
@@ -42,12 +34,8 @@ import { BATCH_BUSY, openAuditors } from './wire-audit.ts'
 export interface Stores {
   ledger: Ledger
   feed: FeedStore
-  memory: SourceMemory
-  live: LiveFeedStore
-  articles: ArticleStore
   /** Reads a feed that is a file in a process of its own, started by the first question. */
-  search: SharedFeedSearch
-  index: SearchIndex
+  search: FeedSearch
   archive: Archive
   year: YearReader
   recommendations: RecommendationStore
@@ -94,11 +82,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   return {
     ledger,
     feed: libsqlFeed(feedDatabase),
-    memory: libsqlSourceMemory(feedDatabase),
-    live: libsqlLiveFeed(feedDatabase),
-    articles: libsqlArticles(feedDatabase),
     search,
-    index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     recommendations,

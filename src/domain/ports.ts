@@ -115,7 +115,7 @@ export interface Reach {
   ): Promise<Reached | { unreachable: string }>
 }
 
-/** Daily signals and the titles their sources verified. */
+/** The feed database: signals, what their sources say, texts of items, snapshots, and what is remembered of sources. */
 export interface FeedStore {
   /** Stores a batch in one transaction, later rows of the same triple winning. */
   importSignals(signals: readonly Signal[]): Promise<ImportCounts>
@@ -131,23 +131,7 @@ export interface FeedStore {
   /** Stores what sources say of items, in one transaction; an item's newest `collectedAt` wins. */
   saveDetails(details: readonly ItemDetails[]): Promise<void>
   saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>
-  ping(): Promise<void>
-}
 
-/** What is remembered of sources from one run to the next; whatever is lost of it costs only requests. */
-export interface SourceMemory {
-  /** The answer kept for a URL, or null when there is none that was kept after `since` and not later than `now`. */
-  keptAnswer(url: string, since: Instant, now: Instant): Promise<KeptAnswer | null>
-  /** Keeps an answer instead of the one before, and drops every answer kept at or before `since`. */
-  keepAnswer(url: string, answer: KeptAnswer, since: Instant): Promise<void>
-  /** Until when a host asked not to be asked, over or not; null when it never did. */
-  pausedUntil(host: string): Promise<Instant | null>
-  /** Remembers what a host asked for; the later of two times stays. */
-  pauseUntil(host: string, until: Instant): Promise<void>
-}
-
-/** The live feed: what it is ranked from, and the snapshots of its runs. */
-export interface LiveFeedStore {
   /**
    * One consistent reading of the longest live period: every event published in the 30 days up to `now`, inclusive, with
    * known points, at the values of its latest signal of today or earlier, under its verified title where there is one.
@@ -171,10 +155,7 @@ export interface LiveFeedStore {
   newestSnapshot(): Promise<Snapshot | null>
   /** The stored bytes of one of its feeds, undecoded; null when they are absent. */
   snapshotFeed(id: string, feed: SnapshotFeed): Promise<Uint8Array | null>
-}
 
-/** The texts of items, and the tries to read one that failed. */
-export interface ArticleStore {
   /** Stores a batch in one transaction, later rows of the same item winning, and forgets the items' failed tries. */
   saveArticles(articles: readonly Article[]): Promise<ImportCounts>
   /** Those of some items that the feed has signals of, in no order. */
@@ -188,6 +169,26 @@ export interface ArticleStore {
   itemsWantingText(wish: ArticleWish): Promise<WantedItem[]>
   /** Replaces what is known of the item's failed tries. */
   recordFailedTry(failed: FailedTry): Promise<void>
+
+  /** The item of a save key; null when none is stored. */
+  item(key: string): Promise<StoredItem | null>
+  /**
+   * Differs whenever signals, article texts or the search index may have changed; null while the index has yet to take
+   * something in, so that nothing may be concluded.
+   */
+  revision(): Promise<string | null>
+
+  // What is remembered of sources from one run to the next; whatever is lost of it costs only requests.
+  /** The answer kept for a URL, or null when there is none that was kept after `since` and not later than `now`. */
+  keptAnswer(url: string, since: Instant, now: Instant): Promise<KeptAnswer | null>
+  /** Keeps an answer instead of the one before, and drops every answer kept at or before `since`. */
+  keepAnswer(url: string, answer: KeptAnswer, since: Instant): Promise<void>
+  /** Until when a host asked not to be asked, over or not; null when it never did. */
+  pausedUntil(host: string): Promise<Instant | null>
+  /** Remembers what a host asked for; the later of two times stays. */
+  pauseUntil(host: string, until: Instant): Promise<void>
+
+  ping(): Promise<void>
 }
 
 /** Where texts are read: the source of an item, or the page it links to. */
@@ -197,12 +198,34 @@ export interface ArticleTexts {
 }
 
 /**
+ * Questions about stored items (docs/search.md), and the index that answers them.
+ *
+ * Every step of indexing is one transaction; a process may end between any two.
+ */
+export interface FeedSearch {
+  /** The search as one caller has it: each asks under its own name, and they are served in turn. */
+  by(caller: SearchCaller): CallerSearch
+  /** False when another release's rules cut the words of the index: it must be rebuilt. */
+  isCurrent(): Promise<boolean>
+  /** Takes in some of the events that changed since. Several processes may do so at once. */
+  refresh(): Promise<IndexProgress>
+  /** Begins a rebuild beside the index that answers, and ends any other; returns its number. */
+  beginRebuild(): Promise<number>
+  /**
+   * Takes some events into a rebuild; the step that is done puts it in the place of the index that answered.
+   *
+   * @throws Refusal `rebuild_superseded` when another rebuild has begun
+   */
+  rebuild(build: number): Promise<IndexProgress>
+}
+
+/**
  * Questions about stored items (docs/search.md), answered by the search index; trends of items by the signals.
  *
  * Beside the refusals of stores they refuse with `search_limit` and `search_busy` ({@link FeedSearchRefusal}). A query is
  * answered from one state of the index.
  */
-export interface FeedSearch {
+export interface CallerSearch {
   /**
    * Items that hold the words of a text, best first. No text is an error.
    *
@@ -225,38 +248,6 @@ export interface FeedSearch {
   itemTrend(key: string): Promise<ItemTrend>
   /** How many items of each day mention a term; every text is a term. */
   termTrend(question: TermTrendQuestion): Promise<TermTrend>
-}
-
-/** The search as its callers share it: each asks under its own name, and they are served in turn. */
-export interface SharedFeedSearch {
-  by(caller: SearchCaller): FeedSearch
-}
-
-/** Single items as they are stored, and whether anything stored may have changed. */
-export interface StoredItems {
-  /** The item of a save key; null when none is stored. */
-  item(key: string): Promise<StoredItem | null>
-  /**
-   * Differs whenever signals, article texts or the search index may have changed; null while the index has yet to take
-   * something in, so that nothing may be concluded.
-   */
-  revision(): Promise<string | null>
-}
-
-/** The search index as its writers see it. Every step is one transaction; a process may end between any two. */
-export interface SearchIndex {
-  /** False when another release's rules cut the words of the index: it must be rebuilt. */
-  isCurrent(): Promise<boolean>
-  /** Takes in some of the events that changed since. Several processes may do so at once. */
-  refresh(): Promise<IndexProgress>
-  /** Begins a rebuild beside the index that answers, and ends any other; returns its number. */
-  beginRebuild(): Promise<number>
-  /**
-   * Takes some events into a rebuild; the step that is done puts it in the place of the index that answered.
-   *
-   * @throws Refusal `rebuild_superseded` when another rebuild has begun
-   */
-  rebuild(build: number): Promise<IndexProgress>
 }
 
 /** Quotas, budget and salts of the chat, shared by all servers on one state database. */

@@ -2,7 +2,7 @@ import { H3 } from 'h3'
 import type { H3Event } from 'h3'
 import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/ip-address.ts'
-import type { AuditLog, RecommendationStore, SharedFeedSearch } from '../domain/ports.ts'
+import type { AuditLog, RecommendationStore, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
 import { addressOf } from './agent/service.ts'
 import { mountDocs } from './docs/docs.ts'
@@ -48,7 +48,7 @@ import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 
 export interface ServerPorts extends ReaderPorts {
-  search: SharedFeedSearch
+  search: Pick<FeedSearch, 'by'>
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly IpRange[]
   agent: Pick<Agent, 'routes' | 'config' | 'shownStatus'>
@@ -162,7 +162,7 @@ export interface Readers {
 }
 
 export interface ReaderPorts extends PublicationPorts {
-  live: SnapshotReader
+  feed: SnapshotReader
   recommendations: Pick<RecommendationStore, 'current'>
   /** Address of the routing service to publish with every recommendation. */
   publishedBaseUrl: string
@@ -172,7 +172,7 @@ export interface ReaderPorts extends PublicationPorts {
 export function openReaders(ports: ReaderPorts): Readers {
   return {
     publications: provedPublications(ports),
-    snapshots: provedSnapshots(ports.live),
+    snapshots: provedSnapshots(ports.feed),
     recommendation: servedRecommendation(ports.recommendations, ports.publishedBaseUrl, ports.log),
   }
 }

@@ -2,10 +2,8 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { createClient } from '@libsql/client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { fileArchive } from '../../src/adapters/objects/open.ts'
-import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
-import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
-import { libsqlSearchIndex } from '../../src/adapters/feed/search-index.ts'
+import { searchIndex } from '../../src/adapters/feed/search-index.ts'
 import { database } from '../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { openAgentReads } from '../../src/cli/wire-agent-reads.ts'
@@ -50,13 +48,13 @@ test('every tool answers through a token that may only read, and the server refu
     archive: fileArchive(await temporaryFolder(), Date.now),
   }
   const signal = new AbortController().signal
-  await libsqlFeed(owners.feed).importSignals(sampleSignals())
-  await libsqlArticles(owners.feed).saveArticles([
+  const feed = libsqlFeed(owners.feed)
+  await feed.importSignals(sampleSignals())
+  await feed.saveArticles([
     { source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
   ])
-  await refresh(libsqlSearchIndex(owners.feed))
-  const live = libsqlLiveFeed(owners.feed)
-  await rankPeriods({ live, clock: () => NOW }, { signal, discardLater: false })
+  await refresh(searchIndex(owners.feed))
+  await rankPeriods({ feed, clock: () => NOW }, { signal, discardLater: false })
 
   const config = { ledger: location, feed: location, databaseReadToken: readToken }
   const reads = openAgentReads(config, owners, { ...BUSY, searchBounds: SEARCH_PLACES })

@@ -39,8 +39,8 @@ export function readAsAgent(
 }
 
 /** Brings the index up to date and takes a snapshot. */
-export async function settle({ index, live }: Workspace, now: Instant): Promise<void> {
-  await refresh(index)
+export async function settle({ search, feed }: Workspace, now: Instant): Promise<void> {
+  await refresh(search)
   const signal = new AbortController().signal
-  await rankPeriods({ live, clock: () => now }, { signal, discardLater: false })
+  await rankPeriods({ feed, clock: () => now }, { signal, discardLater: false })
 }

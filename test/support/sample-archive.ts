@@ -108,7 +108,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     ledger,
     archive: store,
     year: { read },
-    live: { newestSnapshot: async () => null, snapshotFeed: async () => null },
+    feed: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { by: () => ({ search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
     trustedProxies: [],
     recommendations: { current: async () => null },

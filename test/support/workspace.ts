@@ -6,11 +6,8 @@ import { mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
 import { fileArchive, openRecommendations } from '../../src/adapters/objects/open.ts'
 import { yearReader } from '../../src/adapters/objects/archive.ts'
-import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
-import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
-import { libsqlSearchIndex } from '../../src/adapters/feed/search-index.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { database } from '../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
@@ -18,15 +15,12 @@ import { libsqlAudits } from '../../src/adapters/state/job-log.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type {
   Archive,
-  ArticleStore,
   AuditLog,
   Clock,
   FeedStore,
   Ledger,
-  LiveFeedStore,
   RecommendationStore,
-  SearchIndex,
-  SharedFeedSearch,
+  FeedSearch,
   YearReader,
 } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
@@ -43,10 +37,7 @@ export interface Workspace {
   objectsPath: string
   ledger: Ledger
   feed: FeedStore
-  live: LiveFeedStore
-  articles: ArticleStore
-  search: SharedFeedSearch
-  index: SearchIndex
+  search: FeedSearch
   archive: Archive
   year: YearReader
   recommendations: RecommendationStore
@@ -115,10 +106,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     objectsPath,
     ledger,
     feed,
-    live: libsqlLiveFeed(feedDatabase),
-    articles: libsqlArticles(feedDatabase),
     search,
-    index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
     recommendations: openRecommendations({ kind: 'file', path: objectsPath }),

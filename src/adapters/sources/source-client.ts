@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/http.ts'
-import type { Clock, SourceMemory } from '../../domain/ports.ts'
+import type { Clock, FeedStore } from '../../domain/ports.ts'
 import { TimeLimitExceeded, isUsedUp, retryAt, withTimeLimit } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
@@ -51,6 +51,9 @@ export interface RequestCounts {
   requests: number
   notModified: number
 }
+
+/** What a client remembers of sources from one run to the next. */
+export type SourceMemory = Pick<FeedStore, 'keptAnswer' | 'keepAnswer' | 'pausedUntil' | 'pauseUntil'>
 
 export interface SourceClientOptions {
   /** `dash/<version> (+<URL>)` */

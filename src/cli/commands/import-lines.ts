@@ -33,11 +33,11 @@ export function importArticlesCommand(
 ): Promise<number> {
   return importLinesCommand(context, files, {
     run({ stores, sources, onProgress }) {
-      const articles: ArticleImportPorts['articles'] = {
-        saveArticles: (batch) => stores().articles.saveArticles(batch),
-        storedItems: (items) => stores().articles.storedItems(items),
+      const feed: ArticleImportPorts['feed'] = {
+        saveArticles: (batch) => stores().feed.saveArticles(batch),
+        storedItems: (items) => stores().feed.storedItems(items),
       }
-      return importArticles({ articles, onProgress }, sources, { ...options, signal: context.signal })
+      return importArticles({ feed, onProgress }, sources, { ...options, signal: context.signal })
     },
   })
 }
@@ -104,9 +104,9 @@ export async function importLinesCommand<Report extends LinesReport>(
   }
 }
 
-async function indexItems({ index }: Stores, terminal: Terminal, signal: AbortSignal): Promise<number> {
+async function indexItems({ search }: Stores, terminal: Terminal, signal: AbortSignal): Promise<number> {
   const onProgress = (items: number): void => terminal.progress(`${items} items indexed`)
-  return (await refreshIndex({ index, onProgress, signal })).indexed
+  return (await refreshIndex({ search, onProgress, signal })).indexed
 }
 
 /** What is wrong is an error, said even under `--quiet`, when a file failed for it; else it is a note. */
@@ -149,7 +149,7 @@ export async function importSignalsCommand(
         terminal.note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
       }
     },
-    afterwards: ({ live }) => takeSnapshot({ live, clock: Date.now }, signal),
+    afterwards: ({ feed }) => takeSnapshot({ feed, clock: Date.now }, signal),
   })
 }
 

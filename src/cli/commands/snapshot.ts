@@ -15,7 +15,7 @@ export async function snapshotCommand(
   prepareFolders(config, false)
   const stores = openStores(config, 'batch')
   try {
-    const report = await rankPeriods({ live: stores.live, clock: Date.now }, { signal, discardLater })
+    const report = await rankPeriods({ feed: stores.feed, clock: Date.now }, { signal, discardLater })
     terminal.result(report, escaped(summary(report)))
     return EXIT.done
   } finally {
@@ -42,7 +42,7 @@ export async function reindexCommand({ config, terminal, signal }: CommandContex
   const started = performance.now()
   try {
     const onProgress = (indexed: number): void => terminal.progress(`${indexed} items indexed`)
-    const report = await rebuildIndex({ index: stores.index, onProgress, signal })
+    const report = await rebuildIndex({ search: stores.search, onProgress, signal })
     const durationMs = Math.round(performance.now() - started)
     const line = `${report.indexed} ${report.indexed === 1 ? 'item' : 'items'} indexed in ${(durationMs / 1000).toFixed(1)} s`
     terminal.result({ ...report, durationMs }, line)

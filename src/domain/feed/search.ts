@@ -132,7 +132,7 @@ export const PAGES_CALLER: SearchCaller = { address: 'pages', isChat: false, sig
 export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, signal: null }
 
 /**
- * What {@link FeedSearch} may decline with, beside the refusals of stores: `search_limit` when the caller's address or
+ * What {@link CallerSearch} may decline with, beside the refusals of stores: `search_limit` when the caller's address or
  * network has too many open queries, `search_busy` when all places are taken.
  */
 export type FeedSearchRefusal = 'invalid_cursor' | 'item_not_found' | 'search_limit' | 'search_busy'
@@ -177,5 +177,5 @@ export interface IndexProgress {
   done: boolean
 }
 
-/** Refusals of {@link SearchIndex}. */
+/** Refusals of indexing. */
 export type SearchIndexRefusal = 'rebuild_superseded'
