@@ -1,4 +1,4 @@
-import type { ModelReply } from './lite/suite.ts'
+import type { ModelReply } from '../../domain/models/lite/suite.ts'
 
 /** What a body holds that a classification goes by. */
 export interface AnswerBody {
@@ -74,7 +74,8 @@ function errorOf(document: Fields): ErrorFacts | null {
   return describeError(fieldsOf(told) ?? { message: told })
 }
 
-function describeError(error: Fields): ErrorFacts {
+/** An error in the words of its JSON object; empty for one that says nothing. */
+export function describeError(error: Fields): ErrorFacts {
   const metadata = fieldsOf(error['metadata']) ?? {}
   const availability = fieldsOf(error['availability']) ?? fieldsOf(metadata['availability']) ?? {}
   const message = textOf(error['message']) ?? ''
