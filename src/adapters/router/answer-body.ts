@@ -46,7 +46,8 @@ function legibleError(body: string): ErrorFacts | null {
   return { ...describeError({ message }), fromProvider: /Provider returned error|"provider_name"/.test(body) }
 }
 
-function parseJson(text: string): Fields | null {
+/** The JSON object of a text; null for anything else. */
+export function parseJson(text: string): Fields | null {
   try {
     return fieldsOf(JSON.parse(text))
   } catch {
@@ -160,7 +161,7 @@ function choiceOf(document: Fields): Fields | null {
   return fieldsOf(listOf(document['choices'])[0])
 }
 
-function fieldsOf(value: unknown): Fields | null {
+export function fieldsOf(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
 }
 

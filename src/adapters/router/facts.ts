@@ -5,6 +5,7 @@ import type { EndpointRecord } from '../../domain/models/evaluation.ts'
 import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
 import { parseDay } from '../../domain/time.ts'
+import { fieldsOf, parseJson } from './answer-body.ts'
 
 /** What the routing service says of models, endpoints and keys, in its own format. */
 
@@ -63,16 +64,17 @@ function secondNamesIn(rows: readonly Row[]): Set<string> {
 }
 
 function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
-  const architecture = record(item['architecture'])
+  const architecture = fieldsOf(item['architecture']) ?? {}
   const [inputs, outputs] = modalitiesOf(architecture['modality'])
   const expiry = item['expiration_date'] ?? null
   const expirationDay = typeof expiry === 'string' ? parseDay(expiry.slice(0, 10)) : null
-  const created = positive(item['created'])
-  const top = record(item['top_provider'])
+  const created = item['created']
+  const top = fieldsOf(item['top_provider']) ?? {}
   return {
     id: item.id,
-    name: nonEmpty(text(item['name'], NAME_MOST), item.id),
-    createdAt: created !== null && created < 1e11 ? Math.trunc(created * 1000) : null,
+    name: text(item['name'], NAME_MOST) || item.id,
+    createdAt:
+      typeof created === 'number' && created > 0 && created < 1e11 ? Math.trunc(created * 1000) : null,
     contextLength: wholeNumber(item['context_length']) ?? wholeNumber(top['context_length']),
     maxCompletionTokens: wholeNumber(top['max_completion_tokens']),
     prices: Object.fromEntries(pricesOf('', item.pricing)),
@@ -109,24 +111,12 @@ function priceOf(value: unknown): number | null {
   return typeof value === 'string' && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : null
 }
 
-function record(value: unknown): Record<string, unknown> {
-  return z.record(z.string(), z.unknown()).safeParse(value).data ?? {}
-}
-
-function positive(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : null
-}
-
 function wholeNumber(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : null
 }
 
 function text(value: unknown, most: number): string {
   return typeof value === 'string' ? publishedText(value, most) : ''
-}
-
-function nonEmpty(value: string, otherwise: string): string {
-  return value === '' ? otherwise : value
 }
 
 const keySchema = z.looseObject({
@@ -165,13 +155,5 @@ export function parseEndpoints(body: string): Pick<EndpointRecord, 'usable' | 'l
   return {
     usable: usable.length > 0,
     latencyMs: medians.length > 0 ? Math.round(Math.min(...medians)) : null,
-  }
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return null
   }
 }
