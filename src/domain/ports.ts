@@ -8,6 +8,9 @@ import type {
   DayScore,
   ModelAttempt,
   EndpointRecord,
+  RouterFacts,
+  ChatCall,
+  ChatOutcome,
 } from './models/evaluation.ts'
 import type { StoredRun } from './models/schema.ts'
 import type { Job, JobRun, JobState, LeaseHolder, LeaseGrant } from './job-run.ts'
@@ -33,6 +36,8 @@ import type { Signal, ImportCounts } from './feed/signal.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from './feed/snapshot.ts'
 import type { ItemRef } from './feed/source.ts'
 import type { Day, Instant } from './time.ts'
+import type { Catalogue } from './models/catalogue.ts'
+import type { KeyRequests } from './models/quota.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { AuditRecord, ObjectOutcome, SeenObject } from './year/finding.ts'
@@ -309,7 +314,27 @@ export interface ChatModel {
   close(): Promise<void>
 }
 
-export type { ModelRouter } from './models/router.ts'
+/**
+ * The model-routing service; docs/evaluating-models.md tells what it is asked, and when. A chat call that fails on its
+ * way has an outcome too; an abort throws the signal's reason. The key goes to the configured base alone, and no redirect
+ * is followed.
+ */
+export interface ModelRouter {
+  /** False when no key is configured: nothing but the catalogue can be asked then. */
+  hasKey: boolean
+  /**
+   * Every model the service lists. Costs no quota.
+   *
+   * @throws Refusal `source_unavailable` when it gives no catalogue
+   */
+  catalogue(signal: AbortSignal): Promise<Catalogue>
+  /** What the key has left. Costs no quota; the service may keep a response for about a minute. */
+  key(signal: AbortSignal): Promise<RouterFacts<KeyRequests>>
+  /** Who serves a model, and how well. Costs no quota. Fails only when the service does not take the key. */
+  endpoints(model: string, signal: AbortSignal): Promise<RouterFacts<EndpointRecord>>
+  /** Asks a model, at a price of zero, without a fallback to any other. Costs one request of the day. */
+  chat(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>
+}
 
 /**
  * The account's requests of a UTC day, which the chat and the evaluation of models share. Each is written down before it

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { openRecommendations } from '../../src/adapters/objects/open.ts'
-import { openRouter } from '../../src/adapters/router.ts'
+import { openRouter } from '../../src/adapters/router/router.ts'
 import type { RouterAllowance, Shell } from '../../src/domain/ports.ts'
 import { proveRun } from '../../src/domain/models/stored-run.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
@@ -93,7 +93,6 @@ async function benchIn(
     evaluations,
     recommendations,
     makeSuite: (day) => suiteOf(day, shell),
-    serviceUrl: service.url,
     baseUrl: 'https://openrouter.ai/api/v1',
     clock: time.clock,
     monotonic: time.monotonic,

@@ -1,7 +1,7 @@
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { LiteQuestion, ModelReply, TaskResult } from './lite/suite.ts'
-import { publishedText } from './router.ts'
+import { publishedText } from './schema.ts'
 import type { HealthStatus } from './schema.ts'
 
 /** What each kind of answer means, and whose matter it is (docs/model-errors.md). */
@@ -261,3 +261,27 @@ export interface RunEnd {
 
 /** Nothing looks further back than three days; the rest is for whoever asks what happened. */
 export const EVALUATIONS_KEPT_DAYS = 90
+
+/** One chat call of an evaluation. */
+export interface ChatCall {
+  /** `vendor/model:free` */
+  model: string
+  question: LiteQuestion
+  /** Limit of the answer, in tokens, what the model thinks included. */
+  maxTokens: number
+  /** False for a model that takes no temperature. */
+  temperature: boolean
+  /** True to ask a model that thinks to do little of it. */
+  lowEffort: boolean
+}
+
+/** The verdict on a chat call. */
+export interface ChatOutcome extends Verdict {
+  /** When the response was whole, or given up. */
+  endedAt: Instant
+  /** From the call to the end of its response, in milliseconds. */
+  latencyMs: number
+}
+
+/** What the service said, null when nothing of it can be read; or the verdict on a call that failed. */
+export type RouterFacts<T> = { facts: T | null } | { failed: Verdict }
