@@ -3,10 +3,10 @@ import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { libsqlLedger } from '../adapters/ledger/ledger.ts'
 import { readOnlyDatabase } from '../adapters/sqlite/database.ts'
 import type { Database } from '../adapters/sqlite/database.ts'
-import { yearReader } from '../adapters/objects/archive.ts'
+import { yearReader } from '../adapters/objects/objects.ts'
 import type { PlaceBounds } from '../domain/fair-queue.ts'
 import { QUERY_TIMEOUT_MS } from '../domain/feed/search.ts'
-import type { Archive } from '../domain/ports.ts'
+import type { Objects } from '../domain/ports.ts'
 import type { DatabaseLocation } from '../domain/refusal.ts'
 import type { AgentReads } from '../server/agent/tool-answers.ts'
 import type { Config } from './settings/config.ts'
@@ -15,7 +15,7 @@ import type { Config } from './settings/config.ts'
 export interface Owners {
   ledger: Database
   feed: Database
-  archive: Archive
+  archive: Objects
 }
 
 interface ReadOptions {

@@ -1,7 +1,7 @@
-import { openArchive, openArchiveAuditor } from '../adapters/objects/open.ts'
+import { openObjects, openObjectsAuditor } from '../adapters/objects/open.ts'
 import type { openPublishedHistory } from '../adapters/published-history.ts'
 import type { DamageSample } from '../domain/year/finding.ts'
-import type { ArchiveAuditor, LedgerAuditor } from '../domain/ports.ts'
+import type { ObjectsAuditor, LedgerAuditor } from '../domain/ports.ts'
 import type { Config } from './settings/config.ts'
 
 /** A batch command has nothing else to do than to wait for a lock. */
@@ -10,13 +10,13 @@ export const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
 /** What an audit reads; whoever opens it closes it. */
 export interface Auditors {
   ledger: LedgerAuditor
-  archive: ArchiveAuditor
+  archive: ObjectsAuditor
   close(): Promise<void>
 }
 
 /** What an audit reads. Nothing is opened before its first use, and nothing is ever written. */
 export function openAuditors(config: Config): Auditors {
-  const archive = openArchive(config.store)
+  const archive = openObjects(config.store)
   return {
     ledger: {
       // Loaded when it is asked: objects are being read ahead by then.
@@ -25,7 +25,7 @@ export function openAuditors(config: Config): Auditors {
         return ledgerAuditor(config.ledger, BATCH_BUSY).read()
       },
     },
-    archive: openArchiveAuditor(config.store, archive),
+    archive: openObjectsAuditor(config.store, archive),
     close: () => archive.close(),
   }
 }

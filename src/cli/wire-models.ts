@@ -1,11 +1,10 @@
-import { openRecommendations } from '../adapters/objects/open.ts'
-import type { OpenRecommendations } from '../adapters/objects/archive.ts'
+import { openObjects } from '../adapters/objects/open.ts'
 import { database } from '../adapters/sqlite/database.ts'
 import { migrationsOf } from '../adapters/sqlite/migrate.ts'
 import { openRouter } from '../adapters/router/router.ts'
 import { memoryShell } from '../adapters/sandbox/shell.ts'
 import { libsqlEvaluations } from '../adapters/state/evaluations.ts'
-import type { Clock } from '../domain/ports.ts'
+import type { Clock, Objects } from '../domain/ports.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-context.ts'
 import { makeLiteSuite } from '../jobs/models/lite-suite.ts'
 import { listeningUrl } from './settings/config.ts'
@@ -16,13 +15,12 @@ import { BATCH_BUSY } from './wire-audit.ts'
 const IN_MEMORY = { url: ':memory:', authToken: null }
 
 /** The store of a rehearsal where nothing was ever kept. */
-const NO_RECOMMENDATIONS: OpenRecommendations = {
+const NO_RECOMMENDATIONS: Objects['recommendations'] = {
   current: () => Promise.resolve(null),
   run: () => Promise.resolve(null),
   versions: () => Promise.resolve([]),
   put: () => Promise.reject(new Error('a rehearsal keeps nothing')),
   ping: () => Promise.resolve(),
-  close: () => Promise.resolve(),
 }
 
 /**
@@ -46,12 +44,12 @@ export function openEvaluation(
   const referer = config.baseUrl ?? listeningUrl(config.host, config.port)
   const router = openRouter({ base: config.openRouterUrl, key: config.openRouterKey, referer, clock })
   const shell = memoryShell()
-  const recommendations = there.objects ? openRecommendations(config.store) : NO_RECOMMENDATIONS
+  const objects = there.objects ? openObjects(config.store) : null
   return {
     ports: {
       router,
       evaluations: libsqlEvaluations(state),
-      recommendations,
+      recommendations: objects?.recommendations ?? NO_RECOMMENDATIONS,
       makeSuite: (day) => makeLiteSuite(day, shell),
       baseUrl: config.publishedBaseUrl,
       clock,
@@ -65,7 +63,7 @@ export function openEvaluation(
       state.close()
       await router.close()
       await shell.close()
-      await recommendations.close()
+      await objects?.close()
     },
   }
 }

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { openArchive, openRecommendations } from '../adapters/objects/open.ts'
-import { yearReader } from '../adapters/objects/archive.ts'
+import { openObjects } from '../adapters/objects/open.ts'
+import { yearReader } from '../adapters/objects/objects.ts'
 import { openFeedSearch } from '../adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../adapters/feed/feed.ts'
 import { archiveFolder, lineFile, spoolInput } from '../adapters/input.ts'
@@ -11,7 +11,6 @@ import { migrationsOf } from '../adapters/sqlite/migrate.ts'
 import { libsqlAudits, libsqlJobLog } from '../adapters/state/job-log.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../domain/feed/search.ts'
 import type {
-  Archive,
   AuditLog,
   Clock,
   FeedSearch,
@@ -19,7 +18,7 @@ import type {
   JobLog,
   Ledger,
   LineSource,
-  RecommendationStore,
+  Objects,
   YearReader,
 } from '../domain/ports.ts'
 import type { ArchivePlace } from '../jobs/copy-archive.ts'
@@ -36,9 +35,9 @@ export interface Stores {
   feed: FeedStore
   /** Reads a feed that is a file in a process of its own, started by the first question. */
   search: FeedSearch
-  archive: Archive
+  archive: Objects
   year: YearReader
-  recommendations: RecommendationStore
+  recommendations: Objects['recommendations']
   /** What the chat agent reads, through handles that cannot write. */
   reads: Omit<AgentReads, 'clock'>
   audits: AuditLog
@@ -71,9 +70,8 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
   })
   const state = stateDatabase(config, busy)
   const ledger = libsqlLedger(ledgerDatabase)
-  const archive = openArchive(config.store)
+  const archive = openObjects(config.store)
   const search = openFeedSearch({ location: config.feed, database: feedDatabase, ...SEARCH_BOUNDS[kind] })
-  const recommendations = openRecommendations(config.store)
   const owners = { ledger: ledgerDatabase, feed: feedDatabase, archive }
   const reads = openAgentReads(config, owners, {
     ...busy,
@@ -85,7 +83,7 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
     search,
     archive,
     year: yearReader(ledger, archive),
-    recommendations,
+    recommendations: archive.recommendations,
     reads,
     audits: libsqlAudits(state),
     jobs: libsqlJobLog(state),
@@ -96,7 +94,6 @@ export function openStores(config: Config, kind: 'server' | 'batch'): Stores {
       feedDatabase.close()
       state.close()
       await archive.close()
-      await recommendations.close()
     },
   }
 }
@@ -137,8 +134,11 @@ export function openArchivePlace(config: Config): ArchivePlace & { close: () => 
 }
 
 /** The recommendations in the object store; `close` ends the connections to it. */
-export function openRecommendationStore(config: Config): ReturnType<typeof openRecommendations> {
-  return openRecommendations(config.store)
+export function openRecommendationStore(
+  config: Config,
+): Objects['recommendations'] & { close: () => Promise<void> } {
+  const objects = openObjects(config.store)
+  return { ...objects.recommendations, close: () => objects.close() }
 }
 
 /** A file of lines under the name it is reported with. */

@@ -360,23 +360,6 @@ export interface RouterAllowance {
   ): Promise<boolean>
 }
 
-/** Recommendations in the object store, as sealed bytes: every run for good, and the one that is current. */
-export interface RecommendationStore {
-  /** The bytes of the current recommendation, whatever they are; null only when proved absent. */
-  current(): Promise<Uint8Array | null>
-  /** The bytes kept of one run; null only when proved absent. */
-  run(rankingVersion: string): Promise<Uint8Array | null>
-  /** Ranking versions of every kept run, in no order. */
-  versions(): Promise<string[]>
-  /**
-   * Keeps a run and makes it the current recommendation in one atomic step, durable and read back on return. The same
-   * run again is a no-op; other bytes under the same version are refused, and the current recommendation stays.
-   */
-  put(rankingVersion: string, bytes: Uint8Array): Promise<void>
-  /** Resolves when the store can be reached. */
-  ping(): Promise<void>
-}
-
 /** The shortlist that a host serves. */
 export interface PublishedShortlist {
   /**
@@ -393,8 +376,8 @@ export interface PublishedShortlist {
  */
 export type Witness = string | null
 
-/** Objects by digest, and heads. */
-export interface Archive {
+/** The object store: objects by digest, heads, and recommendations. */
+export interface Objects {
   /** The stored bytes, undecoded. null only when proved absent; any doubt throws. */
   get(sha256: string): Promise<Uint8Array | null>
   /** Durable, read back and hashed on return. Writing the same digest again is a no-op; other bytes are refused. */
@@ -418,6 +401,22 @@ export interface Archive {
   prepare(): Promise<void>
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
+  /** Recommendations, as sealed bytes: every run for good, and the one that is current. */
+  recommendations: {
+    /** The bytes of the current recommendation, whatever they are; null only when proved absent. */
+    current(): Promise<Uint8Array | null>
+    /** The bytes kept of one run; null only when proved absent. */
+    run(rankingVersion: string): Promise<Uint8Array | null>
+    /** Ranking versions of every kept run, in no order. */
+    versions(): Promise<string[]>
+    /**
+     * Keeps a run and makes it the current recommendation in one atomic step, durable and read back on return. The same
+     * run again is a no-op; other bytes under the same version are refused, and the current recommendation stays.
+     */
+    put(rankingVersion: string, bytes: Uint8Array): Promise<void>
+    /** Resolves when the store can be reached. */
+    ping(): Promise<void>
+  }
 }
 
 /** Publications, gaps, attempts and the publisher's lease. Append-only, and the database says so. */
@@ -487,7 +486,7 @@ export interface LedgerAuditor {
 }
 
 /** The object store as an auditor reads it: strictly read-only, read errors told apart from damage. */
-export interface ArchiveAuditor {
+export interface ObjectsAuditor {
   /** Every head, ascending. */
   heads(): Promise<AuditedHead[]>
   /** Key of every object below `sha256/`, whatever its name. */

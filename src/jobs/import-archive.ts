@@ -1,4 +1,4 @@
-import type { Archive, ArchiveFolder, InputLine, Ledger, YearReader } from '../domain/ports.ts'
+import type { Objects, ArchiveFolder, InputLine, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
@@ -28,7 +28,7 @@ export interface ArchiveImportReport {
 export interface ArchiveImportPorts extends LeasePorts {
   folder: ArchiveFolder
   ledger: Ledger
-  archive: Pick<Archive, 'put' | 'putHead'>
+  archive: Pick<Objects, 'put' | 'putHead'>
   year: YearReader
   /** Makes the folders of the stores; called once everything is verified, before the stores are used. */
   prepare: () => void

@@ -1,5 +1,5 @@
 import type { LeaseHolder } from '../domain/job-run.ts'
-import type { Archive, Clock, LeaseKeeper, Ledger } from '../domain/ports.ts'
+import type { Objects, Clock, LeaseKeeper, Ledger } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -23,7 +23,7 @@ import type { Coverage } from '../domain/year/schema.ts'
 /** The writing of entries and their heads by whoever holds the lease (docs/publishing.md). */
 interface EntryPorts {
   ledger: Pick<Ledger, 'append'>
-  archive: Pick<Archive, 'putHead'>
+  archive: Pick<Objects, 'putHead'>
   clock: Clock
 }
 

@@ -2,7 +2,7 @@ import { H3 } from 'h3'
 import type { H3Event } from 'h3'
 import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/ip-address.ts'
-import type { AuditLog, RecommendationStore, FeedSearch } from '../domain/ports.ts'
+import type { AuditLog, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
 import { addressOf } from './agent/service.ts'
 import { mountDocs } from './docs/docs.ts'
@@ -163,7 +163,7 @@ export interface Readers {
 
 export interface ReaderPorts extends PublicationPorts {
   feed: SnapshotReader
-  recommendations: Pick<RecommendationStore, 'current'>
+  recommendations: Pick<Objects['recommendations'], 'current'>
   /** Address of the routing service to publish with every recommendation. */
   publishedBaseUrl: string
   log: Log

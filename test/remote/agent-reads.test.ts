@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createClient } from '@libsql/client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { fileArchive } from '../../src/adapters/objects/open.ts'
+import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { searchIndex } from '../../src/adapters/feed/search-index.ts'
 import { database } from '../../src/adapters/sqlite/database.ts'
@@ -45,7 +45,7 @@ test('every tool answers through a token that may only read, and the server refu
   const owners = {
     ledger: open('ledger'),
     feed: open('feed'),
-    archive: fileArchive(await temporaryFolder(), Date.now),
+    archive: fileObjects(await temporaryFolder(), Date.now),
   }
   const signal = new AbortController().signal
   const feed = libsqlFeed(owners.feed)

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { openRecommendations } from '../../src/adapters/objects/open.ts'
+import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { openRouter } from '../../src/adapters/router/router.ts'
 import type { RouterAllowance, Shell } from '../../src/domain/ports.ts'
 import { proveRun } from '../../src/domain/models/stored-run.ts'
@@ -86,7 +86,7 @@ async function benchIn(
   })
   onTestFinished(() => router.close())
   const { evaluations, allowance } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
-  const recommendations = openRecommendations({ kind: 'file', path: join(folder, 'objects') })
+  const recommendations = fileObjects(join(folder, 'objects')).recommendations
   const notes: string[] = []
   const ports: EvaluatePorts = {
     router,

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
-import { fileArchive, openRecommendations } from '../../src/adapters/objects/open.ts'
-import { yearReader } from '../../src/adapters/objects/archive.ts'
+import { fileObjects } from '../../src/adapters/objects/open.ts'
+import { yearReader } from '../../src/adapters/objects/objects.ts'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
@@ -14,12 +14,11 @@ import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { libsqlAudits } from '../../src/adapters/state/job-log.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type {
-  Archive,
   AuditLog,
   Clock,
   FeedStore,
   Ledger,
-  RecommendationStore,
+  Objects,
   FeedSearch,
   YearReader,
 } from '../../src/domain/ports.ts'
@@ -38,9 +37,9 @@ export interface Workspace {
   ledger: Ledger
   feed: FeedStore
   search: FeedSearch
-  archive: Archive
+  archive: Objects
   year: YearReader
-  recommendations: RecommendationStore
+  recommendations: Objects['recommendations']
   audits: AuditLog
   /** Closes the connections before the test ends, which closes them anyway. */
   close: () => void
@@ -88,7 +87,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   }
   onTestFinished(close)
   const ledger = libsqlLedger(ledgerDatabase, fileClock)
-  const archive = fileArchive(objectsPath, fileClock)
+  const archive = fileObjects(objectsPath, fileClock)
   const feed = libsqlFeed(feedDatabase)
   const location = { url: pathToFileURL(feedPath).href, authToken: null }
   const search = openFeedSearch({
@@ -109,7 +108,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     search,
     archive,
     year: yearReader(ledger, archive),
-    recommendations: openRecommendations({ kind: 'file', path: objectsPath }),
+    recommendations: archive.recommendations,
     audits: libsqlAudits(stateDatabase),
     close,
   }

@@ -16,7 +16,7 @@ import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import type {
-  Archive,
+  Objects,
   FeedStore,
   Clock,
   CallerSearch,
@@ -239,7 +239,7 @@ export interface AgentReads {
   feed: AgentItems & SnapshotReader
   search: Pick<FeedSearch, 'by'>
   ledger: Pick<Ledger, 'witness'>
-  archive: Pick<Archive, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
+  archive: Pick<Objects, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
   year: YearReader
   clock: Clock
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { Archive } from '../../../src/domain/ports.ts'
+import type { Objects } from '../../../src/domain/ports.ts'
 import type { Head } from '../../../src/domain/year/ledger.ts'
 import { DAMAGED } from '../refusals.ts'
 
 /** An empty archive, and a way past it. */
 export interface ArchiveUnderTest {
-  archive: Archive
+  archive: Objects
   /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
   plant(path: string, bytes: Uint8Array): Promise<void>
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { RecommendationStore } from '../../../src/domain/ports.ts'
+import type { Objects } from '../../../src/domain/ports.ts'
 import { DAMAGED } from '../refusals.ts'
 
 /** An empty store of recommendations, and a way past it. */
 export interface RecommendationsUnderTest {
-  store: RecommendationStore
+  store: Objects['recommendations']
   /** Puts bytes under a path of the store, as somebody else would who can write to it. */
   plant(path: string, bytes: Uint8Array): Promise<void>
 }

@@ -2,8 +2,8 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { fileArchive, openRecommendations } from '../../../src/adapters/objects/open.ts'
-import { unstorageRecommendations } from '../../../src/adapters/objects/archive.ts'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
+import { unstorageObjects } from '../../../src/adapters/objects/objects.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
 import { memoryObjects } from './memory-driver.ts'
@@ -15,7 +15,7 @@ const BYTES = new TextEncoder().encode('a run')
 recommendationsContract('memory', () => {
   const objects = new Map<string, Uint8Array>()
   return Promise.resolve({
-    store: unstorageRecommendations(memoryObjects(objects), ready),
+    store: unstorageObjects(memoryObjects(objects), ready).recommendations,
     plant(path, bytes) {
       objects.set(path, bytes)
       return Promise.resolve()
@@ -26,7 +26,7 @@ recommendationsContract('memory', () => {
 recommendationsContract('files', async () => {
   const root = await temporaryFolder()
   return {
-    store: openRecommendations({ kind: 'file', path: root }),
+    store: fileObjects(root).recommendations,
     async plant(key, bytes) {
       const path = join(root, key)
       await mkdir(dirname(path), { recursive: true })
@@ -37,10 +37,10 @@ recommendationsContract('files', async () => {
 
 test('in a folder stand beside the archive, which does not take them for its own, and leave no temporary file', async () => {
   const root = await temporaryFolder()
-  const store = openRecommendations({ kind: 'file', path: root })
+  const store = fileObjects(root).recommendations
   await store.put('2026-08-22.v1', BYTES)
   await store.put('2026-08-22.v2', BYTES)
-  const archive = fileArchive(root)
+  const archive = fileObjects(root)
   expect([await archive.keys('sha256'), await archive.keys('heads')]).toEqual([[], []])
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
     lstatSync(join(root, name)).isFile(),
@@ -54,7 +54,7 @@ test('in a folder stand beside the archive, which does not take them for its own
 
 test('in a folder that is not there are unavailable, not absent, and create nothing', async () => {
   const root = await temporaryFolder()
-  const store = openRecommendations({ kind: 'file', path: root })
+  const store = fileObjects(root).recommendations
   rmSync(root, { recursive: true })
   for (const asked of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
     await expect(asked()).rejects.toMatchObject(UNAVAILABLE)
@@ -64,7 +64,7 @@ test('in a folder that is not there are unavailable, not absent, and create noth
 test('are damaged where a folder stands in the place of the current one', async () => {
   const root = await temporaryFolder()
   mkdirSync(join(root, 'free-llm/current'), { recursive: true })
-  const store = openRecommendations({ kind: 'file', path: root })
+  const store = fileObjects(root).recommendations
   await expect(store.current()).rejects.toMatchObject(DAMAGED)
   await expect(store.put('2026-08-22.v1', BYTES)).rejects.toMatchObject(DAMAGED)
 })

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { fileArchive } from '../../../src/adapters/objects/open.ts'
-import { yearReader } from '../../../src/adapters/objects/archive.ts'
-import type { Archive, Ledger } from '../../../src/domain/ports.ts'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
+import { yearReader } from '../../../src/adapters/objects/objects.ts'
+import type { Objects, Ledger } from '../../../src/domain/ports.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
@@ -15,7 +15,7 @@ const ROWS = chainOf(
 
 interface Year {
   ledger: Ledger
-  archive: Archive
+  archive: Objects
   root: string
   /** Appends the next entry, with its head. */
   publish(): Promise<void>
@@ -26,7 +26,7 @@ async function year(entries: number, heads: number): Promise<Year> {
   const opened = await openLedger()
   const root = join(dirname(opened.path), 'objects')
   mkdirSync(root)
-  const archive = fileArchive(root)
+  const archive = fileObjects(root)
   const token = await fill(opened, { legacy: [], rows: ROWS.slice(0, entries) })
   for (let seq = 1; seq <= heads; seq += 1) await archive.putHead(headAt(ROWS, seq))
   let seq = entries
@@ -96,7 +96,7 @@ describe('a reading of both ledgers and the head', () => {
 
   test('is unavailable when the object store is', async () => {
     const { ledger, root } = await year(2, 2)
-    await expect(yearReader(ledger, fileArchive(`${root}-elsewhere`)).read()).rejects.toMatchObject(
+    await expect(yearReader(ledger, fileObjects(`${root}-elsewhere`)).read()).rejects.toMatchObject(
       UNAVAILABLE,
     )
   })
