@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { AuditLog, JobLog } from '../domain/ports.ts'
+import type { State } from '../domain/ports.ts'
 import { auditRecord } from '../domain/year/finding.ts'
 import type { VerifyOptions, VerifyResult } from '../jobs/verify-archive.ts'
 import { describeError } from './exit-codes.ts'
@@ -12,8 +12,8 @@ export const STATE_IS_CREATED_BY = 'dash serve and dash evaluate-models create i
 
 /** Logs in the state database that commands add to. */
 export interface Records {
-  audits: Pick<AuditLog, 'record'>
-  jobs: Pick<JobLog, 'record'>
+  audits: Pick<State['audits'], 'record'>
+  jobs: Pick<State['jobs'], 'record'>
 }
 
 /**

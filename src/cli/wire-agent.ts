@@ -9,7 +9,7 @@ import { database } from '../adapters/sqlite/database.ts'
 import { migrationsOf } from '../adapters/sqlite/migrate.ts'
 import { isLoopbackUrl, priceOf } from '../domain/agent/budget.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
-import type { ChatLedger, ChatModel, Clock, RouterAllowance } from '../domain/ports.ts'
+import type { State, ChatModel, Clock } from '../domain/ports.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import { watchedLedger, startSweeper } from '../server/agent/service.ts'
@@ -26,7 +26,7 @@ import type { Stores } from './wire.ts'
 export interface WiredAgent {
   agent: Agent
   /** What the day's budget is counted by. */
-  ledger: Pick<ChatLedger, 'spending'>
+  ledger: Pick<State['chat'], 'spending'>
   /** Waits for the settlement of every turn, then ends everything that was opened; to be called once no turn can begin. */
   close(): Promise<void>
 }
@@ -93,7 +93,7 @@ export function openWiredAgent(
 function openModel(
   config: Config,
   { recommendations }: Pick<Stores, 'recommendations'>,
-  allowance: RouterAllowance,
+  allowance: State['allowance'],
   clock: Clock,
 ): ChatModel | null {
   const { provider, firstEventMs, idleMs } = config.chat

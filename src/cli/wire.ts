@@ -11,11 +11,10 @@ import { migrationsOf } from '../adapters/sqlite/migrate.ts'
 import { libsqlAudits, libsqlJobLog } from '../adapters/state/job-log.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../domain/feed/search.ts'
 import type {
-  AuditLog,
+  State,
   Clock,
   FeedSearch,
   FeedStore,
-  JobLog,
   Ledger,
   LineSource,
   Objects,
@@ -40,8 +39,8 @@ export interface Stores {
   recommendations: Objects['recommendations']
   /** What the chat agent reads, through handles that cannot write. */
   reads: Omit<AgentReads, 'clock'>
-  audits: AuditLog
-  jobs: JobLog
+  audits: State['audits']
+  jobs: State['jobs']
   close(): Promise<void>
 }
 
@@ -109,8 +108,8 @@ function stateDatabase(config: Config, busy: typeof BATCH_BUSY): ReturnType<type
 
 /** Where commands leave a record of how they went: beside what servers and evaluations remember. */
 export function openRecords(config: Config): {
-  audits: Pick<AuditLog, 'record'>
-  jobs: Pick<JobLog, 'record'>
+  audits: Pick<State['audits'], 'record'>
+  jobs: Pick<State['jobs'], 'record'>
   close: () => void
 } {
   const state = stateDatabase(config, BATCH_BUSY)

@@ -255,42 +255,122 @@ export interface CallerSearch {
   termTrend(question: TermTrendQuestion): Promise<TermTrend>
 }
 
-/** Quotas, budget and salts of the chat, shared by all servers on one state database. */
-export interface ChatLedger {
-  /** The random salt of a UTC day, made by whoever asks first; salts of days before `keepFrom` are deleted. */
-  makeSalt(day: Day, keepFrom: Day): Promise<Uint8Array>
-  /** The salt of a day; null when it was never made or is deleted. */
-  salt(day: Day): Promise<Uint8Array | null>
-  /** One transaction: everything is counted and reserved, or nothing is. */
-  admit(claim: TurnClaim): Promise<Admission>
-  /**
-   * Reserves the next model call of a turn, in one transaction; a refused turn keeps what it has reserved.
-   *
-   * @returns false when budget or share have no room, or when the turn is settled
-   */
-  extend(extension: TurnExtension): Promise<boolean>
-  /** Charges a turn what it cost, once, to the day it was admitted on; false when it was settled before. */
-  settle(turn: string, cost: MicroUsd, at: Instant): Promise<boolean>
-  /**
-   * Settles turns whose lease has ended at what they reserved; forgets turns, salts and tries of callers of the days
-   * before `keepFrom`; and makes everything written before durable. A server does so at its start and every few seconds.
-   *
-   * @returns how many turns were settled
-   */
-  sweep(now: Instant, keepFrom: Day): Promise<number>
-  /** What a day's budget has spent and holds reserved. */
-  spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
-  /** Counts a try of an address to prove that it is human; false when it had `limit` within the last minute. */
-  countVerification(address: string, now: Instant, limit: number): Promise<boolean>
-  /** Resolves when a turn could be written now. */
-  ping(): Promise<void>
-}
+/**
+ * The state database: what servers and runs remember apart from the archive and the feed, a section for each topic.
+ */
+export interface State {
+  /** Quotas, budget and salts of the chat, shared by all servers on one state database. */
+  chat: {
+    /** The random salt of a UTC day, made by whoever asks first; salts of days before `keepFrom` are deleted. */
+    makeSalt(day: Day, keepFrom: Day): Promise<Uint8Array>
+    /** The salt of a day; null when it was never made or is deleted. */
+    salt(day: Day): Promise<Uint8Array | null>
+    /** One transaction: everything is counted and reserved, or nothing is. */
+    admit(claim: TurnClaim): Promise<Admission>
+    /**
+     * Reserves the next model call of a turn, in one transaction; a refused turn keeps what it has reserved.
+     *
+     * @returns false when budget or share have no room, or when the turn is settled
+     */
+    extend(extension: TurnExtension): Promise<boolean>
+    /** Charges a turn what it cost, once, to the day it was admitted on; false when it was settled before. */
+    settle(turn: string, cost: MicroUsd, at: Instant): Promise<boolean>
+    /**
+     * Settles turns whose lease has ended at what they reserved; forgets turns, salts and tries of callers of the days
+     * before `keepFrom`; and makes everything written before durable. A server does so at its start and every few seconds.
+     *
+     * @returns how many turns were settled
+     */
+    sweep(now: Instant, keepFrom: Day): Promise<number>
+    /** What a day's budget has spent and holds reserved. */
+    spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
+    /** Counts a try of an address to prove that it is human; false when it had `limit` within the last minute. */
+    countVerification(address: string, now: Instant, limit: number): Promise<boolean>
+    /** Resolves when a turn could be written now. */
+    ping(): Promise<void>
+  }
 
-/** Answers for 24 hours, bounded in bytes. A cache that fails is a fault of the turn's, never a wrong answer. */
-export interface AnswerCache {
-  /** @param key digest of everything that shaped the answer */
-  get(key: string, now: Instant): Promise<CachedAnswer | null>
-  put(key: string, answer: CachedAnswer): Promise<void>
+  /** Answers for 24 hours, bounded in bytes. A cache that fails is a fault of the turn's, never a wrong answer. */
+  answers: {
+    /** @param key digest of everything that shaped the answer */
+    get(key: string, now: Instant): Promise<CachedAnswer | null>
+    put(key: string, answer: CachedAnswer): Promise<void>
+  }
+
+  /**
+   * The account's requests of a UTC day, which the chat and the evaluation of models share. Each is written down before it
+   * is sent, and counts whatever comes of it.
+   */
+  allowance: {
+    /**
+     * Counts a request of the chat, durably, before it is sent.
+     *
+     * @param model id of the model
+     * @param sentAt decides the day
+     * @param limit requests the account has a day
+     * @param turn the turn that sends it, and the requests a day of one address, of which a /48 has twice as many; absent: a
+     *   request without a share
+     * @returns false, with nothing written, when the day's requests of both have reached the limit less
+     *   {@link RESERVED_REQUESTS}, or the turn's address or /48 has sent its share
+     */
+    countChatRequest(
+      model: string,
+      sentAt: Instant,
+      limit: number,
+      turn?: { turn: string; perAddress: number },
+    ): Promise<boolean>
+  }
+
+  /**
+   * Runs, attempts and scores of `evaluate-models`, and the lease that lets one run at a time. Everything is durable on
+   * return. Kept for {@link EVALUATIONS_KEPT_DAYS} days.
+   */
+  evaluations: LeaseKeeper & {
+    /** Ends every run that has no end as killed, and its open attempts as abandoned; returns how many runs. */
+    sweep(now: Instant): Promise<number>
+    /** Begins a run, and forgets what is older than is kept; returns the run's number. */
+    beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
+    endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
+    /** Ends a run that cannot go on as failed, and its open attempts as abandoned; one that has ended stays as it is. */
+    abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
+    /** Writes a request down before it is sent. */
+    countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
+    /** Tells how an attempt ended; told again, the later counts. */
+    settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
+    /** Keeps the evaluation of a day. A complete one stays when one comes that is not. */
+    saveScore(score: DayScore): Promise<void>
+    /** Every attempt sent at or after an instant, ascending. */
+    attemptsSince(since: Instant): Promise<ModelAttempt[]>
+    /** Every evaluation of a day or a later one, ascending by day, then model. */
+    scoresSince(day: Day): Promise<DayScore[]>
+    /** Keeps what was said of endpoints; what was said of the same model before is replaced. */
+    saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
+    /** What was said at or after an instant, one record a model, in no order. */
+    endpointsSince(since: Instant): Promise<EndpointRecord[]>
+    /** When the chat sent requests to the same service at or after an instant, ascending: see `countChatRequest`. */
+    chatRequestsSince(since: Instant): Promise<Instant[]>
+    /** The lowest rate a run since an instant learned; null when there is none. */
+    learnedSince(since: Instant): Promise<number | null>
+    /** Ranking versions given on a day. */
+    versionsOf(day: Day): Promise<string[]>
+    ping(): Promise<void>
+  }
+
+  /** What audits left for whoever asks how the archive was found last; kept apart from the archive. */
+  audits: {
+    /** Durable on return. Only the newest hundred are kept. */
+    record(audit: AuditRecord): Promise<void>
+    /** The audit recorded last; null when there is none. */
+    newest(): Promise<AuditRecord | null>
+  }
+
+  /** How jobs went, for whoever asks when one last succeeded; kept apart from what they work on. */
+  jobs: {
+    /** Durable on return. A run that ended before the one recorded last changes nothing. */
+    record(run: JobRun): Promise<void>
+    /** The last run of each job that ever ran, by the job's name. */
+    states(): Promise<JobState[]>
+  }
 }
 
 /** The human challenge. */
@@ -334,30 +414,6 @@ export interface ModelRouter {
   endpoints(model: string, signal: AbortSignal): Promise<RouterFacts<EndpointRecord>>
   /** Asks a model, at a price of zero, without a fallback to any other. Costs one request of the day. */
   chat(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>
-}
-
-/**
- * The account's requests of a UTC day, which the chat and the evaluation of models share. Each is written down before it
- * is sent, and counts whatever comes of it.
- */
-export interface RouterAllowance {
-  /**
-   * Counts a request of the chat, durably, before it is sent.
-   *
-   * @param model id of the model
-   * @param sentAt decides the day
-   * @param limit requests the account has a day
-   * @param turn the turn that sends it, and the requests a day of one address, of which a /48 has twice as many; absent: a
-   *   request without a share
-   * @returns false, with nothing written, when the day's requests of both have reached the limit less
-   *   {@link RESERVED_REQUESTS}, or the turn's address or /48 has sent its share
-   */
-  countChatRequest(
-    model: string,
-    sentAt: Instant,
-    limit: number,
-    turn?: { turn: string; perAddress: number },
-  ): Promise<boolean>
 }
 
 /** The shortlist that a host serves. */
@@ -522,14 +578,6 @@ export interface ReadAhead {
   close(): Promise<void>
 }
 
-/** What audits left for whoever asks how the archive was found last; kept apart from the archive. */
-export interface AuditLog {
-  /** Durable on return. Only the newest hundred are kept. */
-  record(audit: AuditRecord): Promise<void>
-  /** The audit recorded last; null when there is none. */
-  newest(): Promise<AuditRecord | null>
-}
-
 /**
  * The public answers of a host (docs/history-api.md), whatever their status.
  *
@@ -591,14 +639,6 @@ export interface TitleSource {
   title(event: { source: string; sourceId: string }, signal: AbortSignal): Promise<VerifiedTitle>
 }
 
-/** How jobs went, for whoever asks when one last succeeded; kept apart from what they work on. */
-export interface JobLog {
-  /** Durable on return. A run that ended before the one recorded last changes nothing. */
-  record(run: JobRun): Promise<void>
-  /** The last run of each job that ever ran, by the job's name. */
-  states(): Promise<JobState[]>
-}
-
 /**
  * A service that watches jobs, and tells somebody when one fails or does not come. All of it throws when the service has
  * not taken what it was told in the time there is.
@@ -630,41 +670,6 @@ export interface LeaseKeeper {
 
 /** Epoch milliseconds now. */
 export type Clock = () => Instant
-
-/**
- * Runs, attempts and scores of `evaluate-models`, and the lease that lets one run at a time. Everything is durable on
- * return. Kept for {@link EVALUATIONS_KEPT_DAYS} days.
- */
-export interface EvaluationLedger extends LeaseKeeper {
-  /** Ends every run that has no end as killed, and its open attempts as abandoned; returns how many runs. */
-  sweep(now: Instant): Promise<number>
-  /** Begins a run, and forgets what is older than is kept; returns the run's number. */
-  beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
-  endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
-  /** Ends a run that cannot go on as failed, and its open attempts as abandoned; one that has ended stays as it is. */
-  abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
-  /** Writes a request down before it is sent. */
-  countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
-  /** Tells how an attempt ended; told again, the later counts. */
-  settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
-  /** Keeps the evaluation of a day. A complete one stays when one comes that is not. */
-  saveScore(score: DayScore): Promise<void>
-  /** Every attempt sent at or after an instant, ascending. */
-  attemptsSince(since: Instant): Promise<ModelAttempt[]>
-  /** Every evaluation of a day or a later one, ascending by day, then model. */
-  scoresSince(day: Day): Promise<DayScore[]>
-  /** Keeps what was said of endpoints; what was said of the same model before is replaced. */
-  saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
-  /** What was said at or after an instant, one record a model, in no order. */
-  endpointsSince(since: Instant): Promise<EndpointRecord[]>
-  /** When the chat sent requests to the same service at or after an instant, ascending: see {@link RouterAllowance}. */
-  chatRequestsSince(since: Instant): Promise<Instant[]>
-  /** The lowest rate a run since an instant learned; null when there is none. */
-  learnedSince(since: Instant): Promise<number | null>
-  /** Ranking versions given on a day. */
-  versionsOf(day: Day): Promise<string[]>
-  ping(): Promise<void>
-}
 
 /**
  * A shell in memory that judges a model's commands: no process, no file of the host, no network, no environment.

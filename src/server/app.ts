@@ -2,7 +2,7 @@ import { H3 } from 'h3'
 import type { H3Event } from 'h3'
 import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/ip-address.ts'
-import type { AuditLog, Objects, FeedSearch } from '../domain/ports.ts'
+import type { State, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
 import { addressOf } from './agent/service.ts'
 import { mountDocs } from './docs/docs.ts'
@@ -56,7 +56,7 @@ export interface ServerPorts extends ReaderPorts {
   mcp: McpPorts | null
   /** Address of the script of the human challenge; null while nobody has to prove to be human. */
   widgetUrl: string | null
-  audits: Pick<AuditLog, 'newest'>
+  audits: Pick<State['audits'], 'newest'>
   checks: ReadinessChecks
   isDraining: () => boolean
   /** Is told which route answers. */

@@ -8,7 +8,7 @@ import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
-import type { AnswerCache } from '../../src/domain/ports.ts'
+import type { State } from '../../src/domain/ports.ts'
 import type { AgentEvents } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../src/domain/agent/token.ts'
@@ -41,7 +41,7 @@ export interface AgentServer {
   workspace: Workspace
   provider: SyntheticProvider
   ledger: WatchedLedger
-  cache: AnswerCache
+  cache: State['answers']
   /** Counts its requests and turns. */
   meters: { requests: RequestMeter; agent: AgentMeter }
   /** Every line logged so far. */

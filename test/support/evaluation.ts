@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { openRouter } from '../../src/adapters/router/router.ts'
-import type { RouterAllowance, Shell } from '../../src/domain/ports.ts'
+import type { State, Shell } from '../../src/domain/ports.ts'
 import { proveRun } from '../../src/domain/models/stored-run.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
 import { evaluateModels } from '../../src/jobs/models/evaluate-models.ts'
@@ -49,7 +49,7 @@ export interface EvaluationBench {
   service: RouterSimulator
   ports: EvaluatePorts
   /** The chat's side of the account's requests. */
-  allowance: RouterAllowance
+  allowance: State['allowance']
   notes: string[]
   run(options?: Partial<EvaluateOptions>): Promise<EvaluateResult>
   stored(): Promise<StoredRun | null>

@@ -14,7 +14,7 @@ import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { libsqlAudits } from '../../src/adapters/state/job-log.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type {
-  AuditLog,
+  State,
   Clock,
   FeedStore,
   Ledger,
@@ -40,7 +40,7 @@ export interface Workspace {
   archive: Objects
   year: YearReader
   recommendations: Objects['recommendations']
-  audits: AuditLog
+  audits: State['audits']
   /** Closes the connections before the test ends, which closes them anyway. */
   close: () => void
 }

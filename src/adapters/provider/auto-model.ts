@@ -4,7 +4,7 @@ import { DAILY_LIMIT_UNTOLD } from '../../domain/models/quota.ts'
 import { chatCandidates } from '../../domain/models/ranking.ts'
 import type { ChatCandidate } from '../../domain/models/ranking.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type { ChatModel, Clock, ModelRouter, Objects, RouterAllowance } from '../../domain/ports.ts'
+import type { ChatModel, Clock, ModelRouter, Objects, State } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { classifyAnswer } from '../router/classify.ts'
@@ -22,7 +22,7 @@ export interface AutoModelOptions extends SilenceLimits {
   referer: string
   recommendations: Pick<Objects['recommendations'], 'current'>
   /** Shared with the evaluation of models; a request is counted before it is sent. */
-  allowance: RouterAllowance
+  allowance: State['allowance']
   /** Share of the account's daily requests, in millionths, that one address may send. */
   requestShare: number
   clock: Clock

@@ -16,7 +16,7 @@ import { siftCatalogue } from '../../domain/models/recommend.ts'
 import type { Sifted } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type { EvaluationLedger, Objects } from '../../domain/ports.ts'
+import type { State, Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
@@ -115,7 +115,7 @@ export async function readKnown(
 
 /** What {@link knownModel} goes by. */
 export async function readLedgerRows(
-  evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
+  evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
   now: Instant,
 ): Promise<LedgerRows> {
   return {

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../../domain/digest.ts'
 import { PAGES_CALLER, SEARCH_PLACES } from '../../domain/feed/search.ts'
 import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
-import type { AuditLog, Clock, CallerSearch, FeedSearch } from '../../domain/ports.ts'
+import type { State, Clock, CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
@@ -20,7 +20,7 @@ export interface PageSources {
   publications: ShownPublications
   recommendation: ServedRecommendation
   agent: Pick<Agent, 'config'> & { status: Agent['shownStatus'] }
-  audits: Pick<AuditLog, 'newest'>
+  audits: Pick<State['audits'], 'newest'>
   search: Pick<CallerSearch, 'itemTrend'>
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { libsqlAudits } from '../../../src/adapters/state/job-log.ts'
-import type { AuditLog } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import type { AuditRecord } from '../../../src/domain/year/finding.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { DAMAGED } from '../refusals.ts'
@@ -23,7 +23,7 @@ const AUDIT: AuditRecord = {
   head: { seq: 32, leaf: 'ab'.repeat(32) },
 }
 
-function openAudits(url: string): AuditLog {
+function openAudits(url: string): State['audits'] {
   const state = database({
     location: { url, authToken: null },
     store: 'state',

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { libsqlJobLog } from '../../../src/adapters/state/job-log.ts'
-import type { JobLog } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { DAMAGED } from '../refusals.ts'
 
@@ -13,7 +13,7 @@ const RUN = { job: 'collect', startedAt: 1_000, endedAt: 2_000, exitCode: 0 } as
 
 const fileUrl = async (): Promise<string> => pathToFileURL(join(await temporaryFolder(), 'state.db')).href
 
-function openLog(url: string): JobLog {
+function openLog(url: string): State['jobs'] {
   const state = database({
     location: { url, authToken: null },
     store: 'state',

@@ -4,12 +4,12 @@ import { onTestFinished } from 'vitest'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
-import type { EvaluationLedger, RouterAllowance } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 export interface OpenEvaluations {
-  evaluations: EvaluationLedger
-  allowance: RouterAllowance
+  evaluations: State['evaluations']
+  allowance: State['allowance']
   /** The same store as another process sees it; in memory there is but one. */
   another(): OpenEvaluations
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ChatLedger } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { watchedLedger } from '../../../src/server/agent/service.ts'
 
 /** A store whose writes fail while the test says so, and how often it was probed. */
@@ -18,11 +18,11 @@ function brittleStore() {
     sweep: () => write(0),
     extend: () => write(true),
     countVerification: () => write(true),
-  } as unknown as ChatLedger
+  } as unknown as State['chat']
   return { store, ledger: watchedLedger(ledger, () => store.now) }
 }
 
-const ready = (ledger: ChatLedger): Promise<boolean> =>
+const ready = (ledger: State['chat']): Promise<boolean> =>
   ledger.ping().then(
     () => true,
     () => false,
