@@ -9,7 +9,7 @@ import {
 } from '../domain/agent/schema.ts'
 import type { AgentEvents, AgentStatus, ChatApiRefusal, ServedEvent } from '../domain/agent/schema.ts'
 import { networkReason } from '../domain/http.ts'
-import type { ChatApi, Clock } from '../domain/ports.ts'
+import type { PublicHost, Clock } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { EventStream, StreamTooLarge } from './event-stream.ts'
@@ -161,7 +161,7 @@ export interface ChatApiOptions {
 export function openChatApi(
   base: string,
   { answerMs = ANSWER_MS, silenceMs = SILENCE_MS, turnMs = TURN_MS, clock = Date.now }: ChatApiOptions = {},
-): ChatApi & { close(): Promise<void> } {
+): PublicHost['chat'] & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const pool = openConnections({
     connect: { timeout: answerMs },
@@ -310,7 +310,7 @@ function unreachable(root: string, error: unknown): Refusal<ChatApiRefusal> {
 
 /** Parts of the answers that a client uses; what else a server sends is its own affair. */
 
-type Answer<Name extends 'config' | 'status' | 'session'> = Awaited<ReturnType<ChatApi[Name]>>
+type Answer<Name extends 'config' | 'status' | 'session'> = Awaited<ReturnType<PublicHost['chat'][Name]>>
 
 const config = configSchema.pick({
   enabled: true,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HOW_TO_REACH, networkReason } from '../domain/http.ts'
 import type { PublishedAnswer, PublishedRefusal } from '../domain/year/published-ledger.ts'
-import type { PublishedHistory } from '../domain/ports.ts'
+import type { PublicHost } from '../domain/ports.ts'
 import { OBJECT_MAX_BYTES, Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/envelope.ts'
@@ -47,7 +47,7 @@ export interface PublishedHistoryOptions {
 export function openPublishedHistory(
   base: string,
   { answerTimeoutMs = ANSWER_TIMEOUT_MS, connections = 8 }: PublishedHistoryOptions = {},
-): PublishedHistory & { close(): Promise<void> } {
+): PublicHost['history'] & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const pool = openConnections({
     connect: { timeout: SILENCE_TIMEOUT_MS },

@@ -1,21 +1,19 @@
 import { openObjects, openObjectsAuditor } from '../adapters/objects/open.ts'
 import type { openPublishedHistory } from '../adapters/published-history.ts'
 import type { DamageSample } from '../domain/year/finding.ts'
-import type { ObjectsAuditor, LedgerAuditor } from '../domain/ports.ts'
+import type { Auditors } from '../domain/ports.ts'
 import type { Config } from './settings/config.ts'
 
 /** A batch command has nothing else to do than to wait for a lock. */
 export const BATCH_BUSY = { nativeBusyMs: 5_000, retryMs: 10_000 }
 
 /** What an audit reads; whoever opens it closes it. */
-export interface Auditors {
-  ledger: LedgerAuditor
-  archive: ObjectsAuditor
+export interface OpenAuditors extends Auditors {
   close(): Promise<void>
 }
 
 /** What an audit reads. Nothing is opened before its first use, and nothing is ever written. */
-export function openAuditors(config: Config): Auditors {
+export function openAuditors(config: Config): OpenAuditors {
   const archive = openObjects(config.store)
   return {
     ledger: {

@@ -3,7 +3,7 @@ import { liveSources, publishedShortlist } from '../adapters/sources/live-source
 import { openSourceClient } from '../adapters/sources/source-client.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { sourceTitles } from '../adapters/sources/titles.ts'
-import type { ArticleTexts, Clock, PublishedShortlist, LiveSource } from '../domain/ports.ts'
+import type { ArticleTexts, Clock, PublicHost, LiveSource } from '../domain/ports.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import { listeningUrl } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
@@ -98,7 +98,7 @@ export function openPublishedShortlist(
   base: string,
   config: Config,
   version: string,
-): PublishedShortlist & { close: () => Promise<void> } {
+): PublicHost['shortlist'] & { close: () => Promise<void> } {
   const client = sourceClient(config, version, null, PUBLISH_PATIENCE)
   return { ...publishedShortlist(client, base), close: client.close }
 }

@@ -416,16 +416,6 @@ export interface ModelRouter {
   chat(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>
 }
 
-/** The shortlist that a host serves. */
-export interface PublishedShortlist {
-  /**
-   * The body of its top-models, unparsed but for JSON; null when the host knows no such path.
-   *
-   * @throws Refusal `source_unavailable` when there is no answer: not reachable, too slow, too large, no JSON
-   */
-  topModels(signal: AbortSignal): Promise<unknown>
-}
-
 /**
  * A token that differs whenever what it stands for may have changed, or null while the store cannot tell (the
  * change would be too recent for its timestamps, or the engine has none). Equal tokens prove equal content.
@@ -535,39 +525,90 @@ export interface YearReader {
   read(): Promise<{ proved: ProvedLedger; contents: LedgerContents; head: Head | null }>
 }
 
-/** The ledger as an auditor reads it: strictly read-only, damaged rows told one by one. */
-export interface LedgerAuditor {
-  /** Both ledgers as stored; null when there is no ledger. */
-  read(): Promise<AuditedContents | null>
+/** The ledger and the object store as an auditor reads them: strictly read-only. */
+export interface Auditors {
+  /** Damaged rows are told one by one. */
+  ledger: {
+    /** Both ledgers as stored; null when there is no ledger. */
+    read(): Promise<AuditedContents | null>
+  }
+
+  /** Read errors are told apart from damage. */
+  archive: {
+    /** Every head, ascending. */
+    heads(): Promise<AuditedHead[]>
+    /** Key of every object below `sha256/`, whatever its name. */
+    objectKeys(): Promise<string[]>
+    /**
+     * Reads the object of every manifest and examines it, several at a time.
+     *
+     * @param examination `identity`: size, digest and identity; `whole`: what a server proves before it serves
+     * @param jobs how many at a time
+     * @returns batches in no particular order; `index` is the manifest's
+     */
+    examine(
+      manifests: readonly Manifest[],
+      examination: 'identity' | 'whole',
+      jobs: number,
+      signal: AbortSignal,
+    ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
+    /**
+     * Begins to read whatever stands where objects belong, before it is known what it should be. What it does not come to
+     * see is to be examined as any object is.
+     *
+     * @param jobs how many objects at a time
+     * @returns null where nothing is gained by it
+     */
+    readAhead(jobs: number): ReadAhead | null
+  }
 }
 
-/** The object store as an auditor reads it: strictly read-only, read errors told apart from damage. */
-export interface ObjectsAuditor {
-  /** Every head, ascending. */
-  heads(): Promise<AuditedHead[]>
-  /** Key of every object below `sha256/`, whatever its name. */
-  objectKeys(): Promise<string[]>
+/** The public API of a host: another one, or the one a terminal talks to. */
+export interface PublicHost {
   /**
-   * Reads the object of every manifest and examines it, several at a time.
+   * The public answers of a host (docs/history-api.md), whatever their status.
    *
-   * @param examination `identity`: size, digest and identity; `whole`: what a server proves before it serves
-   * @param jobs how many at a time
-   * @returns batches in no particular order; `index` is the manifest's
+   * All of them refuse with `source_unavailable` when there is no answer: not reachable, too slow, too large, or changed
+   * on the way by a proxy that compresses.
    */
-  examine(
-    manifests: readonly Manifest[],
-    examination: 'identity' | 'whole',
-    jobs: number,
-    signal: AbortSignal,
-  ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
-  /**
-   * Begins to read whatever stands where objects belong, before it is known what it should be. What it does not come to
-   * see is to be examined as any object is.
-   *
-   * @param jobs how many objects at a time
-   * @returns null where nothing is gained by it
-   */
-  readAhead(jobs: number): ReadAhead | null
+  history: {
+    /** Base URL of the host, as a person would name it. */
+    base: string
+    ledger(signal: AbortSignal): Promise<PublishedAnswer>
+    legacyLedger(signal: AbortSignal): Promise<PublishedAnswer>
+    head(signal: AbortSignal): Promise<PublishedAnswer>
+    /**
+     * The publication that was current at an instant.
+     *
+     * @param held digests of publications the asker holds, for `If-None-Match`; none: the body is wanted in any case
+     */
+    at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedAnswer>
+  }
+
+  /** The shortlist that a host serves. */
+  shortlist: {
+    /**
+     * The body of its top-models, unparsed but for JSON; null when the host knows no such path.
+     *
+     * @throws Refusal `source_unavailable` when there is no answer: not reachable, too slow, too large, no JSON
+     */
+    topModels(signal: AbortSignal): Promise<unknown>
+  }
+
+  /** Every call throws a Refusal whose code is public or one of {@link ChatApiRefusal}, and the signal's reason once it is aborted. */
+  chat: {
+    /** Base address, without a slash at its end. */
+    readonly base: string
+    config(signal: AbortSignal): Promise<ServedConfig>
+    status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
+    session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
+    /**
+     * One turn. The last event is the terminal one; leaving the loop or aborting closes the connection.
+     *
+     * @param body the request as JSON text
+     */
+    ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
+  }
 }
 
 /** Objects that are being read; whoever has them read closes it. */
@@ -576,41 +617,6 @@ export interface ReadAhead {
   seen(signal: AbortSignal): AsyncIterable<{ key: string; seen: SeenObject }[]>
   /** Ends the reading, done or not. */
   close(): Promise<void>
-}
-
-/**
- * The public answers of a host (docs/history-api.md), whatever their status.
- *
- * All of them refuse with `source_unavailable` when there is no answer: not reachable, too slow, too large, or changed
- * on the way by a proxy that compresses.
- */
-export interface PublishedHistory {
-  /** Base URL of the host, as a person would name it. */
-  base: string
-  ledger(signal: AbortSignal): Promise<PublishedAnswer>
-  legacyLedger(signal: AbortSignal): Promise<PublishedAnswer>
-  head(signal: AbortSignal): Promise<PublishedAnswer>
-  /**
-   * The publication that was current at an instant.
-   *
-   * @param held digests of publications the asker holds, for `If-None-Match`; none: the body is wanted in any case
-   */
-  at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedAnswer>
-}
-
-/** Every call throws a Refusal whose code is public or one of {@link ChatApiRefusal}, and the signal's reason once it is aborted. */
-export interface ChatApi {
-  /** Base address, without a slash at its end. */
-  readonly base: string
-  config(signal: AbortSignal): Promise<ServedConfig>
-  status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
-  session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
-  /**
-   * One turn. The last event is the terminal one; leaving the loop or aborting closes the connection.
-   *
-   * @param body the request as JSON text
-   */
-  ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
 }
 
 /** One source as a collection reads it. */

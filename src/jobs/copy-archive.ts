@@ -1,5 +1,5 @@
 import type { LeaseHolder } from '../domain/job-run.ts'
-import type { Objects, ObjectsAuditor, Clock, Ledger, LedgerAuditor, YearReader } from '../domain/ports.ts'
+import type { Objects, Auditors, Clock, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import { isDamage, objectPath } from '../domain/year/finding.ts'
@@ -15,7 +15,7 @@ export interface ArchivePlace {
   ledger: Ledger
   archive: Objects
   year: YearReader
-  auditors: { ledger: LedgerAuditor; archive: ObjectsAuditor }
+  auditors: Auditors
 }
 
 export interface CopyPorts {

@@ -1,4 +1,4 @@
-import type { Clock, PublishedHistory } from '../domain/ports.ts'
+import type { Clock, PublicHost } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import type { AuditedContents, LedgerAudit } from '../domain/year/audit.ts'
@@ -36,7 +36,7 @@ const FINDINGS_MAX = 1_000
 const UNANSWERED_MAX = 5
 
 export interface PublishedAuditPorts {
-  published: PublishedHistory
+  published: PublicHost['history']
   /** The auditor's own ledgers, when there are any. */
   ledger: AuditedContents | null
   clock: Clock
@@ -167,7 +167,7 @@ async function auditLedgers(
 
 /** Our own ledger stands in for one that the host does not publish. */
 function withoutTheirLedger(
-  { base }: PublishedHistory,
+  { base }: PublicHost['history'],
   findings: readonly Finding[],
   { own, expectedHead }: Reference,
 ): LedgerAudit {
@@ -185,7 +185,7 @@ function withoutTheirLedger(
 }
 
 async function documentFrom(
-  { base }: PublishedHistory,
+  { base }: PublicHost['history'],
   path: string,
   ask: () => Promise<PublishedAnswer>,
 ): Promise<PublishedDocument> {
@@ -263,7 +263,7 @@ function distinct(findings: readonly Finding[]): Finding[] {
 
 /** Asks, and tells a question without an answer as a finding, until too many in a row go without one. */
 function patientAsker(
-  published: PublishedHistory,
+  published: PublicHost['history'],
   signal: AbortSignal,
 ): (question: Question) => Promise<{ answer: PublishedAnswer | null; found: Finding[] }> {
   let unansweredInARow = 0

@@ -1,6 +1,6 @@
 import type { H3 } from 'h3'
 import type { PublishedAnswer } from '../../src/domain/year/published-ledger.ts'
-import type { PublishedHistory } from '../../src/domain/ports.ts'
+import type { PublicHost } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { seeBytes } from '../../src/domain/year/envelope.ts'
 import {
@@ -19,7 +19,7 @@ export type Lie = (
 ) => Omit<PublishedAnswer, 'seen'>
 
 /** The public answers of an application without a socket, as an auditor asks for them. */
-export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublishedHistory {
+export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublicHost['history'] {
   const ask = async (path: string, at: number | null, held: readonly string[]): Promise<PublishedAnswer> => {
     const ifNoneMatch = held.map((sha256) => `"${sha256}"`).join(', ')
     const response = await app.request(`http://dash.test${path}`, {

@@ -1,4 +1,4 @@
-import type { Objects, ObjectsAuditor } from '../../domain/ports.ts'
+import type { Objects, Auditors } from '../../domain/ports.ts'
 import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { AuditedHead } from '../../domain/year/audit.ts'
 import type { examineBytes } from '../../domain/year/envelope.ts'
@@ -12,7 +12,7 @@ import { examinationOf } from './examine-file.ts'
 const HEADS_AT_A_TIME = 16
 
 /** The auditor of an archive whose objects come over the network, or from memory. */
-export function streamingAuditor(archive: Pick<Objects, 'keys' | 'headFile' | 'get'>): ObjectsAuditor {
+export function streamingAuditor(archive: Pick<Objects, 'keys' | 'headFile' | 'get'>): Auditors['archive'] {
   return {
     async heads() {
       const keys = await archive.keys('heads')

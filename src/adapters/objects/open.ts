@@ -1,4 +1,4 @@
-import type { Objects, ObjectsAuditor, Clock } from '../../domain/ports.ts'
+import type { Objects, Auditors, Clock } from '../../domain/ports.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 import { unstorageObjects } from './objects.ts'
 import type { OpenObjects } from './objects.ts'
@@ -40,6 +40,6 @@ export function fileObjects(root: string, fileClock: Clock = Date.now): OpenObje
 }
 
 /** The auditor of an object store at a location. It writes nothing, and asks nothing of the store before its first use. */
-export function openObjectsAuditor(location: StoreLocation, archive: Objects): ObjectsAuditor {
+export function openObjectsAuditor(location: StoreLocation, archive: Objects): Auditors['archive'] {
   return location.kind === 'file' ? fileAuditor(archive, location.path) : streamingAuditor(archive)
 }

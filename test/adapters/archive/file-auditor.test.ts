@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type * as OpenModule from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { ObjectsAuditor } from '../../../src/domain/ports.ts'
+import type { Auditors } from '../../../src/domain/ports.ts'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
 import { examineSeenObject, objectPath } from '../../../src/domain/year/finding.ts'
@@ -56,7 +56,7 @@ function smallObject(asOfDay: string, size = 0): { manifest: Manifest; bytes: Bu
 interface Store {
   root: string
   manifests: Manifest[]
-  auditor: ObjectsAuditor
+  auditor: Auditors['archive']
   pathOf: (index: number) => string
 }
 

@@ -3,7 +3,7 @@ import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/columns.ts'
 import { HOW_TO_REACH, isHttpUrl } from '../../../domain/http.ts'
 import type { ServedConfig } from '../../../domain/agent/schema.ts'
-import type { ChatApi } from '../../../domain/ports.ts'
+import type { PublicHost } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -104,7 +104,7 @@ function addressOf({ url }: ChatFlags, config: Config): string {
 }
 
 /** Why no talk can begin; null when one can. */
-function problemOf(config: ServedConfig, { base }: ChatApi, { item }: ChatFlags): Declined | null {
+function problemOf(config: ServedConfig, { base }: PublicHost['chat'], { item }: ChatFlags): Declined | null {
   if (!config.enabled) {
     const advice = 'its operator finds in docs/agent-chat.md what it needs'
     return { text: `the chat of ${base} is off; ${advice}`, exitCode: EXIT.unavailable }

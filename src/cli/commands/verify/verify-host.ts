@@ -8,7 +8,7 @@ import { isUnfounded, requireFolders } from '../../data-folder.ts'
 import type { Config } from '../../settings/config.ts'
 import type { Terminal } from '../../terminal.ts'
 import { openAuditors, openPublished } from '../../wire-audit.ts'
-import type { Auditors } from '../../wire-audit.ts'
+import type { OpenAuditors } from '../../wire-audit.ts'
 import { everySoOften } from './verify-output.ts'
 
 /**
@@ -53,7 +53,7 @@ export async function auditHost(
 }
 
 /** Null when this machine has no archive: a stranger holds a host against what it publishes itself. */
-async function readOwnLedger(config: Config, { ledger }: Auditors): Promise<AuditedContents | null> {
+async function readOwnLedger(config: Config, { ledger }: OpenAuditors): Promise<AuditedContents | null> {
   if (isUnfounded(config)) return null
   requireFolders(config)
   return ledger.read()
