@@ -6,7 +6,7 @@ import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/envelope.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
 import { openConnections } from './http.ts'
-import type { Connections } from './http.ts'
+import type { HttpResponse } from './http.ts'
 
 /** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'
@@ -61,25 +61,18 @@ export function openPublishedHistory(
     ifNoneMatch: string,
     signal: AbortSignal,
   ): Promise<PublishedAnswer> => {
-    signal.throwIfAborted()
-    // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
-    const limit = new AbortController()
-    const stop = (): void => limit.abort()
-    const timer = setTimeout(stop, answerTimeoutMs)
-    signal.addEventListener('abort', stop, { once: true })
     try {
-      return await answerOf(pool, kind, url, ifNoneMatch, limit.signal)
+      return await pool.exchange(
+        { url, headers: headersOf(ifNoneMatch), timeoutMs: answerTimeoutMs, signal },
+        (response) => answerOf(response, kind),
+      )
     } catch (error) {
       signal.throwIfAborted()
-      const why = limit.signal.aborted ? `no whole answer within ${answerTimeoutMs} ms` : networkReason(error)
       throw new Refusal<PublishedRefusal>(
         'source_unavailable',
-        `the host ${root} cannot be reached (${why}); ${HOW_TO_REACH}`,
+        `the host ${root} cannot be reached (${networkReason(error)}); ${HOW_TO_REACH}`,
         { cause: error },
       )
-    } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
     }
   }
 
@@ -111,27 +104,23 @@ export function openPublishedHistory(
   }
 }
 
+function headersOf(ifNoneMatch: string): Record<string, string> {
+  return {
+    // A cache on the way may be a minute older than the host.
+    'cache-control': 'no-cache',
+    'accept-encoding': 'identity',
+    'user-agent': USER_AGENT,
+    ...(ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch }),
+  }
+}
+
 async function answerOf(
-  connections: Connections,
+  { statusCode, headers, body }: HttpResponse,
   kind: BodyKind,
-  url: string,
-  ifNoneMatch: string,
-  signal: AbortSignal,
 ): Promise<PublishedAnswer> {
-  const { statusCode, headers, body } = await connections.request(url, {
-    method: 'GET',
-    signal,
-    headers: {
-      // A cache on the way may be a minute older than the host.
-      'cache-control': 'no-cache',
-      'accept-encoding': 'identity',
-      'user-agent': USER_AGENT,
-      ...(ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch }),
-    },
-  })
   const encoding = plain(headers['content-encoding'])
   const what = statusCode >= 400 ? 'refusal' : kind
-  const read = await readBody(body, what)
+  const read = await hashBody(body, what)
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`its answer is compressed with ${encoding} although that was not asked for`)
   }
@@ -154,7 +143,7 @@ async function answerOf(
  *
  * @returns null when it is larger than its bound
  */
-async function readBody(
+async function hashBody(
   body: AsyncIterable<Uint8Array>,
   what: BodyKind | 'refusal',
 ): Promise<Pick<PublishedAnswer, 'bytes' | 'seen'> | null> {
