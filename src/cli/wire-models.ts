@@ -2,7 +2,7 @@ import { openRecommendations } from '../adapters/objects/open.ts'
 import type { OpenRecommendations } from '../adapters/objects/archive.ts'
 import { database } from '../adapters/sqlite/database.ts'
 import { migrationsOf } from '../adapters/sqlite/migrate.ts'
-import { openRouter } from '../adapters/router.ts'
+import { openRouter } from '../adapters/router/router.ts'
 import { memoryShell } from '../adapters/sandbox/shell.ts'
 import { libsqlEvaluations } from '../adapters/state/evaluations.ts'
 import type { Clock } from '../domain/ports.ts'
@@ -53,7 +53,6 @@ export function openEvaluation(
       evaluations: libsqlEvaluations(state),
       recommendations,
       makeSuite: (day) => makeLiteSuite(day, shell),
-      serviceUrl: config.openRouterUrl,
       baseUrl: config.publishedBaseUrl,
       clock,
       monotonic: () => performance.now(),

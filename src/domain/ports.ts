@@ -17,6 +17,10 @@ import type { Signal } from './feed/signal.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed } from './feed/snapshot.ts'
 import type { ItemRef } from './feed/source.ts'
 import type { LeaseKeeper } from './job-run.ts'
+import type { Catalogue } from './models/catalogue.ts'
+import type { EndpointRecord, Verdict } from './models/evaluation.ts'
+import type { LiteQuestion } from './models/lite/suite.ts'
+import type { KeyRequests } from './models/quota.ts'
 import type { Clock, Day, Instant } from './time.ts'
 import type { AuditedContents, AuditedHead } from './year/audit.ts'
 import type { ProvedLedger } from './year/chain.ts'
@@ -423,9 +427,53 @@ export interface ChatModel {
 
 export type { EvaluationLedger } from './models/evaluation.ts'
 
-export type { ModelRouter } from './models/router.ts'
-
 /** What the free-model recommendation asks of the outside; `domain/ports.ts` gives it out, and its promises hold here too. */
+
+/** One chat call of an evaluation. */
+export interface ChatCall {
+  /** `vendor/model:free` */
+  model: string
+  question: LiteQuestion
+  /** Limit of the answer, in tokens, what the model thinks included. */
+  maxTokens: number
+  /** False for a model that takes no temperature. */
+  temperature: boolean
+  /** True to ask a model that thinks to do little of it. */
+  lowEffort: boolean
+}
+
+/** The verdict on a chat call. */
+interface ChatOutcome extends Verdict {
+  /** When the response was whole, or given up. */
+  endedAt: Instant
+  /** From the call to the end of its response, in milliseconds. */
+  latencyMs: number
+}
+
+/** What the service said, null when nothing of it can be read; or the verdict on a call that failed. */
+export type RouterFacts<T> = { facts: T | null } | { failed: Verdict }
+
+/**
+ * The model-routing service; docs/evaluating-models.md tells what it is asked, and when. A chat call that fails on its
+ * way has an outcome too; an abort throws the signal's reason. The key goes to the configured base alone, and no redirect
+ * is followed.
+ */
+export interface ModelRouter {
+  /** False when no key is configured: nothing but the catalogue can be asked then. */
+  hasKey: boolean
+  /**
+   * Every model the service lists. Costs no quota.
+   *
+   * @throws Refusal `source_unavailable` when it gives no catalogue
+   */
+  catalogue(signal: AbortSignal): Promise<Catalogue>
+  /** What the key has left. Costs no quota; the service may keep a response for about a minute. */
+  key(signal: AbortSignal): Promise<RouterFacts<KeyRequests>>
+  /** Who serves a model, and how well. Costs no quota. Fails only when the service does not take the key. */
+  endpoints(model: string, signal: AbortSignal): Promise<RouterFacts<EndpointRecord>>
+  /** Asks a model, at a price of zero, without a fallback to any other. Costs one request of the day. */
+  chat(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>
+}
 
 /**
  * The account's requests of a UTC day, which the chat and the evaluation of models share. Each is written down before it

@@ -27,7 +27,7 @@ const OF_REFUSAL: Record<string, number> = {
 }
 
 /** Codes that a command handles itself and that never end one, so that one which does is a fault of the program. */
-const HANDLED = ['catalogue_unreadable', 'invalid_cursor', 'item_not_found']
+const HANDLED = ['invalid_cursor', 'item_not_found']
 
 /** The exit code of `dash chat` with one question that is declined with this code. */
 const OF_CHAT: Record<ChatApiRefusal | (typeof AGENT_ERRORS)[number], number> = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { withoutModelIds } from '../../src/domain/models/router.ts'
+import { withoutModelIds } from '../../src/domain/models/schema.ts'
 import { DAY_MS, startOfDay } from '../../src/domain/time.ts'
 import type { EvaluationBench } from '../support/evaluation.ts'
 import { openBench } from '../support/evaluation.ts'

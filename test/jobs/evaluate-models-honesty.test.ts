@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { explainModel } from '../../src/jobs/models/explain-model.ts'
-import { withoutModelIds } from '../../src/domain/models/router.ts'
+import { withoutModelIds } from '../../src/domain/models/schema.ts'
 import { DAY_MS, startOfDay } from '../../src/domain/time.ts'
 import type { EvaluationBench } from '../support/evaluation.ts'
 import { openBench } from '../support/evaluation.ts'

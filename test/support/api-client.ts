@@ -1,6 +1,6 @@
 import type { H3 } from 'h3'
 import { expect } from 'vitest'
-import { BASE_URL } from '../../src/domain/models/router.ts'
+import { BASE_URL } from '../../src/domain/models/catalogue.ts'
 import { HISTORY_REFUSALS } from '../../src/domain/year/history.ts'
 import type { HistoryRefusal } from '../../src/domain/year/history.ts'
 import { createApp } from '../../src/server/app.ts'

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { openRecommendations } from '../../src/adapters/objects/open.ts'
-import { openRouter } from '../../src/adapters/router.ts'
+import { openRouter } from '../../src/adapters/router/router.ts'
 import type { RouterAllowance } from '../../src/domain/ports.ts'
 import { proveRun } from '../../src/domain/models/stored-run.ts'
 import type { Shell } from '../../src/domain/models/lite/shell.ts'
@@ -94,7 +94,6 @@ async function benchIn(
     evaluations,
     recommendations,
     makeSuite: (day) => suiteOf(day, shell),
-    serviceUrl: service.url,
     baseUrl: 'https://openrouter.ai/api/v1',
     clock: time.clock,
     monotonic: time.monotonic,

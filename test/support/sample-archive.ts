@@ -1,5 +1,5 @@
 import type { H3 } from 'h3'
-import { BASE_URL } from '../../src/domain/models/router.ts'
+import { BASE_URL } from '../../src/domain/models/catalogue.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Archive, YearReader } from '../../src/domain/ports.ts'
 import { addDays, formatInstant } from '../../src/domain/time.ts'

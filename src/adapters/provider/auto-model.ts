@@ -1,15 +1,20 @@
 import { requestShareOf } from '../../domain/agent/budget.ts'
 import type { ModelCall } from '../../domain/agent/model-call.ts'
-import { classifyAnswer } from '../../domain/models/classify-answer.ts'
-import { DAILY_LIMIT_UNTOLD, parseKeyRequests } from '../../domain/models/quota.ts'
+import { DAILY_LIMIT_UNTOLD } from '../../domain/models/quota.ts'
 import { chatCandidates } from '../../domain/models/ranking.ts'
 import type { ChatCandidate } from '../../domain/models/ranking.ts'
-import type { ModelRouter } from '../../domain/models/router.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type { ChatModel, Clock, RecommendationStore, RouterAllowance } from '../../domain/ports.ts'
+import type {
+  ChatModel,
+  Clock,
+  ModelRouter,
+  RecommendationStore,
+  RouterAllowance,
+} from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
-import { openRouter } from '../router.ts'
+import { classifyAnswer } from '../router/classify.ts'
+import { openRouter } from '../router/router.ts'
 import { chatDialect } from './chat-completions.ts'
 import { askOnce, toModelEvent } from './chat-model.ts'
 import type { RoundEnd, SilenceLimits } from './reply.ts'
@@ -107,8 +112,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
 /** When a model that met its own rate limit may be asked again; null for every other failure. */
 function rateLimitEnd({ evidence }: Extract<RoundEnd, { kind: 'failed' }>, now: Instant): Instant | null {
   if (evidence === null) return null
-  const answer = { ...evidence, ending: 'whole' as const, endedAt: now, latencyMs: 0 }
-  const { class: kind, status, retryAt } = classifyAnswer(answer)
+  const { class: kind, status, retryAt } = classifyAnswer({ ...evidence, ending: 'whole', endedAt: now })
   const own = kind === 'model_rate_limit' || (kind === 'ambiguous' && status === 429)
   return own ? Math.min(Math.max(retryAt ?? now + BUSY_MS, now), now + MOST_BUSY_MS) : null
 }
@@ -200,8 +204,8 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit 
 
 async function askKey(router: Pick<ModelRouter, 'key'>, signal: AbortSignal): Promise<number | null> {
   try {
-    const { status, body } = await withTimeLimit(ANSWER_MS, signal, (limited) => router.key(limited))
-    return status === 200 ? (parseKeyRequests(body)?.limit ?? null) : null
+    const key = await withTimeLimit(ANSWER_MS, signal, (limited) => router.key(limited))
+    return 'facts' in key ? (key.facts?.limit ?? null) : null
   } catch (error) {
     if (error instanceof TimeLimitExceeded) return null
     throw error

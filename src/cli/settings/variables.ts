@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BASE_URL } from '../../domain/models/router.ts'
+import { BASE_URL } from '../../domain/models/catalogue.ts'
 import {
   GROUPS,
   addressRangesSetting,

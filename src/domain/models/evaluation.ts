@@ -2,7 +2,7 @@ import type { LeaseKeeper } from '../job-run.ts'
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { LiteQuestion, ModelReply, TaskResult } from './lite/suite.ts'
-import { publishedText } from './router.ts'
+import { publishedText } from './schema.ts'
 import type { HealthStatus, StoredRun } from './schema.ts'
 
 /** What each kind of answer means, and whose matter it is (docs/model-errors.md). */

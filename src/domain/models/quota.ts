@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { Instant } from '../time.ts'
 import type { LiteQuestion } from './lite/suite.ts'
 import type { StoredRun } from './schema.ts'
@@ -20,25 +19,6 @@ export interface KeyRequests {
   limit: number
   /** May exceed the limit. */
   used: number
-}
-
-const keySchema = z.looseObject({
-  data: z.looseObject({
-    free_model_daily_requests: z.looseObject({ limit: z.number(), used: z.number() }).nullish().catch(null),
-  }),
-})
-
-/** The daily requests in an answer for the key; null when it names none. */
-export function parseKeyRequests(body: string): KeyRequests | null {
-  let answer: unknown
-  try {
-    answer = JSON.parse(body)
-  } catch {
-    return null
-  }
-  const told = keySchema.safeParse(answer).data?.data.free_model_daily_requests
-  if (!told || !(told.limit >= 0) || !(told.used >= 0)) return null
-  return { limit: Math.floor(told.limit), used: Math.ceil(told.used) }
 }
 
 /**

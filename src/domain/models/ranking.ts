@@ -5,8 +5,7 @@ import { LITE_POINTS_MOST, countedEvaluation, hasAnswer } from './evaluation.ts'
 import type { CountedEvaluation, LiteEvaluation, ToolUse } from './evaluation.ts'
 import { LITE_SUITE } from './lite/suite.ts'
 import type { TaskResult } from './lite/suite.ts'
-import { mapTexts, withoutModelIds } from './router.ts'
-import { healthScoreOf, latencyScoreOf } from './schema.ts'
+import { healthScoreOf, latencyScoreOf, mapTexts, withoutModelIds } from './schema.ts'
 import type {
   EvalCoverage,
   EvalSummary,

@@ -5,7 +5,7 @@ import type { CatalogueModel, RejectionReason } from './catalogue.ts'
 import { LITE_SUITE } from './lite/suite.ts'
 import { confidenceOf, coverageOf, rankCandidates } from './ranking.ts'
 import type { Candidate } from './ranking.ts'
-import { publishedText, withoutModelIds } from './router.ts'
+import { publishedText, withoutModelIds } from './schema.ts'
 import type { RankedModel, StoredRun } from './schema.ts'
 
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'

@@ -1,9 +1,9 @@
 import { startOfDay } from '../time.ts'
 import type { Day } from '../time.ts'
+import { BASE_URL } from './catalogue.ts'
 import type { CatalogueModel } from './catalogue.ts'
 import { STANDING_NOTES, recommend } from './recommend.ts'
 import type { Candidate } from './ranking.ts'
-import { BASE_URL } from './router.ts'
 import type { StoredRun } from './schema.ts'
 
 /** The day on which the facts below were read from what the makers and the routing service publish. */

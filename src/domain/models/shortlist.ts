@@ -3,8 +3,16 @@ import { Refusal } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { MODEL_ID_PATTERN } from './catalogue.ts'
-import type { FreeModelsRefusal } from './router.ts'
 import type { Health, RankedModel, Recommendation, Status, StoredRun, TopModels } from './schema.ts'
+
+/** Refusal codes of `/api/free-llm/*` and `/api/status/free-llm` (docs/free-models.md): the whole, closed list. */
+export const FREE_MODELS_REFUSALS = [
+  'invalid_limit',
+  'invalid_filter',
+  'method_not_allowed',
+  'internal_error',
+] as const
+export type FreeModelsRefusal = (typeof FREE_MODELS_REFUSALS)[number]
 
 /** What a model can be asked to support, and the field that says so. */
 const NEEDS = {

@@ -1,5 +1,4 @@
 import type { CatalogueModel } from '../../domain/models/catalogue.ts'
-import { classifyAnswer } from '../../domain/models/classify-answer.ts'
 import { ANSWER_CLASSES, failureDetails, isComplete } from '../../domain/models/evaluation.ts'
 import type {
   AnswerClass,
@@ -12,8 +11,7 @@ import { isCutShort } from '../../domain/models/lite/answer.ts'
 import type { LiteKind, LiteQuestion, LiteSuite, TaskResult } from '../../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../../domain/models/quota.ts'
 import type { NextStart } from '../../domain/models/quota.ts'
-import type { ChatCall, RouterAnswer } from '../../domain/models/router.ts'
-import type { EvaluationLedger } from '../../domain/ports.ts'
+import type { ChatCall, EvaluationLedger } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -163,15 +161,15 @@ class Asking {
   async #ask(call: QueuedCall, attempt: number, startedAt: number): Promise<void> {
     const { router } = this.#ports
     const { suite, models, signal } = this.#options
-    const answer = await router.chat(chatCallOf(call, suite, models.get(call.model)), signal)
-    const verdict = judgeAnswer(answer, call.kind)
+    const outcome = await router.chat(chatCallOf(call, suite, models.get(call.model)), signal)
+    const verdict = judgeReply(outcome, call.kind)
     const { reply } = verdict
     const tasks = reply && (await (call.kind === 'tool' ? suite.gradeTool(reply) : suite.gradeText(reply)))
     const end = {
-      settledAt: Math.min(answer.endedAt, startOfDay(addDays(this.#options.day, 1)) - 1),
+      settledAt: Math.min(outcome.endedAt, startOfDay(addDays(this.#options.day, 1)) - 1),
       class: verdict.class,
       status: verdict.status,
-      latencyMs: verdict.class === 'answered' ? answer.latencyMs : null,
+      latencyMs: verdict.class === 'answered' ? outcome.latencyMs : null,
       asAsked: reply && suite.answeredAsAsked(call.kind, reply),
       tasks,
     }
@@ -326,9 +324,8 @@ function chatCallOf(
   }
 }
 
-/** What an answer to a question means: a reply that was cut before it came to what was asked for is none. */
-function judgeAnswer(answer: RouterAnswer, kind: LiteKind): Verdict {
-  const verdict = classifyAnswer(answer)
+/** A reply that was cut before it came to what was asked for is none. */
+function judgeReply(verdict: Verdict, kind: LiteKind): Verdict {
   if (verdict.reply === null || !isCutShort(kind, verdict.reply)) return verdict
   return { ...verdict, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
 }

@@ -1,6 +1,4 @@
-import { parseEndpoints } from '../../domain/models/catalogue.ts'
-import type { CatalogueModel, EndpointHealth } from '../../domain/models/catalogue.ts'
-import { classifyAnswer } from '../../domain/models/classify-answer.ts'
+import type { CatalogueModel } from '../../domain/models/catalogue.ts'
 import type { EndpointRecord, RunOutcome } from '../../domain/models/evaluation.ts'
 import { STARTS_A_MINUTE } from '../../domain/models/quota.ts'
 import type { CallPlan } from '../../domain/models/quota.ts'
@@ -37,26 +35,15 @@ async function probeEndpoints(
   const probe = async (): Promise<void> => {
     for (let model = waiting.shift(); model !== undefined && !stop; model = waiting.shift()) {
       const answer = await router.endpoints(model, signal)
-      if (answer.status === 401) {
-        stop = { reason: 'account_key', resetAt: null, preview: classifyAnswer(answer).preview }
+      if ('failed' in answer) {
+        stop = { reason: 'account_key', resetAt: null, preview: answer.failed.preview }
         return
       }
-      const found = read(answer)
-      if (found) records.push({ model, checkedAt: answer.endedAt, ...found })
+      if (answer.facts) records.push(answer.facts)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, probe))
   return { records, stop }
-}
-
-/** Null when the answer tells nothing; a model the service does not know has no usable endpoint. */
-function read({
-  status,
-  ending,
-  body,
-}: Awaited<ReturnType<ModelRouter['endpoints']>>): EndpointHealth | null {
-  if (status === 404) return { usable: false, latencyMs: null }
-  return status === 200 && ending === 'whole' ? parseEndpoints(body) : null
 }
 
 export interface EvaluateResult {

@@ -1,7 +1,4 @@
-import { parseCatalogue } from '../../domain/models/catalogue.ts'
-import type { Catalogue, CatalogueModel } from '../../domain/models/catalogue.ts'
-import { classifyAnswer } from '../../domain/models/classify-answer.ts'
-import { ANSWER_CLASSES } from '../../domain/models/evaluation.ts'
+import type { CatalogueModel } from '../../domain/models/catalogue.ts'
 import type { ModelAttempt } from '../../domain/models/evaluation.ts'
 import { FAILURES_MS, knownModel } from '../../domain/models/known.ts'
 import type { KnownModel, LedgerRows } from '../../domain/models/known.ts'
@@ -9,7 +6,6 @@ import type { LiteQuestion, LiteSuite } from '../../domain/models/lite/suite.ts'
 import {
   KEY_STALE_MS,
   WINDOW_MS,
-  parseKeyRequests,
   planCalls,
   requestsLeft,
   requestsLeftOfModel,
@@ -20,7 +16,7 @@ import { siftCatalogue } from '../../domain/models/recommend.ts'
 import type { Sifted } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type { EvaluationLedger, ModelRouter, RecommendationStore } from '../../domain/ports.ts'
+import type { EvaluationLedger, RecommendationStore } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
@@ -32,8 +28,6 @@ export interface EvaluatePorts extends AskPorts, HolderPorts {
   recommendations: RecommendationStore
   /** Makes the suite of a UTC day. @throws Refusal `lite_suite_refused` */
   makeSuite: (day: Day) => Promise<LiteSuite>
-  /** API base of the routing service as it is asked, for errors. */
-  serviceUrl: string
   /** API base of the routing service as it is published: readers send their keys there. */
   baseUrl: string
   /** Something an operator should know. */
@@ -78,7 +72,7 @@ export interface Planned {
 
 /** @throws Refusal `source_unavailable` when there is no catalogue; those of the object store */
 export async function readSituation(
-  { router, serviceUrl, clock, onNote, recommendations }: EvaluatePorts,
+  { router, clock, onNote, recommendations }: EvaluatePorts,
   { mode: asked, signal }: EvaluateOptions,
 ): Promise<Situation> {
   const startedAt = clock()
@@ -88,7 +82,7 @@ export async function readSituation(
     onNote('there is no OPENROUTER_API_KEY: only metadata is refreshed')
     notes.push('No key of the routing service is configured, so only metadata was refreshed.')
   }
-  const { models, badRows } = await readCatalogue(router, serviceUrl, signal)
+  const { models, badRows } = await router.catalogue(signal)
   if (badRows > 0) notes.push(`${badRows} rows of the catalogue could not be read.`)
   const previous = await previousRun(recommendations, notes)
   return { mode, startedAt, day: dayOf(startedAt), sifted: siftCatalogue(models, startedAt), previous, notes }
@@ -145,12 +139,11 @@ export async function planQuestions(
   }
   if (mode !== 'fullEval' && mode !== 'forceEval') return nothing
   const answer = await router.key(signal)
-  const verdict = classifyAnswer(answer)
-  const refused = answer.status !== 200 && ANSWER_CLASSES[verdict.class].scope === 'account'
-  if (refused && SETTING_OF[verdict.class] !== undefined) {
-    return { ...nothing, stop: { reason: verdict.class, resetAt: null, preview: verdict.preview } }
+  if ('failed' in answer && SETTING_OF[answer.failed.class] !== undefined) {
+    const { class: reason, preview } = answer.failed
+    return { ...nothing, stop: { reason, resetAt: null, preview } }
   }
-  const key = answer.status === 200 ? parseKeyRequests(answer.body) : null
+  const key = 'facts' in answer ? answer.facts : null
   const ours = attempts.filter((attempt) => attempt.day === day)
   const today = [...ours.map(({ sentAt }) => sentAt), ...chatRequests]
   const lately = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
@@ -222,42 +215,4 @@ function claimsOf(
       lastEvaluatedAt: each?.lastEvaluatedAt ?? null,
     }
   })
-}
-
-/** Refusals of {@link readCatalogue}. */
-export type EvaluateRefusal = 'source_unavailable'
-
-/**
- * The models the service lists.
- *
- * @param serviceUrl as errors name the service
- * @throws Refusal `source_unavailable` when it gives no catalogue
- */
-export async function readCatalogue(
-  router: Pick<ModelRouter, 'catalogue'>,
-  serviceUrl: string,
-  signal: AbortSignal,
-): Promise<Catalogue> {
-  const { status, ending, body } = await router.catalogue(signal)
-  if (status === 200 && ending === 'whole') {
-    try {
-      return parseCatalogue(JSON.parse(body))
-    } catch (cause) {
-      throw unavailable(`${serviceUrl}/models is no catalogue of models; correct OPENROUTER_BASE_URL`, cause)
-    }
-  }
-  const why = status === null ? OF_ENDING[ending] : `it answered ${status}`
-  throw unavailable(`${serviceUrl}/models: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
-}
-
-const OF_ENDING = {
-  whole: 'it gave no answer',
-  cut: 'its answer broke off',
-  'too-large': 'its answer is too large',
-  timeout: 'it gave no answer in time',
-  unreachable: 'it cannot be reached',
-} as const
-
-function unavailable(detail: string, cause?: unknown): Refusal<EvaluateRefusal> {
-  return new Refusal<EvaluateRefusal>('source_unavailable', detail, { cause })
 }

@@ -9,8 +9,7 @@ import type { Clock, EvaluationLedger, ModelRouter } from '../../domain/ports.ts
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { readCatalogue, readLedgerRows } from './evaluation-context.ts'
-import type { EvaluateRefusal } from './evaluation-context.ts'
+import { readLedgerRows } from './evaluation-context.ts'
 
 /** Why a model stands where it stands, or is no candidate. */
 export interface ModelExplanation {
@@ -40,12 +39,12 @@ export interface ModelExplanation {
  * @throws Refusal `source_unavailable` when there is no catalogue, `model_unknown` when the model is not in it
  */
 export async function explainModel(
-  { router, evaluations, clock, serviceUrl }: ExplainPorts,
+  { router, evaluations, clock }: ExplainPorts,
   id: string,
   signal: AbortSignal,
 ): Promise<ModelExplanation> {
   const now = clock()
-  const { models } = await readCatalogue(router, serviceUrl, signal)
+  const { models } = await router.catalogue(signal)
   const model = models.find((each) => each.id === id)
   if (!model) {
     const near = models.find((each) => each.id === `${id}:free`)
@@ -100,8 +99,7 @@ export interface ExplainPorts {
   router: Pick<ModelRouter, 'catalogue'>
   evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince' | 'endpointsSince'>
   clock: Clock
-  serviceUrl: string
 }
 
 /** Refusals of {@link explainModel}. */
-type ExplainRefusal = EvaluateRefusal | 'model_unknown'
+type ExplainRefusal = 'model_unknown'

@@ -1,9 +1,8 @@
 import type { H3Event } from 'h3'
 import { z } from 'zod'
-import { publishedText } from '../../domain/models/router.ts'
-import type { FreeModelsRefusal } from '../../domain/models/router.ts'
 import {
   healthSchema,
+  publishedText,
   recommendationSchema,
   statusSchema,
   topModelsSchema,
@@ -19,7 +18,7 @@ import {
   topModelsPayload,
   withBaseUrl,
 } from '../../domain/models/shortlist.ts'
-import type { Served } from '../../domain/models/shortlist.ts'
+import type { FreeModelsRefusal, Served } from '../../domain/models/shortlist.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { Clock, RecommendationStore } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'

@@ -1,8 +1,8 @@
-import { onTestFinished, expect, test } from 'vitest'
-import { openRouter } from '../../../src/adapters/router.ts'
-import type { RouterOptions } from '../../../src/adapters/router.ts'
-import type { ChatCall, ModelRouter } from '../../../src/domain/models/router.ts'
-import { localSource, unreachableUrl } from '../../support/local-source.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openRouter } from '../../../src/adapters/router/router.ts'
+import type { RouterOptions } from '../../../src/adapters/router/router.ts'
+import type { ChatCall, ModelRouter } from '../../../src/domain/ports.ts'
+import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
 
 const NOW = Date.UTC(2026, 2, 1)
 const LIVING = new AbortController().signal
@@ -33,21 +33,22 @@ function routerAt(base: string, changes: Partial<RouterOptions> = {}): ModelRout
 }
 
 test('gives no answer that repeats the key', async () => {
-  const source = await localSource(({ headers }, response) => {
-    response.setHeader('x-echo', String(headers['authorization']))
-    response.end(`<html>${String(headers['authorization'])}</html>`)
+  const source = await localSource(({ headers, target }, response) => {
+    const key = String(headers['authorization']).replace('Bearer ', '')
+    const error = { code: 403, message: key, metadata: { provider_name: key, headers: { [key]: key } } }
+    response.writeHead(target === '/key' ? 403 : 200, { 'x-echo': key, 'retry-after': key })
+    response.end(JSON.stringify(target === '/key' ? { error } : { choices: [{ message: { content: key } }] }))
   })
   const router = routerAt(source.url)
-  for (const answer of [await router.chat(CALL, LIVING), await router.key(LIVING)]) {
-    expect(answer.body).toBe('<html>Bearer (key)</html>')
-    expect(JSON.stringify(answer)).not.toContain('secret')
-  }
+  const answers = [await router.chat(CALL, LIVING), await router.key(LIVING)]
+  expect(answers).toMatchObject([{ reply: { text: '(key)' } }, { failed: { providerName: '(key)' } }])
+  expect(JSON.stringify(answers)).not.toContain('secret')
 })
 
 test('asks a model for nothing that could cost anything, and for no other model', async () => {
   const source = await localSource((_question, response) => response.end('{"choices":[]}'))
   const answer = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
-  expect(answer).toMatchObject({ status: 200, ending: 'whole', body: '{"choices":[]}', endedAt: NOW })
+  expect(answer).toMatchObject({ because: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
   expect(answer.latencyMs).toBeGreaterThanOrEqual(0)
   const [question] = source.questions
   expect(question).toMatchObject({
@@ -82,7 +83,7 @@ test('sends no tools, temperature or effort to a model that gets none', async ()
 })
 
 test('reads catalogue, key and endpoints by their paths', async () => {
-  const source = await localSource((_question, response) => response.end('{}'))
+  const source = await localSource((_question, response) => response.end('{"data":[]}'))
   const router = routerAt(`${source.url}/v1`)
   await router.catalogue(LIVING)
   await router.key(LIVING)
@@ -95,7 +96,7 @@ test('reads catalogue, key and endpoints by their paths', async () => {
 })
 
 test('sends no key when it has none', async () => {
-  const source = await localSource((_question, response) => response.end('{}'))
+  const source = await localSource((_question, response) => response.end('{"data":[]}'))
   const router = routerAt(source.url, { key: null })
   expect(router.hasKey).toBe(false)
   await router.catalogue(LIVING)
@@ -107,27 +108,28 @@ test('follows no redirect: the key goes nowhere else', async () => {
   const source = await localSource((_question, response) => {
     response.writeHead(307, { location: `${elsewhere.url}/v1/key` }).end()
   })
-  expect(await routerAt(source.url).key(LIVING)).toMatchObject({ status: 307 })
+  expect(await routerAt(source.url).key(LIVING)).toMatchObject({ failed: { status: 307 } })
   expect(elsewhere.questions).toEqual([])
 })
 
-test('gives an error as an answer, with its headers', async () => {
+test('gives the verdict on an error, by its headers too', async () => {
   const source = await localSource((_question, response) => {
     response.writeHead(429, { 'Retry-After': '7', 'X-RateLimit-Limit': '20' }).end('<html>')
   })
   expect(await routerAt(source.url).chat(CALL, LIVING)).toMatchObject({
+    class: 'account_minute',
     status: 429,
-    ending: 'whole',
-    headers: { 'retry-after': '7', 'x-ratelimit-limit': '20' },
-    body: '<html>',
+    retryAt: NOW + 7_000,
+    limit: 20,
+    preview: '<html>',
   })
 })
 
 test.each([
-  ['cut', 'breaks off'],
-  ['too-large', 'never ends'],
-  ['timeout', 'stops in the middle'],
-] as const)('tells that an answer ended as %s when it %s, and keeps what came', async (ending, how) => {
+  ['the answer was cut', 'breaks off'],
+  ['the answer was too-large', 'never ends'],
+  ['no whole answer in time', 'stops in the middle'],
+] as const)('tells that %s when it %s, and keeps what came', async (because, how) => {
   const source = await localSource((_question, response) => {
     response.writeHead(200)
     response.write('{"choices":')
@@ -136,18 +138,75 @@ test.each([
   })
   const router = routerAt(source.url, how === 'stops in the middle' ? { chatTimeoutMs: 200 } : {})
   const answer = await router.chat(CALL, LIVING)
-  expect(answer).toMatchObject({ status: 200, ending })
-  expect(answer.body).toMatch(/^\{"choices":/)
-  expect(answer.body.length).toBeLessThanOrEqual(1024 * 1024)
+  expect(answer).toMatchObject({ status: null, because, preview: '{"choices":' })
 })
 
 test('tells that nobody is there', async () => {
-  expect(await routerAt(await unreachableUrl()).catalogue(LIVING)).toMatchObject({
-    status: null,
-    ending: 'unreachable',
-    body: '',
+  const outcome = await routerAt(await unreachableUrl()).chat(CALL, LIVING)
+  expect(outcome).toMatchObject({ status: null, because: 'no connection', preview: 'unreachable' })
+})
+
+const ROW = { id: 'a/b:free', pricing: { prompt: '0', completion: '0' } }
+const LATER = 'try again later, or correct OPENROUTER_BASE_URL'
+
+describe('the catalogue', () => {
+  test('is every model that the service lists', async () => {
+    const source = await jsonSource({ data: [ROW, {}] })
+    const { models, badRows } = await routerAt(source.url).catalogue(LIVING)
+    expect([models.map(({ id }) => id), badRows]).toEqual([['a/b:free'], 1])
+  })
+
+  test.each([
+    ['an error', 503, '{"data":[]}', `: it answered 503; ${LATER}`],
+    ['HTML', 200, '<html>', ' is no catalogue of models; correct OPENROUTER_BASE_URL'],
+    ['another list', 200, '{"models":[]}', ' is no catalogue of models; correct OPENROUTER_BASE_URL'],
+    ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: it answered 200; ${LATER}`],
+  ])('is unavailable when the service sends %s', async (_what, status, body, why) => {
+    const source = await localSource((_question, response) => response.writeHead(status).end(body))
+    await expect(routerAt(source.url).catalogue(LIVING)).rejects.toMatchObject({
+      code: 'source_unavailable',
+      detail: `${source.url}/models${why}`,
+    })
+  })
+
+  test('is unavailable when the service cannot be reached', async () => {
+    const url = await unreachableUrl()
+    await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({
+      code: 'source_unavailable',
+      detail: `${url}/models: it cannot be reached; ${LATER}`,
+    })
   })
 })
+
+test.each([
+  [200, '{"data":{"free_model_daily_requests":{"limit":50,"used":3}}}', { facts: { limit: 50, used: 3 } }],
+  [200, '<html>', { facts: null }],
+  [401, '{"error":{"code":401,"message":"No"}}', { failed: { class: 'account_key', status: 401 } }],
+  [503, '<html>', { failed: { class: 'ambiguous', status: 503 } }],
+])('tells what a key has left, or why it is not known: %i %s', async (status, body, expected) => {
+  const source = await localSource((_question, response) => response.writeHead(status).end(body))
+  expect(await routerAt(source.url).key(LIVING)).toMatchObject(expected)
+})
+
+const OF_ENDPOINTS = { model: 'a/b:free', checkedAt: NOW }
+
+test.each([
+  [
+    200,
+    '{"data":{"endpoints":[{"status":0}]}}',
+    { facts: { ...OF_ENDPOINTS, usable: true, latencyMs: null } },
+  ],
+  [200, '<html>', { facts: null }],
+  [404, '<html>', { facts: { ...OF_ENDPOINTS, usable: false, latencyMs: null } }],
+  [503, '<html>', { facts: null }],
+  [401, '<html>', { failed: { preview: '<html>' } }],
+])(
+  'tells whether a model has endpoints, or that the key is not taken: %i %s',
+  async (status, body, expected) => {
+    const source = await localSource((_question, response) => response.writeHead(status).end(body))
+    expect(await routerAt(source.url).endpoints('a/b:free', LIVING)).toMatchObject(expected)
+  },
+)
 
 test('ends at once when it is told to', async () => {
   const stopping = new AbortController()

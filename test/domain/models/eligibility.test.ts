@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
-import { parseCatalogue, judge, REJECTION_REASONS } from '../../../src/domain/models/catalogue.ts'
+import { judge, REJECTION_REASONS } from '../../../src/domain/models/catalogue.ts'
 import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
-import { catalogueModel, catalogueRow, RUN_AT } from '../../support/free-models.ts'
+import { catalogueModel, RUN_AT } from '../../support/free-models.ts'
 
 const reasonOf = (id: string, changes: Partial<CatalogueModel> = {}): string => {
   const judgement = judge(catalogueModel(id, changes), RUN_AT)
@@ -75,14 +75,12 @@ test('every reason is given for something', () => {
 })
 
 test('a catalogue is divided without a loss, each rejection with its reason', () => {
-  const { models } = parseCatalogue({
-    data: [
-      catalogueRow('maker/good:free'),
-      catalogueRow('maker/glitch'),
-      catalogueRow('maker/paid', { pricing: { prompt: '0.1', completion: '0.1' } }),
-      catalogueRow('openrouter/free'),
-    ],
-  })
+  const models = [
+    catalogueModel('maker/good:free'),
+    catalogueModel('maker/glitch'),
+    catalogueModel('maker/paid', { prices: { prompt: 0.1, completion: 0.1 } }),
+    catalogueModel('openrouter/free'),
+  ]
   const { eligible, rejections, unsuffixed } = siftCatalogue(models, RUN_AT)
   expect(eligible.map(({ id }) => id)).toEqual(['maker/good:free'])
   expect(rejections).toEqual([

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   mayRetry,
-  parseKeyRequests,
   planCalls,
   REQUESTS_A_MODEL,
   requestsLeft,
@@ -23,24 +22,6 @@ const claim = (model: string, changes: Partial<QuotaClaim> = {}): QuotaClaim => 
 })
 
 describe('the requests of a key', () => {
-  test('are read from the answer', () => {
-    const body = JSON.stringify({
-      data: { free_model_daily_requests: { limit: 50, used: 52, remaining: 0 } },
-    })
-    expect(parseKeyRequests(body)).toEqual({ limit: 50, used: 52 })
-  })
-
-  test.each([
-    '',
-    '<html>',
-    '{}',
-    '{"data":{}}',
-    '{"data":{"free_model_daily_requests":null}}',
-    '{"data":{"free_model_daily_requests":{"limit":"x"}}}',
-  ])('are not told by %j', (body) => {
-    expect(parseKeyRequests(body)).toBeNull()
-  })
-
   test('leave what neither count has spent, less the reserve', () => {
     expect(requestsLeft({ limit: 50, used: 3 }, 0, 0)).toBe(37)
     expect(requestsLeft({ limit: 50, used: 3 }, 20, 0)).toBe(20)

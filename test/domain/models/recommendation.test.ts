@@ -11,7 +11,7 @@ import type { Served } from '../../../src/domain/models/shortlist.ts'
 import { nextRankingVersion } from '../../../src/domain/models/recommend.ts'
 import { seedRun } from '../../../src/domain/models/seed.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
-import { publishedText, wellFormed } from '../../../src/domain/models/router.ts'
+import { publishedText, wellFormed } from '../../../src/domain/models/schema.ts'
 import {
   candidate,
   catalogueModel,

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { DEMO_MODELS, demoRouterApp } from '../../../src/server/demo/router-app.ts'
-import { parseCatalogue, parseEndpoints } from '../../../src/domain/models/catalogue.ts'
-import { parseKeyRequests } from '../../../src/domain/models/quota.ts'
+import { parseCatalogue, parseEndpoints, parseKeyRequests } from '../../../src/adapters/router/facts.ts'
 import { drawItems } from '../../../src/domain/models/lite/items.ts'
 import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
 import { dayOf } from '../../../src/domain/time.ts'
@@ -25,7 +24,7 @@ const ask = async (
 test('lists models that may all be recommended, and says that it is the demo', async () => {
   const { response, text } = await ask('/models', undefined, null)
   expect(response.headers.get('x-dash-demo')).toBe('true')
-  const { eligible, rejections } = siftCatalogue(parseCatalogue(JSON.parse(text)).models, NOW)
+  const { eligible, rejections } = siftCatalogue(parseCatalogue(text)?.models ?? [], NOW)
   expect(rejections).toEqual([])
   expect(eligible.map(({ id }) => id)).toEqual(DEMO_MODELS.map(({ id }) => id))
 })

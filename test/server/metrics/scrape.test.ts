@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BASE_URL } from '../../../src/domain/models/router.ts'
+import { BASE_URL } from '../../../src/domain/models/catalogue.ts'
 import { single } from '../../../src/server/metrics/catalogue.ts'
 import { createMetricsApp, scraper, storedMetrics } from '../../../src/server/metrics/scrape.ts'
 import { processMeter } from '../../../src/server/metrics/instruments.ts'

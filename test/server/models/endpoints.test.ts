@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { FREE_MODELS_REFUSALS } from '../../../src/domain/models/router.ts'
+import { FREE_MODELS_REFUSALS } from '../../../src/domain/models/shortlist.ts'
 import {
   healthSchema,
   recommendationSchema,

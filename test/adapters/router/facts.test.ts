@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { parseCatalogue } from '../../../src/domain/models/catalogue.ts'
+import { parseCatalogue, parseEndpoints, parseKeyRequests } from '../../../src/adapters/router/facts.ts'
+import type { Catalogue } from '../../../src/domain/models/catalogue.ts'
 import { catalogueRow } from '../../support/free-models.ts'
 
-const only = (row: unknown) => parseCatalogue({ data: [row] })
+const NONE: Catalogue = { models: [], badRows: 0 }
+const read = (body: unknown): Catalogue => parseCatalogue(JSON.stringify(body)) ?? NONE
+const only = (row: unknown): Catalogue => read({ data: [row] })
 
 test('a row is read with its facts in our words', () => {
   const { models, badRows } = only(
@@ -30,7 +33,7 @@ test('a row is read with its facts in our words', () => {
 
 test('fields beside the list, new ones in a row and a page of links change nothing', () => {
   const plain = only(catalogueRow('a/b:free'))
-  const more = parseCatalogue({
+  const more = read({
     data: [catalogueRow('a/b:free', { benchmarks: { x: [1] }, links: null, brand_new: { deep: true } })],
     total_count: 1,
     links: { next: null },
@@ -39,20 +42,20 @@ test('fields beside the list, new ones in a row and a page of links change nothi
 })
 
 test.each([
-  ['no object', 7, 'row 2'],
-  ['null', null, 'row 2'],
-  ['no id', catalogueRow('a/b', { id: undefined }), 'row 2'],
-  ['an id that a shell would not take', catalogueRow('a/b; rm -rf'), 'a/b; rm -rf'],
-  ['an id with a line break', catalogueRow('a/b\nc'), 'a/b c'],
-  ['prices that are a list', catalogueRow('a/c', { pricing: 'free' }), 'a/c'],
-  ['an id that was listed before', catalogueRow('good/one:free'), 'good/one:free'],
-])('a row with %s is counted and named, and costs no other', (_what, row, name) => {
-  const { models, badRows, problems } = parseCatalogue({
+  ['no object', 7],
+  ['null', null],
+  ['no id', catalogueRow('a/b', { id: undefined })],
+  ['an id that a shell would not take', catalogueRow('a/b; rm -rf')],
+  ['an id with a line break', catalogueRow('a/b\nc')],
+  ['prices that are a list', catalogueRow('a/c', { pricing: 'free' })],
+  ['an id that was listed before', catalogueRow('good/one:free', { name: 'another' })],
+])('a row with %s is counted, and costs no other', (_what, row) => {
+  const { models, badRows } = read({
     data: [catalogueRow('good/one:free'), row, catalogueRow('good/two:free')],
   })
   expect(models.map(({ id }) => id)).toEqual(['good/one:free', 'good/two:free'])
-  expect([badRows, problems[0]?.row]).toEqual([1, name])
-  expect(problems[0]?.reason).not.toBe('')
+  expect(models[0]?.name).toBe('Name of good/one:free')
+  expect(badRows).toBe(1)
 })
 
 test.each([
@@ -79,7 +82,7 @@ test.each([
 
 describe('a row that stands for others', () => {
   const standing = (...rows: Record<string, unknown>[]): string[] =>
-    parseCatalogue({ data: rows })
+    read({ data: rows })
       .models.filter(({ standsForOthers }) => standsForOthers)
       .map(({ id }) => id)
   const slug = (id: string, canonical_slug: unknown) => catalogueRow(id, { canonical_slug })
@@ -132,19 +135,73 @@ test('every price counts, those of steps too, and what is no number is not taken
 
 test('names and descriptions become well-formed text without control characters, cut by code point', () => {
   const name = '😀'.repeat(250)
-  const { models } = parseCatalogue(
-    JSON.parse(
-      `{"data":[${JSON.stringify(catalogueRow('a/b:free', { name }))},${JSON.stringify(
-        catalogueRow('a/c:free', { name: 'x' }),
-      ).replace('"x"', String.raw`"cut \ud83d \u0007 here"`)}]}`,
+  const rows = [
+    JSON.stringify(catalogueRow('a/b:free', { name })),
+    JSON.stringify(catalogueRow('a/c:free', { name: 'x' })).replace(
+      '"x"',
+      String.raw`"cut \ud83d \u0007 here"`,
     ),
-  )
+  ]
+  const { models } = parseCatalogue(`{"data":[${rows.join(',')}]}`) ?? NONE
   expect(models[0]?.name).toBe(`${'😀'.repeat(199)}…`)
   expect(models[1]?.name).toBe('cut \ufffd   here')
 })
 
 describe('a catalogue that is none', () => {
-  test.each([null, [], {}, { data: {} }, { error: { message: 'x' } }, '<html>'])('%j is refused', (body) => {
-    expect(() => parseCatalogue(body)).toThrow(expect.objectContaining({ code: 'catalogue_unreadable' }))
+  test.each([null, [], {}, { data: {} }, { error: { message: 'x' } }, '<html>'])('%j is not read', (body) => {
+    expect(parseCatalogue(JSON.stringify(body))).toBeNull()
+  })
+})
+
+const endpointsBody = (endpoints: unknown): string => JSON.stringify({ data: { id: 'a/b', endpoints } })
+
+describe("a model's endpoints", () => {
+  test('are usable while one of them is, with the latency of the fastest', () => {
+    const slow = { status: 0, latency_last_30m: { p50: 2400.6, p90: 9000 } }
+    const fast = { status: 0, latency_last_30m: { p50: 640.4 } }
+    const out = { status: -5, latency_last_30m: { p50: 10 } }
+    expect(parseEndpoints(endpointsBody([slow, out, fast]))).toEqual({ usable: true, latencyMs: 640 })
+  })
+
+  test.each([
+    ['none', []],
+    ['only those that are taken out', [{ status: -2 }, { status: -10 }]],
+  ])('are not usable when there are %s', (_what, endpoints) => {
+    expect(parseEndpoints(endpointsBody(endpoints))).toEqual({ usable: false, latencyMs: null })
+  })
+
+  test('have no latency where none is told, and lose nothing by a field of another type', () => {
+    expect(parseEndpoints(endpointsBody([{ status: 0, latency_last_30m: null }]))).toEqual({
+      usable: true,
+      latencyMs: null,
+    })
+    expect(parseEndpoints(endpointsBody([{ status: 'up', latency_last_30m: 'fast' }, 5]))).toEqual({
+      usable: true,
+      latencyMs: null,
+    })
+  })
+
+  test.each(['', '<html>', '[]', '{"data":[]}', '{"data":{}}'])('are not told by %j', (body) => {
+    expect(parseEndpoints(body)).toBeNull()
+  })
+})
+
+describe('the requests of a key', () => {
+  test('are read from the answer', () => {
+    const body = JSON.stringify({
+      data: { free_model_daily_requests: { limit: 50, used: 52, remaining: 0 } },
+    })
+    expect(parseKeyRequests(body)).toEqual({ limit: 50, used: 52 })
+  })
+
+  test.each([
+    '',
+    '<html>',
+    '{}',
+    '{"data":{}}',
+    '{"data":{"free_model_daily_requests":null}}',
+    '{"data":{"free_model_daily_requests":{"limit":"x"}}}',
+  ])('are not told by %j', (body) => {
+    expect(parseKeyRequests(body)).toBeNull()
   })
 })

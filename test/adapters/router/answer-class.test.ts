@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ANSWER_CLASSES, healthOfFailure, rateLimitKind } from '../../../src/domain/models/evaluation.ts'
-import { classifyAnswer } from '../../../src/domain/models/classify-answer.ts'
+import { classifyAnswer } from '../../../src/adapters/router/classify.ts'
 import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
 
 const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))

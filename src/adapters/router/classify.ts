@@ -1,63 +1,99 @@
-import { DAY_MS } from '../time.ts'
-import type { Instant } from '../time.ts'
-import { readAnswerBody } from './answer-body.ts'
+import { parseRetryAfter } from '../../domain/http.ts'
+import type { AnswerClass, Suspicion, Verdict } from '../../domain/models/evaluation.ts'
+import type { ModelReply } from '../../domain/models/lite/suite.ts'
+import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
+import { describeError, readAnswerBody } from './answer-body.ts'
 import type { ErrorFacts } from './answer-body.ts'
-import type { AnswerClass, Suspicion, Verdict } from './evaluation.ts'
-import type { ModelReply } from './lite/suite.ts'
-import { retryAtOf, utcMidnightAfter } from './router.ts'
-import type { RouterAnswer } from './router.ts'
 
-const NO_ERROR: ErrorFacts = {
-  status: null,
-  message: '',
-  limitSource: null,
-  errorType: null,
-  availability: null,
-  providerName: null,
-  fromProvider: false,
-  filtered: false,
-  retryAfterSeconds: [],
-  headers: {},
+/** How a response came to its end. */
+export type ResponseEnding = 'whole' | 'cut' | 'too-large' | 'timeout' | 'unreachable'
+
+/** A response of the routing service, or why there is none. */
+export interface RouterResponse {
+  /** HTTP status; null when there was no response. */
+  status: number | null
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>
+  /** As far as it was read. */
+  body: string
+  ending: ResponseEnding
+  /** When the response was whole, or given up. */
+  endedAt: Instant
 }
+
+const NO_ERROR = describeError({})
 
 const PREVIEW_CODE_POINTS = 200
 
+/** Nobody waits longer; a greater number is a mistake, or an attack. */
+const LONGEST_WAIT_SECONDS = 172_800
+
 /**
- * Tells what an answer means: by status, headers and body, whether the body is JSON, HTML, an event stream or a part
+ * Tells what a response means: by status, headers and body, whether the body is JSON, HTML, an event stream or a part
  * of one, and also for an error inside a 200 (docs/model-errors.md). The most specific evidence decides.
  */
-export function classifyAnswer(answer: RouterAnswer): Verdict {
-  const { error, reply, readable } = readAnswerBody(answer.body)
-  const headers = { ...error?.headers, ...answer.headers }
-  const reset = instantOfReset(headers['x-ratelimit-reset'], answer.endedAt)
-  const status = statusOf(answer, error)
+export function classifyAnswer(response: RouterResponse): Verdict {
+  const { endedAt } = response
+  const { error, reply, readable } = readAnswerBody(response.body)
+  const headers = { ...error?.headers, ...response.headers }
+  const reset = instantOfReset(headers['x-ratelimit-reset'], endedAt)
+  const status = statusOf(response, error)
   const limit = countOf(headers['x-ratelimit-limit'])
-  const resetInMs = reset === null ? null : reset - answer.endedAt
-  const waits = [headers['retry-after'], error?.retryAfterSeconds ?? []] as const
-  const retryAt = retryAtOf(...waits, null, answer.endedAt)
-  const facts = { answer, error: error ?? NO_ERROR, status: status ?? 0, readable, limit, resetInMs, retryAt }
-  const decision = decideEnding(answer, status, reply) ?? decide(facts)
-  const resetAt = reset ?? (decision.class === 'account_daily' ? utcMidnightAfter(answer.endedAt) : null)
+  const retryAt = latestOf(waitsOf(headers['retry-after'], error, endedAt), endedAt)
+  const decision =
+    decideEnding(response, status, reply) ??
+    decide({
+      error: error ?? NO_ERROR,
+      status: status ?? 0,
+      within200: isSuccess(response),
+      readable,
+      limit,
+      resetInMs: reset === null ? null : reset - endedAt,
+      retryAt,
+    })
+  const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
+  const resetAt = reset ?? midnight
   return {
     class: decision.class,
     because: decision.because,
     status,
-    retryAt: retryAtOf(...waits, resetAt, answer.endedAt),
+    retryAt: latestOf([retryAt, resetAt], endedAt),
     limit,
     remaining: countOf(headers['x-ratelimit-remaining']),
     resetAt,
-    providerName: facts.error.providerName,
+    providerName: error?.providerName ?? null,
     suspicion: decision.suspicion ?? null,
     reply: decision.class === 'answered' ? reply : null,
-    preview: previewOf(answer),
+    preview: previewOf(response),
   }
 }
 
+/** When to ask again, each way the response names it: `Retry-After`, and the error's own numbers of seconds. */
+function waitsOf(header: string | undefined, error: ErrorFacts | null, now: Instant): (Instant | null)[] {
+  const seconds = (error?.retryAfterSeconds ?? []).map((each) => afterSeconds(each, now))
+  return [parseRetryAfter(header, now, LONGEST_WAIT_SECONDS), ...seconds]
+}
+
+function afterSeconds(seconds: unknown, now: Instant): Instant | null {
+  if (typeof seconds !== 'number' || !(seconds >= 0)) return null
+  return now + Math.ceil(Math.min(seconds, LONGEST_WAIT_SECONDS) * 1000)
+}
+
+/** The latest of the known times, and never before now; null when none is known. */
+function latestOf(times: readonly (Instant | null)[], now: Instant): Instant | null {
+  const known = times.filter((at) => at !== null)
+  return known.length === 0 ? null : Math.max(now, ...known)
+}
+
 /** The status that counts: an error's own inside a 200, else the HTTP status when it is an error's. */
-function statusOf(answer: RouterAnswer, error: ErrorFacts | null): number | null {
-  if (answer.status === null) return null
-  if (answer.status < 300) return error ? (error.status ?? 502) : null
-  return answer.status
+function statusOf(response: RouterResponse, error: ErrorFacts | null): number | null {
+  if (isSuccess(response)) return error ? (error.status ?? 502) : null
+  return response.status
+}
+
+function isSuccess({ status }: RouterResponse): boolean {
+  return status !== null && status < 300
 }
 
 /** Epoch milliseconds, or seconds; null for a time that no limit can have. */
@@ -75,7 +111,7 @@ const IDENTIFYING: readonly [RegExp, string][] = [
   [/\b(user|org)_[A-Za-z0-9]{4,}/g, '($1)'],
 ]
 
-function previewOf({ body, ending, status }: RouterAnswer): string {
+function previewOf({ body, ending, status }: RouterResponse): string {
   const whole = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
   const line = IDENTIFYING.reduce((text, [what, stand]) => text.replaceAll(what, stand), whole)
   if (line !== '') return Array.from(line).slice(0, PREVIEW_CODE_POINTS).join('')
@@ -86,13 +122,12 @@ function countOf(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
 }
 
-/** The rules by which an answer is attributed, the most specific evidence first (docs/model-errors.md). */
-
 /** What the rules look at. */
 interface Facts {
-  answer: RouterAnswer
   error: ErrorFacts
   status: number
+  /** True when the HTTP status is that of a success. */
+  within200: boolean
   readable: boolean
   /** Time until the named limit begins anew. */
   resetInMs: number | null
@@ -166,9 +201,9 @@ const SMALLEST_DAILY_LIMIT = 50
 
 const LONGEST_MINUTE_WAIT_MS = 120_000
 
-/** Decides what needs no look at an error: replies, and answers that did not come whole. */
+/** Decides what needs no look at an error: replies, and responses that did not come whole. */
 function decideEnding(
-  { ending, body }: RouterAnswer,
+  { ending, body }: RouterResponse,
   status: number | null,
   reply: ModelReply | null,
 ): Decision | null {
@@ -205,13 +240,13 @@ function byNamedCause({ error }: Facts): Decision | null {
   return error.filtered ? { class: 'refused', because: 'reasons of a filter' } : null
 }
 
-function byMessage({ error: { message, fromProvider }, status, answer }: Facts): Decision | null {
+function byMessage({ error: { message, fromProvider }, status, within200 }: Facts): Decision | null {
   if (fromProvider) return null
   const free = /free-models-per-(day|min)/.exec(message)
   if (free) {
     return { class: free[1] === 'day' ? 'account_daily' : 'account_minute', because: `message ${free[0]}` }
   }
-  if (isWithin200(answer)) return null
+  if (within200) return null
   if (status === 404 && /data policy/i.test(message)) {
     return { class: 'account_policy', because: 'message data policy' }
   }
@@ -234,14 +269,14 @@ function byHeaders({ error, limit, status, resetInMs }: Facts): Decision | null 
   return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
 }
 
-function byProvider({ error, status, answer }: Facts): Decision | null {
+function byProvider({ error, status, within200 }: Facts): Decision | null {
   if (!error.fromProvider) return null
-  if (isWithin200(answer)) return { class: within200(status), because: `a provider's ${status} in a 200` }
+  if (within200) return { class: classWithin200(status), because: `a provider's ${status} in a 200` }
   return { class: OF_PROVIDER_STATUS[status] ?? 'provider_down', because: `a provider's ${status}` }
 }
 
-function byStatus({ error, status, readable, answer, retryAt }: Facts): Decision {
-  if (isWithin200(answer)) return byStatusWithin200(error, status)
+function byStatus({ error, status, readable, within200, retryAt }: Facts): Decision {
+  if (within200) return byStatusWithin200(error, status)
   const because = `status ${status}`
   if (status === 408 || status === 504 || status === 524) return { class: 'timeout', because }
   if (status === 402 && retryAt !== null) {
@@ -275,16 +310,12 @@ function byStatusWithin200({ errorType }: ErrorFacts, status: number): Decision 
   const because = `status ${status} in a 200`
   return status === 429
     ? { class: 'ambiguous', because, suspicion: 'account_minute' }
-    : { class: within200(status), because }
+    : { class: classWithin200(status), because }
 }
 
-function within200(status: number): AnswerClass {
+function classWithin200(status: number): AnswerClass {
   const told = OF_PROVIDER_STATUS[status] ?? 'provider_down'
   return told === 'model_rate_limit' || told === 'timeout' ? told : 'provider_down'
-}
-
-function isWithin200({ status }: RouterAnswer): boolean {
-  return status !== null && status < 300
 }
 
 function lookUp(table: Readonly<Record<string, AnswerClass>>, key: string | null): AnswerClass | null {

@@ -1,7 +1,12 @@
-import type { AnswerEnding, ChatCall, ModelRouter, RouterAnswer } from '../domain/models/router.ts'
-import type { Clock } from '../domain/ports.ts'
-import { openConnections } from './http.ts'
-import type { Connections } from './http.ts'
+import type { Catalogue } from '../../domain/models/catalogue.ts'
+import type { EndpointRecord } from '../../domain/models/evaluation.ts'
+import type { ChatCall, Clock, ModelRouter, RouterFacts } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { openConnections } from '../http.ts'
+import type { Connections } from '../http.ts'
+import { classifyAnswer } from './classify.ts'
+import type { ResponseEnding, RouterResponse } from './classify.ts'
+import { parseCatalogue, parseEndpoints, parseKeyRequests } from './facts.ts'
 
 export interface RouterOptions {
   /** API base, without a slash at its end. The key is sent to nowhere else. */
@@ -14,12 +19,12 @@ export interface RouterOptions {
   chatTimeoutMs?: number
 }
 
-/** Whoever needs longer than this to answer a short question does not serve now. */
+/** A model that needs longer than this for a short question does not serve now. */
 const CHAT_TIMEOUT_MS = 90_000
 const FACTS_TIMEOUT_MS = 20_000
 
 const CATALOGUE_MAX_BYTES = 32 * 1024 * 1024
-const ANSWER_MAX_BYTES = 1024 * 1024
+const RESPONSE_MAX_BYTES = 1024 * 1024
 
 /**
  * The routing service over HTTP. Chat answers are asked for whole, not as a stream: the suite grades whole answers, and
@@ -40,39 +45,72 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
     'x-openrouter-title': 'dash',
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),
   }
-  const ask = async (asked: Exchange, signal: AbortSignal): Promise<RouterAnswer> =>
+  const ask = async (asked: Exchange, signal: AbortSignal): Promise<TimedResponse> =>
     withoutSecret(await exchange(connections, asked, clock, signal), key)
-  const facts = (path: string, signal: AbortSignal, maxBytes = ANSWER_MAX_BYTES) =>
+  const facts = (path: string, signal: AbortSignal, maxBytes = RESPONSE_MAX_BYTES) =>
     ask({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, maxBytes }, signal)
   return {
     hasKey: key !== null,
-    catalogue: (signal) => facts('/models', signal, CATALOGUE_MAX_BYTES),
-    key: (signal) => facts('/key', signal),
-    endpoints: (model, signal) => facts(`/models/${pathOf(model)}/endpoints`, signal),
-    chat: (call, signal) =>
-      ask(
+    catalogue: async (signal) =>
+      catalogueOf(await facts('/models', signal, CATALOGUE_MAX_BYTES), `${base}/models`),
+    async key(signal) {
+      const response = await facts('/key', signal)
+      return response.status === 200
+        ? { facts: parseKeyRequests(response.body) }
+        : { failed: classifyAnswer(response) }
+    },
+    endpoints: async (model, signal) =>
+      endpointsOf(await facts(`/models/${pathOf(model)}/endpoints`, signal), model),
+    async chat(call, signal) {
+      const response = await ask(
         {
           url: `${base}/chat/completions`,
           // A cached answer would have no latency and say nothing about today.
           headers: { ...headers, 'x-openrouter-cache': 'false' },
           body: chatBody(call),
           timeoutMs: chatTimeoutMs,
-          maxBytes: ANSWER_MAX_BYTES,
+          maxBytes: RESPONSE_MAX_BYTES,
         },
         signal,
-      ),
+      )
+      return { ...classifyAnswer(response), endedAt: response.endedAt, latencyMs: response.latencyMs }
+    },
     close: () => connections.close(),
   }
 }
 
-/** An answer may repeat what was sent; what is kept of answers is published, and must not hold the key. */
-function withoutSecret(answer: RouterAnswer, key: string | null): RouterAnswer {
-  if (key === null) return answer
+function catalogueOf({ status, ending, body }: RouterResponse, url: string): Catalogue {
+  if (status !== 200 || ending !== 'whole') {
+    const unanswered = ending === 'timeout' ? 'it gave no answer in time' : 'it cannot be reached'
+    const why = status === null ? unanswered : `it answered ${status}`
+    throw unavailable(`${url}: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
+  }
+  const catalogue = parseCatalogue(body)
+  if (catalogue === null) throw unavailable(`${url} is no catalogue of models; correct OPENROUTER_BASE_URL`)
+  return catalogue
+}
+
+function unavailable(detail: string): Refusal {
+  return new Refusal('source_unavailable', detail)
+}
+
+/** A model the service does not know has no usable endpoint. */
+function endpointsOf(response: RouterResponse, model: string): RouterFacts<EndpointRecord> {
+  const { status, ending, body, endedAt: checkedAt } = response
+  if (status === 401) return { failed: classifyAnswer(response) }
+  if (status === 404) return { facts: { model, checkedAt, usable: false, latencyMs: null } }
+  const health = status === 200 && ending === 'whole' ? parseEndpoints(body) : null
+  return { facts: health && { model, checkedAt, ...health } }
+}
+
+/** A response may repeat what was sent; what is kept of responses is published, and must not hold the key. */
+function withoutSecret(response: TimedResponse, key: string | null): TimedResponse {
+  if (key === null) return response
   const clean = (text: string): string => text.replaceAll(key, '(key)')
   const headers = Object.fromEntries(
-    Object.entries(answer.headers).map(([name, value]) => [name, clean(value)]),
+    Object.entries(response.headers).map(([name, value]) => [name, clean(value)]),
   )
-  return { ...answer, headers, body: clean(answer.body) }
+  return { ...response, headers, body: clean(response.body) }
 }
 
 /** The slash of an id stays one; everything else is taken literally. */
@@ -101,22 +139,26 @@ interface Exchange {
   headers: Readonly<Record<string, string>>
   /** A JSON body makes it a POST. */
   body?: unknown
-  /** For the whole answer, however slowly it drips in. */
+  /** For the whole response, however slowly it drips in. */
   timeoutMs: number
   maxBytes: number
 }
 
+interface TimedResponse extends RouterResponse {
+  latencyMs: number
+}
+
 /**
- * Sends a request and reads its answer as far as it comes. No redirect is followed.
+ * Sends a request and reads its response as far as it comes. No redirect is followed.
  *
- * @throws only the signal's own reason: whatever else goes wrong is how the answer ended
+ * @throws only the signal's own reason: any other failure is how the response ended
  */
 async function exchange(
   connections: Connections,
   { url, headers, body, timeoutMs, maxBytes }: Exchange,
   clock: Clock,
   signal: AbortSignal,
-): Promise<RouterAnswer> {
+): Promise<TimedResponse> {
   signal.throwIfAborted()
   // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
   const limit = new AbortController()
@@ -125,7 +167,7 @@ async function exchange(
   signal.addEventListener('abort', stop, { once: true })
   const startedAt = performance.now()
   const read: Reading = { status: null, headers: {}, chunks: [], size: 0 }
-  let ending: AnswerEnding
+  let ending: ResponseEnding
   try {
     const sent = body === undefined ? null : JSON.stringify(body)
     const response = await connections.request(url, {
@@ -134,7 +176,7 @@ async function exchange(
       body: sent,
       signal: limit.signal,
     })
-    ending = await readAnswer(response, read, maxBytes)
+    ending = await readResponse(response, read, maxBytes)
   } catch {
     signal.throwIfAborted()
     ending = limit.signal.aborted ? 'timeout' : read.status === null ? 'unreachable' : 'cut'
@@ -154,11 +196,11 @@ interface Reading {
   size: number
 }
 
-async function readAnswer(
+async function readResponse(
   response: Awaited<ReturnType<Connections['request']>>,
   read: Reading,
   maxBytes: number,
-): Promise<AnswerEnding> {
+): Promise<ResponseEnding> {
   read.status = response.statusCode
   for (const [name, value] of Object.entries(response.headers)) {
     if (value !== undefined)

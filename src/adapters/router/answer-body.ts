@@ -1,4 +1,4 @@
-import type { ModelReply } from './lite/suite.ts'
+import type { ModelReply } from '../../domain/models/lite/suite.ts'
 
 /** What a body holds that a classification goes by. */
 export interface AnswerBody {
@@ -46,7 +46,8 @@ function legibleError(body: string): ErrorFacts | null {
   return { ...describeError({ message }), fromProvider: /Provider returned error|"provider_name"/.test(body) }
 }
 
-function parseJson(text: string): Fields | null {
+/** The JSON object of a text; null for anything else. */
+export function parseJson(text: string): Fields | null {
   try {
     return fieldsOf(JSON.parse(text))
   } catch {
@@ -74,7 +75,8 @@ function errorOf(document: Fields): ErrorFacts | null {
   return describeError(fieldsOf(told) ?? { message: told })
 }
 
-function describeError(error: Fields): ErrorFacts {
+/** An error in the words of its JSON object; empty for one that says nothing. */
+export function describeError(error: Fields): ErrorFacts {
   const metadata = fieldsOf(error['metadata']) ?? {}
   const availability = fieldsOf(error['availability']) ?? fieldsOf(metadata['availability']) ?? {}
   const message = textOf(error['message']) ?? ''
@@ -159,7 +161,7 @@ function choiceOf(document: Fields): Fields | null {
   return fieldsOf(listOf(document['choices'])[0])
 }
 
-function fieldsOf(value: unknown): Fields | null {
+export function fieldsOf(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
 }
 

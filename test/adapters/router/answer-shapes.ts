@@ -1,4 +1,4 @@
-import type { RouterAnswer } from '../../../src/domain/models/router.ts'
+import type { RouterResponse } from '../../../src/adapters/router/classify.ts'
 import type { AnswerClass } from '../../../src/domain/models/evaluation.ts'
 
 /** When every shape was answered: Sunday, 1 March 2026, ten past midnight UTC. */
@@ -9,7 +9,7 @@ const MIDNIGHT = Date.UTC(2026, 2, 2)
 /** One shape of an answer, and what it means. */
 export interface AnswerShape {
   shape: string
-  answer: RouterAnswer
+  answer: RouterResponse
   means: AnswerClass
   /** Seconds after the answer at which to ask again; null when it does not tell. */
   retryAfter: number | null
@@ -18,8 +18,8 @@ export interface AnswerShape {
 export function answered(
   status: number | null,
   body: unknown,
-  changes: Partial<RouterAnswer> = {},
-): RouterAnswer {
+  changes: Partial<RouterResponse> = {},
+): RouterResponse {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return {
     status,
@@ -27,7 +27,6 @@ export function answered(
     body: text,
     ending: 'whole',
     endedAt: ANSWERED_AT,
-    latencyMs: 900,
     ...changes,
   }
 }
@@ -55,7 +54,7 @@ const brokenOff = (code: number, said: string): object => ({
   choices: [{ message: { content: 'Hel' }, finish_reason: 'error', ...error(code, said) }],
 })
 
-const available = (code: string, status: number): RouterAnswer =>
+const available = (code: string, status: number): RouterResponse =>
   answered(status, error(status, 'Not available', undefined, { availability: { code, retryable: false } }))
 
 const message = { role: 'assistant', content: 'hello' }
@@ -69,7 +68,7 @@ const whole = { choices: [{ message, finish_reason: 'stop' }] }
 
 const row = (
   shape: string,
-  answer: RouterAnswer,
+  answer: RouterResponse,
   means: AnswerClass,
   retryAfter: number | null = null,
 ): AnswerShape => ({ shape, answer, means, retryAfter })

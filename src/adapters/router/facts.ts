@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import { FREE_SUFFIX, MODEL_ID_PATTERN } from '../../domain/models/catalogue.ts'
+import type { Catalogue, CatalogueModel } from '../../domain/models/catalogue.ts'
+import type { EndpointRecord } from '../../domain/models/evaluation.ts'
+import type { KeyRequests } from '../../domain/models/quota.ts'
+import { publishedText } from '../../domain/models/schema.ts'
+import { parseDay } from '../../domain/time.ts'
+import { fieldsOf, parseJson } from './answer-body.ts'
+
+/** What the routing service says of models, endpoints and keys, in its own format. */
+
+const NAME_MOST = 200
+const DESCRIPTION_MOST = 2_000
+
+/** Parts of a price step that say when it holds, not what it costs. */
+const CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
+
+const textList = z.array(z.string())
+const row = z.looseObject({
+  id: z.string().max(200).regex(MODEL_ID_PATTERN),
+  pricing: z.record(z.string(), z.unknown()),
+  canonical_slug: z.unknown().optional(),
+})
+type Row = z.infer<typeof row>
+
+const catalogueSchema = z.looseObject({ data: z.array(z.unknown()) })
+
+/**
+ * Reads a catalogue row by row: fields that are missing, new or of another type cost that fact, a row without a usable
+ * id or prices costs that row, and nothing else is lost. Of rows with one id the first stands.
+ *
+ * @returns null when the body is no list of models at all
+ */
+export function parseCatalogue(body: string): Catalogue | null {
+  const list = catalogueSchema.safeParse(parseJson(body)).data?.data
+  if (!list) return null
+  const rows = new Map<string, Row>()
+  for (const item of list) {
+    const { data } = row.safeParse(item)
+    if (data && !rows.has(data.id)) rows.set(data.id, data)
+  }
+  const secondNames = secondNamesIn([...rows.values()])
+  const models = [...rows.values()].map((item) => modelOf(item, secondNames.has(item.id)))
+  return { models, badRows: list.length - models.length }
+}
+
+/**
+ * The ids of free rows that are another name of a free row: several with one canonical slug, which a paid row may share
+ * too. The one that is named like the slug is the model, else the first by its id.
+ */
+function secondNamesIn(rows: readonly Row[]): Set<string> {
+  const free = rows.filter(({ id }) => id.endsWith(FREE_SUFFIX))
+  const models = new Map<string, string>()
+  for (const { id, canonical_slug: slug } of free) {
+    if (typeof slug !== 'string') continue
+    const other = models.get(slug)
+    const isNamedLikeIt = id === `${slug}${FREE_SUFFIX}`
+    if (other === undefined || isNamedLikeIt || (other !== `${slug}${FREE_SUFFIX}` && id < other))
+      models.set(slug, id)
+  }
+  const isSecond = ({ id, canonical_slug: slug }: Row): boolean =>
+    typeof slug === 'string' && models.get(slug) !== id
+  return new Set(free.filter(isSecond).map(({ id }) => id))
+}
+
+function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
+  const architecture = fieldsOf(item['architecture']) ?? {}
+  const [inputs, outputs] = modalitiesOf(architecture['modality'])
+  const expiry = item['expiration_date'] ?? null
+  const expirationDay = typeof expiry === 'string' ? parseDay(expiry.slice(0, 10)) : null
+  const created = item['created']
+  const top = fieldsOf(item['top_provider']) ?? {}
+  return {
+    id: item.id,
+    name: text(item['name'], NAME_MOST) || item.id,
+    createdAt:
+      typeof created === 'number' && created > 0 && created < 1e11 ? Math.trunc(created * 1000) : null,
+    contextLength: wholeNumber(item['context_length']) ?? wholeNumber(top['context_length']),
+    maxCompletionTokens: wholeNumber(top['max_completion_tokens']),
+    prices: Object.fromEntries(pricesOf('', item.pricing)),
+    inputModalities: textList.safeParse(architecture['input_modalities']).data ?? inputs,
+    outputModalities: textList.safeParse(architecture['output_modalities']).data ?? outputs,
+    supportedParameters: textList.safeParse(item['supported_parameters']).data ?? [],
+    expirationDay,
+    expirationUnreadable: expiry !== null && expirationDay === null,
+    description: text(item['description'], DESCRIPTION_MOST),
+    standsForOthers:
+      isSecondName || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
+  }
+}
+
+/** The older form of the modalities, `text+image->text`. */
+function modalitiesOf(modality: unknown): [inputs: string[], outputs: string[]] {
+  if (typeof modality !== 'string') return [[], []]
+  const [inputs = '', outputs = ''] = modality.split('->')
+  const named = (list: string): string[] => list.split('+').filter((name) => name !== '')
+  return [named(inputs), named(outputs)]
+}
+
+function pricesOf(path: string, value: unknown): [string, number | null][] {
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([name, item]) =>
+      pricesOf(path === '' ? name : `${path}.${name}`, item),
+    )
+  if (CONDITIONS.test(path) || value === null) return []
+  return [[path, priceOf(value)]]
+}
+
+function priceOf(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null
+  return typeof value === 'string' && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : null
+}
+
+function wholeNumber(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : null
+}
+
+function text(value: unknown, most: number): string {
+  return typeof value === 'string' ? publishedText(value, most) : ''
+}
+
+const keySchema = z.looseObject({
+  data: z.looseObject({
+    free_model_daily_requests: z.looseObject({ limit: z.number(), used: z.number() }).nullish().catch(null),
+  }),
+})
+
+/** Reads the daily requests of a key; null when the body names none. */
+export function parseKeyRequests(body: string): KeyRequests | null {
+  const told = keySchema.safeParse(parseJson(body)).data?.data.free_model_daily_requests
+  if (!told || !(told.limit >= 0) || !(told.used >= 0)) return null
+  return { limit: Math.floor(told.limit), used: Math.ceil(told.used) }
+}
+
+const endpoint = z.looseObject({
+  status: z.number().nullish().catch(null),
+  latency_last_30m: z.looseObject({ p50: z.number().nullish() }).nullish().catch(null),
+})
+
+const endpointsSchema = z.looseObject({
+  data: z.looseObject({ endpoints: z.array(z.unknown()) }),
+})
+
+/**
+ * Reads a model's endpoints. An endpoint is usable while its status is 0; all others are degrees of being taken out.
+ *
+ * @returns null when the body has another shape
+ */
+export function parseEndpoints(body: string): Pick<EndpointRecord, 'usable' | 'latencyMs'> | null {
+  const list = endpointsSchema.safeParse(parseJson(body)).data?.data.endpoints
+  if (!list) return null
+  const known = list.map((each) => endpoint.safeParse(each).data)
+  const usable = known.filter((each) => each !== undefined && (each.status ?? 0) === 0)
+  const medians = usable.flatMap((each) => each?.latency_last_30m?.p50 ?? []).filter((median) => median >= 0)
+  return {
+    usable: usable.length > 0,
+    latencyMs: medians.length > 0 ? Math.round(Math.min(...medians)) : null,
+  }
+}
