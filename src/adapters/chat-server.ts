@@ -7,9 +7,8 @@ import {
   statusSchema,
 } from '../domain/agent/schema.ts'
 import type { AgentEvents, AgentStatus, ChatApiRefusal } from '../domain/agent/schema.ts'
-import { networkReason } from '../domain/http.ts'
 import type { ChatApi, Clock, ServedEvent } from '../domain/ports.ts'
-import { Refusal } from '../domain/refusal.ts'
+import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { EventStream, StreamTooLarge } from './event-stream.ts'
 import type { StreamRecord } from './event-stream.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent, Dispatcher, request as undiciRequest } from 'undici'
-import { networkReason, parseRetryAfter } from '../domain/http.ts'
+import { networkReason } from '../domain/refusal.ts'
 import type { Reach, Reached } from '../domain/ports.ts'
 import type { Instant } from '../domain/time.ts'
 
@@ -111,6 +111,14 @@ export async function readInto(
   }
 }
 
+/** Each header as one text; names are in lower case. */
+export function headerTexts(headers: IncomingHttpHeaders): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) texts[name] = Array.isArray(value) ? value.join(', ') : value
+  return texts
+}
+
 /** The system's or the client's code of a failure; null without one. */
 export function networkCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
@@ -134,6 +142,26 @@ export function retryAt(headers: IncomingHttpHeaders, now: Instant): Instant | n
   if (!Number.isSafeInteger(reset) || reset < 0) return null
   const seconds = reset >= LEAST_UNIX_TIME ? reset - now / 1000 : reset
   return now + Math.min(Math.max(Math.ceil(seconds), 0), LONGEST_SECONDS) * 1000
+}
+
+/**
+ * The time at which a `Retry-After` asks to be asked again (RFC 9110, 10.2.3): seconds from now, or a date.
+ *
+ * @param header its value
+ * @param now when the answer came
+ * @param longestSeconds no wait is longer, whatever the header says
+ * @returns never before now; null when it does not say
+ */
+export function parseRetryAfter(
+  header: string | undefined,
+  now: Instant,
+  longestSeconds: number,
+): Instant | null {
+  const asked = header?.trim() ?? ''
+  if (/^\d+(\.\d+)?$/.test(asked)) return now + Math.ceil(Math.min(Number(asked), longestSeconds) * 1000)
+  // A date has a day's name; `Date.parse` makes dates of many another text.
+  const date = /^[A-Z][a-z]+,? /.test(asked) ? Date.parse(asked) : Number.NaN
+  return Number.isNaN(date) ? null : Math.min(Math.max(date, now), now + longestSeconds * 1000)
 }
 
 /** True when a source says that nothing is left of its rate limit. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { HOW_TO_REACH, networkReason } from '../domain/http.ts'
 import type { PublishedAnswer, PublishedHistory, PublishedRefusal } from '../domain/ports.ts'
-import { OBJECT_MAX_BYTES, Refusal } from '../domain/refusal.ts'
+import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/envelope.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'

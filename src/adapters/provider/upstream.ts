@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import type { FailureCode, Usage } from '../../domain/agent/model-call.ts'
-import { openConnections, readInto } from '../http.ts'
+import { headerTexts, openConnections, readInto } from '../http.ts'
 import type { Connections } from '../http.ts'
 
 export interface UpstreamOptions {
@@ -87,10 +87,7 @@ async function post(
     signal: init.signal,
   })
   const { statusCode: status, body } = answer
-  const told = new Headers()
-  for (const [name, value] of Object.entries(answer.headers)) {
-    if (value !== undefined) told.set(name, Array.isArray(value) ? value.join(', ') : value)
-  }
+  const told = headerTexts(answer.headers)
   if (status >= 400) return new Response(await readError(body), { status, headers: told })
   const response = new Response(null, { status, headers: told })
   if (response.ok) bodies.set(response, body)

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
-import { HOW_TO_REACH, networkReason } from '../../domain/http.ts'
+import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, SourceMemory } from '../../domain/ports.ts'
 import { isUsedUp, openConnections, readBody, retryAt } from '../http.ts'
 import type { Connections, HttpExchange, HttpResponse } from '../http.ts'
