@@ -54,38 +54,29 @@ export function openPublishedHistory(
     connections,
   })
 
-  const askOnce = async (
-    kind: BodyKind,
-    url: string,
-    ifNoneMatch: string,
-    signal: AbortSignal,
-  ): Promise<PublishedAnswer> => {
-    try {
-      return await pool.exchange(
-        { url, headers: headersOf(ifNoneMatch), timeoutMs: answerTimeoutMs, signal },
-        (response) => answerOf(response, kind),
-      )
-    } catch (error) {
-      signal.throwIfAborted()
-      throw new Refusal<PublishedRefusal>(
-        'source_unavailable',
-        `the host ${root} cannot be reached (${networkReason(error)}); ${HOW_TO_REACH}`,
-        { cause: error },
-      )
-    }
-  }
-
   const ask = async (
     kind: BodyKind,
     path: string,
     ifNoneMatch: string,
     signal: AbortSignal,
   ): Promise<PublishedAnswer> => {
+    const asked = {
+      url: `${root}${path}`,
+      headers: headersOf(ifNoneMatch),
+      timeoutMs: answerTimeoutMs,
+      signal,
+    }
     for (let tried = 1; ; tried += 1) {
       try {
-        return await askOnce(kind, `${root}${path}`, ifNoneMatch, signal)
+        return await pool.exchange(asked, (response) => answerOf(response, kind))
       } catch (error) {
-        if (signal.aborted || tried === TRIES) throw error
+        signal.throwIfAborted()
+        if (tried < TRIES) continue
+        throw new Refusal<PublishedRefusal>(
+          'source_unavailable',
+          `the host ${root} cannot be reached (${networkReason(error)}); ${HOW_TO_REACH}`,
+          { cause: error },
+        )
       }
     }
   }
