@@ -35,7 +35,7 @@ export interface BodyLimit {
  * @param encoding value of the `content-encoding` header
  * @throws PageProblem `tooLarge`, or `notHtml` for a compression that was not asked for
  */
-export async function readBody(
+export async function unpackBody(
   body: Readable,
   encoding: string,
   { maxBytes, beyond }: BodyLimit,
@@ -179,7 +179,7 @@ export class PageClient {
       if (status !== 200) return { ...answer, bytes: Buffer.alloc(0) }
       mayRead(answer)
       const encoding = textOf(response.headers['content-encoding'])
-      return { ...answer, bytes: await readBody(response.body, encoding, limit, url.href) }
+      return { ...answer, bytes: await unpackBody(response.body, encoding, limit, url.href) }
     } finally {
       // A connection whose answer is not read to its end is closed, so that nobody makes us read it.
       response.body.destroy()

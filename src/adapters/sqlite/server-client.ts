@@ -181,6 +181,7 @@ async function answerOf({ statusCode, headers, body }: HttpResponse, name: strin
     throw storageUnavailable(`${name} answered ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
   }
   const type = headers['content-type']
+  // The rows of a query have no bound: the server is the operator's own.
   return new Response(await readBody(body, Number.POSITIVE_INFINITY), {
     status: statusCode,
     headers: typeof type === 'string' ? { 'content-type': type } : {},
