@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import {
   AGENT_ERRORS,
@@ -8,43 +7,29 @@ import {
   statusSchema,
 } from '../domain/agent/schema.ts'
 import type { AgentEvents, AgentStatus, ChatApiRefusal, ServedEvent } from '../domain/agent/schema.ts'
-import { networkReason } from '../domain/http.ts'
-import type { PublicHost, Clock } from '../domain/ports.ts'
-import { Refusal } from '../domain/refusal.ts'
+import type { Clock, PublicHost } from '../domain/ports.ts'
+import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { EventStream, StreamTooLarge } from './event-stream.ts'
 import type { StreamRecord } from './event-stream.ts'
-import { TimeLimitExceeded, openConnections, retryAt } from './http.ts'
-import type { Connections } from './http.ts'
+import { TimeLimitExceeded, openConnections, readBody, retryAt } from './http.ts'
+import type { Connections, HttpResponse } from './http.ts'
 
 /** No answer but a stream is near this size. */
 const TEXT_MAX_BYTES = 64 * 1024
 
-/** The body of an answer that is no stream. */
-async function readText(
-  { body }: Dispatcher.ResponseData,
-  root: string,
-  signal: AbortSignal,
-): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
+/** The body of an answer that is no stream; empty for one that is too large, which no server of this interface sends. */
+async function readText({ body }: HttpResponse, root: string, signal: AbortSignal): Promise<string> {
   try {
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
-      size += chunk.byteLength
-      // What is too large is none of ours; its beginning is enough to tell.
-      if (size > TEXT_MAX_BYTES) break
-      chunks.push(chunk)
-    }
+    return (await readBody(body, TEXT_MAX_BYTES))?.toString() ?? ''
   } catch (error) {
     signal.throwIfAborted()
-    const why = error instanceof Error ? error.message : String(error)
     throw new Refusal<ChatApiRefusal>(
       'server_unreachable',
-      `the server ${root} broke off its answer (${why})`,
+      `the server ${root} broke off its answer (${networkReason(error)})`,
       { cause: error },
     )
   }
-  return Buffer.concat(chunks).toString()
 }
 
 function parseJson(text: string): unknown {
@@ -56,7 +41,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Media type of an answer, without its parameters. */
-function typeOf({ headers }: Dispatcher.ResponseData): string {
+function typeOf({ headers }: HttpResponse): string {
   const type = headers['content-type']
   return typeof type === 'string' ? (type.split(';')[0]?.trim().toLowerCase() ?? '') : ''
 }
@@ -66,7 +51,7 @@ function typeOf({ headers }: Dispatcher.ResponseData): string {
  * `retryAfterSeconds`, and the `status`), or that this is no such server. A 429 is a limit whoever sends it: what stands
  * before a server may have limits of its own.
  */
-function declined(root: string, response: Dispatcher.ResponseData, text: string, now: Instant): Refusal {
+function declined(root: string, response: HttpResponse, text: string, now: Instant): Refusal {
   const body = parseJson(text)
   const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
   const code =
@@ -91,7 +76,7 @@ function declined(root: string, response: Dispatcher.ResponseData, text: string,
 function foreign(
   root: string,
   path: string,
-  response: Dispatcher.ResponseData,
+  response: HttpResponse,
   cause?: unknown,
 ): Refusal<ChatApiRefusal> {
   const { statusCode: status, headers } = response
@@ -216,7 +201,7 @@ interface Question {
 function sender(
   pool: Connections,
   root: string,
-): (question: Question, wholeMs: number, signal: AbortSignal) => Promise<Dispatcher.ResponseData> {
+): (question: Question, wholeMs: number, signal: AbortSignal) => Promise<HttpResponse> {
   const { origin } = new URL(root)
   return async ({ method, path, body, token }, wholeMs, signal) => {
     signal.throwIfAborted()
@@ -234,8 +219,6 @@ function sender(
         },
         ...(body === undefined ? {} : { body }),
       })
-      // Ending a body early makes it say so, and nobody else listens then.
-      response.body.on('error', () => undefined)
       endAfter(wholeMs, response.body)
       return response
     } catch (error) {
@@ -246,7 +229,7 @@ function sender(
 }
 
 /** Ends a body that is not over by then: whatever drips in starts the limit of silence again, comments too. */
-function endAfter(ms: number, body: Dispatcher.ResponseData['body']): void {
+function endAfter(ms: number, body: HttpResponse['body']): void {
   const timer = setTimeout(
     () => body.destroy(new TimeLimitExceeded(`no whole answer within ${ms / 1000} s`)),
     ms,
@@ -256,7 +239,7 @@ function endAfter(ms: number, body: Dispatcher.ResponseData['body']): void {
 
 /** The events of an answer up to its terminal one; a stream without it is `answer_cut`. */
 async function* eventsOf(
-  response: Dispatcher.ResponseData,
+  response: HttpResponse,
   root: string,
   signal: AbortSignal,
 ): AsyncGenerator<ServedEvent, void> {

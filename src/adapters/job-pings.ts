@@ -1,12 +1,10 @@
 import type { Job } from '../domain/job-run.ts'
 import type { JobWatch } from '../domain/ports.ts'
-import { openConnections, withTimeLimit } from './http.ts'
+import { openConnections } from './http.ts'
 import type { Connections } from './http.ts'
 
 /** What services of this kind keep of a message. */
 const MESSAGE_MAX_BYTES = 10_000
-
-const ANSWER_MAX_BYTES = 64 * 1024
 
 const CONNECT_TIMEOUT_MS = 3_000
 
@@ -27,16 +25,9 @@ export interface JobPingsOptions {
  * (docs/monitoring.md#pings). Redirections are not followed.
  */
 export function openJobPings({ url, pingMs = PING_MS }: JobPingsOptions): JobWatch {
-  const connections = openConnections({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    // One timer of our own for everything: these two start again with each byte.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   const ping = (job: Job, what: string, message: string): Promise<void> =>
-    withTimeLimit(pingMs, new AbortController().signal, (signal) =>
-      send(connections, pingUrl(url, job, what), cut(message), signal),
-    )
+    send(connections, pingUrl(url, job, what), cut(message), pingMs)
   return {
     started: (job) => ping(job, 'start', ''),
     told: (job, message) => ping(job, 'log', message),
@@ -60,16 +51,10 @@ function pingUrl(url: string, job: Job, what: string): URL {
   return address
 }
 
-async function send(connections: Connections, url: URL, body: string, signal: AbortSignal): Promise<void> {
-  const response = await connections.request(url, {
-    method: 'POST',
-    headers: { 'content-type': 'text/plain; charset=utf-8' },
-    body,
-    signal,
-  })
-  await response.body.dump({ limit: ANSWER_MAX_BYTES, signal })
-  const { statusCode } = response
-  if (statusCode < 200 || statusCode > 299) throw new Error(`it answered ${statusCode}`)
+async function send(connections: Connections, url: URL, body: string, timeoutMs: number): Promise<void> {
+  const headers = { 'content-type': 'text/plain; charset=utf-8' }
+  const status = await connections.exchange({ url, headers, body, timeoutMs }, ({ statusCode }) => statusCode)
+  if (status < 200 || status > 299) throw new Error(`it answered ${status}`)
 }
 
 /** The end of a long message says how it ended. */

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { HOW_TO_REACH, networkReason } from '../domain/http.ts'
-import type { PublishedAnswer, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import type { PublicHost } from '../domain/ports.ts'
-import { OBJECT_MAX_BYTES, Refusal } from '../domain/refusal.ts'
+import type { PublishedAnswer, PublishedRefusal } from '../domain/year/published-ledger.ts'
+import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/envelope.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
 import { openConnections } from './http.ts'
-import type { Connections } from './http.ts'
+import type { HttpResponse } from './http.ts'
 
 /** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'
@@ -56,45 +55,29 @@ export function openPublishedHistory(
     connections,
   })
 
-  const askOnce = async (
-    kind: BodyKind,
-    url: string,
-    ifNoneMatch: string,
-    signal: AbortSignal,
-  ): Promise<PublishedAnswer> => {
-    signal.throwIfAborted()
-    // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
-    const limit = new AbortController()
-    const stop = (): void => limit.abort()
-    const timer = setTimeout(stop, answerTimeoutMs)
-    signal.addEventListener('abort', stop, { once: true })
-    try {
-      return await answerOf(pool, kind, url, ifNoneMatch, limit.signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      const why = limit.signal.aborted ? `no whole answer within ${answerTimeoutMs} ms` : networkReason(error)
-      throw new Refusal<PublishedRefusal>(
-        'source_unavailable',
-        `the host ${root} cannot be reached (${why}); ${HOW_TO_REACH}`,
-        { cause: error },
-      )
-    } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
-    }
-  }
-
   const ask = async (
     kind: BodyKind,
     path: string,
     ifNoneMatch: string,
     signal: AbortSignal,
   ): Promise<PublishedAnswer> => {
+    const asked = {
+      url: `${root}${path}`,
+      headers: headersOf(ifNoneMatch),
+      timeoutMs: answerTimeoutMs,
+      signal,
+    }
     for (let tried = 1; ; tried += 1) {
       try {
-        return await askOnce(kind, `${root}${path}`, ifNoneMatch, signal)
+        return await pool.exchange(asked, (response) => answerOf(response, kind))
       } catch (error) {
-        if (signal.aborted || tried === TRIES) throw error
+        signal.throwIfAborted()
+        if (tried < TRIES) continue
+        throw new Refusal<PublishedRefusal>(
+          'source_unavailable',
+          `the host ${root} cannot be reached (${networkReason(error)}); ${HOW_TO_REACH}`,
+          { cause: error },
+        )
       }
     }
   }
@@ -112,27 +95,23 @@ export function openPublishedHistory(
   }
 }
 
+function headersOf(ifNoneMatch: string): Record<string, string> {
+  return {
+    // A cache on the way may be a minute older than the host.
+    'cache-control': 'no-cache',
+    'accept-encoding': 'identity',
+    'user-agent': USER_AGENT,
+    ...(ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch }),
+  }
+}
+
 async function answerOf(
-  connections: Connections,
+  { statusCode, headers, body }: HttpResponse,
   kind: BodyKind,
-  url: string,
-  ifNoneMatch: string,
-  signal: AbortSignal,
 ): Promise<PublishedAnswer> {
-  const { statusCode, headers, body } = await connections.request(url, {
-    method: 'GET',
-    signal,
-    headers: {
-      // A cache on the way may be a minute older than the host.
-      'cache-control': 'no-cache',
-      'accept-encoding': 'identity',
-      'user-agent': USER_AGENT,
-      ...(ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch }),
-    },
-  })
   const encoding = plain(headers['content-encoding'])
   const what = statusCode >= 400 ? 'refusal' : kind
-  const read = await readBody(body, what)
+  const read = await hashBody(body, what)
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`its answer is compressed with ${encoding} although that was not asked for`)
   }
@@ -155,7 +134,7 @@ async function answerOf(
  *
  * @returns null when it is larger than its bound
  */
-async function readBody(
+async function hashBody(
   body: AsyncIterable<Uint8Array>,
   what: BodyKind | 'refusal',
 ): Promise<Pick<PublishedAnswer, 'bytes' | 'seen'> | null> {

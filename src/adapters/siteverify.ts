@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { HumanVerifier } from '../domain/ports.ts'
-import { openConnections, withTimeLimit } from './http.ts'
-import type { Connections } from './http.ts'
+import { openConnections, readBody } from './http.ts'
+import type { HttpResponse } from './http.ts'
 
 /** The longest token the service gives out. */
 const TOKEN_MAX_LENGTH = 2048
@@ -31,19 +31,15 @@ export function openSiteverify({
   secret,
   answerTimeoutMs = ANSWER_TIMEOUT_MS,
 }: SiteverifyOptions): HumanVerifier & { close(): Promise<void> } {
-  const connections = openConnections({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    // One timer of our own for everything: these two start again with each byte.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
     async isHuman(token, hostname, signal) {
       if (token === '' || token.length > TOKEN_MAX_LENGTH) return false
       try {
         const body = new URLSearchParams({ secret, response: token }).toString()
-        const answer = await withTimeLimit(answerTimeoutMs, signal, (limited) =>
-          ask(connections, url, body, limited),
+        const answer = await connections.exchange(
+          { url, headers: HEADERS, body, timeoutMs: answerTimeoutMs, signal },
+          jsonOf,
         )
         const read = answerSchema.safeParse(answer)
         return read.success && read.data.hostname === hostname
@@ -57,29 +53,10 @@ export function openSiteverify({
   }
 }
 
+const HEADERS = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+
 /** The answer's JSON; null for anything but a 200. */
-async function ask(
-  connections: Connections,
-  url: string,
-  body: string,
-  signal: AbortSignal,
-): Promise<unknown> {
-  const response = await connections.request(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-    body,
-    signal,
-  })
-  if (response.statusCode !== 200) {
-    await response.body.dump({ limit: ANSWER_MAX_BYTES, signal })
-    return null
-  }
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength
-    if (size > ANSWER_MAX_BYTES) return null
-    chunks.push(chunk)
-  }
-  return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)))
+async function jsonOf({ statusCode, body }: HttpResponse): Promise<unknown> {
+  const bytes = statusCode === 200 ? await readBody(body, ANSWER_MAX_BYTES) : null
+  return bytes && JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
 }

@@ -1,5 +1,4 @@
-import { Refusal, StorageFault } from '../domain/refusal.ts'
-import { networkReason } from '../domain/http.ts'
+import { Refusal, StorageFault, networkReason } from '../domain/refusal.ts'
 /** Exit codes (docs/troubleshooting.md). */
 export const EXIT = {
   done: 0,

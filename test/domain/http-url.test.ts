@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isHttpUrl } from '../../src/domain/http.ts'
+import { isHttpUrl } from '../../src/domain/http-url.ts'
 
 test.each([
   'http://example.com',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { networkReason } from '../../src/domain/http.ts'
+import { networkReason } from '../../src/domain/refusal.ts'
 import { asPageProblem } from '../../src/adapters/articles/page-client.ts'
 import { describeError } from '../../src/cli/exit-codes.ts'
 

@@ -7,7 +7,7 @@ import type { IpRange } from '../../domain/ip-address.ts'
 import type { ArticleTexts, Clock } from '../../domain/ports.ts'
 import { openExtractor } from './extractor.ts'
 import type { ExtractorOptions } from './extractor.ts'
-import { PageClient, PageProblem, asPageProblem, openGuardedAgent } from './page-client.ts'
+import { PageClient, PageProblem, asPageProblem, openGuardedConnections } from './page-client.ts'
 import type { NameLookup } from './page-client.ts'
 import { PRODUCT_TOKEN, RobotsGate, pageText } from './page-text.ts'
 import type { PageTools } from './page-text.ts'
@@ -37,9 +37,9 @@ export function openArticleTexts(
   options: ArticleTextsOptions,
 ): ArticleTexts & { close: () => Promise<void> } {
   const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS, robotsMs = ROBOTS_MS } = options
-  const agent = openGuardedAgent(allowed, lookup)
+  const connections = openGuardedConnections(allowed, lookup)
   const extractor = openExtractor(options.extractor)
-  const client = new PageClient(agent, userAgent, clock)
+  const client = new PageClient(connections, userAgent, clock)
   const tools: PageTools = { client, robots: new RobotsGate(client, robotsMs), extractor, pageMs }
   return {
     async read(item, signal) {
@@ -52,7 +52,7 @@ export function openArticleTexts(
     },
     async close() {
       await extractor.close()
-      await agent.destroy()
+      await connections.close()
     },
   }
 }

@@ -4,16 +4,16 @@ import type { LookupFunction } from 'node:net'
 import type { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { Agent, buildConnector, request } from 'undici'
-import type { Dispatcher } from 'undici'
+import { buildConnector } from 'undici'
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
 import type { SkipReason } from '../../domain/feed/article.ts'
-import { networkReason } from '../../domain/http.ts'
+import { networkReason } from '../../domain/refusal.ts'
 import { isInRange, isPublicAddress, parseIpAddress } from '../../domain/ip-address.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { retryAt } from '../http.ts'
+import { openConnections, readInto, retryAt } from '../http.ts'
+import type { Connections, HttpResponse } from '../http.ts'
 
 const DECODERS: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
@@ -35,21 +35,15 @@ export interface BodyLimit {
  * @param encoding value of the `content-encoding` header
  * @throws PageProblem `tooLarge`, or `notHtml` for a compression that was not asked for
  */
-export async function readBody(
+export async function unpackBody(
   body: Readable,
   encoding: string,
   { maxBytes, beyond }: BodyLimit,
   url: string,
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = []
-  let size = 0
-  const collect = async (source: AsyncIterable<Uint8Array>): Promise<void> => {
-    for await (const chunk of source) {
-      size += chunk.byteLength
-      chunks.push(chunk)
-      if (size > maxBytes) return
-    }
-  }
+  const collect = (source: AsyncIterable<Uint8Array>): Promise<void> => readInto(chunks, source, maxBytes)
+  let failure: unknown = null
   try {
     const name = encoding.trim().toLowerCase()
     if (name === '' || name === 'identity') {
@@ -61,13 +55,15 @@ export async function readBody(
     }
   } catch (error) {
     body.destroy()
-    // What breaks off behind the limit breaks because of it.
-    if (size <= maxBytes) throw error
+    failure = error
   }
-  if (size > maxBytes && beyond === 'refuse') {
+  const bytes = Buffer.concat(chunks)
+  // What breaks off behind the limit breaks because of it.
+  if (failure !== null && bytes.byteLength <= maxBytes) throw failure
+  if (bytes.byteLength > maxBytes && beyond === 'refuse') {
     throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
   }
-  return Buffer.concat(chunks).subarray(0, maxBytes)
+  return bytes.subarray(0, maxBytes)
 }
 
 /** Why a page gives no text; becomes the reading of its item. */
@@ -126,15 +122,15 @@ export interface PageQuestion {
 
 /** GET without cookies and credentials; one question at a time to each host. */
 export class PageClient {
-  readonly #dispatcher: Dispatcher
+  readonly #connections: Connections
   readonly #userAgent: string
   readonly #clock: Clock
   readonly #turns = new Map<string, Promise<void>>()
   readonly #closedUntil = new Map<string, Instant>()
 
-  /** @param dispatcher must itself see to it that it reaches public places alone */
-  constructor(dispatcher: Dispatcher, userAgent: string, clock: Clock) {
-    this.#dispatcher = dispatcher
+  /** @param connections must themselves see to it that they reach public places alone */
+  constructor(connections: Connections, userAgent: string, clock: Clock) {
+    this.#connections = connections
     this.#userAgent = userAgent
     this.#clock = clock
   }
@@ -168,9 +164,7 @@ export class PageClient {
       throw new PageProblem('busy', `${url.host} wants to be left alone`, { notBefore: closedUntil })
     }
     const headers = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }
-    const response = await request(url, { dispatcher: this.#dispatcher, signal, method: 'GET', headers })
-    // A connection whose answer is not read to its end is closed, so that nobody makes us read it.
-    const leave = (): void => void response.body.on('error', () => undefined).destroy()
+    const response = await this.#connections.request(url, { signal, method: 'GET', headers })
     try {
       const { statusCode: status } = response
       const location = textOf(response.headers['location'])
@@ -185,14 +179,15 @@ export class PageClient {
       if (status !== 200) return { ...answer, bytes: Buffer.alloc(0) }
       mayRead(answer)
       const encoding = textOf(response.headers['content-encoding'])
-      return { ...answer, bytes: await readBody(response.body, encoding, limit, url.href) }
+      return { ...answer, bytes: await unpackBody(response.body, encoding, limit, url.href) }
     } finally {
-      leave()
+      // A connection whose answer is not read to its end is closed, so that nobody makes us read it.
+      response.body.destroy()
     }
   }
 
   /** Asks a host nothing more until it wants to be asked again. */
-  #pause(url: URL, headers: Dispatcher.ResponseData['headers']): Instant | null {
+  #pause(url: URL, headers: HttpResponse['headers']): Instant | null {
     const until = retryAt({ 'retry-after': textOf(headers['retry-after']) }, this.#clock())
     if (until !== null) this.#closedUntil.set(url.host, until)
     return until
@@ -261,7 +256,10 @@ const CONNECT_MS = 10_000
  * @param allowed ranges that may be reached although they are not public, and on any port
  * @param lookup how names are looked up; the system's way unless a test has its own
  */
-export function openGuardedAgent(allowed: readonly IpRange[], lookup: NameLookup = systemLookup): Agent {
+export function openGuardedConnections(
+  allowed: readonly IpRange[],
+  lookup: NameLookup = systemLookup,
+): Connections {
   const mayReach = (address: string, port: number): boolean => {
     const parsed = parseIpAddress(address)
     if (parsed === null) return false
@@ -290,14 +288,12 @@ export function openGuardedAgent(allowed: readonly IpRange[], lookup: NameLookup
       callback(refused(host, peer, port), null)
     })
   }
-  return new Agent({
+  return openConnections({
     connect,
     // The page comes over the connection of its robots.txt, so that its name is not looked up again.
     connections: 1,
     pipelining: 1,
     maxHeaderSize: 32 * 1024,
-    headersTimeout: 0,
-    bodyTimeout: 0,
   })
 }
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
-import type { Dispatcher } from 'undici'
 import {
   OBJECT_MAX_BYTES,
   Refusal,
@@ -10,8 +9,8 @@ import {
   storageUnavailable,
 } from '../../domain/refusal.ts'
 import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
-import { openConnections } from '../http.ts'
-import type { Connections } from '../http.ts'
+import { networkCode, openConnections, readBody } from '../http.ts'
+import type { Connections, HttpResponse } from '../http.ts'
 
 /** How long an answer may take, and how often one that failed on the way is asked for again. */
 export interface S3Patience {
@@ -57,31 +56,25 @@ async function replyTo(
   connections: Connections,
   location: S3Location,
   asked: S3Request,
-  answerMs: number,
+  timeoutMs: number,
 ): Promise<S3Reply> {
-  const { url, headers } = await sign(location, asked)
-  // Node 20 collects `AbortSignal.timeout()` as garbage before it fires.
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new Error(`no whole answer within ${answerMs} ms`)), answerMs)
+  const { method, body = null } = asked
+  const signed = await sign(location, asked)
   try {
-    const { method, body = null } = asked
-    const response = await connections.request(url, { signal: limit.signal, method, headers, body })
-    const { statusCode: status } = response
-    const bytes = await readWhole(response, nameOf(asked, location))
-    return { status, body: bytes, code: status < 300 ? null : errorCodeOf(bytes) }
+    return await connections.exchange({ ...signed, method, body, timeoutMs }, async (response) => {
+      const { statusCode: status } = response
+      const bytes = await readWhole(response, nameOf(asked, location))
+      return { status, body: bytes, code: status < 300 ? null : errorCodeOf(bytes) }
+    })
   } catch (error) {
     if (error instanceof Refusal) throw error
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (UNREACHABLE.test(code))
+    const code = networkCode(error)
+    if (code !== null && UNREACHABLE.test(code))
       throw storageUnavailable(
         `the object store ${location.endpoint} cannot be reached (${code}): check DASH_STORE_URL`,
         error,
       )
     return { lost: error }
-  } finally {
-    clearTimeout(timer)
-    // Of a body that was not read to its end, the rest.
-    limit.abort()
   }
 }
 
@@ -119,25 +112,17 @@ async function sign(
 }
 
 /** The body, which must have the length it was announced with. */
-async function readWhole(
-  { statusCode, headers, body }: Dispatcher.ResponseData,
-  name: string,
-): Promise<Buffer> {
+async function readWhole({ statusCode, headers, body }: HttpResponse, name: string): Promise<Buffer> {
   const announced = headers['content-length'] === undefined ? null : Number(headers['content-length'])
   // Without either, a connection that broke looks like the end of the body.
   if (statusCode === 200 && announced === null && headers['transfer-encoding'] === undefined)
     throw new Error('the answer does not say how long it is')
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength
-    if (Math.max(size, announced ?? 0) > OBJECT_MAX_BYTES)
-      throw storageDamaged(`${name} has more than ${OBJECT_MAX_BYTES} bytes, more than any object`)
-    chunks.push(chunk)
-  }
-  if (announced !== null && announced !== size)
-    throw new Error(`the answer has ${size} bytes and not ${announced}`)
-  return Buffer.concat(chunks)
+  const bytes = (announced ?? 0) > OBJECT_MAX_BYTES ? null : await readBody(body, OBJECT_MAX_BYTES)
+  if (bytes === null)
+    throw storageDamaged(`${name} has more than ${OBJECT_MAX_BYTES} bytes, more than any object`)
+  if (announced !== null && announced !== bytes.byteLength)
+    throw new Error(`the answer has ${bytes.byteLength} bytes and not ${announced}`)
+  return bytes
 }
 
 export type S3Location = Extract<StoreLocation, { kind: 's3' }>

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import type { FailureCode, Usage } from '../../domain/agent/model-call.ts'
-import { openConnections } from '../http.ts'
+import { headerTexts, openConnections, readInto } from '../http.ts'
 import type { Connections } from '../http.ts'
 
 export interface UpstreamOptions {
@@ -39,12 +39,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  * and the streams are read by {@link openReply} (docs/decisions/0029).
  */
 export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upstream {
-  const connections = openConnections({
-    connect: { timeout: 10_000 },
-    // Timers of our own: these two start again with each byte, comments included.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const connections = openConnections({ connect: { timeout: 10_000 } })
   const bodies = new WeakMap<Response, AnswerBody>()
   const sent = {
     ...headers,
@@ -92,12 +87,7 @@ async function post(
     signal: init.signal,
   })
   const { statusCode: status, body } = answer
-  // Ending a body early makes it say so, and nobody else listens then.
-  body.on('error', () => undefined)
-  const told = new Headers()
-  for (const [name, value] of Object.entries(answer.headers)) {
-    if (value !== undefined) told.set(name, Array.isArray(value) ? value.join(', ') : value)
-  }
+  const told = headerTexts(answer.headers)
   if (status >= 400) return new Response(await readError(body), { status, headers: told })
   const response = new Response(null, { status, headers: told })
   if (response.ok) bodies.set(response, body)
@@ -124,13 +114,8 @@ function sentOnce(text: string): Readable {
 async function readError(body: AnswerBody): Promise<string> {
   const chunks: Uint8Array[] = []
   const timer = setTimeout(() => body.destroy(), ERROR_BODY_MS)
-  let size = 0
   try {
-    for await (const chunk of body) {
-      chunks.push(chunk)
-      size += chunk.byteLength
-      if (size >= ERROR_MAX_BYTES) break
-    }
+    await readInto(chunks, body, ERROR_MAX_BYTES)
   } catch {
     // Cut, or ended by the timer: the status tells enough.
   } finally {

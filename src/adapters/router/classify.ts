@@ -1,8 +1,8 @@
-import { parseRetryAfter } from '../../domain/http.ts'
 import type { AnswerClass, Suspicion, Verdict } from '../../domain/models/evaluation.ts'
 import type { ModelReply } from '../../domain/models/lite/suite.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
+import { parseRetryAfter } from '../http.ts'
 import { describeError, readAnswerBody } from './answer-body.ts'
 import type { ErrorFacts } from './answer-body.ts'
 

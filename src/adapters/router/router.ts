@@ -2,8 +2,8 @@ import type { Catalogue } from '../../domain/models/catalogue.ts'
 import type { EndpointRecord, ChatCall, RouterFacts } from '../../domain/models/evaluation.ts'
 import type { Clock, ModelRouter } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { openConnections } from '../http.ts'
-import type { Connections } from '../http.ts'
+import { TimeLimitExceeded, headerTexts, openConnections, readInto } from '../http.ts'
+import type { Connections, HttpExchange } from '../http.ts'
 import { classifyAnswer } from './classify.ts'
 import type { ResponseEnding, RouterResponse } from './classify.ts'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from './facts.ts'
@@ -32,12 +32,7 @@ const RESPONSE_MAX_BYTES = 1024 * 1024
  */
 export function openRouter(options: RouterOptions): ModelRouter & { close: () => Promise<void> } {
   const { base, key, clock, chatTimeoutMs = CHAT_TIMEOUT_MS } = options
-  const connections = openConnections({
-    connect: { timeout: 10_000 },
-    // One timer of our own for everything: these two start again with each byte.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const connections = openConnections({ connect: { timeout: 10_000 } })
   const headers: Record<string, string> = {
     accept: 'application/json',
     'user-agent': 'dash (AI and trends dashboard)',
@@ -45,10 +40,10 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
     'x-openrouter-title': 'dash',
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),
   }
-  const ask = async (asked: Exchange, signal: AbortSignal): Promise<TimedResponse> =>
-    withoutSecret(await exchange(connections, asked, clock, signal), key)
+  const ask = async (asked: Question, maxBytes: number): Promise<TimedResponse> =>
+    withoutSecret(await send(connections, asked, maxBytes, clock), key)
   const facts = (path: string, signal: AbortSignal, maxBytes = RESPONSE_MAX_BYTES) =>
-    ask({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, maxBytes }, signal)
+    ask({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, signal }, maxBytes)
   return {
     hasKey: key !== null,
     catalogue: async (signal) =>
@@ -66,12 +61,12 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
         {
           url: `${base}/chat/completions`,
           // A cached answer would have no latency and say nothing about today.
-          headers: { ...headers, 'x-openrouter-cache': 'false' },
-          body: chatBody(call),
+          headers: { ...headers, 'content-type': 'application/json', 'x-openrouter-cache': 'false' },
+          body: JSON.stringify(chatBody(call)),
           timeoutMs: chatTimeoutMs,
-          maxBytes: RESPONSE_MAX_BYTES,
+          signal,
         },
-        signal,
+        RESPONSE_MAX_BYTES,
       )
       return { ...classifyAnswer(response), endedAt: response.endedAt, latencyMs: response.latencyMs }
     },
@@ -133,16 +128,7 @@ function chatBody({ model, question, maxTokens, temperature, lowEffort }: ChatCa
   }
 }
 
-/** One request to the service. */
-interface Exchange {
-  url: string
-  headers: Readonly<Record<string, string>>
-  /** A JSON body makes it a POST. */
-  body?: unknown
-  /** For the whole response, however slowly it drips in. */
-  timeoutMs: number
-  maxBytes: number
-}
+type Question = HttpExchange & { signal: AbortSignal }
 
 interface TimedResponse extends RouterResponse {
   latencyMs: number
@@ -153,64 +139,28 @@ interface TimedResponse extends RouterResponse {
  *
  * @throws only the signal's own reason: any other failure is how the response ended
  */
-async function exchange(
+async function send(
   connections: Connections,
-  { url, headers, body, timeoutMs, maxBytes }: Exchange,
+  asked: Question,
+  maxBytes: number,
   clock: Clock,
-  signal: AbortSignal,
 ): Promise<TimedResponse> {
-  signal.throwIfAborted()
-  // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
-  const limit = new AbortController()
-  const stop = (): void => limit.abort()
-  const timer = setTimeout(stop, timeoutMs)
-  signal.addEventListener('abort', stop, { once: true })
   const startedAt = performance.now()
-  const read: Reading = { status: null, headers: {}, chunks: [], size: 0 }
-  let ending: ResponseEnding
+  let head: Pick<RouterResponse, 'status' | 'headers'> = { status: null, headers: {} }
+  const chunks: Uint8Array[] = []
+  let failed: ResponseEnding | null = null
   try {
-    const sent = body === undefined ? null : JSON.stringify(body)
-    const response = await connections.request(url, {
-      method: sent === null ? 'GET' : 'POST',
-      headers: sent === null ? headers : { ...headers, 'content-type': 'application/json' },
-      body: sent,
-      signal: limit.signal,
+    await connections.exchange(asked, async (response) => {
+      head = { status: response.statusCode, headers: headerTexts(response.headers) }
+      await readInto(chunks, response.body, maxBytes)
     })
-    ending = await readResponse(response, read, maxBytes)
-  } catch {
-    signal.throwIfAborted()
-    ending = limit.signal.aborted ? 'timeout' : read.status === null ? 'unreachable' : 'cut'
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
+  } catch (error) {
+    asked.signal.throwIfAborted()
+    failed = error instanceof TimeLimitExceeded ? 'timeout' : head.status === null ? 'unreachable' : 'cut'
   }
   const latencyMs = Math.round(performance.now() - startedAt)
-  const text = new TextDecoder().decode(Buffer.concat(read.chunks))
-  return { status: read.status, headers: read.headers, body: text, ending, endedAt: clock(), latencyMs }
-}
-
-interface Reading {
-  status: number | null
-  headers: Record<string, string>
-  chunks: Uint8Array[]
-  size: number
-}
-
-async function readResponse(
-  response: Awaited<ReturnType<Connections['request']>>,
-  read: Reading,
-  maxBytes: number,
-): Promise<ResponseEnding> {
-  read.status = response.statusCode
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (value !== undefined)
-      read.headers[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value
-  }
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    read.size += chunk.byteLength
-    // Leaving the loop ends the connection: what is still to come is never read.
-    if (read.size > maxBytes) return 'too-large'
-    read.chunks.push(chunk)
-  }
-  return 'whole'
+  const bytes = Buffer.concat(chunks)
+  const ending = failed ?? (bytes.byteLength > maxBytes ? 'too-large' : 'whole')
+  const body = new TextDecoder().decode(bytes.subarray(0, maxBytes))
+  return { ...head, body, ending, endedAt: clock(), latencyMs }
 }

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Agent, request as httpRequest } from 'undici'
-import type { Dispatcher } from 'undici'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
-import { HOW_TO_REACH, networkReason } from '../../domain/http.ts'
+import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
-import { TimeLimitExceeded, isUsedUp, retryAt, withTimeLimit } from '../http.ts'
+import { isUsedUp, openConnections, readBody, retryAt } from '../http.ts'
+import type { Connections, HttpExchange, HttpResponse } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
 
@@ -85,18 +84,18 @@ export interface SourceClient {
 /** Opens no connection before the first question; whoever opens a client closes it. */
 export function openSourceClient(options: SourceClientOptions): SourceClient {
   const { answerMs, clock, sleep, limits, memory } = options
-  // Each question has a timer of its own, for all of its answer; the agent's would only tell the same in other words.
-  const agent = new Agent({ connect: { timeout: 2 * answerMs }, headersTimeout: 0, bodyTimeout: 0 })
+  // Each request is limited as a whole; the limit of connecting would only say the same in other words.
+  const connections = openConnections({ connect: { timeout: 2 * answerMs } })
   const gates = new HostGates(limits, clock, sleep, async (host) => (await memory?.pausedUntil(host)) ?? null)
-  const asking = { ...options, agent, gates }
+  const asking = { ...options, connections, gates }
   return {
     clock,
     ask: (request, signal, counts = { requests: 0, notModified: 0 }) => ask(asking, request, signal, counts),
-    close: () => agent.destroy(),
+    close: () => connections.close(),
   }
 }
 
-type Asking = SourceClientOptions & { agent: Agent; gates: HostGates }
+type Asking = SourceClientOptions & { connections: Connections; gates: HostGates }
 
 async function ask<T>(
   asking: Asking,
@@ -139,7 +138,7 @@ async function reusable<T>(
 
 /** Sends a question until it is answered by more than "not now", as often and as long as the limits allow. */
 async function askPatiently(
-  { agent, gates, clock, memory, userAgent, answerMs }: Asking,
+  { connections, gates, clock, memory, userAgent, answerMs }: Asking,
   request: SourceRequest<unknown>,
   kept: KeptAnswer | null,
   signal: AbortSignal,
@@ -150,13 +149,13 @@ async function askPatiently(
     url,
     headers: headersOf(request, userAgent, kept),
     body: bodyOf(request),
-    maxBytes: request.maxBytes ?? ITEM_MAX_BYTES,
-    answerMs,
+    timeoutMs: answerMs,
+    signal,
   }
   for (let attempt = 1; ; attempt += 1) {
     const answer = await gates.pass(url, signal, () => {
       counts.requests += 1
-      return exchange(agent, question, signal)
+      return send(connections, question, request.maxBytes ?? ITEM_MAX_BYTES)
     })
     if (!isBusy(answer)) return answer
     const asked = retryAt(answer.headers, clock())
@@ -230,20 +229,6 @@ function refusalOf({ status, headers }: Answer, { credential }: SourceRequest<un
   return `it answered ${status} and points to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
 }
 
-/** What of an answer that is no success is read, so that its connection can be used again. */
-const OTHER_ANSWER_MAX_BYTES = 64 * 1024
-
-interface Question {
-  url: string
-  headers: Record<string, string>
-  /** Makes it a POST. */
-  body: string | null
-  /** Largest body of a 200. */
-  maxBytes: number
-  /** For the whole answer, however slowly it drips in. */
-  answerMs: number
-}
-
 interface Answer {
   status: number
   headers: IncomingHttpHeaders
@@ -255,51 +240,37 @@ interface Answer {
  * Sends one question once. Redirections are answers like any other: nothing is ever followed, so that no token is
  * sent where it does not belong.
  *
+ * @param maxBytes largest body of a 200
  * @throws SourceUnavailable when no whole answer comes: not reachable, cut, too slow, too large, not UTF-8
  */
-async function exchange(dispatcher: Dispatcher, question: Question, signal: AbortSignal): Promise<Answer> {
+async function send(
+  connections: Connections,
+  question: HttpExchange & { url: string },
+  maxBytes: number,
+): Promise<Answer> {
+  const { url, signal } = question
   try {
-    return await withTimeLimit(question.answerMs, signal, (limited) => send(dispatcher, question, limited))
+    return await connections.exchange(question, async (response) => {
+      const { statusCode: status, headers } = response
+      return { status, headers, text: status === 200 ? await readText(response, url, maxBytes) : '' }
+    })
   } catch (error) {
-    signal.throwIfAborted()
+    signal?.throwIfAborted()
     if (error instanceof SourceUnavailable) throw error
-    const why = error instanceof TimeLimitExceeded ? error.message : networkReason(error)
-    throw new SourceUnavailable(`${question.url}: ${why}; ${HOW_TO_REACH}`, { cause: error })
+    throw new SourceUnavailable(`${url}: ${networkReason(error)}; ${HOW_TO_REACH}`, { cause: error })
   }
 }
 
-async function send(dispatcher: Dispatcher, question: Question, signal: AbortSignal): Promise<Answer> {
-  const { url, body } = question
-  const response = await httpRequest(url, {
-    dispatcher,
-    signal,
-    method: body === null ? 'GET' : 'POST',
-    headers: question.headers,
-    body,
-  })
-  const { statusCode: status, headers } = response
+async function readText({ headers, body }: HttpResponse, url: string, maxBytes: number): Promise<string> {
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (status === 200 && encoding === 'identity') {
-    return { status, headers, text: await readText(response.body, question) }
-  }
-  // Destroying the body instead would throw where nobody can catch it.
-  await response.body.dump({ limit: OTHER_ANSWER_MAX_BYTES, signal })
-  if (status !== 200) return { status, headers, text: '' }
-  throw new SourceUnavailable(
-    `${url}: it answered in the encoding ${String(encoding)}, which was not asked for`,
-  )
-}
-
-async function readText(body: AsyncIterable<Uint8Array>, { url, maxBytes }: Question): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.byteLength
-    if (size > maxBytes) throw new SourceUnavailable(`${url}: its answer is larger than ${maxBytes} bytes`)
-    chunks.push(chunk)
-  }
+  if (encoding !== 'identity')
+    throw new SourceUnavailable(
+      `${url}: it answered in the encoding ${String(encoding)}, which was not asked for`,
+    )
+  const bytes = await readBody(body, maxBytes)
+  if (bytes === null) throw new SourceUnavailable(`${url}: its answer is larger than ${maxBytes} bytes`)
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
     throw new SourceUnavailable(`${url}: its answer is not UTF-8`, { cause })
   }

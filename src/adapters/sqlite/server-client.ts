@@ -3,8 +3,8 @@ import { LibsqlBatchError, LibsqlError, createClient } from '@libsql/client'
 import type { Client, InArgs, InStatement, ResultSet } from '@libsql/client'
 import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import { openConnections } from '../http.ts'
-import type { Connections } from '../http.ts'
+import { TimeLimitExceeded, networkCode, openConnections, readBody } from '../http.ts'
+import type { HttpResponse } from '../http.ts'
 import { TooLate } from './store-client.ts'
 import type { Reader, StoreClient } from './store-client.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
@@ -152,58 +152,37 @@ export interface ServerRequests {
 
 /** @param name as errors name the server */
 export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOUT_MS): ServerRequests {
-  const connections = openConnections({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    // One timer of our own for everything: these two start again with each byte.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
     async fetch(asked) {
-      // Node 20 collects `AbortSignal.timeout()` as garbage before it fires.
-      const limit = new AbortController()
-      const timer = setTimeout(() => limit.abort(), answerTimeoutMs)
+      const body = new Uint8Array(await asked.arrayBuffer())
       try {
-        return await ask(connections, asked, limit.signal, name)
+        return await connections.exchange(
+          { url: asked.url, headers: Object.fromEntries(asked.headers), body, timeoutMs: answerTimeoutMs },
+          (response) => answerOf(response, name),
+        )
       } catch (error) {
-        if (limit.signal.aborted) {
-          throw new StorageFault(`${name} gave no answer within ${answerTimeoutMs} ms`, { cause: error })
-        }
+        if (error instanceof TimeLimitExceeded)
+          throw new StorageFault(`${name} gave no answer within ${answerTimeoutMs} ms`, {
+            cause: error.cause,
+          })
         const code = networkCode(error)
         if (error instanceof Refusal || code === null) throw error
         const mend = 'start it or correct DASH_DATABASE_URL'
         throw storageUnavailable(`${name} cannot be reached (${code}); ${mend}`, error)
-      } finally {
-        clearTimeout(timer)
       }
     },
     close: () => void connections.close(),
   }
 }
 
-async function ask(
-  connections: Connections,
-  asked: Request,
-  signal: AbortSignal,
-  name: string,
-): Promise<Response> {
-  const body = Buffer.from(await asked.arrayBuffer())
-  const {
-    statusCode,
-    headers,
-    body: answer,
-  } = await connections.request(asked.url, {
-    signal,
-    method: 'POST',
-    headers: Object.fromEntries(asked.headers),
-    body,
-  })
-  const bytes = await answer.arrayBuffer()
+async function answerOf({ statusCode, headers, body }: HttpResponse, name: string): Promise<Response> {
   if (statusCode === 401 || statusCode === 403) {
     throw storageUnavailable(`${name} answered ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
   }
   const type = headers['content-type']
-  return new Response(bytes, {
+  // The rows of a query have no bound: the server is the operator's own.
+  return new Response(await readBody(body, Number.POSITIVE_INFINITY), {
     status: statusCode,
     headers: typeof type === 'string' ? { 'content-type': type } : {},
   })
@@ -215,9 +194,4 @@ export function wasNeverSent(error: unknown): boolean {
     if (NEVER_SENT.test(networkCode(cause) ?? '')) return true
   }
   return false
-}
-
-/** Code of a failure of the network or of the TLS on it; null for anything else. */
-function networkCode(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
 }

@@ -1,4 +1,4 @@
-import { isHttpUrl } from '../../domain/http.ts'
+import { isHttpUrl } from '../../domain/http-url.ts'
 import {
   topModelsPayload,
   withBaseUrl,

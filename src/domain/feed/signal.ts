@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isHttpUrl } from '../http.ts'
+import { isHttpUrl } from '../http-url.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readBody } from '../../../src/adapters/articles/page-client.ts'
+import { unpackBody } from '../../../src/adapters/articles/page-client.ts'
 
 const KIB = 1024
 
@@ -20,7 +20,7 @@ test.each(['refuse', 'cut'] as const)(
   'an endless body is taken to its limit and no further: %s',
   async (beyond) => {
     const { body, taken } = endless()
-    const reading = readBody(body, '', { maxBytes: 512 * KIB, beyond }, 'http://site.test/')
+    const reading = unpackBody(body, '', { maxBytes: 512 * KIB, beyond }, 'http://site.test/')
     if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
     else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
     expect(body.destroyed).toBe(true)
