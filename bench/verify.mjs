@@ -111,12 +111,7 @@ async function fill(dataDir, publications) {
     const head = formatHead({ seq: row.seq, leaf: row.leaf, time: manifest.publishedAt })
     write(join(dataDir, 'objects', 'heads', String(row.seq)), head)
   }
-  const lease = await ledger.takeLease(
-    { name: 'bench', process: null },
-    Date.now(),
-    600_000,
-    () => false,
-  )
+  const lease = await ledger.takeLease({ name: 'bench', process: null }, Date.now(), 600_000, () => false)
   const nothing = { rows: [], legacy: [], founding: null }
   const guard = { token: lease.token, now: Date.now() }
   const refusal = await ledger.adopt({ ...nothing, rows }, [], nothing, guard)

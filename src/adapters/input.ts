@@ -91,8 +91,8 @@ export async function openInputs(
 }
 
 function isPipe(file: string): boolean {
-  const stat = statSync(file, { throwIfNoEntry: false })
-  return stat !== undefined && (stat.isFIFO() || stat.isSocket() || stat.isCharacterDevice())
+  const stats = statSync(file, { throwIfNoEntry: false })
+  return stats !== undefined && (stats.isFIFO() || stats.isSocket() || stats.isCharacterDevice())
 }
 
 async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>; close: () => void }> {

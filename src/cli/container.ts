@@ -65,14 +65,12 @@ const NO_RECOMMENDATIONS: RecommendationStore = {
   ping: () => Promise.resolve(),
 }
 
-export interface ContainerOptions {
+interface ContainerOptions {
   config: Config
   /** Release of dash, for the sources. */
   version: string
   /** A server waits for locks between turns of its event loop, and bounds each caller; default `batch`. */
   kind?: 'server' | 'batch'
-  /** Program of the search process; default: that of the build. */
-  searchScript?: URL
 }
 
 /** Makes a getter that builds its part at the first call. */
@@ -89,17 +87,15 @@ export class Container {
   readonly config: Config
   readonly #version: string
   readonly #kind: 'server' | 'batch'
-  readonly #searchScript: { script?: URL }
   readonly #closers: (() => unknown)[] = []
 
-  constructor({ config, version, kind = 'batch', searchScript }: ContainerOptions) {
+  constructor({ config, version, kind = 'batch' }: ContainerOptions) {
     this.config = config
     this.#version = version
     this.#kind = kind
-    this.#searchScript = searchScript ? { script: searchScript } : {}
   }
 
-  /** A container with another configuration, to be closed by its own. */
+  /** A container with another configuration, to be closed on its own. */
   withConfig(changes: Partial<Config>): Container {
     return new Container({ config: { ...this.config, ...changes }, version: this.#version, kind: this.#kind })
   }
@@ -446,8 +442,7 @@ export class Container {
 
   async #search(location: DatabaseLocation, database: Database): Promise<SharedFeedSearch> {
     const { openFeedSearch } = await import('../adapters/feed/feed-search.ts')
-    const limits = SEARCH_LIMITS[this.#kind]
-    return this.#closing(openFeedSearch({ location, database, ...limits, ...this.#searchScript }))
+    return this.#closing(openFeedSearch({ location, database, ...SEARCH_LIMITS[this.#kind] }))
   }
 
   async #sources(
