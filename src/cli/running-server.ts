@@ -8,6 +8,7 @@ import type { Agent } from '../server/agent/routes.ts'
 import { startSweeper, watchedLedger } from '../server/agent/service.ts'
 import type { AgentPorts, WatchedLedger } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/tool-answers.ts'
+import type { AgentSources } from '../server/agent/tool-answers.ts'
 import { boundedChecks, createApp, openReaders } from '../server/app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
@@ -51,89 +52,31 @@ export interface ServerSurroundings {
  * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
  */
 export async function startServer(config: Config, surroundings: ServerSurroundings): Promise<StartedServer> {
-  const { log, demo, isDraining, version } = surroundings
-  const { trustedProxies, publishedBaseUrl, mcpRequestsPerMinute: requestsPerMinute } = config
-  const clock = Date.now
-  const container = new Container({ config, version, kind: 'server' })
+  const { log, isDraining } = surroundings
+  const { host, port, trustedProxies } = config
+  const container = new Container({ config, version: surroundings.version, kind: 'server' })
   const closers = [() => container.close()]
   const closeAll = async (): Promise<void> => {
     for (let close = closers.pop(); close; close = closers.pop()) await close()
   }
-  let baseUrl = config.baseUrl ?? ''
-  let allowed: readonly string[] = config.allowedOrigins
-  const origins = (): readonly string[] => allowed
+  const reached: Reached = { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins }
   try {
     const requests = requestMeter()
     const meter = agentMeter()
-    const sources = agentSources({ ...(await container.agentReads()), clock })
-    const chat = await startChat(container, { sources, origins, meter, log, clock })
+    const sources = agentSources({ ...(await container.agentReads()), clock: Date.now })
+    const chat = await startChat(container, { sources, meter, log, origins: () => reached.origins })
     closers.push(chat.stop)
-    const [ledger, archive, feed] = [
-      await container.ledger(),
-      await container.archive(),
-      await container.feed(),
-    ]
-    const checks = boundedChecks({
-      ledger: () => ledger.ping(),
-      archive: () => archive.ping(),
-      feed: () => feed.ping(),
-      state: () => chat.agent.ping(),
-    })
-    const served = {
-      ledger,
-      archive,
-      year: await container.year(),
-      live: await container.live(),
-      recommendations: await container.recommendations(),
-      publishedBaseUrl,
-      clock,
-      log,
-    }
-    const readers = openReaders(served)
-    const audits = await container.audits()
-    const onFault = (tool: string, err: unknown): void =>
-      log.error({ tool, err }, 'a tool could not read its data')
-    const mcp = { sources, version, demo, origins, trustedProxies, requestsPerMinute, clock, onFault }
-    const app = createApp(
-      {
-        ...served,
-        search: await container.search(),
-        audits,
-        agent: chat.agent,
-        mcp: requestsPerMinute === 0 ? null : mcp,
-        widgetUrl: config.chat.verification?.widgetUrl ?? null,
-        trustedProxies,
-        checks,
-        isDraining,
-        requests,
-        demo,
-        baseUrl: () => baseUrl,
-      },
-      readers,
-    )
-    const budget = { ledger: chat.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
-    const scrapes = await listenForScrapes(config.monitoring.metrics, {
-      log,
-      version,
-      isDraining,
-      meters: [requests, meter],
-      stored: { readers, audits, jobs: await container.jobs(), budget, checks, clock },
-    })
+    const { app, stored } = await openApp(container, { ...surroundings, chat, sources, requests, reached })
+    const meters = [requests, meter]
+    const scrapes = await listenForScrapes(config.monitoring.metrics, { ...surroundings, meters, stored })
     if (scrapes) closers.push(() => scrapes.close(0))
-    const server = await listenOn(app, {
-      host: config.host,
-      port: config.port,
-      trustedProxies,
-      log,
-      isDraining,
-      requests,
-      settings: listenSettings(config),
-      ...ARRIVAL,
-    })
+    const settings = listenSettings(config)
+    const own = { host, port, trustedProxies, log, isDraining, requests, settings }
+    const server = await listenOn(app, { ...own, ...ARRIVAL })
     tellChatStart(config, log)
-    allowed = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
+    reached.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
-    if (config.baseUrl === null) baseUrl = server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
+    reached.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
     return {
       url: server.url,
       metricsUrl: scrapes && `${scrapes.url}/metrics`,
@@ -151,6 +94,71 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   }
 }
 
+/** Where the server is reached; known once it listens. */
+interface Reached {
+  /** Empty before that. */
+  baseUrl: string
+  /** Its own and those that were named. */
+  origins: readonly string[]
+}
+
+interface AppSurroundings extends ServerSurroundings {
+  chat: StartedChat
+  sources: AgentSources
+  requests: ReturnType<typeof requestMeter>
+  reached: Reached
+}
+
+/** The application, and what its metrics are read from. */
+async function openApp(
+  container: Container,
+  { chat, sources, requests, reached, log, demo, version, isDraining }: AppSurroundings,
+): Promise<{ app: ReturnType<typeof createApp>; stored: StoredMetricsPorts }> {
+  const clock = Date.now
+  const { config } = container
+  const { trustedProxies, mcpRequestsPerMinute: requestsPerMinute } = config
+  const [ledger, archive] = [await container.ledger(), await container.archive()]
+  const [feed, audits] = [await container.feed(), await container.audits()]
+  const checks = boundedChecks({
+    ledger: () => ledger.ping(),
+    archive: () => archive.ping(),
+    feed: () => feed.ping(),
+    state: () => chat.agent.ping(),
+  })
+  const served = {
+    ledger,
+    archive,
+    year: await container.year(),
+    live: await container.live(),
+    recommendations: await container.recommendations(),
+    publishedBaseUrl: config.publishedBaseUrl,
+    clock,
+    log,
+  }
+  const readers = openReaders(served)
+  const origins = (): readonly string[] => reached.origins
+  const onFault = (tool: string, err: unknown): void =>
+    log.error({ tool, err }, 'a tool could not read its data')
+  const mcp = { sources, version, demo, origins, trustedProxies, requestsPerMinute, clock, onFault }
+  const ports = {
+    ...served,
+    search: await container.search(),
+    audits,
+    agent: chat.agent,
+    mcp: requestsPerMinute === 0 ? null : mcp,
+    widgetUrl: config.chat.verification?.widgetUrl ?? null,
+    trustedProxies,
+    checks,
+    isDraining,
+    requests,
+    demo,
+    baseUrl: () => reached.baseUrl,
+  }
+  const budget = { ledger: chat.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
+  const stored = { readers, audits, jobs: await container.jobs(), budget, checks, clock }
+  return { app: createApp(ports, readers), stored }
+}
+
 interface StartedChat {
   agent: Agent
   ledger: WatchedLedger
@@ -158,20 +166,20 @@ interface StartedChat {
   stop: () => Promise<void>
 }
 
-type ChatSurroundings = Pick<AgentPorts, 'sources' | 'meter' | 'clock' | 'log'> &
+type ChatSurroundings = Pick<AgentPorts, 'sources' | 'meter' | 'log'> &
   Pick<AgentPorts['settings'], 'origins'>
 
-/** @param surroundings `origins` are the server's own and those that were named; called once it listens */
+/** @param surroundings `origins` is called once the server listens */
 async function startChat(container: Container, surroundings: ChatSurroundings): Promise<StartedChat> {
   const { config } = container
   const { chat, trustedProxies } = config
-  const { origins, clock, log, ...shared } = surroundings
+  const { sources, meter, log, origins } = surroundings
+  const clock = Date.now
   const ledger = watchedLedger(await container.chatLedger())
   const model = await openModel(container)
   const verifier = chat.verification && (await container.humanVerifier(chat.verification))
   const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs } = chat
   const agent = openAgent({
-    ...shared,
     settings: {
       disabled: chat.disabled,
       itemChat: !chat.itemDisabled,
@@ -188,6 +196,8 @@ async function startChat(container: Container, surroundings: ChatSurroundings): 
     provider: providerOf(config, model),
     verification: verifier && chat.verification && { siteKey: chat.verification.siteKey, verifier },
     ledger,
+    sources,
+    meter,
     cache: await container.answerCache((key) => log.warn({ key }, 'a kept chat answer is damaged')),
     clock,
     randomBytes,
