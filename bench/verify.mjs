@@ -11,7 +11,7 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { openStores } from '../dist/cli/wire.js'
+import { Container } from '../dist/cli/container.js'
 import { readConfig } from '../dist/cli/settings/read-config.js'
 import { prepareFolders } from '../dist/cli/data-folder.js'
 import { addDays, dayOf } from '../dist/domain/time.js'
@@ -96,7 +96,8 @@ function printResult(contenders, times, publications, bytes) {
 async function fill(dataDir, publications) {
   const config = readConfig({ dataDir }, {}, dataDir)
   prepareFolders(config, true)
-  const stores = openStores(config, 'batch')
+  const container = new Container({ config, version: '0' })
+  const ledger = await container.ledger()
   const rows = []
   let bytes = 0
   for (let place = 0; place < publications; place += 1) {
@@ -110,17 +111,12 @@ async function fill(dataDir, publications) {
     const head = formatHead({ seq: row.seq, leaf: row.leaf, time: manifest.publishedAt })
     write(join(dataDir, 'objects', 'heads', String(row.seq)), head)
   }
-  const lease = await stores.ledger.takeLease(
-    { name: 'bench', process: null },
-    Date.now(),
-    600_000,
-    () => false,
-  )
+  const lease = await ledger.takeLease({ name: 'bench', process: null }, Date.now(), 600_000, () => false)
   const nothing = { rows: [], legacy: [], founding: null }
   const guard = { token: lease.token, now: Date.now() }
-  const refusal = await stores.ledger.adopt({ ...nothing, rows }, [], nothing, guard)
-  await stores.ledger.releaseLease(lease.token)
-  await stores.close()
+  const refusal = await ledger.adopt({ ...nothing, rows }, [], nothing, guard)
+  await ledger.releaseLease(lease.token)
+  await container.close()
   if (refusal !== null) throw new Error(`the ledger refused the rows: ${refusal}`)
   return bytes
 }

@@ -22,8 +22,8 @@ import { yearReader } from '../../dist/adapters/objects/archive.js'
 import { libsqlLedger } from '../../dist/adapters/ledger/ledger.js'
 import { database } from '../../dist/adapters/sqlite/database.js'
 import { migrationsOf } from '../../dist/adapters/sqlite/migrate.js'
+import { Container } from '../../dist/cli/container.js'
 import { readConfig } from '../../dist/cli/settings/read-config.js'
-import { openAuditors } from '../../dist/cli/wire-audit.js'
 import { formatInstant } from '../../dist/domain/time.js'
 import { verifyArchive } from '../../dist/jobs/verify-archive.js'
 import { createApp } from '../../dist/server/app.js'
@@ -160,11 +160,12 @@ async function ask({ app }, { place, at }) {
 
 async function runAudit() {
   const config = readConfig({ dataDir: folder }, {}, folder)
-  const auditors = openAuditors(config)
-  const ports = { ...auditors, clock: Date.now, random: Math.random, onProgress() {}, onNote() {} }
+  const container = new Container({ config, version: '0' })
+  const { ledger, archive } = await container.auditors()
+  const ports = { ledger, archive, clock: Date.now, random: Math.random, onProgress() {}, onNote() {} }
   const options = { sample: null, since: null, expectedHead: null, payloads: false, jobs: 1 }
   const { report, cause } = await verifyArchive(ports, { ...options, signal: new AbortController().signal })
-  await auditors.close()
+  await container.close()
   if (report.ok) return report.findings.length === 0 ? 'clean' : 'note'
   return report.findings.length > 0 ? 'finding' : `ended early: ${String(cause)}`
 }

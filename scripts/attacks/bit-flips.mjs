@@ -15,10 +15,10 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { lineFile } from '../../dist/adapters/input.js'
+import { Container } from '../../dist/cli/container.js'
 import { readConfig } from '../../dist/cli/settings/read-config.js'
 import { prepareFolders } from '../../dist/cli/data-folder.js'
-import { publishPorts } from '../../dist/cli/wire-sources.js'
-import { openInput, openStores } from '../../dist/cli/wire.js'
 import { addDays, DAY_MS, startOfDay } from '../../dist/domain/time.js'
 import { importSignals } from '../../dist/jobs/import-lines.js'
 import { publishYear } from '../../dist/jobs/publish-year.js'
@@ -117,18 +117,18 @@ function nothing() {
 async function makeArchive(folder, days) {
   const config = readConfig({ dataDir: folder }, {}, root)
   prepareFolders(config, true)
-  const stores = openStores(config, 'batch')
+  const container = new Container({ config, version: '0' })
   try {
-    await importAll(stores.feed)
+    await importAll(await container.feed())
     for (let daysAgo = days - 1; daysAgo >= 0; daysAgo -= 1)
-      await publish(addDays(LAST_DAY, -daysAgo), config, stores)
-    const { proved } = await stores.year.read()
+      await publish(addDays(LAST_DAY, -daysAgo), container)
+    const { proved } = await (await container.year()).read()
     return proved.timeline.map(({ manifest: { sha256, publishedAt } }) => ({
       publishedAt,
       path: join('objects', 'sha256', sha256.slice(0, 2), sha256),
     }))
   } finally {
-    await stores.close()
+    await container.close()
     for (const file of readdirSync(folder)) if (file.startsWith('feed.db')) rmSync(join(folder, file))
   }
 }
@@ -139,7 +139,7 @@ async function importAll(feed) {
   for (const [source, pattern] of Object.entries(SOURCES)) {
     const names = readdirSync(folder).filter((name) => pattern.test(name))
     if (names.length === 0) throw new Error(`${folder} has no file of ${source}`)
-    const inputs = names.map((name) => openInput(join(folder, name), name))
+    const inputs = names.map((name) => lineFile(join(folder, name), name))
     const report = await importSignals({ feed, onProgress() {} }, inputs, {
       onError: 'skip',
       titleProvenance: `${source}:sample`,
@@ -149,14 +149,13 @@ async function importAll(feed) {
   }
 }
 
-async function publish(asOfDay, config, stores) {
+async function publish(asOfDay, container) {
   const startsAt = startOfDay(asOfDay) + DAY_MS + 600_000
   const started = performance.now()
   const clock = () => startsAt + Math.floor(performance.now() - started)
-  const { ports, close } = publishPorts(stores, config, '0', clock, () => undefined)
+  const ports = await container.publishPorts(clock, () => undefined)
   const options = { once: true, dryRun: false, retryDelayMs: 0, signal: new AbortController().signal }
   const { report } = await publishYear(ports, options)
-  await close()
   if (report.outcome !== 'published') throw new Error(`${asOfDay} was not published: ${report.reason}`)
 }
 

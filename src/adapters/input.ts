@@ -1,5 +1,6 @@
-import { constants, createReadStream, createWriteStream } from 'node:fs'
+import { constants, createReadStream, createWriteStream, statSync } from 'node:fs'
 import { mkdtemp, open, realpath, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -56,6 +57,42 @@ export async function spoolInput(
     signal?.throwIfAborted()
     throw unreadable(name, error)
   }
+}
+
+/**
+ * The files a command line names. Standard input (`-`) and pipes (`<(…)` of a shell) are kept in temporary files, since
+ * an import reads twice; `close` removes them.
+ */
+export async function openInputs(
+  files: readonly string[],
+  stdin: Readable,
+  signal: AbortSignal,
+): Promise<{ sources: LineSource[]; close: () => Promise<void> }> {
+  const sources: LineSource[] = []
+  const removals: (() => Promise<void>)[] = []
+  const close = async (): Promise<void> => {
+    for (const remove of removals) await remove()
+  }
+  try {
+    for (const file of files) {
+      if (file !== '-' && !isPipe(file)) {
+        sources.push(lineFile(file))
+        continue
+      }
+      const spooled = await spoolInput(file === '-' ? stdin : createReadStream(file), tmpdir(), file, signal)
+      sources.push(spooled.source)
+      removals.push(spooled.remove)
+    }
+    return { sources, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function isPipe(file: string): boolean {
+  const stats = statSync(file, { throwIfNoEntry: false })
+  return stats !== undefined && (stats.isFIFO() || stats.isSocket() || stats.isCharacterDevice())
 }
 
 async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>; close: () => void }> {

@@ -1,3 +1,4 @@
+import type { Container } from './container.ts'
 import type { Config } from './settings/config.ts'
 import type { ConfigFlags } from './settings/read-config.ts'
 import type { Streams, Terminal } from './terminal.ts'
@@ -22,6 +23,8 @@ export interface BareContext extends Surroundings {
 /** Everything a command gets: its surroundings, resolved once. */
 export interface CommandContext extends BareContext {
   config: Config
+  /** The stores and services of that configuration; closed when the command has ended. */
+  container: Container
 }
 
 /** A command's outcome: its exit code. */

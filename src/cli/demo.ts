@@ -18,15 +18,12 @@ import { DEMO_MODELS, demoRouterApp, DEMO_SOURCE_PATHS, demoSourceApp } from '..
 import type { DemoTitles } from '../server/demo/router-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
-import { leaveAuditRecord } from './records.ts'
+import { Container } from './container.ts'
+import { leaveAuditRecord } from './job-records.ts'
 import type { ChatConfig, Config } from './settings/config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './context.ts'
 import type { Terminal } from './terminal.ts'
-import { openEvaluation } from './wire-models.ts'
-import { publishPorts } from './wire-sources.ts'
-import { openAuditors } from './wire-audit.ts'
-import { openInput, openStores } from './wire.ts'
 
 const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
 
@@ -41,6 +38,8 @@ const GAP_DAYS_AGO = 12
 
 /** Each replayed run starts this long after its midnight. */
 const RUN_AFTER_MIDNIGHT_MS = 600_000
+
+const SILENT = { onProgress: () => undefined, onNote: () => undefined }
 
 /** A demo's private surroundings; `close` deletes them. */
 export interface Demo {
@@ -148,21 +147,22 @@ async function fill(
   { note, progress }: Pick<Terminal, 'note' | 'progress'>,
 ): Promise<void> {
   prepareFolders(config, true)
-  const stores = openStores(config, 'batch')
+  const container = new Container({ config, version })
   try {
     const yesterday = lastCompleteDay(Date.now())
     const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
-    const sample = SAMPLE_FILES.map((name) => shifted(openInput(assetPath(name), name), shiftMs))
+    const files = SAMPLE_FILES.map((name) => container.lineFile(assetPath(name), name))
+    const sample = (await Promise.all(files)).map((file) => shifted(file, shiftMs))
     const onProgress = (): void => signal.throwIfAborted()
     progress('DEMO: importing the sample')
-    const imported = await importSignals({ feed: stores.feed, onProgress }, sample, {
+    const imported = await importSignals({ feed: await container.feed(), onProgress }, sample, {
       onError: 'abort',
       titleProvenance: null,
       signal,
     })
     if (imported.errorCount > 0)
       throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
-    await refreshIndex({ index: stores.index, onProgress, signal })
+    await refreshIndex({ index: await container.index(), onProgress, signal })
     note(`DEMO: ${imported.inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
     const published = Array.from({ length: REPLAYED_DAYS }, (_, index) => REPLAYED_DAYS - 1 - index).filter(
       (daysAgo) => daysAgo !== GAP_DAYS_AGO,
@@ -170,73 +170,54 @@ async function fill(
     for (const [done, daysAgo] of published.entries()) {
       signal.throwIfAborted()
       progress(`DEMO: ${done} of ${published.length} days published`)
-      await publishAsOf(addDays(yesterday, -daysAgo), config, version, stores, signal)
+      await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
     }
     progress('DEMO: ranking the live periods and evaluating models')
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
-    await rankPeriods({ live: stores.live, clock: () => endOfSample }, { signal, discardLater: false })
-    await evaluateDemoModels(config, signal)
+    const live = await container.live()
+    await rankPeriods({ live, clock: () => endOfSample }, { signal, discardLater: false })
+    await evaluateDemoModels(container, signal)
     note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
-    await auditDemo(config, signal, note)
+    await auditDemo(container, signal, note)
   } finally {
-    await stores.close()
+    await container.close()
   }
 }
 
 /** Evaluates the scripted models by the real job, over the demo's own routing service. */
-async function evaluateDemoModels(config: Config, signal: AbortSignal): Promise<void> {
-  const silent = { onProgress: () => undefined, onNote: () => undefined }
-  const { ports, close } = openEvaluation(config, Date.now, silent)
-  try {
-    const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
-    if (report.outcome === 'failed') {
-      throw new Error(`the demo could not evaluate its models: ${report.reason}`)
-    }
-  } finally {
-    await close()
+async function evaluateDemoModels(container: Container, signal: AbortSignal): Promise<void> {
+  const ports = await container.evaluatePorts(SILENT)
+  const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
+  if (report.outcome === 'failed') {
+    throw new Error(`the demo could not evaluate its models: ${report.reason}`)
   }
 }
 
 /** Audits what was published by the real job, which leaves its record. */
 async function auditDemo(
-  config: Config,
+  container: Container,
   signal: AbortSignal,
   note: (message: string) => void,
 ): Promise<void> {
-  const auditors = openAuditors(config)
+  const { ledger, archive } = await container.auditors()
   const options = { sample: null, since: null, expectedHead: null, payloads: false, jobs: 1, signal }
-  const silent = { onProgress: () => undefined, onNote: () => undefined }
-  try {
-    const ports = { ...auditors, clock: Date.now, random: Math.random, ...silent }
-    await leaveAuditRecord(config, await verifyArchive(ports, options), options, { note })
-  } finally {
-    await auditors.close()
-  }
+  const ports = { ledger, archive, clock: Date.now, random: Math.random, ...SILENT }
+  await leaveAuditRecord(container, await verifyArchive(ports, options), options, { note })
 }
 
-async function publishAsOf(
-  asOfDay: Day,
-  config: Config,
-  version: string,
-  stores: ReturnType<typeof openStores>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { ports, close } = publishPorts(stores, config, version, clockOfRun(asOfDay), () => undefined)
-  try {
-    const { report } = await publishYear(ports, {
-      once: true,
-      dryRun: false,
-      allowEmpty: false,
-      retryDelayMs: 0,
-      signal,
-    })
-    signal.throwIfAborted()
-    if (report.outcome !== 'published')
-      throw new Error(`the demo could not publish ${asOfDay}: ${report.reason}`)
-  } finally {
-    await close()
-  }
+async function publishAsOf(asOfDay: Day, container: Container, signal: AbortSignal): Promise<void> {
+  const ports = await container.publishPorts(clockOfRun(asOfDay), () => undefined)
+  const { report } = await publishYear(ports, {
+    once: true,
+    dryRun: false,
+    allowEmpty: false,
+    retryDelayMs: 0,
+    signal,
+  })
+  signal.throwIfAborted()
+  if (report.outcome !== 'published')
+    throw new Error(`the demo could not publish ${asOfDay}: ${report.reason}`)
 }
 
 /** A clock that runs from ten minutes past the midnight after the day, or earlier where that is still to come. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
 import type { Job } from '../domain/job-run.ts'
+import { Container } from './container.ts'
 import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { describeChat, describeMcp, describeEvaluateModels, describeModel } from './program/models.ts'
 import {
@@ -129,10 +130,18 @@ function runCommand(
 
 /** Runs a command with its configuration; one that is a job is watched. */
 async function runConfigured(bare: BareContext, run: Run, job: Job | null): Promise<number> {
-  const context = { ...bare, config: readConfig(bare.flags, bare.env, bare.cwd) }
-  if (job === null) return run(context)
-  const { runWatched } = await import('./watched-job.ts')
-  return runWatched(job, context, (watched) => runToEnd(watched, run, job))
+  const config = readConfig(bare.flags, bare.env, bare.cwd)
+  const runClosing = async (context: BareContext): Promise<number> => {
+    const container = new Container({ config, version: context.version })
+    try {
+      return await run({ ...context, config, container })
+    } finally {
+      await container.close()
+    }
+  }
+  if (job === null) return runClosing(bare)
+  const { runWatched } = await import('./job-records.ts')
+  return runWatched(job, config, bare, (watched) => runToEnd(watched, runClosing, job))
 }
 
 /** Runs a command; what it throws is told and becomes its exit code. */

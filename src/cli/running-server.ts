@@ -1,8 +1,14 @@
-import { MAX_ROUNDS } from '../domain/agent/bounds.ts'
-import { isLoopbackUrl, priceOf, requestShareOf, shareOf, shortestCallCost } from '../domain/agent/budget.ts'
+import { randomBytes } from 'node:crypto'
+import { isLoopbackUrl, priceOf } from '../domain/agent/budget.ts'
 import { ownOrigins } from '../domain/agent/chat-request.ts'
-import { DAILY_LIMIT_UNTOLD } from '../domain/models/quota.ts'
+import { sessionSigner } from '../domain/agent/token.ts'
+import type { ChatModel } from '../domain/ports.ts'
+import { openAgent } from '../server/agent/routes.ts'
+import type { Agent } from '../server/agent/routes.ts'
+import { startSweeper, watchedLedger } from '../server/agent/service.ts'
+import type { AgentPorts, WatchedLedger } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/tool-answers.ts'
+import type { AgentSources } from '../server/agent/tool-answers.ts'
 import { boundedChecks, createApp, openReaders } from '../server/app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
@@ -11,11 +17,11 @@ import { processMeter, requestMeter } from '../server/metrics/instruments.ts'
 import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scrape.ts'
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
+import { Container } from './container.ts'
+import { tellChatStart } from './settings/chat-checks.ts'
 import { listenSettings } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 import type { ListenAddress } from './settings/rules.ts'
-import { openWiredAgent } from './wire-agent.ts'
-import { openStores } from './wire.ts'
 
 /** Times a request may take to arrive (docs/operations.md). */
 const ARRIVAL = { headersTimeoutMs: 10_000, requestTimeoutMs: 15_000 }
@@ -46,88 +52,37 @@ export interface ServerSurroundings {
  * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
  */
 export async function startServer(config: Config, surroundings: ServerSurroundings): Promise<StartedServer> {
-  const { log, demo, isDraining, version } = surroundings
-  const stores = openStores(config, 'server')
-  const { ledger, feed, audits } = stores
-  let baseUrl = config.baseUrl ?? ''
-  let origins: readonly string[] = config.allowedOrigins
-  const meters = { requests: requestMeter(), agent: agentMeter() }
-  const own = { clock: Date.now, log, publishedBaseUrl: config.publishedBaseUrl }
-  const sources = agentSources({ ...stores.reads, clock: Date.now })
-  const wired = openWiredAgent(
-    config,
-    { sources, recommendations: stores.recommendations },
-    { ...own, origins: () => origins, meter: meters.agent },
-  )
-  const checks = boundedChecks({
-    ledger: () => ledger.ping(),
-    archive: () => stores.archive.ping(),
-    feed: () => feed.ping(),
-    state: () => wired.agent.ping(),
-  })
-  const readers = openReaders({ ...stores, ...own })
-  let scrapes: RunningServer | null = null
+  const { log, isDraining } = surroundings
+  const { host, port, trustedProxies } = config
+  const container = new Container({ config, version: surroundings.version, kind: 'server' })
+  const closers = [() => container.close()]
   const closeAll = async (): Promise<void> => {
-    await scrapes?.close(0)
-    await wired.close()
-    await stores.close()
+    for (let close = closers.pop(); close; close = closers.pop()) await close()
   }
+  const reached: Reached = { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins }
   try {
-    const { requests } = meters
-    const mcp = {
-      sources,
-      version,
-      demo,
-      origins: () => origins,
-      trustedProxies: config.trustedProxies,
-      requestsPerMinute: config.mcpRequestsPerMinute,
-      clock: Date.now,
-      onFault: (tool: string, err: unknown) => log.error({ tool, err }, 'a tool could not read its data'),
-    }
-    const app = createApp(
-      {
-        ...stores,
-        ...own,
-        agent: wired.agent,
-        mcp: config.mcpRequestsPerMinute === 0 ? null : mcp,
-        widgetUrl: config.chat.verification?.widgetUrl ?? null,
-        trustedProxies: config.trustedProxies,
-        checks,
-        isDraining,
-        requests,
-        demo,
-        baseUrl: () => baseUrl,
-      },
-      readers,
-    )
-    const budget = { ledger: wired.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
-    const stored = { readers, audits, jobs: stores.jobs, budget, checks, clock: Date.now }
-    scrapes = await listenForScrapes(config.monitoring.metrics, {
-      ...surroundings,
-      meters: Object.values(meters),
-      stored,
-    })
-    const { host, port, trustedProxies } = config
-    const server = await listenOn(app, {
-      host,
-      port,
-      trustedProxies,
-      log,
-      isDraining,
-      requests,
-      settings: listenSettings(config),
-      ...ARRIVAL,
-    })
+    const requests = requestMeter()
+    const meter = agentMeter()
+    const sources = agentSources({ ...(await container.agentReads()), clock: Date.now })
+    const chat = await startChat(container, { sources, meter, log, origins: () => reached.origins })
+    closers.push(chat.stop)
+    const { app, stored } = await openApp(container, { ...surroundings, chat, sources, requests, reached })
+    const meters = [requests, meter]
+    const scrapes = await listenForScrapes(config.monitoring.metrics, { ...surroundings, meters, stored })
+    if (scrapes) closers.push(() => scrapes.close(0))
+    const settings = listenSettings(config)
+    const own = { host, port, trustedProxies, log, isDraining, requests, settings }
+    const server = await listenOn(app, { ...own, ...ARRIVAL })
     tellChatStart(config, log)
-    origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
+    reached.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
-    if (config.baseUrl === null) baseUrl = server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
+    reached.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
     return {
       url: server.url,
       metricsUrl: scrapes && `${scrapes.url}/metrics`,
       async close(graceMs) {
         try {
-          await server.close(graceMs, () => wired.agent.endTurns())
+          await server.close(graceMs, () => chat.agent.endTurns())
         } finally {
           await closeAll()
         }
@@ -137,6 +92,149 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
     await closeAll()
     throw error
   }
+}
+
+/** Where the server is reached; known once it listens. */
+interface Reached {
+  /** Empty before that. */
+  baseUrl: string
+  /** Its own and those that were named. */
+  origins: readonly string[]
+}
+
+interface AppSurroundings extends ServerSurroundings {
+  chat: StartedChat
+  sources: AgentSources
+  requests: ReturnType<typeof requestMeter>
+  reached: Reached
+}
+
+/** The application, and what its metrics are read from. */
+async function openApp(
+  container: Container,
+  { chat, sources, requests, reached, log, demo, version, isDraining }: AppSurroundings,
+): Promise<{ app: ReturnType<typeof createApp>; stored: StoredMetricsPorts }> {
+  const clock = Date.now
+  const { config } = container
+  const { trustedProxies, mcpRequestsPerMinute: requestsPerMinute } = config
+  const [ledger, archive] = [await container.ledger(), await container.archive()]
+  const [feed, audits] = [await container.feed(), await container.audits()]
+  const checks = boundedChecks({
+    ledger: () => ledger.ping(),
+    archive: () => archive.ping(),
+    feed: () => feed.ping(),
+    state: () => chat.agent.ping(),
+  })
+  const served = {
+    ledger,
+    archive,
+    year: await container.year(),
+    live: await container.live(),
+    recommendations: await container.recommendations(),
+    publishedBaseUrl: config.publishedBaseUrl,
+    clock,
+    log,
+  }
+  const readers = openReaders(served)
+  const origins = (): readonly string[] => reached.origins
+  const onFault = (tool: string, err: unknown): void =>
+    log.error({ tool, err }, 'a tool could not read its data')
+  const mcp = { sources, version, demo, origins, trustedProxies, requestsPerMinute, clock, onFault }
+  const ports = {
+    ...served,
+    search: await container.search(),
+    audits,
+    agent: chat.agent,
+    mcp: requestsPerMinute === 0 ? null : mcp,
+    widgetUrl: config.chat.verification?.widgetUrl ?? null,
+    trustedProxies,
+    checks,
+    isDraining,
+    requests,
+    demo,
+    baseUrl: () => reached.baseUrl,
+  }
+  const budget = { ledger: chat.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
+  const stored = { readers, audits, jobs: await container.jobs(), budget, checks, clock }
+  return { app: createApp(ports, readers), stored }
+}
+
+interface StartedChat {
+  agent: Agent
+  ledger: WatchedLedger
+  /** Waits for the settlement of every turn; to be called once no turn can begin. */
+  stop: () => Promise<void>
+}
+
+type ChatSurroundings = Pick<AgentPorts, 'sources' | 'meter' | 'log'> &
+  Pick<AgentPorts['settings'], 'origins'>
+
+/** @param surroundings `origins` is called once the server listens */
+async function startChat(container: Container, surroundings: ChatSurroundings): Promise<StartedChat> {
+  const { config } = container
+  const { chat, trustedProxies } = config
+  const { sources, meter, log, origins } = surroundings
+  const clock = Date.now
+  const ledger = watchedLedger(await container.chatLedger())
+  const model = await openModel(container)
+  const verifier = chat.verification && (await container.humanVerifier(chat.verification))
+  const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs } = chat
+  const agent = openAgent({
+    settings: {
+      disabled: chat.disabled,
+      itemChat: !chat.itemDisabled,
+      sessionSeconds,
+      limits,
+      maxOutputTokens,
+      pingMs,
+      turnMs,
+      trustedProxies,
+      origins,
+    },
+    signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
+    modelName: () => model?.name() ?? Promise.resolve(namedModel(chat.provider.model)),
+    provider: providerOf(config, model),
+    verification: verifier && chat.verification && { siteKey: chat.verification.siteKey, verifier },
+    ledger,
+    sources,
+    meter,
+    cache: await container.answerCache((key) => log.warn({ key }, 'a kept chat answer is damaged')),
+    clock,
+    randomBytes,
+    server: randomBytes(8).toString('hex'),
+    log,
+  })
+  const stopSweeping = startSweeper(ledger, clock, log, sessionSeconds)
+  return {
+    agent,
+    ledger,
+    async stop() {
+      await agent.settled()
+      await stopSweeping()
+    },
+  }
+}
+
+/** The model that is set; null when there is none, or no credential for it. */
+async function openModel(container: Container): Promise<ChatModel | null> {
+  const { chat, openRouterKey } = container.config
+  const { model, url, key } = chat.provider
+  if (model === null) return null
+  if (model === 'auto') return openRouterKey === null ? null : container.autoModel(openRouterKey)
+  return key === null && !isLoopbackUrl(url) ? null : container.chatModel(model)
+}
+
+/** Together with what it costs; null where that is not known. */
+function providerOf({ chat, openRouterUrl }: Config, model: ChatModel | null): AgentPorts['provider'] {
+  if (model === null) return null
+  const { model: name, url: providerUrl, prices: configured } = chat.provider
+  const prices = priceOf({ model: name ?? '', providerUrl, routerUrl: openRouterUrl, configured })
+  return prices === 'unknown' ? null : { model, prices }
+}
+
+/** What a model that cannot be asked is called; `auto` is no model but a way to find one. */
+function namedModel(model: string | null): string {
+  return model === null || model === 'auto' ? '' : model
 }
 
 /** Prometheus waits ten seconds unless it is told otherwise. */
@@ -197,101 +295,4 @@ async function listenForScrapes(
     ofProcess.close()
     throw error
   }
-}
-
-/** What keeps the chat from running, as the variables to set or to take away; empty when nothing does. */
-export function chatGaps(config: Config): string[] {
-  const { chat, openRouterKey, openRouterUrl: routerUrl } = config
-  const { model, key, url: providerUrl, prices: configured } = chat.provider
-  const gaps = chat.disabled ? ['DASH_CHAT_DISABLED'] : []
-  if (chat.sessionSecret === null) gaps.push('DASH_SESSION_SECRET')
-  if (model === null) return [...gaps, 'DASH_CHAT_MODEL']
-  if (model === 'auto') return openRouterKey === null ? [...gaps, 'OPENROUTER_API_KEY'] : gaps
-  if (key === null && !isLoopbackUrl(providerUrl)) gaps.push('OPENAI_API_KEY')
-  if (priceOf({ model, providerUrl, routerUrl, configured }) === 'unknown')
-    gaps.push('DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT')
-  return gaps
-}
-
-/** What may hold the chat back before an operator expects it, and what to set. */
-export interface ChatWarning {
-  check: 'chat.budget' | 'chat.requests'
-  problem: string
-  mend: string
-}
-
-/** Every such thing that the configuration tells. */
-export function chatWarnings(config: Config): ChatWarning[] {
-  return [largeCallOf(config), requestShareIn(config)].filter((each) => each !== null)
-}
-
-/** What one address may send of the requests of an account, when the chat depends on them. */
-function requestShareIn({ chat }: Config): ChatWarning | null {
-  if (chat.provider.model !== 'auto') return null
-  const { budgetShare } = chat.limits
-  const requests = requestShareOf(DAILY_LIMIT_UNTOLD, budgetShare)
-  return {
-    check: 'chat.requests',
-    problem:
-      `with DASH_CHAT_MODEL=auto one address may send ${requests} of the ${DAILY_LIMIT_UNTOLD} requests a day ` +
-      `of an account without credits (DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}); a turn takes up to ${MAX_ROUNDS}`,
-    mend: 'raise DASH_CHAT_BUDGET_SHARE, or buy credits at the routing service, which allow more requests a day',
-  }
-}
-
-/** A call above this part of the budget, or of the share of one address, leaves room for few turns at the same time. */
-const LARGE_PART_OF_BUDGET = 1 / 10
-const LARGE_PART_OF_SHARE = 1 / 4
-
-/** How the reservation of a turn compares with the budget, when it is a large part of it or of a share. */
-export function largeCallOf({ chat, openRouterUrl: routerUrl }: Config): ChatWarning | null {
-  const { model, url: providerUrl, prices: configured } = chat.provider
-  const prices = priceOf({ model: model ?? '', providerUrl, routerUrl, configured })
-  if (prices === 'unknown') return null
-  const { maxOutputTokens } = chat
-  const { budgetPerDay, budgetShare } = chat.limits
-  const { withTools: call } = shortestCallCost({ maxOutputTokens, prices })
-  const perAddress = shareOf(budgetPerDay, budgetShare)
-  const fitsBudget = call <= budgetPerDay * LARGE_PART_OF_BUDGET
-  if (fitsBudget && call <= perAddress * LARGE_PART_OF_SHARE) return null
-  const room = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
-  const ofAddress = Math.min(Math.floor(perAddress / call), room)
-  const remedies = [
-    ...(fitsBudget ? [`DASH_CHAT_BUDGET_SHARE to at least ${neededShare(call, budgetPerDay)}`] : []),
-    `DASH_CHAT_BUDGET_USD_PER_DAY to at least ${dollarsOf(neededBudget(call, budgetShare))}`,
-  ]
-  return {
-    check: 'chat.budget',
-    problem:
-      `one turn with tools reserves up to ${dollarsOf(call)} of the day's ${dollarsOf(budgetPerDay)} ` +
-      `(DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
-      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}): ${room} fit at once, ${ofAddress} of one address`,
-    mend: `set ${remedies.join(' or ')}, or lower DASH_CHAT_MAX_OUTPUT_TOKENS`,
-  }
-}
-
-/** The least budget of which a call is no large part, in whole cents. */
-function neededBudget(call: number, budgetShare: number): number {
-  const perBudget = call / LARGE_PART_OF_BUDGET
-  const perShare = call / LARGE_PART_OF_SHARE / (budgetShare / 1_000_000)
-  return Math.ceil(Math.max(perBudget, perShare) / 10_000) * 10_000
-}
-
-/** The least share of a budget of which a call is no large part, in whole hundredths. */
-function neededShare(call: number, budgetPerDay: number): number {
-  return Math.ceil((call / LARGE_PART_OF_SHARE / budgetPerDay) * 100) / 100
-}
-
-function dollarsOf(microUsd: number): string {
-  return `$${Number((microUsd / 1_000_000).toFixed(6))}`
-}
-
-/** Logs at the start what an operator would otherwise learn from refusals. */
-export function tellChatStart(config: Config, log: Log): void {
-  const gaps = chatGaps(config)
-  const { disabled, sessionSecret, provider } = config.chat
-  // Half set up is a mistake, which a person at a terminal sees too.
-  const isBegun = !disabled && [sessionSecret, provider.model, provider.key].some((each) => each !== null)
-  if (gaps.length > 0) return log[isBegun ? 'warn' : 'info']({ missing: gaps }, 'the chat is off')
-  for (const { problem, mend } of chatWarnings(config)) log.warn({}, `${problem}; ${mend}`)
 }

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
-import { openArticleTexts } from '../../src/cli/wire-sources.ts'
 import type { ArticleReading } from '../../src/domain/feed/article.ts'
 import { builtModule, runScript } from '../adapters/built-modules.ts'
 import { htmlSite, pageHtml, site } from '../support/pages.ts'
@@ -10,8 +10,9 @@ const TEXT = 'A plain text of some length. '.repeat(20)
 
 async function read(env: Record<string, string>, url: string): Promise<ArticleReading> {
   const config = readConfig({}, env, await temporaryFolder())
-  const texts = openArticleTexts(config, '0.0.0')
-  onTestFinished(() => texts.close())
+  const container = new Container({ config, version: '0.0.0' })
+  onTestFinished(() => container.close())
+  const texts = await container.articleTexts()
   return texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
 }
 
@@ -45,12 +46,13 @@ test('the build reads a page with its own thread, and its process ends when all 
   const { url } = await htmlSite(pageHtml('A page'))
   const script = runScript(
     `const { readConfig } = await import(${JSON.stringify(builtModule('cli/settings/read-config.js'))})
-    const { openArticleTexts } = await import(${JSON.stringify(builtModule('cli/wire-sources.js'))})
+    const { Container } = await import(${JSON.stringify(builtModule('cli/container.js'))})
     const config = readConfig({}, { DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1' }, ${JSON.stringify(await temporaryFolder())})
-    const texts = openArticleTexts(config, '0.0.0')
+    const container = new Container({ config, version: '0.0.0' })
+    const texts = await container.articleTexts()
     const item = { source: 'hn', sourceId: '1', url: process.argv[1] }
     console.log(JSON.stringify(await texts.read(item, new AbortController().signal)))
-    await texts.close()`,
+    await container.close()`,
     [url],
   )
   expect(JSON.parse((await script.line()) ?? 'null')).toMatchObject({

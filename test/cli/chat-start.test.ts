@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/running-server.ts'
+import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/settings/chat-checks.ts'
 import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 

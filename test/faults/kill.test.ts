@@ -112,13 +112,12 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
 /** `dash publish-year --once --json` at another time: `process.argv` holds the data folder and how long ago. */
 const PUBLISH_AT = `
   import { readConfig } from '${builtModule('cli/settings/read-config.js')}'
-  import { openStores } from '${builtModule('cli/wire.js')}'
-  import { publishPorts } from '${builtModule('cli/wire-sources.js')}'
+  import { Container } from '${builtModule('cli/container.js')}'
   import { publishYear } from '${builtModule('jobs/publish-year.js')}'
   const [, dataDir, ago] = process.argv
   const config = readConfig({ dataDir }, {}, '/')
-  const stores = openStores(config, 'batch')
-  const { ports } = publishPorts(stores, config, '0', () => Date.now() - Number(ago), () => undefined)
+  const container = new Container({ config, version: '0' })
+  const ports = await container.publishPorts(() => Date.now() - Number(ago), () => undefined)
   const signal = new AbortController().signal
   const options = { once: true, dryRun: false, retryDelayMs: 0, signal }
   const outcome = await publishYear(ports, options).then(({ report }) => report.outcome, (error) => error.code)

@@ -1,16 +1,10 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createClient } from '@libsql/client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { fileArchive } from '../../src/adapters/objects/open.ts'
-import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
-import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
-import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
-import { libsqlSearchIndex } from '../../src/adapters/feed/search-index.ts'
-import { database } from '../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
-import { openAgentReads } from '../../src/cli/wire-agent-reads.ts'
+import { prepareFolders } from '../../src/cli/data-folder.ts'
+import { Container } from '../../src/cli/container.ts'
+import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { rankPeriods } from '../../src/jobs/rank-periods.ts'
-import { SEARCH_PLACES } from '../../src/domain/feed/search.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import { createAgentTools } from '../../src/server/agent/tools.ts'
 import { refresh } from '../support/indexing.ts'
@@ -37,30 +31,28 @@ beforeAll(async () => {
 })
 afterAll(() => sqld.stop())
 
-const BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 const NOW = RUN_AT + 3_600_000
 
 test('every tool answers through a token that may only read, and the server refuses it a write', async () => {
-  const location = { url: sqld.url, authToken: writeToken }
-  const open = (store: 'ledger' | 'feed') =>
-    database({ location, store, migrationsFolder: migrationsOf(store), ...BUSY })
-  const owners = {
-    ledger: open('ledger'),
-    feed: open('feed'),
-    archive: fileArchive(await temporaryFolder(), Date.now),
+  const folder = await temporaryFolder()
+  const env = {
+    DASH_DATABASE_URL: sqld.url,
+    DASH_DATABASE_AUTH_TOKEN: writeToken,
+    DASH_DATABASE_READ_TOKEN: readToken,
   }
+  const config = readConfig({ dataDir: folder }, env, folder)
+  prepareFolders(config, true)
+  const container = new Container({ config, version: '0', kind: 'server' })
+  onTestFinished(() => container.close())
   const signal = new AbortController().signal
-  await libsqlFeed(owners.feed).importSignals(sampleSignals())
-  await libsqlArticles(owners.feed).saveArticles([
-    { source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
-  ])
-  await refresh(libsqlSearchIndex(owners.feed))
-  const live = libsqlLiveFeed(owners.feed)
-  await rankPeriods({ live, clock: () => NOW }, { signal, discardLater: false })
+  await (await container.feed()).importSignals(sampleSignals())
+  await (
+    await container.articles()
+  ).saveArticles([{ source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 }])
+  await refresh(await container.index())
+  await rankPeriods({ live: await container.live(), clock: () => NOW }, { signal, discardLater: false })
 
-  const config = { ledger: location, feed: location, databaseReadToken: readToken }
-  const reads = openAgentReads(config, owners, { ...BUSY, searchBounds: SEARCH_PLACES })
-  onTestFinished(() => reads.close())
+  const reads = await container.agentReads()
   const faults: unknown[] = []
   const sources = agentSources({ ...reads, clock: () => NOW })
   const tools = createAgentTools(sources, {

@@ -1,10 +1,15 @@
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { database } from '../../src/adapters/sqlite/database.ts'
+import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
+import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
+import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
+import { libsqlItems } from '../../src/adapters/feed/stored-items.ts'
+import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
+import { yearReader } from '../../src/adapters/objects/archive.ts'
+import { database, readOnlyDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
-import { openAgentReads } from '../../src/cli/wire-agent-reads.ts'
-import { SEARCH_PLACES } from '../../src/domain/feed/search.ts'
+import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../../src/domain/feed/search.ts'
 import { rankPeriods } from '../../src/jobs/rank-periods.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import type { AgentReads, AgentSources } from '../../src/server/agent/tool-answers.ts'
@@ -13,28 +18,41 @@ import { refresh } from './indexing.ts'
 import { SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
-/** A workspace as the agent reads it, through its own handles. */
+/** A workspace as the agent reads it, through handles that cannot write. */
 export function readAsAgent(
   { ledgerPath, feedPath, archive }: Workspace,
   now: Instant,
 ): { reads: AgentReads; sources: AgentSources } {
   const busy = { nativeBusyMs: 20, retryMs: 2_000 }
-  const owner = (path: string, store: 'ledger' | 'feed'): Database => {
-    const location = { url: pathToFileURL(path).href, authToken: null }
-    const opened = database({ location, store, migrationsFolder: migrationsOf(store), ...busy })
+  const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
+  const readOnly = (path: string, store: 'ledger' | 'feed'): Database => {
+    const location = locationOf(path)
+    const owner = database({ location, store, migrationsFolder: migrationsOf(store), ...busy })
+    onTestFinished(() => owner.close())
+    const opened = readOnlyDatabase({ location, ...busy }, owner)
     onTestFinished(() => opened.close())
     return opened
   }
-  const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
-  const config = { ledger: locationOf(ledgerPath), feed: locationOf(feedPath), databaseReadToken: null }
-  const owners = { ledger: owner(ledgerPath, 'ledger'), feed: owner(feedPath, 'feed'), archive }
-  const opened = openAgentReads(config, owners, {
-    ...busy,
-    searchBounds: SEARCH_PLACES,
-    searchScript: SEARCH_WORKER,
+  const ledger = libsqlLedger(readOnly(ledgerPath, 'ledger'))
+  const feed = readOnly(feedPath, 'feed')
+  const search = openFeedSearch({
+    location: locationOf(feedPath),
+    database: feed,
+    bounds: SEARCH_PLACES,
+    timeoutMs: QUERY_TIMEOUT_MS,
+    script: SEARCH_WORKER,
   })
-  onTestFinished(() => opened.close())
-  const reads = { ...opened, clock: () => now }
+  onTestFinished(() => search.close())
+  const reads = {
+    items: libsqlItems(feed),
+    search,
+    snapshots: libsqlLiveFeed(feed),
+    articles: libsqlArticles(feed),
+    ledger,
+    archive,
+    year: yearReader(ledger, archive),
+    clock: () => now,
+  }
   return { reads, sources: agentSources(reads) }
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
+import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
-import { openAuditors } from '../../src/cli/wire-audit.ts'
 import type { Day } from '../../src/domain/time.ts'
 import type { Finding } from '../../src/domain/year/finding.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
@@ -51,9 +51,11 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
 }
 
 async function findingsIn(folder: string): Promise<Finding[]> {
-  const auditors = openAuditors(readConfig({ dataDir: folder }, {}, '/'))
+  const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
+  const { ledger, archive } = await container.auditors()
   const ports = {
-    ...auditors,
+    ledger,
+    archive,
     clock: Date.now,
     random: Math.random,
     onProgress: () => undefined,
@@ -66,7 +68,7 @@ async function findingsIn(folder: string): Promise<Finding[]> {
     if (!report.complete) throw cause
     return report.findings
   } finally {
-    await auditors.close()
+    await container.close()
   }
 }
 

@@ -7,8 +7,6 @@ import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
-import { openArticleTexts, openLiveSources } from '../wire-sources.ts'
-import { openStores } from '../wire.ts'
 
 /**
  * `dash collect`
@@ -18,36 +16,32 @@ import { openStores } from '../wire.ts'
  * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
  */
 export async function collectCommand(
-  { config, terminal, signal, version }: CommandContext,
+  { config, container, terminal, signal }: CommandContext,
   chosen: readonly LiveSourceName[],
 ): Promise<number> {
   prepareFolders(config, true)
-  const stores = openStores(config, 'batch')
-  const live = openLiveSources(stores, config, version)
-  const texts = openArticleTexts(config, version)
-  try {
-    const sources = live.sources.filter(({ source }) => chosen.length === 0 || chosen.includes(source))
-    const items = new Map<LiveSourceName, number>()
-    const onItems = (source: LiveSourceName, count: number): void => {
+  const all = await container.liveSources()
+  const sources = all.filter(({ source }) => chosen.length === 0 || chosen.includes(source))
+  const items = new Map<LiveSourceName, number>()
+  const ports = {
+    feed: await container.feed(),
+    live: await container.live(),
+    index: await container.index(),
+    articles: await container.articles(),
+    texts: await container.articleTexts(),
+    clock: Date.now,
+    onItems(source: LiveSourceName, count: number): void {
       items.set(source, count)
       terminal.progress([...items].map(([name, read]) => `${name} ${read}`).join(' · '))
-    }
-    const onTexts = (done: number, wanted: number): void => terminal.progress(`${done} of ${wanted} texts`)
-    const { minPoints, perRun: limit } = config.articles
-    const report = await collect({ ...stores, texts, clock: Date.now, onItems, onTexts }, sources, {
-      minPoints,
-      limit,
-      signal,
-    })
-    show(report, terminal)
-    terminal.result(report, escaped(summary(report)))
-    if (report.outcome !== 'collected') return EXIT.unavailable
-    return report.snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
-  } finally {
-    await texts.close()
-    await live.close()
-    await stores.close()
+    },
+    onTexts: (done: number, wanted: number): void => terminal.progress(`${done} of ${wanted} texts`),
   }
+  const { minPoints, perRun: limit } = config.articles
+  const report = await collect(ports, sources, { minPoints, limit, signal })
+  show(report, terminal)
+  terminal.result(report, escaped(summary(report)))
+  if (report.outcome !== 'collected') return EXIT.unavailable
+  return report.snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
 }
 
 /** A source that was not read whole is an error, said even under `--quiet`; bad rows are notes. */

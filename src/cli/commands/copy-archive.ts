@@ -4,17 +4,17 @@ import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../jobs/copy-archive.ts'
-import type { CopyReport } from '../../jobs/copy-archive.ts'
+import type { ArchivePlace, CopyReport } from '../../jobs/copy-archive.ts'
+import type { Container } from '../container.ts'
 import type { Config } from '../settings/config.ts'
 import { isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import type { CommandContext } from '../context.ts'
-import { openArchivePlace } from '../wire.ts'
 
 /** `dash copy-archive` */
 export async function copyArchiveCommand(
-  { config, terminal, signal }: CommandContext,
+  { config, container, terminal, signal }: CommandContext,
   targetConfig: Config,
 ): Promise<number> {
   if (
@@ -26,13 +26,12 @@ export async function copyArchiveCommand(
   if (isUnfounded(config)) throw emptyArchive()
   requireFolders(config)
   prepareFolders(targetConfig, true)
-  const source = openArchivePlace(config)
-  const target = openArchivePlace(targetConfig)
+  const targetContainer = container.withConfig(targetConfig)
   try {
     const report = await copyArchive(
       {
-        source,
-        target,
+        source: await placeIn(container),
+        target: await placeIn(targetContainer),
         clock: Date.now,
         holder: thisProcess(),
         isDead: isDeadProcess,
@@ -44,8 +43,16 @@ export async function copyArchiveCommand(
     terminal.result(report, summary(report))
     return EXIT.done
   } finally {
-    await source.close()
-    await target.close()
+    await targetContainer.close()
+  }
+}
+
+async function placeIn(container: Container): Promise<ArchivePlace> {
+  return {
+    ledger: await container.ledger(),
+    archive: await container.archive(),
+    year: await container.year(),
+    auditors: await container.auditors(),
   }
 }
 

@@ -10,7 +10,6 @@ import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
-import { openEvaluation } from '../wire-models.ts'
 
 export interface EvaluateFlags {
   mode: StoredRun['refreshMode']
@@ -21,31 +20,27 @@ export interface EvaluateFlags {
 
 /** `dash evaluate-models` */
 export async function evaluateModelsCommand(
-  { config, terminal, signal }: CommandContext,
+  { config, container, terminal, signal }: CommandContext,
   { mode, dryRun, why }: EvaluateFlags,
 ): Promise<number> {
   const folders = { ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }
-  const there = dryRun || why !== undefined ? existingStores(folders) : undefined
-  if (!there) prepareFolders(folders, false)
+  const exists = dryRun || why !== undefined ? existingStores(folders) : undefined
+  if (!exists) prepareFolders(folders, false)
   const { progress: onProgress, note: onNote } = terminal
-  const { ports, close } = openEvaluation(config, Date.now, { onProgress, onNote }, there)
-  try {
-    if (why !== undefined) {
-      const explanation = await explainModel(ports, why, signal)
-      terminal.result(explanation, explanationText(explanation))
-      return EXIT.done
-    }
-    const result = await orFailedReport(terminal, { mode, dryRun }, () =>
-      evaluateModels(ports, { mode, dryRun, signal }),
-    )
-    const { report } = result
-    if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')
-    else if (report.reason !== null) terminal.note(report.reason)
-    terminal.result(report, summary(report))
-    return exitCode(result)
-  } finally {
-    await close()
+  const ports = await container.evaluatePorts({ onProgress, onNote }, exists)
+  if (why !== undefined) {
+    const explanation = await explainModel(ports, why, signal)
+    terminal.result(explanation, explanationText(explanation))
+    return EXIT.done
   }
+  const result = await orFailedReport(terminal, { mode, dryRun }, () =>
+    evaluateModels(ports, { mode, dryRun, signal }),
+  )
+  const { report } = result
+  if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')
+  else if (report.reason !== null) terminal.note(report.reason)
+  terminal.result(report, summary(report))
+  return exitCode(result)
 }
 
 /** Prints a failed report under `--json` for a run that ends without one. */

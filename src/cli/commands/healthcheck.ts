@@ -6,7 +6,6 @@ import { localUrl } from '../settings/config.ts'
 import type { Config } from '../settings/config.ts'
 import { withoutSecrets } from '../settings/environment.ts'
 import { escaped } from '../terminal.ts'
-import { openReach } from '../wire-operations.ts'
 
 /** A server that is ready answers at once; whoever asks again every half minute waits no longer. */
 const TIMEOUT_MS = 5_000
@@ -19,27 +18,23 @@ const TIMEOUT_MS = 5_000
  * @throws Refusal `usage`
  */
 export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
-  const { terminal, signal, config } = context
+  const { terminal, signal, config, container } = context
   const asked = `${baseOf(url, config)}/readyz`
   const shown = withoutSecrets(asked)
-  const reach = openReach()
-  try {
-    const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
-    const { ready, status, words } =
-      'unreachable' in answer
-        ? { ready: false, status: null, words: `does not answer (${answer.unreachable})` }
-        : readinessOf(answer)
-    const result = { job: 'healthcheck', ready, url: shown, status }
-    if (ready) {
-      terminal.result(result, escaped(`${shown} ${words}`))
-      return EXIT.done
-    }
-    terminal.error(`${shown} ${words}; look at the log of the server, or name another with --url`)
-    if (terminal.json) terminal.result(result, '')
-    return EXIT.unavailable
-  } finally {
-    await reach.close()
+  const reach = await container.reach()
+  const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
+  const { ready, status, words } =
+    'unreachable' in answer
+      ? { ready: false, status: null, words: `does not answer (${answer.unreachable})` }
+      : readinessOf(answer)
+  const result = { job: 'healthcheck', ready, url: shown, status }
+  if (ready) {
+    terminal.result(result, escaped(`${shown} ${words}`))
+    return EXIT.done
   }
+  terminal.error(`${shown} ${words}; look at the log of the server, or name another with --url`)
+  if (terminal.json) terminal.result(result, '')
+  return EXIT.unavailable
 }
 
 function baseOf(url: string | undefined, config: Config): string {

@@ -3,8 +3,8 @@ import type { ArchiveImportReport } from '../../jobs/import-archive.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import type { Terminal } from '../terminal.ts'
-import { archiveImportPorts, openStores } from '../wire.ts'
 
 const REFUSALS_SHOWN = 10
 
@@ -15,23 +15,25 @@ const REFUSALS_SHOWN = 10
  * @throws Refusals and faults of the folder and the stores; the signal's reason when the command is told to stop
  */
 export async function importArchiveCommand(
-  { config, terminal, signal }: CommandContext,
+  { config, container, terminal, signal }: CommandContext,
   folder: string,
 ): Promise<number> {
-  const stores = openStores(config, 'batch')
-  try {
-    const report = await importArchive({
-      ...archiveImportPorts(stores, folder, Date.now, terminal.note),
-      prepare: () => prepareFolders(config, true),
-      onPublication: (step, count, of) => terminal.progress(`${count} of ${of} publications ${step}`),
-      signal,
-    })
-    show(report, terminal)
-    terminal.result(report, summary(report))
-    return report.refusedCount > 0 ? EXIT.failed : EXIT.done
-  } finally {
-    await stores.close()
-  }
+  const report = await importArchive({
+    folder: await container.archiveFolder(folder),
+    ledger: await container.ledger(),
+    archive: await container.archive(),
+    year: await container.year(),
+    clock: Date.now,
+    holder: thisProcess(),
+    isDead: isDeadProcess,
+    onProgress: terminal.note,
+    prepare: () => prepareFolders(config, true),
+    onPublication: (step, count, of) => terminal.progress(`${count} of ${of} publications ${step}`),
+    signal,
+  })
+  show(report, terminal)
+  terminal.result(report, summary(report))
+  return report.refusedCount > 0 ? EXIT.failed : EXIT.done
 }
 
 function show({ refused, refusedCount }: ArchiveImportReport, { error }: Terminal): void {

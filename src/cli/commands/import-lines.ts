@@ -18,12 +18,11 @@ import type {
 } from '../../jobs/import-lines.ts'
 import { takeSnapshot } from '../../jobs/rank-periods.ts'
 import type { TakenOrRefused } from '../../jobs/rank-periods.ts'
+import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { Terminal } from '../terminal.ts'
-import { openInputs, openStores } from '../wire.ts'
-import type { Stores } from '../wire.ts'
 
 /** `dash import articles FILE… | -`; see {@link importLinesCommand}. */
 export function importArticlesCommand(
@@ -34,8 +33,8 @@ export function importArticlesCommand(
   return importLinesCommand(context, files, {
     run({ stores, sources, onProgress }) {
       const articles: ArticleImportPorts['articles'] = {
-        saveArticles: (batch) => stores().articles.saveArticles(batch),
-        storedItems: (items) => stores().articles.storedItems(items),
+        saveArticles: async (batch) => (await stores().articles()).saveArticles(batch),
+        storedItems: async (items) => (await stores().articles()).storedItems(items),
       }
       return importArticles({ articles, onProgress }, sources, { ...options, signal: context.signal })
     },
@@ -47,7 +46,7 @@ const ERRORS_SHOWN = 10
 /** What an import of lines works on. */
 interface LinesWork extends Pick<ImportPorts, 'onProgress'> {
   /** The stores, whose folders are made at the first call: an import that stores nothing makes none. */
-  stores: () => Stores
+  stores: () => Container
   sources: readonly LineSource[]
 }
 
@@ -57,7 +56,7 @@ export interface LinesCommand<Report extends LinesReport> {
   /** Says what only this kind of import has to say. */
   showMore?: (report: Report) => void
   /** Ranks the live periods, where rows of this kind change them. */
-  afterwards?: (stores: Stores) => Promise<TakenOrRefused>
+  afterwards?: (stores: Container) => Promise<TakenOrRefused>
 }
 
 /**
@@ -68,43 +67,38 @@ export interface LinesCommand<Report extends LinesReport> {
  * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
  */
 export async function importLinesCommand<Report extends LinesReport>(
-  { config, terminal, stdin, signal }: CommandContext,
+  { config, container, terminal, stdin, signal }: CommandContext,
   files: readonly string[],
   { run, showMore, afterwards }: LinesCommand<Report>,
 ): Promise<number> {
-  const inputs = await openInputs(files, stdin, signal)
-  const stores = openStores(config, 'batch')
+  const sources = await container.inputs(files, stdin, signal)
   let isUsed = false
-  const use = (): Stores => {
+  const stores = (): Container => {
     if (!isUsed) prepareFolders(config, true)
     isUsed = true
-    return stores
+    return container
   }
-  try {
-    const onProgress = (rows: number): void => {
-      signal.throwIfAborted()
-      terminal.progress(`${rows} rows read`)
-    }
-    const report = await run({ stores: use, sources: inputs.sources, onProgress })
-    // Files without a row are imported too: the feed is there from now on.
-    if (report.failedFiles === 0) use()
-    showErrors(report, terminal)
-    showMore?.(report)
-    showFailedFiles(report, terminal)
-    const snapshot = isUsed && afterwards ? await afterwards(stores) : null
-    const isRefused = snapshot?.outcome === 'refused'
-    if (isRefused) terminal.error(`no snapshot was taken: ${snapshot.reason}`)
-    const indexed = isUsed ? await indexItems(stores, terminal, signal) : 0
-    const { failedFiles, ...result } = report
-    terminal.result({ ...result, ...(afterwards ? { snapshot } : {}), indexed }, summary(report))
-    return failedFiles > 0 || isRefused ? EXIT.failed : EXIT.done
-  } finally {
-    await stores.close()
-    await inputs.close()
+  const onProgress = (rows: number): void => {
+    signal.throwIfAborted()
+    terminal.progress(`${rows} rows read`)
   }
+  const report = await run({ stores, sources, onProgress })
+  // Files without a row are imported too: the feed is there from now on.
+  if (report.failedFiles === 0) stores()
+  showErrors(report, terminal)
+  showMore?.(report)
+  showFailedFiles(report, terminal)
+  const snapshot = isUsed && afterwards ? await afterwards(container) : null
+  const isRefused = snapshot?.outcome === 'refused'
+  if (isRefused) terminal.error(`no snapshot was taken: ${snapshot.reason}`)
+  const indexed = isUsed ? await indexItems(container, terminal, signal) : 0
+  const { failedFiles, ...result } = report
+  terminal.result({ ...result, ...(afterwards ? { snapshot } : {}), indexed }, summary(report))
+  return failedFiles > 0 || isRefused ? EXIT.failed : EXIT.done
 }
 
-async function indexItems({ index }: Stores, terminal: Terminal, signal: AbortSignal): Promise<number> {
+async function indexItems(container: Container, terminal: Terminal, signal: AbortSignal): Promise<number> {
+  const index = await container.index()
   const onProgress = (items: number): void => terminal.progress(`${items} items indexed`)
   return (await refreshIndex({ index, onProgress, signal })).indexed
 }
@@ -141,7 +135,9 @@ export async function importSignalsCommand(
   const { signal, terminal } = context
   return importLinesCommand<ImportReport>(context, files, {
     run({ stores, sources, onProgress }) {
-      const feed: ImportPorts['feed'] = { importSignals: (batch) => stores().feed.importSignals(batch) }
+      const feed: ImportPorts['feed'] = {
+        importSignals: async (batch) => (await stores().feed()).importSignals(batch),
+      }
       return importSignals({ feed, onProgress }, sources, { ...options, signal })
     },
     showMore({ unknownSources }) {
@@ -149,7 +145,7 @@ export async function importSignalsCommand(
         terminal.note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
       }
     },
-    afterwards: ({ live }) => takeSnapshot({ live, clock: Date.now }, signal),
+    afterwards: async (stores) => takeSnapshot({ live: await stores.live(), clock: Date.now }, signal),
   })
 }
 

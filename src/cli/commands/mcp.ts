@@ -2,11 +2,11 @@ import { agentSources } from '../../server/agent/tool-answers.ts'
 import { serveStdio } from '../../server/mcp/stdio.ts'
 import { LOCAL_CALLER } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { Container } from '../container.ts'
 import type { Config } from '../settings/config.ts'
 import { requireFeed } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { openStores } from '../wire.ts'
 
 /**
  * `dash mcp`: the agent's tools for the MCP client that started this process (docs/mcp.md).
@@ -34,11 +34,11 @@ async function serveConfig(
   demo: boolean,
 ): Promise<number> {
   requireFeed(config)
-  const stores = openStores(config, 'server')
+  const container = new Container({ config, version, kind: 'server' })
   try {
     if (stdin.isTTY)
       terminal.note('waiting for an MCP client on standard input; docs/mcp.md tells how one is set up')
-    const sources = agentSources({ ...stores.reads, clock: Date.now })
+    const sources = agentSources({ ...(await container.agentReads()), clock: Date.now })
     const onFault = (tool: string, error: unknown): void => terminal.error(`${tool}: ${describeError(error)}`)
     await serveStdio(
       { sources, address: LOCAL_CALLER.address, version, demo, onFault },
@@ -46,6 +46,6 @@ async function serveConfig(
     )
     return EXIT.done
   } finally {
-    await stores.close()
+    await container.close()
   }
 }

@@ -13,14 +13,11 @@ import { seedRun } from '../../domain/models/seed.ts'
 import type { Shortlist, Need } from '../../domain/models/shortlist.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { Config } from '../settings/config.ts'
 import { hasStoreFolder } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
-import { openPublishedShortlist } from '../wire-sources.ts'
-import { openRecommendationStore } from '../wire.ts'
 
 export interface ModelFlags {
   id: boolean
@@ -37,10 +34,10 @@ export interface ModelFlags {
  *   the seed, since whoever runs this can mend it
  */
 export async function modelCommand(context: CommandContext, flags: ModelFlags): Promise<number> {
-  const { config, terminal } = context
+  const { terminal } = context
   const needs = parseFlags(flags, terminal)
   const shortlist =
-    flags.url === undefined ? await ownShortlist(config) : await hostShortlist(parseBase(flags.url), context)
+    flags.url === undefined ? await ownShortlist(context) : await hostShortlist(parseBase(flags.url), context)
   const pick = pickModel(shortlist, { ...NO_FILTER, needs })
   if (pick === null) {
     const asked = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
@@ -71,8 +68,8 @@ function parseBase(url: string): string {
 }
 
 /** The stored recommendation of this machine, or the seed while there is none. */
-async function ownShortlist(config: Config): Promise<Shortlist> {
-  const bytes = hasStoreFolder(config) ? await readCurrent(config) : null
+async function ownShortlist({ config, container }: CommandContext): Promise<Shortlist> {
+  const bytes = hasStoreFolder(config) ? await (await container.recommendations()).current() : null
   const served =
     bytes === null
       ? { run: seedRun(), seed: true, storeAnswers: true }
@@ -81,27 +78,14 @@ async function ownShortlist(config: Config): Promise<Shortlist> {
   return topModelsPayload({ ...served, run }, { limit: null, filter: NO_FILTER }, Date.now())
 }
 
-async function readCurrent(config: Config): Promise<Uint8Array | null> {
-  const store = openRecommendationStore(config)
-  try {
-    return await store.current()
-  } finally {
-    await store.close()
-  }
-}
-
-async function hostShortlist(base: string, { config, version, signal }: CommandContext): Promise<Shortlist> {
-  const host = openPublishedShortlist(base, config, version)
-  try {
-    const shortlist = parseShortlist(await host.topModels(signal))
-    if (shortlist !== null) return shortlist
-    throw new Refusal(
-      'source_unavailable',
-      `the host ${base} serves no shortlist of free models at /api/free-llm/top-models; check --url`,
-    )
-  } finally {
-    await host.close()
-  }
+async function hostShortlist(base: string, { container, signal }: CommandContext): Promise<Shortlist> {
+  const host = await container.publishedShortlist(base)
+  const shortlist = parseShortlist(await host.topModels(signal))
+  if (shortlist !== null) return shortlist
+  throw new Refusal(
+    'source_unavailable',
+    `the host ${base} serves no shortlist of free models at /api/free-llm/top-models; check --url`,
+  )
 }
 
 function warn(shortlist: Shortlist, url: string | undefined, { note }: Terminal): void {

@@ -7,21 +7,19 @@ import { prepareFolders, rehearsalConfig } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { escaped } from '../terminal.ts'
-import { publishPorts } from '../wire-sources.ts'
-import { openStores } from '../wire.ts'
 
 /** `dash publish-year` */
 export async function publishYearCommand(
-  { config, terminal, signal, version }: CommandContext,
+  { config, container: own, terminal, signal }: CommandContext,
   flags: { retryDelay: string; once: boolean; dryRun: boolean; allowEmpty: boolean },
 ): Promise<number> {
   const startedAt = Date.now()
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
   const rehearsal = flags.dryRun ? rehearsalConfig(config) : null
   if (!rehearsal) prepareFolders(config, false)
-  const stores = openStores(rehearsal?.config ?? config, 'batch')
-  const { ports, close } = publishPorts(stores, config, version, Date.now, terminal.note)
+  const container = own.withConfig(rehearsal?.config ?? config)
   try {
+    const ports = await container.publishPorts(Date.now, terminal.note)
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
     const { outcome, reason } = result.report
     if (outcome === 'failed' || outcome === 'gap' || result.cause !== null) terminal.error(reason ?? 'failed')
@@ -32,8 +30,7 @@ export async function publishYearCommand(
     if (terminal.json) terminal.result(report, '')
     throw error
   } finally {
-    await stores.close()
-    await close()
+    await container.close()
     rehearsal?.remove()
   }
 }

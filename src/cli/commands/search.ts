@@ -7,7 +7,6 @@ import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { refuseStraySource } from '../program/source-option.ts'
 import { escaped } from '../terminal.ts'
-import { openStores } from '../wire.ts'
 
 export interface SearchFlags {
   /** Comma-separated. */
@@ -31,21 +30,17 @@ const MEND: Readonly<Record<string, string>> = {
  * @throws Refusal `usage` for a flag that is wrong; refusals and faults of the stores
  */
 export async function searchCommand(
-  { config, terminal }: CommandContext,
+  { config, container, terminal }: CommandContext,
   words: readonly string[],
   flags: SearchFlags,
 ): Promise<number> {
   if (flags.source !== undefined) refuseStraySource(words)
   const question = readQuestion(words, flags)
   requireFeed(config)
-  const stores = openStores(config, 'batch')
-  try {
-    const page = await stores.search.by(LOCAL_CALLER).search(question)
-    terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
-    return EXIT.done
-  } finally {
-    await stores.close()
-  }
+  const search = await container.search()
+  const page = await search.by(LOCAL_CALLER).search(question)
+  terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
+  return EXIT.done
 }
 
 function readQuestion(words: readonly string[], flags: SearchFlags): SearchQuestion {

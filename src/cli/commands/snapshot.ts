@@ -5,22 +5,19 @@ import type { CommandContext } from '../context.ts'
 import { prepareFolders, requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { escaped } from '../terminal.ts'
-import { openStores } from '../wire.ts'
 
 /** `dash snapshot` */
 export async function snapshotCommand(
-  { config, terminal, signal }: CommandContext,
+  { config, container, terminal, signal }: CommandContext,
   { discardLater }: { discardLater: boolean },
 ): Promise<number> {
   prepareFolders(config, false)
-  const stores = openStores(config, 'batch')
-  try {
-    const report = await rankPeriods({ live: stores.live, clock: Date.now }, { signal, discardLater })
-    terminal.result(report, escaped(summary(report)))
-    return EXIT.done
-  } finally {
-    await stores.close()
-  }
+  const report = await rankPeriods(
+    { live: await container.live(), clock: Date.now },
+    { signal, discardLater },
+  )
+  terminal.result(report, escaped(summary(report)))
+  return EXIT.done
 }
 
 function summary(report: SnapshotReport): string {
@@ -36,18 +33,19 @@ function summary(report: SnapshotReport): string {
  *
  * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
  */
-export async function reindexCommand({ config, terminal, signal }: CommandContext): Promise<number> {
+export async function reindexCommand({
+  config,
+  container,
+  terminal,
+  signal,
+}: CommandContext): Promise<number> {
   requireFeed(config)
-  const stores = openStores(config, 'batch')
+  const index = await container.index()
   const started = performance.now()
-  try {
-    const onProgress = (indexed: number): void => terminal.progress(`${indexed} items indexed`)
-    const report = await rebuildIndex({ index: stores.index, onProgress, signal })
-    const durationMs = Math.round(performance.now() - started)
-    const line = `${report.indexed} ${report.indexed === 1 ? 'item' : 'items'} indexed in ${(durationMs / 1000).toFixed(1)} s`
-    terminal.result({ ...report, durationMs }, line)
-    return EXIT.done
-  } finally {
-    await stores.close()
-  }
+  const onProgress = (indexed: number): void => terminal.progress(`${indexed} items indexed`)
+  const report = await rebuildIndex({ index, onProgress, signal })
+  const durationMs = Math.round(performance.now() - started)
+  const line = `${report.indexed} ${report.indexed === 1 ? 'item' : 'items'} indexed in ${(durationMs / 1000).toFixed(1)} s`
+  terminal.result({ ...report, durationMs }, line)
+  return EXIT.done
 }

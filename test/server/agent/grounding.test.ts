@@ -196,14 +196,3 @@ test('the largest of everything stays within its block', async () => {
     expect(Buffer.byteLength(block?.content ?? '')).toBeLessThanOrEqual(GROUNDING_MAX_BYTES)
   }
 })
-
-test('reads go through handles that cannot write', async () => {
-  const { reads } = readAsAgent(await workspaceWith(), NOW)
-  expect(Object.keys(reads.archive)).toEqual(['get', 'newestHead', 'objectWitness', 'headWitness'])
-  const writer = reads.snapshots as unknown as Workspace['live']
-  const details = writer.saveSnapshot(
-    { snapshot: { id: 'feed-x', generatedAt: NOW, feeds: [] }, payloads: new Map(), feeds: [] },
-    { discardLater: true },
-  )
-  await expect(details).rejects.toThrow('only reads')
-})

@@ -8,7 +8,6 @@ import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
-import { openChat } from '../../wire-chat.ts'
 import { askOnce } from './one-shot.ts'
 import { Talk } from './talk.ts'
 import { declinedWords, isChatRefusal, verificationWords } from './words.ts'
@@ -51,7 +50,7 @@ export async function chatCommand(
   }
   const question = isTalk ? null : await readQuestion(words, stdin, signal)
   const server = flags.demo ? await (await import('./private-server.ts')).startPrivate(context) : null
-  const api = openChat(server?.url ?? addressOf(flags, context.config))
+  const api = await context.container.chatApi(server?.url ?? addressOf(flags, context.config))
   const onDeclined = ({ text, exitCode }: Declined): number => {
     terminal.error(text)
     terminal.failure(text, exitCode)
@@ -78,7 +77,6 @@ export async function chatCommand(
     if (flags.demo || !error.code.startsWith('server_')) return onDeclined({ text, exitCode })
     return onDeclined({ text: `${text}; ${flags.url === undefined ? HOW_TO_START : HOW_TO_REACH}`, exitCode })
   } finally {
-    await api.close()
     await server?.close()
   }
 }

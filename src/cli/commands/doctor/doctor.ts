@@ -8,10 +8,11 @@ import type { DatabaseLocation } from '../../../domain/refusal.ts'
 import type { Survey } from '../../../domain/survey.ts'
 import { parseInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
+import { Container } from '../../container.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { isDeadProcess } from '../../process-identity.ts'
-import { chatGaps, chatWarnings } from '../../running-server.ts'
+import { chatGaps, chatWarnings } from '../../settings/chat-checks.ts'
 import { configOf } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { examineEnvironment } from '../../settings/environment.ts'
@@ -20,7 +21,6 @@ import { gatherSettings, gatherWithoutFile } from '../../settings/read-config.ts
 import type { GivenSettings } from '../../settings/read-config.ts'
 import { namedVariables } from '../../settings/variables.ts'
 import { escaped } from '../../terminal.ts'
-import { openReach, openSurveys } from '../../wire-operations.ts'
 import { exitCodeOfFindings, note, ok, problem, warning } from './finding.ts'
 import type { Finding, Verdict } from './finding.ts'
 import { checkFolders, checkName, checkSecretFiles, checkTextfileDir, checkWritable } from './host.ts'
@@ -42,7 +42,7 @@ import {
  * @returns 0 without a problem, else the code that a command would end with: 78, 74, 65, 69, 1
  */
 export async function doctorCommand(context: BareContext, offline: boolean): Promise<number> {
-  const { terminal, env, cwd, signal } = context
+  const { terminal, env, cwd, signal, version } = context
   const { given, unread } = settingsOf(context)
   const examined = examineEnvironment(given.values, cwd)
   const findings = [
@@ -53,17 +53,12 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
   ]
   if (examined.settings !== null) {
     const config = configOf(examined.settings, cwd)
-    const stores = await lookAtStores(config)
-    const services = offline ? { findings: [], skews: [] } : await visitServices(config, signal)
-    findings.push(
-      ...checkFeatures(config),
-      ...checkFolders(config),
-      ...checkWritable(config),
-      ...checkTextfileDir(config),
-      ...stores.findings,
-      ...services.findings,
-      judgeClock([...stores.skews, ...services.skews]),
-    )
+    const container = new Container({ config, version })
+    try {
+      findings.push(...(await examine(container, offline, signal)))
+    } finally {
+      await container.close()
+    }
   }
   const exitCode = exitCodeOfFindings(findings)
   const counts = countsOf(findings)
@@ -86,17 +81,25 @@ function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; u
   }
 }
 
-async function visitServices(config: Config, signal: AbortSignal): ReturnType<typeof askServices> {
-  const reach = openReach()
-  try {
-    return await askServices(config, reach, signal)
-  } finally {
-    await reach.close()
-  }
+async function examine(container: Container, offline: boolean, signal: AbortSignal): Promise<Finding[]> {
+  const { config } = container
+  const stores = await lookAtStores(container)
+  const services = offline
+    ? { findings: [], skews: [] }
+    : await askServices(config, await container.reach(), signal)
+  return [
+    ...checkFeatures(config),
+    ...checkFolders(config),
+    ...checkWritable(config),
+    ...checkTextfileDir(config),
+    ...stores.findings,
+    ...services.findings,
+    judgeClock([...stores.skews, ...services.skews]),
+  ]
 }
 
-async function lookAtStores(config: Config): Promise<{ findings: Finding[]; skews: number[] }> {
-  const surveys = openSurveys(config)
+async function lookAtStores(container: Container): Promise<{ findings: Finding[]; skews: number[] }> {
+  const { config } = container
   const skews: number[] = []
   let publications = 0
   const look = <Facts>(
@@ -113,13 +116,25 @@ async function lookAtStores(config: Config): Promise<{ findings: Finding[]; skew
       return [judgeDatabase(store, found), ...(found.facts === null ? [] : judge(found.facts, now))]
     })
   const findings = [
-    ...(await look('ledger', surveys.ledger, (facts, now) => {
-      publications = facts.publications
-      return judgeLedger(facts, now, isDeadProcess)
-    })),
-    ...(await look('feed', surveys.feed, (facts, now) => [judgeFeed(facts, now), judgeRows(facts)])),
-    ...(await look('state', surveys.state, (facts, now) => judgeState(facts, now, isDeadProcess))),
-    ...(await orProblem('objects', () => lookAtObjects(config, publications))),
+    ...(await look(
+      'ledger',
+      () => container.surveyLedger(),
+      (facts, now) => {
+        publications = facts.publications
+        return judgeLedger(facts, now, isDeadProcess)
+      },
+    )),
+    ...(await look(
+      'feed',
+      () => container.surveyFeed(),
+      (facts, now) => [judgeFeed(facts, now), judgeRows(facts)],
+    )),
+    ...(await look(
+      'state',
+      () => container.surveyState(),
+      (facts, now) => judgeState(facts, now, isDeadProcess),
+    )),
+    ...(await orProblem('objects', () => lookAtObjects(container, publications))),
   ]
   return { findings, skews }
 }
@@ -142,8 +157,8 @@ async function orProblem(check: string, look: () => Promise<Finding[]>): Promise
 }
 
 /** @param publications that the ledger tells of */
-async function lookAtObjects(config: Config, publications: number): Promise<Finding[]> {
-  const { store: location, storeNamed } = config
+async function lookAtObjects(container: Container, publications: number): Promise<Finding[]> {
+  const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path))
     return [
       note(
@@ -152,16 +167,11 @@ async function lookAtObjects(config: Config, publications: number): Promise<Find
         'the first command that stores something makes it',
       ),
     ]
-  const { openRecommendationStore } = await import('../../wire.ts')
-  const store = openRecommendationStore(config)
-  try {
-    await store.ping()
-    const bytes = await store.current()
-    const updatedAt = bytes === null ? null : parseInstant(proveRun(bytes).updatedAt)
-    return [ok('objects', 'the object store answers'), judgeRecommendation(updatedAt, Date.now())]
-  } finally {
-    await store.close()
-  }
+  const store = await container.recommendations()
+  await store.ping()
+  const bytes = await store.current()
+  const updatedAt = bytes === null ? null : parseInstant(proveRun(bytes).updatedAt)
+  return [ok('objects', 'the object store answers'), judgeRecommendation(updatedAt, Date.now())]
 }
 
 /** A line a finding, and under it what to do. */

@@ -4,7 +4,7 @@ import { addDays, DAY_MS, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { EXIT } from '../../exit-codes.ts'
-import { STATE_IS_CREATED_BY } from '../../records.ts'
+import { STATE_IS_CREATED_BY } from '../../job-records.ts'
 import { note, ok, problem, warning } from './finding.ts'
 import type { Finding } from './finding.ts'
 

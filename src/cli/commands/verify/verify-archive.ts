@@ -9,13 +9,12 @@ import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
 import { verifyArchive } from '../../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyResult } from '../../../jobs/verify-archive.ts'
+import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
 import { requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
-import { leaveAuditRecord } from '../../records.ts'
-import type { Config } from '../../settings/config.ts'
+import { leaveAuditRecord } from '../../job-records.ts'
 import type { Terminal } from '../../terminal.ts'
-import { openAuditors } from '../../wire-audit.ts'
 import {
   describeProgress,
   everySoOften,
@@ -38,7 +37,7 @@ const JOBS_MOST = 64
 
 /** `dash verify-archive` */
 export async function verifyArchiveCommand(
-  { config, terminal, signal, cwd }: CommandContext,
+  { config, container, terminal, signal, cwd }: CommandContext,
   flags: VerifyFlags,
 ): Promise<number> {
   const options = parseFlags(flags, cwd, signal)
@@ -46,13 +45,14 @@ export async function verifyArchiveCommand(
   if (base === null) requireFolders(config)
   const result: VerifyResult & { isOwnUnrelated?: boolean } =
     base === null
-      ? await auditFolder(config, options, terminal)
-      : await (await import('./verify-host.ts')).auditHost(base, config, options, terminal)
+      ? await auditFolder(container, options, terminal)
+      : await (await import('./verify-host.ts')).auditHost(base, container, options, terminal)
   showFindings(result, terminal)
   // An audit with a self-test says nothing on standard error unless something is wrong; the result has `recorded`.
   const noted = flags.selfTest ? { note: (): void => undefined } : terminal
-  const recorded = base === null && (await leaveAuditRecord(config, result, options, noted))
-  const tested = flags.selfTest && !signal.aborted ? await testUnlessStopped(config, terminal, signal) : null
+  const recorded = base === null && (await leaveAuditRecord(container, result, options, noted))
+  const tested =
+    flags.selfTest && !signal.aborted ? await testUnlessStopped(container, terminal, signal) : null
   const reason = result.cause === null ? null : describeError(result.cause)
   const report = { ...result.report, reason, recorded, ...(tested ? { selfTest: tested } : {}) }
   terminal.result(
@@ -66,20 +66,16 @@ export async function verifyArchiveCommand(
 }
 
 async function auditFolder(
-  config: Config,
+  container: Container,
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<VerifyResult> {
-  const auditors = openAuditors(config)
+  const { ledger, archive } = await container.auditors()
   const onProgress = everySoOften((progress: Parameters<typeof describeProgress>[0]) =>
     terminal.progress(describeProgress(progress)),
   )
-  try {
-    const ports = { ...auditors, clock: Date.now, random: Math.random, onProgress, onNote: terminal.note }
-    return await verifyArchive(ports, options)
-  } finally {
-    await auditors.close()
-  }
+  const { note: onNote } = terminal
+  return verifyArchive({ ledger, archive, clock: Date.now, random: Math.random, onProgress, onNote }, options)
 }
 
 /** The self-test as the result shows it; what was missed is named only when there is something. */
@@ -91,22 +87,26 @@ interface TestedAudit {
 
 /** Null when a signal ended the test: the audit before it is reported all the same. */
 async function testUnlessStopped(
-  config: Config,
+  container: Container,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<TestedAudit | null> {
   try {
-    return await testItself(config, terminal, signal)
+    return await testItself(container, terminal, signal)
   } catch (error) {
     if (signal.aborted) return null
     throw error
   }
 }
 
-async function testItself(config: Config, terminal: Terminal, signal: AbortSignal): Promise<TestedAudit> {
+async function testItself(
+  container: Container,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<TestedAudit> {
   const { testAudit } = await import('./self-test.ts')
   const { mutations, detected, missed } = await testAudit(
-    config,
+    container,
     everySoOften((progress) =>
       terminal.progress(`self-test: ${progress.mutations} of ${progress.ofMutations} mutations`),
     ),

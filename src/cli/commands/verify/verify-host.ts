@@ -5,10 +5,8 @@ import { isDamage, isReadError } from '../../../domain/year/finding.ts'
 import type { VerifyOptions, VerifyResult } from '../../../jobs/verify-archive.ts'
 import { verifyPublished } from '../../../jobs/verify-published.ts'
 import { isUnfounded, requireFolders } from '../../data-folder.ts'
-import type { Config } from '../../settings/config.ts'
+import type { Container } from '../../container.ts'
 import type { Terminal } from '../../terminal.ts'
-import { openAuditors, openPublished } from '../../wire-audit.ts'
-import type { Auditors } from '../../wire-audit.ts'
 import { everySoOften } from './verify-output.ts'
 
 /**
@@ -18,43 +16,39 @@ import { everySoOften } from './verify-output.ts'
  */
 export async function auditHost(
   base: string,
-  config: Config,
+  container: Container,
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
   if (options.payloads)
     throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
   const startedAt = Date.now()
-  const auditors = openAuditors(config)
-  const published = await openPublished(base)
+  const published = await container.publishedHistory(base)
   const onProgress = everySoOften((text: string) => terminal.progress(text))
-  try {
-    const own = await readOwnLedger(config, auditors)
-    const ledger = own && own.rows.length > 0 ? own : null
-    const { report, cause } = await verifyPublished(
-      {
-        published,
-        ledger,
-        clock: Date.now,
-        onProgress: (done, total) => onProgress(`${done} of ${total} publications asked for`),
-        onNote: terminal.note,
-      },
-      { ...options, chosen: (manifests) => chooseManifests(manifests, options, Math.random) },
-    )
-    const complete = cause === null
-    const { findings } = report
-    const ok = complete && !findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
-    const isOwnUnrelated = ledger !== null && report.comparedWith === 'none'
-    return { report: { ok, complete, ...report, durationMs: Date.now() - startedAt }, cause, isOwnUnrelated }
-  } finally {
-    await published.close()
-    await auditors.close()
-  }
+  const own = await readOwnLedger(container)
+  const ledger = own && own.rows.length > 0 ? own : null
+  const { report, cause } = await verifyPublished(
+    {
+      published,
+      ledger,
+      clock: Date.now,
+      onProgress: (done, total) => onProgress(`${done} of ${total} publications asked for`),
+      onNote: terminal.note,
+    },
+    { ...options, chosen: (manifests) => chooseManifests(manifests, options, Math.random) },
+  )
+  const complete = cause === null
+  const { findings } = report
+  const ok = complete && !findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
+  const isOwnUnrelated = ledger !== null && report.comparedWith === 'none'
+  return { report: { ok, complete, ...report, durationMs: Date.now() - startedAt }, cause, isOwnUnrelated }
 }
 
 /** Null when this machine has no archive: a stranger holds a host against what it publishes itself. */
-async function readOwnLedger(config: Config, { ledger }: Auditors): Promise<AuditedContents | null> {
+async function readOwnLedger(container: Container): Promise<AuditedContents | null> {
+  const { config } = container
   if (isUnfounded(config)) return null
   requireFolders(config)
+  const { ledger } = await container.auditors()
   return ledger.read()
 }

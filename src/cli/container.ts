@@ -1,0 +1,478 @@
+import type { Database } from '../adapters/sqlite/database.ts'
+import type { SourceClient } from '../adapters/sources/source-client.ts'
+import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../domain/feed/search.ts'
+import type { LiveSource } from '../domain/feed/live-source.ts'
+import type {
+  AnswerCache,
+  Archive,
+  ArchiveAuditor,
+  ArchiveFolder,
+  ArticleTexts,
+  ChatApi,
+  ChatModel,
+  Clock,
+  DamageSample,
+  HumanVerifier,
+  JobWatch,
+  LedgerAuditor,
+  LineSource,
+  PublishedHistory,
+  PublishedShortlist,
+  Reach,
+  RecommendationStore,
+  SharedFeedSearch,
+  SourceMemory,
+} from '../domain/ports.ts'
+import type { DatabaseLocation } from '../domain/refusal.ts'
+import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../domain/survey.ts'
+import type { EvaluatePorts } from '../jobs/models/evaluation-context.ts'
+import type { PublishPorts } from '../jobs/publish-year.ts'
+import type { AgentReads } from '../server/agent/tool-answers.ts'
+import { isDeadProcess, pause, thisProcess } from './process-identity.ts'
+import { listeningUrl } from './settings/config.ts'
+import type { Config } from './settings/config.ts'
+
+/** How long a lock is waited for: inside the driver, which blocks the thread, and by trying again. */
+const BUSY = {
+  server: { nativeBusyMs: 10, retryMs: 2_000 },
+  batch: { nativeBusyMs: 5_000, retryMs: 10_000 },
+  survey: { nativeBusyMs: 1_000, retryMs: 5_000 },
+}
+
+/** A server bounds each of its callers; a command has one. */
+const SEARCH_LIMITS = {
+  server: { bounds: SEARCH_PLACES, timeoutMs: QUERY_TIMEOUT_MS },
+  batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
+}
+
+/** Requests open at one source at a time. */
+const SOURCE_AT_ONCE = 4
+
+/** How long a source may take for a response, and how long it may be waited for when it asks for a pause. */
+const COLLECT_PATIENCE = { answerMs: 20_000, longestWaitMs: 120_000 }
+
+/** A publication asks for single items, and has attempts of its own. */
+const PUBLISH_PATIENCE = { answerMs: 10_000, longestWaitMs: 10_000 }
+
+const IN_MEMORY: DatabaseLocation = { url: ':memory:', authToken: null }
+
+/** The recommendations of a rehearsal where nothing was ever stored. */
+const NO_RECOMMENDATIONS: RecommendationStore = {
+  current: () => Promise.resolve(null),
+  run: () => Promise.resolve(null),
+  versions: () => Promise.resolve([]),
+  put: () => Promise.reject(new Error('a rehearsal keeps nothing')),
+  ping: () => Promise.resolve(),
+}
+
+interface ContainerOptions {
+  config: Config
+  /** Release of dash, for the sources. */
+  version: string
+  /** A server waits for locks between turns of its event loop, and bounds each caller; default `batch`. */
+  kind?: 'server' | 'batch'
+}
+
+/** Makes a getter that builds its part at the first call. */
+function once<T>(build: () => Promise<T>): () => Promise<T> {
+  let built: Promise<T> | null = null
+  return () => (built ??= build())
+}
+
+/**
+ * The one place that builds adapters. Each part is loaded and built at its first use, and {@link Container.close} closes
+ * what was built. A container has one read-write connection to each database, which opens at the first query.
+ */
+export class Container {
+  readonly config: Config
+  readonly #version: string
+  readonly #kind: 'server' | 'batch'
+  readonly #closers: (() => unknown)[] = []
+
+  constructor({ config, version, kind = 'batch' }: ContainerOptions) {
+    this.config = config
+    this.#version = version
+    this.#kind = kind
+  }
+
+  /** A container with another configuration, to be closed on its own. */
+  withConfig(changes: Partial<Config>): Container {
+    return new Container({ config: { ...this.config, ...changes }, version: this.#version, kind: this.#kind })
+  }
+
+  /** Closes what was built, the newest part first. */
+  async close(): Promise<void> {
+    for (let close = this.#closers.pop(); close; close = this.#closers.pop()) await close()
+  }
+
+  #closing<T extends { close: () => unknown }>(part: T): T {
+    this.#closers.push(() => part.close())
+    return part
+  }
+
+  // The ledger and the objects
+
+  readonly #ledgerDatabase = once(() => this.#database('ledger', this.config.ledger))
+
+  readonly ledger = once(async () =>
+    (await import('../adapters/ledger/ledger.ts')).libsqlLedger(await this.#ledgerDatabase()),
+  )
+
+  readonly archive = once(async (): Promise<Archive> => {
+    const { openArchive } = await import('../adapters/objects/open.ts')
+    return this.#closing(openArchive(this.config.store))
+  })
+
+  readonly year = once(async () =>
+    (await import('../adapters/objects/archive.ts')).yearReader(await this.ledger(), await this.archive()),
+  )
+
+  /** Auditors of ledger and archive, which write nothing. */
+  readonly auditors = once(async (): Promise<{ ledger: LedgerAuditor; archive: ArchiveAuditor }> => {
+    const { openArchiveAuditor } = await import('../adapters/objects/open.ts')
+    const { ledger, store } = this.config
+    return {
+      ledger: {
+        // Loaded when it is asked: objects are being read ahead by then.
+        async read() {
+          const { ledgerAuditor } = await import('../adapters/ledger/auditor.ts')
+          return ledgerAuditor(ledger, BUSY.batch).read()
+        },
+      },
+      archive: openArchiveAuditor(store, await this.archive()),
+    }
+  })
+
+  readonly recommendations = once(async (): Promise<RecommendationStore> => {
+    const { openRecommendations } = await import('../adapters/objects/open.ts')
+    return this.#closing(openRecommendations(this.config.store))
+  })
+
+  // The feed
+
+  readonly #feedDatabase = once(() => this.#database('feed', this.config.feed))
+
+  readonly feed = once(async () =>
+    (await import('../adapters/feed/feed.ts')).libsqlFeed(await this.#feedDatabase()),
+  )
+
+  readonly live = once(async () =>
+    (await import('../adapters/feed/live-feed.ts')).libsqlLiveFeed(await this.#feedDatabase()),
+  )
+
+  readonly articles = once(async () =>
+    (await import('../adapters/feed/articles.ts')).libsqlArticles(await this.#feedDatabase()),
+  )
+
+  readonly index = once(async () =>
+    (await import('../adapters/feed/search-index.ts')).libsqlSearchIndex(await this.#feedDatabase()),
+  )
+
+  /** Reads a feed that is a file in a process of its own, started by the first query. */
+  readonly search = once(async () => this.#search(this.config.feed, await this.#feedDatabase()))
+
+  // The state
+
+  readonly #stateDatabase = once(() => this.#database('state', this.config.state))
+
+  readonly audits = once(async () =>
+    (await import('../adapters/state/job-log.ts')).libsqlAudits(await this.#stateDatabase()),
+  )
+
+  readonly jobs = once(async () =>
+    (await import('../adapters/state/job-log.ts')).libsqlJobLog(await this.#stateDatabase()),
+  )
+
+  readonly chatLedger = once(async () =>
+    (await import('../adapters/state/chat-ledger.ts')).libsqlChatLedger(await this.#stateDatabase()),
+  )
+
+  /** @param onDamage called with the key of a stored answer that cannot be read */
+  async answerCache(onDamage: (key: string) => void): Promise<AnswerCache> {
+    const { libsqlAnswerCache } = await import('../adapters/state/answer-cache.ts')
+    return libsqlAnswerCache(await this.#stateDatabase(), onDamage)
+  }
+
+  // The chat
+
+  /** What the chat agent reads, through handles of its own that cannot write (docs/agent-tools.md). */
+  readonly agentReads = once(async (): Promise<Omit<AgentReads, 'clock'>> => {
+    const { libsqlLedger } = await import('../adapters/ledger/ledger.ts')
+    const { libsqlItems } = await import('../adapters/feed/stored-items.ts')
+    const { libsqlLiveFeed } = await import('../adapters/feed/live-feed.ts')
+    const { libsqlArticles } = await import('../adapters/feed/articles.ts')
+    const { yearReader } = await import('../adapters/objects/archive.ts')
+    const ledger = libsqlLedger(await this.#readOnly(this.config.ledger, await this.#ledgerDatabase()))
+    const feed = await this.#readOnly(this.config.feed, await this.#feedDatabase())
+    const objects = await this.archive()
+    const archive: AgentReads['archive'] = {
+      get: (sha256) => objects.get(sha256),
+      newestHead: () => objects.newestHead(),
+      objectWitness: (sha256) => objects.objectWitness(sha256),
+      headWitness: (newest) => objects.headWitness(newest),
+    }
+    return {
+      items: libsqlItems(feed),
+      search: await this.#search(this.#readLocation(this.config.feed), feed),
+      snapshots: libsqlLiveFeed(feed),
+      articles: libsqlArticles(feed),
+      ledger: { witness: () => ledger.witness() },
+      archive,
+      year: yearReader(ledger, archive),
+    }
+  })
+
+  async chatModel(model: string): Promise<ChatModel> {
+    const { openChatModel } = await import('../adapters/provider/chat-model.ts')
+    const { provider, firstEventMs, idleMs } = this.config.chat
+    const { url: base, key, api } = provider
+    return this.#closing(openChatModel({ base, key, model, api, firstEventMs, idleMs }))
+  }
+
+  /** The model of the current recommendation. */
+  async autoModel(key: string): Promise<ChatModel> {
+    const { openAutoModel } = await import('../adapters/provider/auto-model.ts')
+    const { libsqlRouterAllowance } = await import('../adapters/state/evaluations.ts')
+    const { firstEventMs, idleMs, limits } = this.config.chat
+    const auto = openAutoModel({
+      base: this.config.openRouterUrl,
+      key,
+      referer: this.#ownUrl(),
+      recommendations: await this.recommendations(),
+      allowance: libsqlRouterAllowance(await this.#stateDatabase()),
+      requestShare: limits.budgetShare,
+      clock: Date.now,
+      firstEventMs,
+      idleMs,
+    })
+    return this.#closing(auto)
+  }
+
+  async humanVerifier(verification: NonNullable<Config['chat']['verification']>): Promise<HumanVerifier> {
+    const { openSiteverify } = await import('../adapters/siteverify.ts')
+    return this.#closing(openSiteverify(verification))
+  }
+
+  /** The chat interface of a server, as a terminal asks it. */
+  async chatApi(base: string): Promise<ChatApi> {
+    const { openChatApi } = await import('../adapters/chat-server.ts')
+    return this.#closing(openChatApi(base))
+  }
+
+  // Sources and other hosts
+
+  readonly liveSources = once(async (): Promise<LiveSource[]> => {
+    const { liveSources } = await import('../adapters/sources/live-sources.ts')
+    const { libsqlSourceMemory } = await import('../adapters/feed/source-memory.ts')
+    const { config } = this
+    const client = await this.#sources(COLLECT_PATIENCE, libsqlSourceMemory(await this.#feedDatabase()))
+    const urls = {
+      hackerNews: config.hackerNewsUrl,
+      hackerNewsSearch: config.hackerNewsSearchUrl,
+      lobsters: config.lobstersUrl,
+      lessWrong: config.lessWrongUrl,
+      gitHub: config.gitHubUrl,
+      huggingFace: config.huggingFaceUrl,
+      replicate: config.replicateUrl,
+      reddit: config.redditUrl,
+    }
+    return liveSources(client, urls, config.sourceTokens)
+  })
+
+  readonly articleTexts = once(async (): Promise<ArticleTexts> => {
+    const { openArticleTexts } = await import('../adapters/articles/open.ts')
+    const client = await this.#sources(COLLECT_PATIENCE)
+    const texts = openArticleTexts({
+      urls: this.#newsUrls(),
+      askJson: (request, signal) =>
+        client.ask<unknown>({ ...request, absent: null, read: (answer) => answer }, signal),
+      userAgent: this.#userAgent(),
+      clock: Date.now,
+      allowed: this.config.articles.allowed,
+    })
+    return this.#closing(texts)
+  })
+
+  readonly titles = once(async () =>
+    (await import('../adapters/sources/titles.ts')).sourceTitles(
+      await this.#sources(PUBLISH_PATIENCE),
+      this.#newsUrls(),
+    ),
+  )
+
+  /** The shortlist of free models that another host serves. */
+  async publishedShortlist(base: string): Promise<PublishedShortlist> {
+    const { publishedShortlist } = await import('../adapters/sources/live-sources.ts')
+    return publishedShortlist(await this.#sources(PUBLISH_PATIENCE), base)
+  }
+
+  /** The public history of another host. */
+  async publishedHistory(base: string): Promise<PublishedHistory> {
+    const { openPublishedHistory } = await import('../adapters/published-history.ts')
+    return this.#closing(openPublishedHistory(base))
+  }
+
+  /** Asks addresses whether they respond. */
+  readonly reach = once(async (): Promise<Reach> => {
+    const { openReach } = await import('../adapters/http.ts')
+    return this.#closing(openReach())
+  })
+
+  /** The service at a URL that watches jobs. */
+  async jobWatch(url: string): Promise<JobWatch> {
+    const { openJobPings } = await import('../adapters/job-pings.ts')
+    return this.#closing(openJobPings({ url }))
+  }
+
+  // Files on this machine
+
+  /** A file of lines under the name it is reported with. */
+  async lineFile(path: string, name: string): Promise<LineSource> {
+    return (await import('../adapters/input.ts')).lineFile(path, name)
+  }
+
+  /** The files, pipes and `-` that a command line names. */
+  async inputs(
+    files: readonly string[],
+    stdin: NodeJS.ReadStream,
+    signal: AbortSignal,
+  ): Promise<LineSource[]> {
+    const { openInputs } = await import('../adapters/input.ts')
+    return this.#closing(await openInputs(files, stdin, signal)).sources
+  }
+
+  async archiveFolder(path: string): Promise<ArchiveFolder> {
+    return (await import('../adapters/input.ts')).archiveFolder(path)
+  }
+
+  /** A private archive to damage, in a temporary folder. */
+  async damageSample(): Promise<DamageSample> {
+    return (await import('../adapters/damage/sample.ts')).makeDamageSample()
+  }
+
+  // The databases as `dash doctor` looks at them: nothing is changed
+
+  async surveyLedger(): Promise<Survey<LedgerFacts>> {
+    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+    const { ledgerFacts } = await import('../adapters/ledger/auditor.ts')
+    return surveyDatabase(this.config.ledger, 'ledger', BUSY.survey, ledgerFacts)
+  }
+
+  async surveyFeed(): Promise<Survey<FeedFacts>> {
+    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+    const { feedFacts } = await import('../adapters/feed/feed.ts')
+    return surveyDatabase(this.config.feed, 'feed', BUSY.survey, (reader) => feedFacts(reader, Date.now()))
+  }
+
+  async surveyState(): Promise<Survey<StateFacts>> {
+    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+    const { stateFacts } = await import('../adapters/state/job-log.ts')
+    return surveyDatabase(this.config.state, 'state', BUSY.survey, stateFacts)
+  }
+
+  // Ports of jobs that more than one command runs
+
+  async publishPorts(clock: Clock, onProgress: PublishPorts['onProgress']): Promise<PublishPorts> {
+    return {
+      ledger: await this.ledger(),
+      year: await this.year(),
+      archive: await this.archive(),
+      feed: await this.feed(),
+      titles: await this.titles(),
+      clock,
+      sleep: pause,
+      holder: thisProcess(),
+      isDead: isDeadProcess,
+      onProgress,
+    }
+  }
+
+  /** @param exists the stores to use; the others are empty, and nothing can be stored in them */
+  async evaluatePorts(
+    { onProgress, onNote }: Pick<EvaluatePorts, 'onProgress' | 'onNote'>,
+    exists = { state: true, objects: true },
+  ): Promise<EvaluatePorts> {
+    const { openRouter } = await import('../adapters/router/router.ts')
+    const { memoryShell } = await import('../adapters/sandbox/shell.ts')
+    const { libsqlEvaluations } = await import('../adapters/state/evaluations.ts')
+    const { makeLiteSuite } = await import('../jobs/models/lite-suite.ts')
+    const { openRouterUrl, openRouterKey, publishedBaseUrl } = this.config
+    const clock = Date.now
+    const service = { base: openRouterUrl, key: openRouterKey, referer: this.#ownUrl(), clock }
+    const shell = this.#closing(memoryShell())
+    const state = await (exists.state ? this.#stateDatabase() : this.#database('state', IN_MEMORY))
+    return {
+      router: this.#closing(openRouter(service)),
+      evaluations: libsqlEvaluations(state),
+      recommendations: exists.objects ? await this.recommendations() : NO_RECOMMENDATIONS,
+      makeSuite: (day) => makeLiteSuite(day, shell),
+      baseUrl: publishedBaseUrl,
+      clock,
+      monotonic: () => performance.now(),
+      sleep: pause,
+      holder: thisProcess(),
+      isDead: isDeadProcess,
+      onProgress,
+      onNote,
+    }
+  }
+
+  // What several parts are made of
+
+  async #database(store: 'ledger' | 'feed' | 'state', location: DatabaseLocation): Promise<Database> {
+    const { database } = await import('../adapters/sqlite/database.ts')
+    const { migrationsOf } = await import('../adapters/sqlite/migrate.ts')
+    const migrationsFolder = migrationsOf(store)
+    // Of a server only the chat writes to the state, and says when its writes must be durable.
+    const fast = this.#kind === 'server' && store === 'state'
+    return this.#closing(database({ location, store, migrationsFolder, fast, ...BUSY[this.#kind] }))
+  }
+
+  async #readOnly(location: DatabaseLocation, owner: Database): Promise<Database> {
+    const { readOnlyDatabase } = await import('../adapters/sqlite/database.ts')
+    const options = { location: this.#readLocation(location), ...BUSY[this.#kind] }
+    return this.#closing(readOnlyDatabase(options, owner))
+  }
+
+  /** A location with the token that may only read, where one is set. */
+  #readLocation(location: DatabaseLocation): DatabaseLocation {
+    return { ...location, authToken: this.config.databaseReadToken ?? location.authToken }
+  }
+
+  async #search(location: DatabaseLocation, database: Database): Promise<SharedFeedSearch> {
+    const { openFeedSearch } = await import('../adapters/feed/feed-search.ts')
+    return this.#closing(openFeedSearch({ location, database, ...SEARCH_LIMITS[this.#kind] }))
+  }
+
+  async #sources(
+    { answerMs, longestWaitMs }: typeof COLLECT_PATIENCE,
+    memory: SourceMemory | null = null,
+  ): Promise<SourceClient> {
+    const { openSourceClient } = await import('../adapters/sources/source-client.ts')
+    const client = openSourceClient({
+      userAgent: this.#userAgent(),
+      clock: Date.now,
+      sleep: pause,
+      memory,
+      limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
+      answerMs,
+    })
+    return this.#closing(client)
+  }
+
+  #newsUrls(): { hn: string; lobsters: string; lesswrong: string } {
+    const { hackerNewsUrl: hn, lobstersUrl: lobsters, lessWrongUrl: lesswrong } = this.config
+    return { hn, lobsters, lesswrong }
+  }
+
+  /** `dash/<version> (+<URL>)`: who asks, and where to learn more. */
+  #userAgent(): string {
+    // A header is plain ASCII.
+    return `dash/${this.#version} (+${this.#ownUrl().replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)})`
+  }
+
+  #ownUrl(): string {
+    const { baseUrl, host, port } = this.config
+    return baseUrl ?? listeningUrl(host, port)
+  }
+}
