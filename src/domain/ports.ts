@@ -187,7 +187,7 @@ export interface YearReader {
   read(): Promise<{ proved: ProvedLedger; contents: LedgerContents; head: Head | null }>
 }
 
-/** The ledger and the object store as an auditor reads them: strictly read-only, through handles that cannot write. */
+/** The ledger and the object store as an auditor reads them: strictly read-only. */
 export interface Auditors {
   ledger: {
     /** Both ledgers as stored, damaged rows told one by one; null when there is no ledger. */

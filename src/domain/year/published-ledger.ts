@@ -22,7 +22,7 @@ export interface PublishedAnswer {
   seen: SeenBytes
 }
 
-/** Refusals of {@link PublicHost['history']}. */
+/** Refusals of {@link PublicHost.history}. */
 export type PublishedRefusal = 'source_unavailable'
 
 /** Where a host publishes its ledgers and its head. */
