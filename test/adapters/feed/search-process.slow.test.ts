@@ -13,7 +13,7 @@ import { asking, refresh } from '../../support/indexing.ts'
 import { signal } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
-import { holdLock } from '../libsql/lock-holder.ts'
+import { holdLock } from '../sqlite/lock-holder.ts'
 import { UNAVAILABLE } from '../refusals.ts'
 import { openFeed } from './open-feed.ts'
 
