@@ -9,7 +9,7 @@ import { sha256Hex } from '../../src/domain/digest.ts'
 import type { InputLine, LineSource } from '../../src/domain/ports.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { openDescriptors } from './open-descriptors.ts'
-import { UNREADABLE } from './refusals.ts'
+import { UNREADABLE } from '../support/refusals.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

@@ -7,7 +7,7 @@ import type { PublishedHistory } from '../../src/domain/ports.ts'
 import { seeBytes } from '../../src/domain/year/envelope.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
 import type { LocalSource, SourceQuestion } from '../support/local-source.ts'
-import { SOURCE_UNAVAILABLE } from './refusals.ts'
+import { SOURCE_UNAVAILABLE } from '../support/refusals.ts'
 
 const AT = Date.UTC(2026, 2, 1, 0, 10, 0, 7)
 const never = new AbortController().signal

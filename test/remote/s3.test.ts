@@ -7,7 +7,7 @@ import type { S3Location, S3Patience } from '../../src/adapters/objects/s3-reque
 import { sha256Hex } from '../../src/domain/digest.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { headOf } from '../adapters/objects/archive-contract.ts'
-import { DAMAGED, UNAVAILABLE } from '../adapters/refusals.ts'
+import { DAMAGED, UNAVAILABLE } from '../support/refusals.ts'
 import { unreachableUrl } from '../support/local-source.ts'
 import { s3Error, startS3Server } from '../support/s3-server.ts'
 import type { S3Fault, S3Server } from '../support/s3-server.ts'

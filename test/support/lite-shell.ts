@@ -1,7 +1,7 @@
 import { afterAll } from 'vitest'
 import type { memoryShell } from '../../src/adapters/sandbox/shell.ts'
 import type { Shell, ShellFiles, ShellLimits, ShellRun } from '../../src/domain/models/lite/shell.ts'
-import { builtModule } from '../adapters/built-modules.ts'
+import { builtModule } from './compiled-sources.ts'
 
 /** The sandbox of the build, since its thread cannot read TypeScript; closed when the file's tests have ended. */
 export async function sandbox(): Promise<Shell> {

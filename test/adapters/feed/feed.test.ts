@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { signal } from '../../support/signals.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
-import { UNAVAILABLE } from '../refusals.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
 import { FEED_CONTRACTS } from './feed-contracts.ts'
 import { feedInMemory, openFeed } from './open-feed.ts'
 

@@ -3,7 +3,7 @@ import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
 import { HOUR_MS, NOW } from '../../support/feed-events.ts'
 import { signal } from '../../support/signals.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener } from './open-feed.ts'
 
 const TODAY = dayOf(NOW)

@@ -5,7 +5,7 @@ import type { FeedSearch } from '../../../src/domain/ports.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { asking, rebuild, refresh } from '../../support/indexing.ts'
 import { signal } from '../../support/signals.ts'
-import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
 let number = 0

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { builtModule, runScript } from '../built-modules.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { asking, rebuild, refresh } from '../../support/indexing.ts'
 import { signal } from '../../support/signals.ts'
 import { openFeed } from './open-feed.ts'

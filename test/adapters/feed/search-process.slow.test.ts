@@ -8,13 +8,13 @@ import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts
 import type { Question } from '../../../src/adapters/feed/search-engine.ts'
 import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
-import { builtModule, runScript } from '../built-modules.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { asking, refresh } from '../../support/indexing.ts'
 import { signal } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
-import { UNAVAILABLE } from '../refusals.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
 import { openFeed } from './open-feed.ts'
 
 const FAULT = { name: 'StorageFault' }

@@ -4,7 +4,7 @@ import { proveFeed, rankLivePeriods, sealSnapshot } from '../../../src/domain/fe
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { LiveFeedStore } from '../../../src/domain/ports.ts'
 import { feedEvents, NOW } from '../../support/feed-events.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener } from './open-feed.ts'
 
 const MINUTE_MS = 60_000

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { KeptAnswer } from '../../../src/domain/feed/live-source.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener } from './open-feed.ts'
 
 const URL_ASKED = 'https://example.org/list.json?q=created%3A%3E%3D2026'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { yearEvent, yearEvents } from '../../support/year-events.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener } from './open-feed.ts'
 
 const ODD = 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF'

@@ -5,7 +5,7 @@ import { addDays, DAY_MS } from '../../../src/domain/time.ts'
 import type { YearEvent } from '../../../src/domain/year/rank.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { signal } from '../../support/signals.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import { naiveEvents, naiveObserved, naiveStore } from './naive-window.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { sampleLedger } from '../../domain/year/ledger-rows.ts'
-import { builtModule, runScript } from '../built-modules.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { dropTriggers, fill, openLedger } from './open-ledger.ts'
 
 describe('a byte that is not UTF-8', () => {

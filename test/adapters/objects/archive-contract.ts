@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { Archive } from '../../../src/domain/ports.ts'
 import type { Head } from '../../../src/domain/year/ledger.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 
 /** An empty archive, and a way past it. */
 export interface ArchiveUnderTest {

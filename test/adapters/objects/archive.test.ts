@@ -2,7 +2,7 @@ import type { Driver } from 'unstorage'
 import { describe, expect, test } from 'vitest'
 import { unstorageArchive } from '../../../src/adapters/objects/archive.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import { archiveContract, headOf } from './archive-contract.ts'
 import { memoryObjects } from './memory-driver.ts'
 

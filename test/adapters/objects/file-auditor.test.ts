@@ -22,8 +22,8 @@ import type { ObjectOutcome, SeenObject } from '../../../src/domain/year/finding
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import { manifest } from '../../domain/year/ledger-rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { builtModule } from '../built-modules.ts'
-import { UNAVAILABLE } from '../refusals.ts'
+import { builtModule } from '../../support/compiled-sources.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
 
 // The threads run the build, so the auditor that starts them does too.
 const { openArchive, openArchiveAuditor } = (await import(

@@ -20,9 +20,9 @@ import { fileArchive } from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { Archive } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { builtModule, runScript } from '../built-modules.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { fileSystemClockMovedOn, laterClock } from '../file-clock.ts'
-import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { headOf, INVALID_DIGESTS } from './archive-contract.ts'
 
 const BYTES = new TextEncoder().encode('{"an":"object"}')

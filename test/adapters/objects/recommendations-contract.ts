@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RecommendationStore } from '../../../src/domain/ports.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 
 /** An empty store of recommendations, and a way past it. */
 export interface RecommendationsUnderTest {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { fileArchive, openRecommendations } from '../../../src/adapters/objects/open.ts'
 import { unstorageRecommendations } from '../../../src/adapters/objects/archive.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { memoryObjects } from './memory-driver.ts'
 import { recommendationsContract } from './recommendations-contract.ts'
 

@@ -7,7 +7,7 @@ import type { Archive, Ledger } from '../../../src/domain/ports.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
-import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 
 const ROWS = chainOf(
   Array.from({ length: 20 }, (_, day) => publication(`2026-03-${String(day + 1).padStart(2, '0')}`)),

@@ -1,8 +1,8 @@
 import { createClient } from '@libsql/client'
 import type { Client } from '@libsql/client'
 import { afterAll, onTestFinished } from 'vitest'
-import { startScript } from '../built-modules.ts'
-import type { ScriptProcess } from '../built-modules.ts'
+import { startScript } from '../../support/compiled-sources.ts'
+import type { ScriptProcess } from '../../support/compiled-sources.ts'
 
 /**
  * How a process can hold a database: `reading` lets others read but not commit, `writing` lets others read but not

@@ -7,7 +7,7 @@ import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { applyMigrations as applyTo } from '../../../src/adapters/sqlite/migrate.ts'
 import type { StoreClient } from '../../../src/adapters/sqlite/store-client.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { UNAVAILABLE } from '../refusals.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
 
 /** Writes migrations 0, 1, … of the given SQL, as drizzle keeps them. */
 function writeMigrations(folder: string, sqls: readonly string[]): string {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { selectJsonRows } from '../../../src/adapters/sqlite/rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import { rawClient } from './lock-holder.ts'
 
 async function cells(): Promise<Client> {

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { engineOf } from '../../../src/adapters/sqlite/engine.ts'
 import { openServerRequests, wasNeverSent } from '../../../src/adapters/sqlite/server-client.ts'
 import { localSource, unreachableUrl } from '../../support/local-source.ts'
-import { UNAVAILABLE } from '../refusals.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
 
 const NAME = 'the database server of the test'
 

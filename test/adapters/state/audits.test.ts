@@ -8,7 +8,7 @@ import { libsqlAudits } from '../../../src/adapters/state/job-log.ts'
 import type { AuditLog } from '../../../src/domain/ports.ts'
 import type { AuditRecord } from '../../../src/domain/year/finding.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 
 const AUDIT: AuditRecord = {
   endedAt: 1_795_219_200_000,

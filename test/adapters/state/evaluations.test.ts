@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import { evaluationsContract } from './evaluations-contract.ts'
 import { connectEvaluations, evaluationsInFile, evaluationsInMemory } from './open-evaluations.ts'
 

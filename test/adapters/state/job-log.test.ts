@@ -7,7 +7,7 @@ import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { libsqlJobLog } from '../../../src/adapters/state/job-log.ts'
 import type { JobLog } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 
 const RUN = { job: 'collect', startedAt: 1_000, endedAt: 2_000, exitCode: 0 } as const
 

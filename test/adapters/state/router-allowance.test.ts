@@ -5,8 +5,8 @@ import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { REQUESTS_A_MODEL, RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { builtModule, runScript } from '../built-modules.ts'
-import type { ScriptProcess } from '../built-modules.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
+import type { ScriptProcess } from '../../support/compiled-sources.ts'
 import { connectEvaluations } from './open-evaluations.ts'
 
 const NOW = startOfDay('2026-03-01') + 3 * 3_600_000

@@ -1,7 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openQuestions, QUESTIONS_KEPT, rememberedLine } from '../../../../src/cli/commands/chat/line-prompt.ts'
+import {
+  openQuestions,
+  QUESTIONS_KEPT,
+  rememberedLine,
+} from '../../../../src/cli/commands/chat/line-prompt.ts'
 import { temporaryFolder } from '../../../support/dash.ts'
 
 const place = (): string => join(temporaryFolder(), 'dash', 'chat-history')
