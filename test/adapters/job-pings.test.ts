@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openJobPings } from '../../src/adapters/job-pings.ts'
 import type { JobWatch } from '../../src/domain/ports.ts'
-import { startPingService } from '../support/ping-service.ts'
+import { startPingService } from '../support/local-source.ts'
 
 function watchAt(url: string, pingMs = 60_000): JobWatch {
   const watch = openJobPings({ url, pingMs })

@@ -7,9 +7,8 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { dash, exitOf, metricsUrlOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
-import { localSource } from '../support/local-source.ts'
-import { storiesOf } from '../support/ndjson.ts'
-import { startPingService } from '../support/ping-service.ts'
+import { localSource, startPingService } from '../support/local-source.ts'
+import { storiesOf } from '../support/signals.ts'
 
 /** A data folder with signals of the day that is to be published, whose titles are vouched for unless `changes` says else. */
 async function filledFolder(changes: Record<string, unknown> = {}): Promise<string> {

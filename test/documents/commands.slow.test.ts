@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { dash } from '../support/dash.ts'
-import { rowsOf, sectionOf } from '../support/pages-of-documents.ts'
+import { rowsOf, sectionOf } from '../support/examples.ts'
 
 test('the documents name every command, and every flag of each in its own rows', async () => {
   const everywhere = sectionOf('docs/configuration.md', '## Flags of every command')

@@ -10,6 +10,7 @@ import { signal } from '../support/signals.ts'
 import { AS_OF, openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 import { sourceClient } from '../support/source-client.ts'
+import { shorten } from '../../src/jobs/collect-sources.ts'
 
 const NOW = startOfDay(AS_OF) + 3_600_000
 const HOUR = 3_600_000
@@ -204,4 +205,15 @@ test('what the store throws ends the run, and nothing is left at work', async ()
   const articles = { ...workspace.articles, saveArticles: () => Promise.reject(fault) }
   await expect(run({ ...workspace, articles }, texts)).rejects.toBe(fault)
   expect(reads).toBe(1)
+})
+
+test.each([
+  ['a text', 'a text'],
+  ['two\r\n  lines', 'two lines'],
+  ['😀'.repeat(400), '😀'.repeat(400)],
+  ['😀'.repeat(401), `${'😀'.repeat(400)}…`],
+  ['x'.repeat(5_000_000), `${'x'.repeat(400)}…`],
+  [`a${' '.repeat(900)}b`, 'a …'],
+])('a text of a report is one line of at most 400 characters', (text, short) => {
+  expect(shorten(text)).toBe(short)
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openRecommendations } from '../../src/adapters/objects/open.ts'
-import { recommendationsContract } from '../adapters/objects/recommendations-contract.ts'
+import { recommendationsContract } from '../adapters/objects/archive-contract.ts'
 import { UNAVAILABLE } from '../support/refusals.ts'
 import { s3Error, startS3Server } from '../support/s3-server.ts'
 import type { S3Server } from '../support/s3-server.ts'

@@ -10,9 +10,8 @@ import { anyLease, appendNow, connectLedger } from '../adapters/ledger/open-ledg
 import { rawClient } from '../adapters/sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../support/refusals.ts'
 import { chainOf, publication } from '../domain/year/ledger-rows.ts'
-import { httpGate } from '../support/http-gate.ts'
 import { signal } from '../support/signals.ts'
-import { startSqld } from '../support/sqld.ts'
+import { startSqld, httpGate } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 
 let sqld: Sqld

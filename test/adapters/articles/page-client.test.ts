@@ -1,8 +1,10 @@
+import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import { answering, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
+import { readBody } from '../../../src/adapters/articles/page-client.ts'
 
 const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
   texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
@@ -229,3 +231,30 @@ test('a connection whose peer is not the address that was judged is given up', a
   expect(reads).toBeGreaterThan(1)
   expect(asked()).toBe(0)
 })
+
+const KIB = 1024
+
+/** A body that never ends, and how much of it was taken. */
+function endless(): { body: Readable; taken: () => number } {
+  let taken = 0
+  const body = new Readable({
+    read() {
+      taken += 16 * KIB
+      this.push(Buffer.alloc(16 * KIB, 'a'))
+    },
+  })
+  return { body, taken: () => taken }
+}
+
+test.each(['refuse', 'cut'] as const)(
+  'an endless body is taken to its limit and no further: %s',
+  async (beyond) => {
+    const { body, taken } = endless()
+    const reading = readBody(body, '', { maxBytes: 512 * KIB, beyond }, 'http://site.test/')
+    if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
+    else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
+    expect(body.destroyed).toBe(true)
+    // What streams hold ready comes on top.
+    expect(taken()).toBeLessThan(1024 * KIB)
+  },
+)

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { runIn, sandbox } from '../../support/lite-shell.ts'
-import { inRealBash } from '../../support/real-bash.ts'
-
+import { runIn, sandbox, inRealBash } from '../../support/lite-shell.ts'
 const shell = await sandbox()
 const files = {
   'a.txt': 'b;2;30\na;15;4\na;15;4\n',

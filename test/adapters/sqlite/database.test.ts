@@ -18,12 +18,10 @@ import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { storageUnavailable } from '../../../src/domain/refusal.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
-import { openDescriptors } from '../open-descriptors.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
-import { holdLock, rawClient } from './lock-holder.ts'
-import { startWaiting } from './waiting.ts'
+import { holdLock, rawClient, startWaiting } from './lock-holder.ts'
 
 function open(path: string, retryMs = 5_000): Database {
   const migrationsFolder = migrationsOf('feed')

@@ -9,10 +9,8 @@ import { TooLate } from '../../../src/adapters/sqlite/store-client.ts'
 import type { StoreClient } from '../../../src/adapters/sqlite/store-client.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
-import { holdLock, rawClient } from './lock-holder.ts'
+import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
 import type { Lock } from './lock-holder.ts'
-import { countTicks, startWaiting } from './waiting.ts'
-
 /** As a server opens a database: hardly any waiting inside the native call. */
 const NATIVE_BUSY_MS = 10
 

@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { createClient } from '@libsql/client'
 import type { Client } from '@libsql/client'
-import { afterAll, onTestFinished } from 'vitest'
+import { afterAll, onTestFinished, expect, vi } from 'vitest'
 import { startScript } from '../../support/compiled-sources.ts'
 import type { ScriptProcess } from '../../support/compiled-sources.ts'
 
@@ -78,4 +81,48 @@ export function rawClient(url: string): Client {
   const client = createClient({ url, timeout: 5_000, concurrency: 1 })
   onTestFinished(() => client.close())
   return client
+}
+
+/** Counts turns of the event loop, five milliseconds apart at best. */
+export function countTicks(): () => number {
+  let ticks = 0
+  const timer = setInterval(() => (ticks += 1), 5)
+  onTestFinished(() => clearInterval(timer))
+  return () => ticks
+}
+
+/**
+ * Starts work and lets it wait long enough for several tries, during which the event loop has to turn.
+ *
+ * @returns what gives the work's result
+ */
+export async function startWaiting<T>(work: () => Promise<T>): Promise<() => Promise<T>> {
+  const ticks = countTicks()
+  let settled = false
+  const running = work().finally(() => (settled = true))
+  const outcome = Promise.allSettled([running])
+  await vi.waitUntil(() => settled || ticks() >= 20, { interval: 1, timeout: 10_000 })
+  if (settled) expect(await outcome).toBe('still waiting')
+  return () => running
+}
+
+const HOLD = `import Database from 'libsql'
+new Database(process.argv[1]).exec('BEGIN EXCLUSIVE')
+console.log('held')
+setInterval(() => undefined, 1000)`
+
+/**
+ * Another process that keeps a database locked against readers and writers.
+ *
+ * @returns what ends the process and so the lock
+ */
+export async function holdExclusively(databasePath: string): Promise<() => Promise<void>> {
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url))
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', HOLD, databasePath], { cwd })
+  onTestFinished(() => void holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+  return async () => {
+    holder.kill('SIGKILL')
+    await once(holder, 'exit')
+  }
 }

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import type { LiveSource } from '../../../src/domain/feed/live-source.ts'
 import { collectSources } from '../../../src/jobs/collect-sources.ts'
 import { DAY, NOW, replay } from '../../support/replay/live-world.ts'
-import { storiesOf } from '../../support/ndjson.ts'
-import { run } from '../../support/run-program.ts'
+import { storiesOf } from '../../support/signals.ts'
+import { run } from '../../support/dash.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 test('collect stores the details of a batch before its signals, so that no item is without them', async () => {

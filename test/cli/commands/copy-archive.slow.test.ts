@@ -7,7 +7,7 @@ import { objectPath } from '../../../src/domain/year/finding.ts'
 import type { CopyReport } from '../../../src/jobs/copy-archive.ts'
 import { dash, exitOf, serve, temporaryFolder } from '../../support/dash.ts'
 import type { RunOptions } from '../../support/dash.ts'
-import { filesOfFolder, stateOfFolder } from '../../support/folder-state.ts'
+import { filesOfFolder, stateOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 

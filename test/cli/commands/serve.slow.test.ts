@@ -8,10 +8,8 @@ import { expect, test } from 'vitest'
 import { chat, question, sessionOf } from '../../support/agent.ts'
 import { exitOf, serve, temporaryFolder } from '../../support/dash.ts'
 import type { Serving } from '../../support/dash.ts'
-import { startGatedProvider } from '../../support/gated-provider.ts'
-import type { GatedProvider } from '../../support/gated-provider.ts'
-import { startProvider } from '../../support/synthetic-provider.ts'
-import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
+import { startProvider, startGatedProvider } from '../../support/synthetic-provider.ts'
+import type { SyntheticProvider, GatedProvider } from '../../support/synthetic-provider.ts'
 
 type ChatServing = Serving & { provider: SyntheticProvider }
 

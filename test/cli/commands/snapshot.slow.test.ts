@@ -10,7 +10,7 @@ import type { TakenSnapshot } from '../../../src/jobs/rank-periods.ts'
 import { dash, serve, temporaryFolder } from '../../support/dash.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { storiesOf } from '../../support/ndjson.ts'
+import { storiesOf } from '../../support/signals.ts'
 
 async function filledFolder(stories = 5): Promise<string> {
   const data = join(temporaryFolder(), 'data')

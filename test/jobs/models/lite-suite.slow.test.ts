@@ -5,9 +5,7 @@ import type { ShellRuns } from '../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRun } from '../../../src/domain/models/lite/shell.ts'
 import type { ShellJob } from '../../../src/domain/models/lite/shell-jobs.ts'
 import { addDays } from '../../../src/domain/time.ts'
-import { sandbox } from '../../support/lite-shell.ts'
-import { inRealBash } from '../../support/real-bash.ts'
-
+import { sandbox, inRealBash } from '../../support/lite-shell.ts'
 const shell = await sandbox()
 
 const jobsOf = (days: number): ShellJob[] =>

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SEARCH_REFUSALS, PAGES_CALLER } from '../../../src/domain/feed/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
 import type { FeedSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { searchContract, similarContract, trendContract } from '../../../src/server/feed/search-routes.ts'
-import { listenOn } from '../../../src/server/listen.ts'
 import type { Contract } from '../../../src/server/route.ts'
-import { openApp, silentLog } from '../../support/api-client.ts'
-import { refresh } from '../../support/indexing.ts'
-import { signal } from '../../support/signals.ts'
+import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
+import { signal, refresh } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 const CONTRACTS: Record<string, Contract<string>> = {
@@ -197,15 +195,7 @@ describe('the search over HTTP', () => {
     }
     const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
     const app = openApp(await openWorkspace(), { search: { by }, trustedProxies })
-    const server = await listenOn(app, {
-      host: '127.0.0.1',
-      port: 0,
-      log: silentLog,
-      isDraining: () => false,
-      headersTimeoutMs: 10_000,
-      requestTimeoutMs: 15_000,
-    })
-    onTestFinished(() => server.close(0))
+    const server = await listenLocally(app)
     const headers = { 'x-forwarded-for': '198.51.100.1, 2001:db8:1:2:3::4' }
     for (const path of [...PATHS, '/item?key=hn-1'])
       await (await fetch(`${server.url}${path}`, { headers })).text()

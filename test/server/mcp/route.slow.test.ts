@@ -8,7 +8,6 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { MCP_OPEN, MCP_REFUSALS, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { McpRefusal } from '../../../src/domain/agent/tools.ts'
-import { ownOrigins } from '../../../src/domain/agent/chat-request.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
@@ -17,14 +16,14 @@ import type { FeedSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { createAgentTools } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
-import { listenOn } from '../../../src/server/listen.ts'
 import { mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
-import { readAsAgent, settle } from '../../support/agent-reads.ts'
-import { openApp, silentLog } from '../../support/api-client.ts'
+import { settle, readAsAgent } from '../../support/agent-reads.ts'
+import { openApp, listenLocally } from '../../support/api-client.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import { ownOrigins } from '../../../src/domain/agent/chat-request.ts'
 
 const NOW = RUN_AT + 3_600_000
 const ALLOWED = 'https://allowed.example'
@@ -58,15 +57,7 @@ async function startMcp(
     ...changes,
     sources,
   }
-  const server = await listenOn(openApp(workspace, { mcp }), {
-    host: '127.0.0.1',
-    port: 0,
-    log: silentLog,
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-  })
-  onTestFinished(() => server.close(0))
+  const server = await listenLocally(openApp(workspace, { mcp }))
   origins = [...ownOrigins(server.url, null), ALLOWED]
   return { url: server.url, sources, faults }
 }

@@ -9,13 +9,14 @@ import {
   statusSchema,
   topModelsSchema,
 } from '../../../src/domain/models/schema.ts'
-import type { Recommendation, TopModels } from '../../../src/domain/models/schema.ts'
+import type { Recommendation, TopModels, StoredRun } from '../../../src/domain/models/schema.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { FREE_MODELS_CONTRACTS } from '../../../src/server/models/routes.ts'
+import { FREE_MODELS_CONTRACTS, badgeSvg } from '../../../src/server/models/routes.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { RUN_AT, sampleRun } from '../../support/free-models.ts'
 import { openWorkspace } from '../../support/workspace.ts'
+import { seedRun } from '../../../src/domain/models/seed.ts'
 
 const [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS] = FREE_MODELS_CONTRACTS.map(({ path }) => path) as [
   string,
@@ -336,5 +337,45 @@ describe('the OpenAPI document', () => {
     const app = openApp(await openWorkspace())
     expect((await app.request('http://dash.test/docs/api/free-llm')).status).toBe(200)
     expect(await (await app.request('http://dash.test/docs')).text()).toContain('href="/docs/api/free-llm"')
+  })
+})
+
+const run = seedRun()
+const UPDATED = Date.parse(run.updatedAt)
+
+function withPrimary(id: string): StoredRun {
+  const [first, ...others] = run.models
+  return { ...run, models: first ? [{ ...first, id }, ...others] : [] }
+}
+
+const served = (id: string) => ({ run: withPrimary(id), seed: false, storeAnswers: true })
+
+describe('the badge', () => {
+  test('is served as a picture that may be kept, with a tag, and says that it is the seed', async () => {
+    const app = openApp(await openWorkspace())
+    const address = 'http://dash.test/badge/free-model.svg'
+    const response = await app.request(address)
+    const picture = await response.text()
+    expect(response.headers.get('content-type')).toBe('image/svg+xml; charset=utf-8')
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300, stale-while-revalidate=3600')
+    expect(response.headers.get('content-security-policy')).toBe("default-src 'none'")
+    expect(picture).toContain(`${run.models[0]?.id} (seed)</title>`)
+    const etag = response.headers.get('etag') ?? ''
+    expect((await app.request(address, { headers: { 'if-none-match': etag } })).status).toBe(304)
+    expect((await app.request(address, { method: 'POST' })).status).toBe(405)
+  })
+
+  test('says when the recommendation is stale, and when it is a demo', () => {
+    expect(badgeSvg(served('a/b:free'), false, UPDATED + 3_600_000)).toContain('free model: a/b:free</title>')
+    const stale = badgeSvg(served('a/b:free'), true, UPDATED + 37 * 3_600_000)
+    expect(stale).toContain('DEMO: free model: a/b:free (stale)</title>')
+  })
+
+  test('escapes and cuts what a catalogue wrote', () => {
+    const hostile = badgeSvg(served(`"/><script>alert(1)</script>\u0000\ud800&`), false, UPDATED)
+    expect(hostile).toContain('&quot;/&gt;&lt;script&gt;alert(1)&lt;/script&gt;')
+    expect(hostile).not.toContain('<script')
+    expect(hostile.isWellFormed()).toBe(true)
+    expect(badgeSvg(served('😀'.repeat(500)), false, UPDATED)).toContain(`${'😀'.repeat(59)}…</text>`)
   })
 })

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ask, question, startAgent, textOf } from '../../../support/agent.ts'
-import { dash, exitOf, startDash } from '../../../support/dash.ts'
+import { ask, question, startAgent, textOf, SECRET } from '../../../support/agent.ts'
+import { dash, exitOf, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { unreachableUrl } from '../../../support/local-source.ts'
 import {
-  CONFIG,
   delta,
   DONE,
   html,
@@ -14,8 +14,13 @@ import {
   record,
   startScripted,
   stream,
+  CONFIG,
 } from '../../../support/scripted-server.ts'
 import type { Reply } from '../../../support/scripted-server.ts'
+import type { Behaviour } from '../../../support/provider-wire.ts'
+import { scriptedModels, startRouter } from '../../../support/router-simulator.ts'
+import { startProvider } from '../../../support/synthetic-provider.ts'
+import type { SyntheticProvider } from '../../../support/synthetic-provider.ts'
 
 const chat = (args: readonly string[], options: Parameters<typeof dash>[1] = {}) =>
   dash(['chat', ...args], options)
@@ -263,3 +268,79 @@ test('a private server answers from the demo, and is gone afterwards', async () 
   expect(folder).toContain('dash-demo-')
   expect(existsSync(folder)).toBe(false)
 })
+
+const MODELS = scriptedModels(4)
+const SOLVER = MODELS[0]?.id ?? ''
+
+const OWN_LIMIT: Behaviour = {
+  answer: {
+    status: 429,
+    type: 'application/json',
+    body: '{"error":{"code":429,"message":"busy","metadata":{"limit_source":"upstream_provider_shared_pool"}}}',
+  },
+}
+
+/** What the routing service was asked, beside the conversation. */
+const asked = ({ requests }: SyntheticProvider): unknown[] =>
+  requests.map(({ path, headers, body }) => ({
+    path,
+    authorization: headers.authorization,
+    model: body['model'],
+    provider: body['provider'],
+    fallbacks: body['models'],
+  }))
+
+const request = (model: string): object => ({
+  path: '/v1/chat/completions',
+  authorization: 'Bearer test-key',
+  model,
+  provider: { max_price: { prompt: 0, completion: 0 }, data_collection: 'deny' },
+  fallbacks: undefined,
+})
+
+const modelOf = async (url: string): Promise<unknown> => (await fetch(`${url}/api/agent/config`)).json()
+
+test('a server whose model is `auto` chats on the recommended one, then on the next, within the day of both', async () => {
+  const folder = join(temporaryFolder(), 'data')
+  mkdirSync(folder)
+  const service = await startRouter({ models: MODELS, clock: Date.now })
+  const key = { DASH_DATA_DIR: folder, OPENROUTER_API_KEY: 'test-key' }
+  const evaluated = await dash(['evaluate-models', '--json'], {
+    env: { ...key, OPENROUTER_BASE_URL: service.url },
+  })
+  expect(JSON.parse(evaluated.stdout)).toMatchObject({ primary: SOLVER, requests: 8 })
+  const provider = await startProvider()
+  // Ten of these are nobody's, and the evaluation sent eight, so that three are left.
+  provider.key = { data: { free_model_daily_requests: { limit: 21, used: 8 } } }
+  const { url, child } = await serve([], {
+    env: {
+      ...key,
+      OPENROUTER_BASE_URL: provider.url,
+      DASH_CHAT_MODEL: 'auto',
+      DASH_SESSION_SECRET: SECRET,
+      DASH_CHAT_MIN_GAP_MS: '0',
+    },
+  })
+
+  expect(await modelOf(url)).toMatchObject({ enabled: true, model: SOLVER })
+  const first = await ask({ url }, question('What is new?'))
+  expect(textOf(first)).not.toBe('')
+  expect(first.at(-1)).toMatchObject({ event: 'done' })
+  expect(asked(provider)).toEqual([request(SOLVER)])
+
+  provider.behave(OWN_LIMIT, SOLVER)
+  const second = await ask({ url }, question('And now?'))
+  expect(second.at(-1)).toMatchObject({ event: 'done' })
+  const other = provider.requests.at(-1)?.body['model'] as string
+  expect(MODELS.map(({ id }) => id)).toContain(other)
+  expect(other).not.toBe(SOLVER)
+  expect(asked(provider).slice(1)).toEqual([request(SOLVER), request(other)])
+  expect(await modelOf(url)).toMatchObject({ enabled: true, model: other })
+
+  const last = await ask({ url }, question('Anything else?'))
+  expect(last.at(-1)).toEqual({ event: 'error', data: { error: 'upstream_error', code: 'http_429' } })
+  expect(provider.requests).toHaveLength(3)
+  expect(provider.breaches).toEqual([])
+  child.kill('SIGTERM')
+  expect(await exitOf(child)).toBe(0)
+}, 60_000)

@@ -16,7 +16,7 @@ import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../../../src/domain/year/ledger.ts'
 import { dash, serve, temporaryFolder } from '../../../support/dash.ts'
-import { storiesOf } from '../../../support/ndjson.ts'
+import { storiesOf } from '../../../support/signals.ts'
 
 interface Finding {
   check: string
