@@ -388,7 +388,7 @@ describe('standard input', () => {
 
 async function folderWith(files: Record<string, string>): Promise<string> {
   const folder = await temporaryFolder()
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
   return folder
 }
 

@@ -206,13 +206,13 @@ export function windowContract(name: string, engine: FeedOpener): void {
 
 /** What is stored after the signals were imported in this order. */
 function naiveStore(signals: readonly Signal[]): Signal[] {
-  return [...new Map(signals.map((signal) => [tripleOf(signal), signal])).values()]
+  return [...new Map(signals.map((row) => [tripleOf(row), row])).values()]
 }
 
-/** Rules 1 and 2: the latest signal of each event up to the as-of day, if it is eligible. */
+/** Rules 1 and 2: the latest row of each event up to the as-of day, if it is eligible. */
 function naiveEvents(stored: readonly Signal[], window: YearWindow): YearEvent[] {
-  return stored.flatMap((signal) => {
-    const { source, sourceId, day, title, url, points, comments, publishedAt, titleProvenance } = signal
+  return stored.flatMap((row) => {
+    const { source, sourceId, day, title, url, points, comments, publishedAt, titleProvenance } = row
     const isLatest = !stored.some(
       (other) =>
         other.source === source &&
@@ -230,7 +230,7 @@ function naiveEvents(stored: readonly Signal[], window: YearWindow): YearEvent[]
 function naiveObserved(stored: readonly Signal[], window: YearWindow): SourceObservation[] {
   const inside = stored.filter(({ day }) => day >= window.firstDay && day <= window.asOfDay)
   return [...new Set(inside.map(({ source }) => source))].sort().map((source) => {
-    const own = inside.filter((signal) => signal.source === source)
+    const own = inside.filter((row) => row.source === source)
     return {
       source,
       days: [...new Set(own.map(({ day }) => day))].sort(),

@@ -16,12 +16,12 @@ import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { dropTriggers, dropTypes, fill, openLedger, appendNow } from './open-ledger.ts'
 import type { RawClient } from './open-ledger.ts'
 
-function audit(url: string): Promise<AuditedContents | null> {
+function auditOf(url: string): Promise<AuditedContents | null> {
   return ledgerAuditor({ url, authToken: null }, { nativeBusyMs: 10, retryMs: 5_000 }).read()
 }
 
 async function auditedContents(url: string): Promise<AuditedContents> {
-  const contents = await audit(url)
+  const contents = await auditOf(url)
   if (contents === null) throw new Error('there is no ledger')
   return contents
 }
@@ -117,19 +117,19 @@ describe('the auditor of a ledger', () => {
   test('creates no file where there is none', async () => {
     const folder = await temporaryFolder()
     const url = pathToFileURL(join(folder, 'ledger.db')).href
-    expect(await audit(url)).toBeNull()
+    expect(await auditOf(url)).toBeNull()
     expect(readdirSync(folder)).toEqual([])
   })
 
   test('refuses a folder that is not there: a disk that is not mounted holds no empty ledger', async () => {
     const url = pathToFileURL(join(await temporaryFolder(), 'absent', 'ledger.db')).href
-    await expect(audit(url)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(auditOf(url)).rejects.toMatchObject(UNAVAILABLE)
   })
 
   test('takes a file without tables for a ledger that was never written to, and leaves it empty', async () => {
     const path = join(await temporaryFolder(), 'ledger.db')
     writeFileSync(path, '')
-    expect(await audit(pathToFileURL(path).href)).toBeNull()
+    expect(await auditOf(pathToFileURL(path).href)).toBeNull()
     expect(statSync(path).size).toBe(0)
     expect(readdirSync(dirname(path))).toEqual(['ledger.db'])
   })
@@ -137,22 +137,22 @@ describe('the auditor of a ledger', () => {
   test('refuses a file that is no database, and a folder in its place', async () => {
     const path = join(await temporaryFolder(), 'ledger.db')
     writeFileSync(path, 'x'.repeat(5_000))
-    await expect(audit(pathToFileURL(path).href)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(pathToFileURL(path).href)).rejects.toMatchObject(DAMAGED)
     const folder = join(dirname(path), 'folder.db')
     mkdirSync(folder)
-    await expect(audit(pathToFileURL(folder).href)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(auditOf(pathToFileURL(folder).href)).rejects.toMatchObject(UNAVAILABLE)
   })
 
   test.each(['entries', 'legacy_publications'])('refuses a ledger whose table %s is gone', async (table) => {
     const { url, raw } = await openFilled()
     await raw.execute(`DROP TABLE ${table}`)
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 
   test('refuses a ledger that lacks a column', async () => {
     const { url, raw } = await openFilled()
     await raw.execute('ALTER TABLE entries DROP COLUMN reason')
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 })
 
@@ -228,7 +228,7 @@ describe('one damaged cell', () => {
   test('in the mark of a founding refuses the ledger', async () => {
     const { url, raw } = await openFilled(['founding'])
     await raw.execute("INSERT INTO founding (id, seq, leaf, began_at) VALUES (1, 1, x'00', 5)")
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 
   test('in the list of tables refuses the ledger', async () => {
@@ -236,7 +236,7 @@ describe('one damaged cell', () => {
     await raw.executeMultiple(
       "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET name = CAST(x'c328' AS TEXT) WHERE name = 'lease'",
     )
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 })
 

@@ -255,22 +255,22 @@ export function archiveContract(engine: string, open: () => Promise<ArchiveUnder
 
 /** The in-memory twin of the engines: objects by path (`heads/1`), which are never overwritten but on demand. */
 export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
-  const pathOf = (key: string): string => key.replaceAll(':', '/')
+  const nameOf = (key: string): string => key.replaceAll(':', '/')
   return defineDriver(() => ({
     name: 'memory-objects',
     getItem: () => Promise.reject(new Error('objects are bytes: use getItemRaw')),
-    hasItem: (key: string) => objects.has(pathOf(key)),
+    hasItem: (key: string) => objects.has(nameOf(key)),
     getItemRaw: (key: string) => {
-      const bytes = objects.get(pathOf(key))
+      const bytes = objects.get(nameOf(key))
       return bytes === undefined ? null : Uint8Array.from(bytes)
     },
     setItemRaw: (key: string, value: Uint8Array, options: TransactionOptions) => {
-      if (options['replace'] === true) objects.delete(pathOf(key))
-      const stored = objects.get(pathOf(key)) ?? Uint8Array.from(value)
-      objects.set(pathOf(key), stored)
-      if (Buffer.compare(stored, value) !== 0) throw storageDamaged(`${pathOf(key)} holds other bytes`)
+      if (options['replace'] === true) objects.delete(nameOf(key))
+      const stored = objects.get(nameOf(key)) ?? Uint8Array.from(value)
+      objects.set(nameOf(key), stored)
+      if (Buffer.compare(stored, value) !== 0) throw storageDamaged(`${nameOf(key)} holds other bytes`)
     },
-    getKeys: (base: string) => [...objects.keys()].filter((path) => path.startsWith(`${pathOf(base)}/`)),
+    getKeys: (base: string) => [...objects.keys()].filter((path) => path.startsWith(`${nameOf(base)}/`)),
     getMeta: () => ({ witness: null }),
   }))(undefined)
 }

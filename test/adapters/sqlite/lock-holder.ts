@@ -118,11 +118,11 @@ setInterval(() => undefined, 1000)`
  */
 export async function holdExclusively(databasePath: string): Promise<() => Promise<void>> {
   const cwd = fileURLToPath(new URL('../../..', import.meta.url))
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', HOLD, databasePath], { cwd })
-  onTestFinished(() => void holder.kill('SIGKILL'))
-  await once(holder.stdout, 'data')
+  const locking = spawn(process.execPath, ['--input-type=module', '-e', HOLD, databasePath], { cwd })
+  onTestFinished(() => void locking.kill('SIGKILL'))
+  await once(locking.stdout, 'data')
   return async () => {
-    holder.kill('SIGKILL')
-    await once(holder, 'exit')
+    locking.kill('SIGKILL')
+    await once(locking, 'exit')
   }
 }

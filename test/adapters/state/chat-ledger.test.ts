@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
 import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
 import type { OpenChat } from './open-chat.ts'
-import { database } from '../../../src/adapters/sqlite/database.ts'
+import { database as openDatabase } from '../../../src/adapters/sqlite/database.ts'
 import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import { dayOf } from '../../../src/domain/time.ts'
 import { answerCacheContract } from './answer-cache-contract.ts'
@@ -147,7 +147,7 @@ const step = fc.oneof(
 const seldom = (tight: fc.Arbitrary<number>, wide: number) =>
   fc.oneof({ weight: 2, arbitrary: fc.constant(wide) }, { weight: 1, arbitrary: tight })
 
-const limits = fc.record({
+const limitsOf = fc.record({
   messagesPerSession: seldom(fc.integer({ min: 0, max: 6 }), 100),
   messagesPerDay: seldom(fc.integer({ min: 0, max: 9 }), 100),
   burstPerMinute: seldom(fc.integer({ min: 0, max: 5 }), 100),
@@ -163,7 +163,7 @@ const SUMS = `
   FROM chat_turns GROUP BY day ORDER BY day`
 
 test('after any interleaving the totals are the sums of the turns, and each admission is by the plain rules', async () => {
-  const state = database({
+  const state = openDatabase({
     location: { url: ':memory:', authToken: null },
     store: 'state',
     migrationsFolder: migrationsOf('state'),
@@ -177,7 +177,7 @@ test('after any interleaving the totals are the sums of the turns, and each admi
   let extensions = 0
   await fc.assert(
     fc.asyncProperty(
-      limits,
+      limitsOf,
       fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
       async (given, steps) => {
         await state.use(({ client }) =>

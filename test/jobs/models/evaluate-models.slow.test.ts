@@ -218,7 +218,9 @@ describe('a full evaluation', () => {
     })
     expect(tasks[1]?.details).not.toHaveProperty('usedTool')
   })
+})
 
+describe('a full evaluation under limits and faults', () => {
   test('that nobody can attribute a limit to waits once two vendors agree, and blames no model', async () => {
     const bench = await open({
       fault: ({ at }) => (at < START + 1000 ? { status: 429, body: '<html>slow down</html>' } : null),
