@@ -1,10 +1,8 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
+import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openSiteverify } from '../../src/adapters/siteverify.ts'
 import type { HumanVerifier } from '../../src/domain/ports.ts'
+import { localSource } from '../support/local-source.ts'
 
 const HOST = 'dash.example'
 
@@ -17,25 +15,16 @@ interface Service {
 
 async function serviceThat(answers: Answering, answerTimeoutMs = 5_000): Promise<Service> {
   const asked: Service['asked'] = []
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await text(request)
-    asked.push({ method: request.method, type: request.headers['content-type'], body })
+  const { url } = await localSource(({ method, headers, body }, response) => {
+    asked.push({ method, type: headers['content-type'], body })
     answers(response, body)
-  }
-  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : 0
+  })
   const verifier = openSiteverify({
-    url: `http://127.0.0.1:${port}/siteverify`,
+    url: `${url}/siteverify`,
     secret: 'the secret &=',
     answerTimeoutMs,
   })
-  onTestFinished(async () => {
-    await verifier.close()
-    server.closeAllConnections()
-    server.close()
-  })
+  onTestFinished(() => verifier.close())
   return { verifier, asked }
 }
 

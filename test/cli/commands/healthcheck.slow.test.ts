@@ -1,16 +1,11 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../../support/dash.ts'
+import { localSource } from '../../support/local-source.ts'
 
 /** A server that answers every request so. */
 async function answering(status: number, body: string): Promise<string> {
-  const server = createServer((_request, response) => response.writeHead(status).end(body))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url } = await localSource((_request, response) => response.writeHead(status).end(body))
+  return url
 }
 
 test('a server that is ready ends it with 0, by its address and by the settings alike', async () => {

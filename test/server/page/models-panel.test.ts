@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { snippets } from '../../../src/server/page/models-panel.ts'
+import { localSource } from '../../support/local-source.ts'
 
 const run = promisify(execFile)
 
@@ -18,22 +17,12 @@ let baseUrl: string
 
 beforeEach(async () => {
   asked = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      asked.push({
-        path: request.url,
-        key: request.headers.authorization,
-        body: JSON.parse(body) as Asked['body'],
-      })
-      response.setHeader('content-type', 'application/json')
-      response.end(JSON.stringify({ choices: [{ message: { content: 'Hello' } }] }))
-    })
+  const { url } = await localSource(({ target: path, headers: { authorization: key }, body }, response) => {
+    asked.push({ path, key, body: JSON.parse(body) as Asked['body'] })
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ choices: [{ message: { content: 'Hello' } }] }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`
+  baseUrl = `${url}/api/v1`
 })
 
 /** A line as a visitor would copy it. */

@@ -7,9 +7,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
@@ -17,6 +14,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../../../src/domain/year/ledger.ts'
 import { dash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { storiesOf } from '../../../support/signals.ts'
+import { localSource } from '../../../support/local-source.ts'
 
 interface Finding {
   check: string
@@ -31,16 +29,12 @@ async function services(
   headers: Record<string, string> = {},
 ): Promise<{ env: Record<string, string>; requests: string[] }> {
   const requests: string[] = []
-  const server = createServer((request, response) => {
-    requests.push(`${request.method} ${request.url} ${request.headers.authorization ?? '-'}`)
-    const answer = answers[request.url ?? ''] ?? 200
+  const { url } = await localSource(({ method, target, headers: { authorization } }, response) => {
+    requests.push(`${method} ${target} ${authorization ?? '-'}`)
+    const answer = answers[target] ?? 200
     response.writeHead(typeof answer === 'number' ? answer : 200, headers)
-    response.end(typeof answer === 'string' && request.method !== 'HEAD' ? answer : '')
+    response.end(typeof answer === 'string' && method !== 'HEAD' ? answer : '')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const names = ['HN', 'HN_SEARCH', 'LOBSTERS', 'LESSWRONG', 'GITHUB', 'HUGGINGFACE', 'REPLICATE', 'REDDIT']
   const env = Object.fromEntries(names.map((name) => [`DASH_${name}_URL`, url]))
   return {
