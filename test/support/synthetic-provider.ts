@@ -207,8 +207,8 @@ export interface GatedProvider {
   arrived(count: number): Promise<void>
   /** Every open answer says this. */
   say(text: string): void
-  /** Every open answer ends as it should. */
-  finish(): void
+  /** Every open answer says `text`, if there is one, and ends as it should. */
+  finish(text?: string): void
   /** Resolves when no answer's connection is left. */
   idle(): Promise<void>
 }
@@ -255,7 +255,10 @@ export async function startGatedProvider(): Promise<GatedProvider> {
     },
     arrived: (count) => until(() => asked >= count),
     say: (text) => add([{ text }], false),
-    finish: () => add([{ end: 'completed' }], true),
+    finish(text) {
+      if (text !== undefined) add([{ text }], false)
+      add([{ end: 'completed' }], true)
+    },
     idle: () => until(() => open.size === 0),
   }
 }
