@@ -1,10 +1,60 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** What belongs into the package beside the built program. A new kind of file is a new line here, on purpose. */
+const BELONGS = [
+  /^ops\/(?:caddy|container|grafana|prometheus|scale)\/(?!\.)/,
+  /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
+  /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
+  /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
+  /^docs\/(?:decisions\/)?[\w-]+\.md$/,
+  /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
+]
+
+test('the package holds the built program, what it reads beside itself, and nothing else', () => {
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  const listed = JSON.parse(packed) as { files: { path: string }[] }[]
+  const paths = listed.flatMap(({ files }) => files).map(({ path }) => path)
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  const built = sources
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `dist/${name.replaceAll('\\', '/').replace(/ts$/, 'js')}`)
+  const [program, others] = [
+    paths.filter((path) => path.startsWith('dist/') && !/^dist\/chunks\/[\w-]+\.(?:js|txt)$/.test(path)),
+    paths.filter((path) => !path.startsWith('dist/')),
+  ]
+  expect(program.sort()).toEqual(built.sort())
+  expect(others.filter((path) => !BELONGS.some((kind) => kind.test(path)))).toEqual([])
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      'LICENSE',
+      'dist/chunks/program.js',
+      'dist/chunks/LICENSES.txt',
+      'assets/page/page.css',
+      'assets/page/page.js',
+      'assets/demo/titles.json',
+      'docs/page.md',
+      'ops/grafana/dash.json',
+      'ops/container/timer.sh',
+      'docs/decisions/README.md',
+      'bench/README.md',
+      'README.md',
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
+      'migrations/feed/meta/_journal.json',
+      'migrations/ledger/meta/_journal.json',
+      'migrations/state/meta/_journal.json',
+    ]),
+  )
+})
 
 /** Files of the built program, with when each was written. */
 const built = (): Map<string, number> =>
@@ -20,4 +70,60 @@ test('a build of unchanged sources writes nothing under a program that runs', ()
   expect(before.has('cli/main.js')).toBe(true)
   execFileSync('npm', ['run', 'build'], { cwd: ROOT, stdio: 'ignore' })
   expect(built()).toEqual(before)
+})
+
+const CHUNKS = join(ROOT, 'dist', 'chunks')
+
+/** Of every file of the bundle (docs/decisions/0042-a-bundled-program.md) its path and text. */
+const bundle = [join(ROOT, 'dist/cli/main.js'), ...readdirSync(CHUNKS).map((name) => join(CHUNKS, name))]
+  .filter((path) => path.endsWith('.js'))
+  .map((path) => ({ path, text: readFileSync(path, 'utf8') }))
+
+const found = (pattern: RegExp): { path: string; what: string }[] =>
+  bundle.flatMap(({ path, text }) =>
+    [...text.matchAll(pattern)].map(([, what = '']) => ({ path, what: resolve(dirname(path), what) })),
+  )
+
+describe('the bundled program', () => {
+  test('can be executed: else `npx dash` falls through to the shell of that name', () => {
+    expect(() => accessSync(join(ROOT, 'dist/cli/main.js'), constants.X_OK)).not.toThrow()
+  })
+
+  test('starts with what every command needs, in one file', () => {
+    const { text = '' } = bundle[0] ?? {}
+    const imported = [...text.matchAll(/(?:from|import) "([^"]+)"/g)].map(([, name]) => name)
+    expect(imported.filter((name = '') => !name.startsWith('node:'))).toEqual(['../chunks/program.js'])
+  })
+
+  test('loads nothing that waits for its first module, which waits for all of them', () => {
+    const imports = found(/(?:from |import |import\()"(\.[^"]+)"/g)
+    expect(imports.length).toBeGreaterThan(100)
+    expect(imports.filter(({ what }) => what === join(ROOT, 'dist/cli/main.js'))).toEqual([])
+  })
+
+  test('finds workers, migrations and assets beside the compiled modules', () => {
+    const addresses = found(/new URL\("(\.\.\/(?:adapters|cli|server)\/[^"]+)", import\.meta\.url\)/g)
+    expect(addresses.length).toBeGreaterThan(8)
+    expect(addresses.filter(({ what }) => !existsSync(what))).toEqual([])
+    const others = bundle.flatMap(({ text }) =>
+      [...text.matchAll(/.*import\.meta\.url.*/g)].filter(
+        ([line]) => !/new URL\("\.\.\/.*, import\.meta/.test(line),
+      ),
+    )
+    expect(others.map(([line]) => line.trim())).toEqual([
+      'var __require = /* #__PURE__ */ (() => createRequire(import.meta.url))();',
+    ])
+  })
+
+  test('has no package in it but those whose licences stand beside it', () => {
+    const sources = readdirSync(CHUNKS)
+      .filter((name) => name.endsWith('.map'))
+      .flatMap(
+        (name) => (JSON.parse(readFileSync(join(CHUNKS, name), 'utf8')) as { sources: string[] }).sources,
+      )
+    const packages = sources.flatMap((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? [])
+    const licences = readFileSync(join(CHUNKS, 'LICENSES.txt'), 'utf8')
+    expect([...new Set(packages)].sort()).toEqual(['aws4fetch', 'commander', 'destr', 'unstorage', 'zod'])
+    for (const name of new Set(packages)) expect(licences).toMatch(new RegExp(`^${name} \\d+\\.`, 'm'))
+  })
 })

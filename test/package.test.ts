@@ -1,5 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,57 +34,6 @@ test('every dependency is pinned to one version', () => {
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
     expect(version, name).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/)
   }
-})
-
-/** What belongs into the package beside the built program. A new kind of file is a new line here, on purpose. */
-const BELONGS = [
-  /^ops\/(?:caddy|container|grafana|prometheus|scale)\/(?!\.)/,
-  /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
-  /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
-  /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
-  /^docs\/(?:decisions\/)?[\w-]+\.md$/,
-  /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
-]
-
-test('the package holds the built program, what it reads beside itself, and nothing else', () => {
-  const root = fileURLToPath(new URL('..', import.meta.url))
-  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-    cwd: root,
-    encoding: 'utf8',
-  })
-  const listed = JSON.parse(packed) as { files: { path: string }[] }[]
-  const paths = listed.flatMap(({ files }) => files).map(({ path }) => path)
-  const sources = readdirSync(`${root}/src`, { recursive: true, encoding: 'utf8' })
-  const built = sources
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => `dist/${name.replaceAll('\\', '/').replace(/ts$/, 'js')}`)
-  const [program, others] = [
-    paths.filter((path) => path.startsWith('dist/') && !/^dist\/chunks\/[\w-]+\.(?:js|txt)$/.test(path)),
-    paths.filter((path) => !path.startsWith('dist/')),
-  ]
-  expect(program.sort()).toEqual(built.sort())
-  expect(others.filter((path) => !BELONGS.some((kind) => kind.test(path)))).toEqual([])
-  expect(paths).toEqual(
-    expect.arrayContaining([
-      'LICENSE',
-      'dist/chunks/program.js',
-      'dist/chunks/LICENSES.txt',
-      'assets/page/page.css',
-      'assets/page/page.js',
-      'assets/demo/titles.json',
-      'docs/page.md',
-      'ops/grafana/dash.json',
-      'ops/container/timer.sh',
-      'docs/decisions/README.md',
-      'bench/README.md',
-      'README.md',
-      'CHANGELOG.md',
-      'CONTRIBUTING.md',
-      'migrations/feed/meta/_journal.json',
-      'migrations/ledger/meta/_journal.json',
-      'migrations/state/meta/_journal.json',
-    ]),
-  )
 })
 
 test('the package is not published by accident', () => {

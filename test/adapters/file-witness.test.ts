@@ -3,9 +3,7 @@ import { truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { fileWitness } from '../../src/adapters/file-witness.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
-import { fileSystemClockMovedOn, laterClock } from './file-clock.ts'
-
+import { temporaryFolder, fileSystemClockMovedOn, laterClock } from '../support/temporary-folder.ts'
 const SETTLED_MS = 2_000
 
 /** A time of access and of modification, in seconds. */

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import type { ArticleReading } from '../../src/domain/feed/article.ts'
-import { builtModule, runScript } from '../adapters/built-modules.ts'
+import { builtModule, runScript } from '../support/compiled-sources.ts'
 import { htmlSite, pageHtml, site } from '../support/pages.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 

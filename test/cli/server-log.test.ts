@@ -1,7 +1,12 @@
-import { describe, expect, test } from 'vitest'
-import { openServerLog } from '../../src/cli/server-log.ts'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { describe, expect, test, onTestFinished } from 'vitest'
+import { pino } from 'pino'
+import { openServerLog, logStream, readableLog } from '../../src/cli/server-log.ts'
 import type { ServerLog } from '../../src/cli/server-log.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
+import { temporaryFolder } from '../support/dash.ts'
 
 function opened(readable: boolean): { log: ServerLog; text: () => string } {
   let text = ''
@@ -129,4 +134,59 @@ test('other lines that name a turn of the chat are summed, without its name', ()
   })
   expect(lines).toMatchObject([{ turn: 't0' }, { count: 499, err: { message: 'no disk' } }])
   expect(lines[1]).not.toHaveProperty('turn')
+})
+
+function open(path: string): number {
+  const descriptor = openSync(path, 'w')
+  onTestFinished(() => closeSync(descriptor))
+  return descriptor
+}
+
+test('lines are written whole and in order, and all of them by the end', async () => {
+  const path = join(temporaryFolder(), 'log')
+  const stream = logStream(open(path))
+  const lines = Array.from({ length: 500 }, (_, index) => `line ${index} é\n`)
+  for (const line of lines) stream.write(line)
+  await stream.flush(10_000)
+  expect(readFileSync(path, 'utf8')).toBe(lines.join(''))
+})
+
+test('a disk without room costs the lines and nothing else', async () => {
+  const stream = logStream(open('/dev/full'))
+  for (let line = 0; line < 100; line += 1) stream.write('lost\n')
+  const started = performance.now()
+  await stream.flush(60_000)
+  // It has ended because nothing waits any more, not because its time was over.
+  expect(performance.now() - started).toBeLessThan(30_000)
+})
+
+function logged(colored: boolean, write: (log: ReturnType<typeof pino>) => void): string {
+  let text = ''
+  const out = { write: (line: string) => void (text += line) }
+  write(pino({ level: 'trace' }, readableLog(out, colored)))
+  return text
+}
+
+test('a line is the time, the level, the message, and what else is known', () => {
+  const text = logged(false, (log) => log.info({ requestId: 'abc', status: 200, finished: true }, 'request'))
+  expect(text).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info {2}request requestId=abc status=200 finished=true\n$/)
+})
+
+test('colours are for the level alone, and change no text', () => {
+  const plain = logged(false, (log) => log.error({ code: 'x' }, 'refused')).slice(12)
+  const colored = logged(true, (log) => log.error({ code: 'x' }, 'refused')).slice(12)
+  expect(stripVTControlCharacters(colored)).toBe(plain)
+})
+
+test('an error has its stack below its line', () => {
+  const text = logged(false, (log) => log.warn({ err: new Error('no room') }, 'not ready'))
+  expect(text).toMatch(/^\S+ warn {2}not ready\n {2}Error: no room\n {6}at /)
+})
+
+test('what a caller sent does not steer the terminal or make a line of its own', () => {
+  const text = logged(false, (log) =>
+    log.info({ path: '/\x1b[31m\u202ex\n12:00:00.000 info  forged' }, 'request'),
+  )
+  expect(text.split('\n')).toHaveLength(2)
+  for (const character of ['\x1b', '\u202e']) expect(text).not.toContain(character)
 })

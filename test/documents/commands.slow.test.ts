@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { dash } from '../support/dash.ts'
-import { rowsOf, sectionOf } from '../support/pages-of-documents.ts'
+import { rowsOf, sectionOf } from '../support/examples.ts'
 
 test('the documents name every command, and every flag of each in its own rows', async () => {
   const everywhere = sectionOf('docs/configuration.md', '## Flags of every command')
@@ -18,6 +20,13 @@ test('the documents name every command, and every flag of each in its own rows',
   }
   expect(await visit([])).toBeGreaterThan(100)
   expect(unnamed).toEqual([])
+})
+
+test('the page of the configuration holds the tables that are generated from its variables', () => {
+  const check = fileURLToPath(new URL('../../scripts/configuration-page.mjs', import.meta.url))
+  const { status, stderr } = spawnSync(process.execPath, [check, '--check'], { encoding: 'utf8' })
+  expect(stderr).toBe('')
+  expect(status).toBe(0)
 })
 
 /** What `--help` of a command lists. */

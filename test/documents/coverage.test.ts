@@ -1,9 +1,14 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { EXIT } from '../../src/cli/exit-codes.ts'
 import { openApp } from '../support/api-client.ts'
-import { interfacesOf } from '../support/interfaces.ts'
-import { read, rowsOf, sectionOf } from '../support/pages-of-documents.ts'
+import { interfacesOf, read, rowsOf, sectionOf } from '../support/examples.ts'
 import { openWorkspace } from '../support/workspace.ts'
+import { namedVariables } from '../../src/cli/settings/variables.ts'
+import { REJECTION_REASONS } from '../../src/domain/models/catalogue.ts'
+import { METADATA_MOST } from '../../src/domain/models/score.ts'
 
 describe('the documents name', () => {
   test('every path the server answers, in the API guide', async () => {
@@ -89,5 +94,46 @@ describe('the documents name', () => {
       const [, cause = '', mend = ''] = rowsOf('docs/auditing.md', `\`${code}\``)[0] ?? []
       expect([code, cause.length > 3, mend.length > 3]).toEqual([code, true, true])
     }
+  })
+})
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const sourceFiles = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name))
+
+describe('the documents', () => {
+  test('name every variable the configuration reads, as it is described there', () => {
+    const documented = [...read('docs/configuration.md').matchAll(/^\| `([A-Z][A-Z_]+)`/gm)]
+    expect(documented.map(([, name]) => name)).toEqual(namedVariables.map(({ name }) => name))
+  })
+
+  test('name every reason of a rejection, and every part of the metadata score with its points', () => {
+    for (const [reason] of Object.entries(REJECTION_REASONS))
+      expect(read('docs/free-models.md')).toMatch(new RegExp(`^\\| \`${reason}\` `, 'm'))
+    for (const [part, most] of Object.entries(METADATA_MOST))
+      expect(read('docs/model-scores.md')).toMatch(new RegExp(`^\\| \`${part}\` +\\| ${most} `, 'm'))
+  })
+
+  test('exist wherever the sources cite one', () => {
+    const cited = sourceFiles('src').flatMap((name) => read(name).match(/[\w./-]+\.md\b/g) ?? [])
+    expect(cited.length).toBeGreaterThan(20)
+    expect([...new Set(cited)].filter((name) => !existsSync(join(ROOT, name)))).toEqual([])
+  })
+
+  test('list every decision', () => {
+    const decisions = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => /^\d{4}-/.test(name))
+    expect(decisions.length).toBeGreaterThan(0)
+    for (const name of decisions) expect(read('docs/decisions/README.md')).toContain(`(${name})`)
+  })
+
+  test('show every folder of the sources on the map', () => {
+    const map = read('docs/architecture.md')
+    const folders = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    )
+    for (const { name } of folders) expect(map, name).toContain(`${name}/`)
   })
 })

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { addDays } from '../../src/domain/time.ts'
 import { dash, temporaryFolder } from '../support/dash.ts'
-import { filesOfFolder } from '../support/folder-state.ts'
-import { listSyscalls, strike } from '../support/syscall-faults.ts'
-import type { SyscallPoint } from '../support/syscall-faults.ts'
+import { filesOfFolder } from '../support/temporary-folder.ts'
+import { listSyscalls, strike } from '../support/attack.ts'
+import type { SyscallPoint } from '../support/attack.ts'
 import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
 
 /** Moments struck: as many as show every step of a copy, and few enough for a suite. */

@@ -2,14 +2,22 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { PublishReport } from '../../src/jobs/publisher.ts'
-import { audit } from '../support/archive-audit.ts'
-import type { Standing } from '../support/archive-audit.ts'
-import { LANES, LONG, tally, tell } from '../support/attack.ts'
+import { audit } from '../support/sample-archive.ts'
+import type { Standing } from '../support/sample-archive.ts'
+import {
+  LANES,
+  LONG,
+  tally,
+  tell,
+  listSyscalls,
+  strike,
+  SYSCALL_FAULTS,
+  inLanes,
+  preparedFolder,
+  withCopy,
+} from '../support/attack.ts'
 import { dash, temporaryFolder } from '../support/dash.ts'
-import { inLanes, preparedFolder, withCopy } from '../support/data-folders.ts'
-import type { PreparedFolder } from '../support/data-folders.ts'
-import { listSyscalls, strike, SYSCALL_FAULTS } from '../support/syscall-faults.ts'
-import type { SyscallFault, SyscallPoint } from '../support/syscall-faults.ts'
+import type { SyscallFault, SyscallPoint, PreparedFolder } from '../support/attack.ts'
 
 const publishIn = (folder: string): string[] => ['publish-year', '--once', '--json', '--data-dir', folder]
 

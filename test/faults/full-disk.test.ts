@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay, windowEnding } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publisher.ts'
-import { audit } from '../support/archive-audit.ts'
+import { audit } from '../support/sample-archive.ts'
 import { chat, question, sessionOf } from '../support/agent.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
-import { storiesOf } from '../support/ndjson.ts'
+import { storiesOf } from '../support/signals.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
 /** A disk of its own, small enough to fill; needs root. */

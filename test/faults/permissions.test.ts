@@ -5,8 +5,8 @@ import { isDamage } from '../../src/domain/year/finding.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
-import { stateOfFolder } from '../support/folder-state.ts'
-import { storiesOf } from '../support/ndjson.ts'
+import { stateOfFolder } from '../support/temporary-folder.ts'
+import { storiesOf } from '../support/signals.ts'
 
 const boundByModes = true
 

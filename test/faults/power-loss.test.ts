@@ -3,17 +3,19 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publisher.ts'
-import { audit } from '../support/archive-audit.ts'
-import { LANES, LONG, tally, tell } from '../support/attack.ts'
+import { audit } from '../support/sample-archive.ts'
+import { LANES, LONG, tally, tell, seeded, inLanes, preparedFolder, withCopy } from '../support/attack.ts'
 import { temporaryFolder } from '../support/dash.ts'
-import { inLanes, preparedFolder, withCopy } from '../support/data-folders.ts'
-import type { PreparedFolder } from '../support/data-folders.ts'
-import { recordOperations } from '../support/file-operations.ts'
-import type { FileOperation } from '../support/file-operations.ts'
-import { seeded } from '../support/kills.ts'
-import { storiesOf } from '../support/ndjson.ts'
-import { fingerprintOf, materialise, PowerLossDisk, stateOf } from '../support/power-loss.ts'
-import type { DiskState, PossibleState } from '../support/power-loss.ts'
+import type { PreparedFolder } from '../support/attack.ts'
+import { storiesOf } from '../support/signals.ts'
+import {
+  fingerprintOf,
+  materialise,
+  PowerLossDisk,
+  stateOf,
+  recordOperations,
+} from '../support/power-loss.ts'
+import type { DiskState, PossibleState, FileOperation } from '../support/power-loss.ts'
 import { publish, publishPortsOf, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
 
 /** Random states at each moment, beside the systematic ones. */

@@ -2,10 +2,9 @@ import { expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Day } from '../../src/domain/time.ts'
 import type { PublishReport } from '../../src/jobs/publisher.ts'
-import { audit } from '../support/archive-audit.ts'
-import { LONG, tally, tell } from '../support/attack.ts'
+import { audit } from '../support/sample-archive.ts'
+import { LONG, tally, tell, inLanes, preparedFolder } from '../support/attack.ts'
 import { dash, serve } from '../support/dash.ts'
-import { inLanes, preparedFolder } from '../support/data-folders.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
 const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }

@@ -13,7 +13,7 @@ import { importArchive } from '../../src/jobs/import-archive.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { FaultKind } from '../support/faults.ts'
-import { filesOfFolder } from '../support/folder-state.ts'
+import { filesOfFolder } from '../support/temporary-folder.ts'
 import { importPortsOf, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import {
   AS_OF,

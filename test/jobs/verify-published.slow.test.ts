@@ -16,11 +16,9 @@ import type {
   PublishedAuditPorts,
   PublishedAuditReport,
 } from '../../src/jobs/verify-published.ts'
-import { listenOn } from '../../src/server/listen.ts'
 import { headAt } from '../domain/year/ledger-rows.ts'
-import { openApp, silentLog } from '../support/api-client.ts'
-import { publishedBy, refusalAnswer } from '../support/published-host.ts'
-import type { Lie } from '../support/published-host.ts'
+import { openApp, publishedBy, refusalAnswer, listenLocally } from '../support/api-client.ts'
+import type { Lie } from '../support/api-client.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../support/sample-archive.ts'
 import type { SampleArchive } from '../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
@@ -680,18 +678,8 @@ function shortened(archive: SampleArchive, count: number): SampleArchive {
 }
 
 async function served(app: H3): Promise<PublicHost['history']> {
-  const server = await listenOn(app, {
-    host: '127.0.0.1',
-    port: 0,
-    log: silentLog,
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-  })
+  const server = await listenLocally(app)
   const published = openPublishedHistory(server.url)
-  onTestFinished(async () => {
-    await published.close()
-    await server.close(0)
-  })
+  onTestFinished(() => published.close())
   return published
 }

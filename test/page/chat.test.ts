@@ -1,8 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { startGatedProvider } from '../support/gated-provider.ts'
-import { startProvider } from '../support/synthetic-provider.ts'
+import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
 import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
 

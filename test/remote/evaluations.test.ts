@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
 import { evaluationsContract } from '../adapters/state/evaluations-contract.ts'
-import { connectEvaluations } from '../adapters/state/open-evaluations.ts'
+import { connectEvaluations } from '../adapters/state/open-chat.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openObjects } from '../../src/adapters/objects/open.ts'
-import { recommendationsContract } from '../adapters/archive/recommendations-contract.ts'
-import { UNAVAILABLE } from '../adapters/refusals.ts'
+import { recommendationsContract } from '../adapters/objects/objects-contract.ts'
+import { UNAVAILABLE } from '../support/refusals.ts'
 import { s3Error, startS3Server } from '../support/s3-server.ts'
 import type { S3Server } from '../support/s3-server.ts'
 

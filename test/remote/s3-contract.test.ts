@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { openObjects } from '../../src/adapters/objects/open.ts'
-import { archiveContract } from '../adapters/archive/archive-contract.ts'
+import { archiveContract } from '../adapters/objects/objects-contract.ts'
 import { startS3Server } from '../support/s3-server.ts'
 import type { S3Server } from '../support/s3-server.ts'
 

@@ -9,7 +9,7 @@ import type { PublishReport } from '../../src/jobs/publisher.ts'
 import type { SnapshotReport } from '../../src/jobs/rank-periods.ts'
 import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
-import { storiesOf } from '../support/ndjson.ts'
+import { storiesOf } from '../support/signals.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 

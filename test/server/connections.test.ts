@@ -7,11 +7,10 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { parseIpRange } from '../../src/domain/ip-address.ts'
 import { boundConnections, CONNECTION_BOUNDS } from '../../src/server/connections.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
-import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions } from '../../src/server/listen.ts'
 import { respond, respondText } from '../../src/server/respond.ts'
 import { requestMeter } from '../../src/server/metrics/instruments.ts'
-import { openApp, silentLog } from '../support/api-client.ts'
+import { openApp, listenLocally, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
 /** More than the system takes for a connection whose client reads nothing. */
@@ -28,16 +27,7 @@ interface Running {
 async function running(app: H3, options: Partial<ListenOptions> = {}): Promise<Running> {
   const cuts: unknown[] = []
   const log = { ...silentLog, warn: ({ code }: Record<string, unknown>) => void cuts.push(code) }
-  const server = await listenOn(app, {
-    host: '0.0.0.0',
-    port: 0,
-    log,
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-    ...options,
-  })
-  onTestFinished(() => server.close(0))
+  const server = await listenLocally(app, { host: '0.0.0.0', log, ...options })
   return { port: server.port, cuts }
 }
 

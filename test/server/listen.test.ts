@@ -3,25 +3,9 @@ import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import { H3 } from 'h3'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listenOn } from '../../src/server/listen.ts'
-import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
 import { respondText } from '../../src/server/respond.ts'
-import { openApp, silentLog } from '../support/api-client.ts'
+import { openApp, listenLocally, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
-
-async function running(app: H3, changes: Partial<ListenOptions> = {}): Promise<RunningServer> {
-  const server = await listenOn(app, {
-    host: '127.0.0.1',
-    port: 0,
-    log: silentLog,
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-    ...changes,
-  })
-  onTestFinished(() => server.close(0))
-  return server
-}
 
 /** Everything the server sends until it closes the connection. */
 async function received(socket: Socket): Promise<string> {
@@ -55,7 +39,7 @@ describe('a port', () => {
     onTestFinished(() => void taken.close())
     const address = taken.address()
     const port = typeof address === 'object' && address ? address.port : 0
-    const attempt = running(new H3(), { port })
+    const attempt = listenLocally(new H3(), { port })
     await expect(attempt).rejects.toMatchObject({
       code: 'port_taken',
       message: expect.stringContaining(String(port)),
@@ -63,11 +47,13 @@ describe('a port', () => {
   })
 
   test('that browsers call unsafe is not silently exchanged for another', async () => {
-    await expect(running(new H3(), { port: 6000 })).rejects.toMatchObject({ code: 'address_unavailable' })
+    await expect(listenLocally(new H3(), { port: 6000 })).rejects.toMatchObject({
+      code: 'address_unavailable',
+    })
   })
 
   test('of an address this machine does not have is refused', async () => {
-    await expect(running(new H3(), { host: '192.0.2.1' })).rejects.toMatchObject({
+    await expect(listenLocally(new H3(), { host: '192.0.2.1' })).rejects.toMatchObject({
       code: 'address_unavailable',
     })
   })
@@ -76,7 +62,7 @@ describe('a port', () => {
 describe('closing', () => {
   test('lets an open answer finish, refuses new connections, and ends idle ones', async () => {
     const { app, release, started } = slowApp()
-    const server = await running(app)
+    const server = await listenLocally(app)
     const idle = connect(server.port, '127.0.0.1')
     await once(idle, 'connect')
     idle.resume()
@@ -95,7 +81,7 @@ describe('closing', () => {
     const body = 'x'.repeat(8 * 1024 * 1024)
     const app = new H3()
     app.get('/', (event) => respondText(event, 200, {}, 'text/plain', body))
-    const server = await running(app)
+    const server = await listenLocally(app)
     const socket = connect(server.port, '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
     let bytes = 0
@@ -112,7 +98,7 @@ describe('closing', () => {
 
   test('cuts what is still open when its time is over', async () => {
     const { app, started } = slowApp()
-    const server = await running(app)
+    const server = await listenLocally(app)
     const answer = fetch(`${server.url}/slow`).then(
       () => 'answered',
       () => 'cut',
@@ -124,7 +110,7 @@ describe('closing', () => {
 
   test('ends a kept-alive connection as soon as its last answer is given', async () => {
     const { app, release, started } = slowApp()
-    const server = await running(app)
+    const server = await listenLocally(app)
     const socket = connect(server.port, '127.0.0.1')
     const answer = received(socket)
     socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -137,7 +123,7 @@ describe('closing', () => {
 
   test('asks kept-alive clients to go once it drains', async () => {
     const { app } = slowApp()
-    const server = await running(app, { isDraining: () => true })
+    const server = await listenLocally(app, { isDraining: () => true })
     const response = await fetch(server.url)
     expect(response.headers.get('connection')).toBe('close')
   })
@@ -145,7 +131,7 @@ describe('closing', () => {
 
 describe('a client that is too slow', () => {
   test('with its headers is cut off', async () => {
-    const server = await running(slowApp().app, { headersTimeoutMs: 50, requestTimeoutMs: 60_000 })
+    const server = await listenLocally(slowApp().app, { headersTimeoutMs: 50, requestTimeoutMs: 60_000 })
     const socket = connect(server.port, '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n')
     expect(await received(socket)).toMatch(/^HTTP\/1.1 408 /)
@@ -154,7 +140,7 @@ describe('a client that is too slow', () => {
   test('with its body is cut off', async () => {
     const app = new H3({ silent: true })
     app.post('/', async (event) => respondText(event, 200, {}, 'text/plain', await event.req.text()))
-    const server = await running(app, { headersTimeoutMs: 50, requestTimeoutMs: 50 })
+    const server = await listenLocally(app, { headersTimeoutMs: 50, requestTimeoutMs: 50 })
     const socket = connect(server.port, '127.0.0.1')
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nab')
     expect(await received(socket)).not.toMatch(/^HTTP\/1.1 200/)
@@ -166,7 +152,7 @@ describe('a body nobody asked for', () => {
     ['chunked', 'Transfer-Encoding: chunked\r\n\r\n' + '40000\r\n' + 'x'.repeat(0x40000) + '\r\n'.repeat(1)],
     ['announced', 'Content-Length: 10000000\r\n\r\n' + 'x'.repeat(300_000)],
   ])('%s and oversized is answered, and the server goes on', async (_name, body) => {
-    const server = await running(openApp(await openWorkspace()))
+    const server = await listenLocally(openApp(await openWorkspace()))
     for (const path of ['/api/feed/history?sort=year', '/healthz', '/nowhere']) {
       const socket = connect(server.port, '127.0.0.1')
       socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${body}`)
@@ -179,7 +165,7 @@ describe('a body nobody asked for', () => {
     const app = new H3({ silent: true })
     app.post('/read', async (event) => respondText(event, 200, {}, 'text/plain', await event.req.text()))
     app.get('/', (event) => respondText(event, 200, {}, 'text/plain', 'here'))
-    const server = await running(app)
+    const server = await listenLocally(app)
     const socket = connect(server.port, '127.0.0.1')
     socket.write(
       `POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n${'x'.repeat(0x40000)}\r\n`,
@@ -196,7 +182,7 @@ describe('a body nobody asked for', () => {
 test('every answer carries a request id, the caller’s own when it is one', async () => {
   const ids: unknown[] = []
   const log = { ...silentLog, info: (fields: Record<string, unknown>) => void ids.push(fields['requestId']) }
-  const server = await running(openApp(await openWorkspace()), { log })
+  const server = await listenLocally(openApp(await openWorkspace()), { log })
   const idOf = async (given: string): Promise<string | null> =>
     (await fetch(`${server.url}/healthz`, { headers: { 'x-request-id': given } })).headers.get('x-request-id')
   expect(await idOf('abc-1')).toBe('abc-1')

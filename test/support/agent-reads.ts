@@ -12,7 +12,7 @@ import { rankPeriods } from '../../src/jobs/rank-periods.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import type { AgentReads, AgentSources } from '../../src/server/agent/tool-answers.ts'
 import type { Instant } from '../../src/domain/time.ts'
-import { refresh } from './indexing.ts'
+import { refresh } from './signals.ts'
 import { SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 

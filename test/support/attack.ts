@@ -1,4 +1,16 @@
 import { availableParallelism } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync, cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { dash, temporaryFolder } from './dash.ts'
+import type { Finished } from './dash.ts'
+import { addDays } from '../../src/domain/time.ts'
+import type { Day } from '../../src/domain/time.ts'
+import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
+import { storiesOf } from './signals.ts'
+import { publishDays, reopenWorkspace } from './workspace.ts'
 
 /** `DASH_ATTACK=long`: every point of an attack, as told in docs/evidence.md; otherwise a spread of them. */
 export const LONG = process.env['DASH_ATTACK'] === 'long'
@@ -18,4 +30,210 @@ export function tally(values: readonly (string | number | null)[]): string {
   for (const value of values) counts.set(String(value), (counts.get(String(value)) ?? 0) + 1)
   const sorted = [...counts].sort(([, left], [, right]) => right - left)
   return sorted.map(([value, count]) => `${value} (${count})`).join(', ')
+}
+
+/** Numbers from 0 to below 1, the same for the same seed. */
+export function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+/**
+ * Kills a process with SIGKILL at a random moment, which may come after its end. The moment is not waited for by any
+ * assertion: wherever it falls, the same must hold.
+ *
+ * @param withinMs the latest moment, from now
+ */
+export async function killAtRandom(
+  child: Pick<ChildProcess, 'kill'>,
+  random: () => number,
+  withinMs: number,
+): Promise<void> {
+  await pause(random() * withinMs)
+  child.kill('SIGKILL')
+}
+
+/** How long something takes here and now, in milliseconds: what is killed at random must often be alive and often done. */
+export async function durationOf(work: () => Promise<void>): Promise<number> {
+  const before = performance.now()
+  await work()
+  return performance.now() - before
+}
+
+/** What happens to a system call instead of the call itself. */
+export const SYSCALL_FAULTS = ['KILL', 'EIO', 'ENOSPC'] as const
+
+export type SyscallFault = (typeof SYSCALL_FAULTS)[number]
+
+/** Every system call by which a run touches files, reading calls too. */
+const FILE_CALLS = (
+  'openat close read pread64 write pwrite64 writev lseek ftruncate fsync fdatasync link linkat unlink unlinkat ' +
+  'rename renameat mkdir rmdir stat lstat fstat statx newfstatat access fcntl fchown fchmod utimensat getdents64'
+).split(' ')
+
+/** The calls that change what is on the disk or make it last. */
+const CHANGING = /^(p?write|ftruncate|f(data)?sync|link|unlink|rename|mkdir|rmdir)/
+
+/** One system call of a run's main thread that touches the data folder. */
+export interface SyscallPoint {
+  call: string
+  /** Which call of that name on the main thread, from 1, as strace counts. */
+  nth: number
+  /** What it touches, with what differs from run to run replaced. */
+  place: string
+  /** False for a call that only reads or locks. */
+  changes: boolean
+}
+
+/** How a run went that was struck by a fault. */
+interface Struck {
+  /** False when the fault hit nothing, or something else than the point. */
+  fired: boolean
+  run: Finished
+}
+
+/**
+ * Lists the system calls of a run that touch a folder. Files are written synchronously, so all writes are on the
+ * main thread; strace counts per thread, so only that thread's calls can be named by a number.
+ */
+export async function listSyscalls(args: readonly string[], folder: string): Promise<SyscallPoint[]> {
+  const { run, log } = await traced(args, FILE_CALLS, QUICK)
+  if (run.code !== 0) throw new Error(`the rehearsal ended with ${run.code}: ${run.stderr}`)
+  return pointsOf(log, folder).filter(({ place }) => place !== OUTSIDE)
+}
+
+/**
+ * Runs the program with one system call of its main thread killed or failed; the calls of other threads have numbers of
+ * their own, and are left alone. Some calls are also used by the runtime to wake its own
+ * threads, so that their number is not the same in every run: then the run is made again, on a folder made anew, with
+ * the number it has in another run.
+ *
+ * @param freshFolder makes the folder as it was before each run
+ */
+export async function strike(
+  args: readonly string[],
+  folder: string,
+  { point, fault }: { point: SyscallPoint; fault: SyscallFault },
+  freshFolder: () => void,
+): Promise<Struck> {
+  const run = async (options: readonly string[]): Promise<{ run: Finished; points: SyscallPoint[] }> => {
+    freshFolder()
+    const { run: finished, log } = await traced(args, [point.call], options)
+    return { run: finished, points: pointsOf(log, folder).filter(({ call }) => call === point.call) }
+  }
+  const what = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
+  let { nth } = point
+  for (let tries = 1; ; tries += 1) {
+    const struck = await run(['-e', `inject=${point.call}:${what}:when=${nth}`])
+    const hit = struck.points.find((each) => each.nth === nth)
+    const fired = hit?.place === point.place && (fault !== 'KILL' || struck.run.code === null)
+    if (fired || tries === STRIKE_TRIES) return { fired, run: struck.run }
+    const { points } = await run([])
+    nth = points.find(({ place }) => place === point.place)?.nth ?? nth
+  }
+}
+
+/** So often that a number which differs by a few from run to run is met; a point that never is remains a failure. */
+const STRIKE_TRIES = 100
+
+const OUTSIDE = 'outside'
+
+/** Stops the program at the traced calls alone, which is three times as fast; strace then follows every thread. */
+const QUICK = ['-f', '--seccomp-bpf']
+
+async function traced(
+  args: readonly string[],
+  calls: readonly string[],
+  options: readonly string[],
+): Promise<{ run: Finished; log: string }> {
+  const logFile = join(temporaryFolder(), 'strace.log')
+  // The first line of the log is the start of the program, and names its main thread.
+  const trace = ['-y', '-o', logFile, '-e', `trace=execve,${calls.join(',')}`]
+  const run = await dash(args, { under: ['strace', '-qq', ...trace, ...options] })
+  return { run, log: readFileSync(logFile, 'utf8') }
+}
+
+/** The calls of the thread that began the program; strace puts its id first in each line when it follows others. */
+function pointsOf(log: string, folder: string): SyscallPoint[] {
+  const lines = log.split('\n')
+  const main = /^\d*/.exec(lines[0] ?? '')?.[0]
+  const counts = new Map<string, number>()
+  return lines.flatMap((line): SyscallPoint[] => {
+    const [, thread, call] = /^(\d*) *(\w+)\(/.exec(line) ?? []
+    if (call === undefined || thread !== main) return []
+    const nth = (counts.get(call) ?? 0) + 1
+    counts.set(call, nth)
+    return [{ call, nth, place: placeOf(line, folder), changes: CHANGING.test(call) }]
+  })
+}
+
+function placeOf(line: string, folder: string): string {
+  const start = line.indexOf(folder)
+  if (start === -1) return OUTSIDE
+  const path = /^[^">]*/.exec(line.slice(start + folder.length))?.[0] ?? ''
+  return path
+    .replace(/\.writing-[\w-]+/, '.writing')
+    .replace(/sha256\/[0-9a-f]{2}/, 'sha256/xx')
+    .replace(/[0-9a-f]{64}/, 'digest')
+}
+
+/** A data folder on which the next publish is that of `day`. */
+export interface PreparedFolder {
+  folder: string
+  day: Day
+  /** The days already published, which nothing may lose. */
+  earlier: Day[]
+}
+
+/**
+ * A data folder with signals imported, ready for the publish of the last complete day.
+ *
+ * @param earlierDays how many days before it are published already; with none the ledger is still to be created
+ */
+export async function preparedFolder(earlierDays = 0, stories = 200): Promise<PreparedFolder> {
+  const day = lastCompleteDay(Date.now())
+  const folder = join(temporaryFolder(), 'data')
+  const earlier = Array.from({ length: earlierDays }, (_, index) => addDays(day, index - earlierDays))
+  const stdin = storiesOf(earlier[0] ?? day, stories)
+  const imported = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin })
+  expect(imported.code).toBe(0)
+  if (earlier.length > 0) {
+    const workspace = reopenWorkspace(folder)
+    await publishDays(workspace, earlier)
+    workspace.close()
+  }
+  return { folder, day, earlier }
+}
+
+/** Lets `work` have a copy of a folder, which is removed afterwards. */
+export async function withCopy<T>(
+  folder: string,
+  name: string,
+  work: (copy: string) => Promise<T>,
+): Promise<T> {
+  const copy = `${folder}-${name}`
+  cpSync(folder, copy, { recursive: true })
+  try {
+    return await work(copy)
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+/** Runs `work` on each item, `lanes` at a time, and gives the results in the order of the items. */
+export async function inLanes<Item, Result>(
+  items: readonly Item[],
+  lanes: number,
+  work: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  const queue = items.entries()
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of queue) results[index] = await work(item, index)
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  return results
 }

@@ -5,7 +5,9 @@ import { mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { PassThrough } from 'node:stream'
 import { onTestFinished } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
 
 /** The built program, as an operator runs it. */
 /** The built program. */
@@ -131,4 +133,32 @@ function collect(child: ChildProcess): { stdout: string; stderr: string } {
   child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
   return output
+}
+
+/** How a command ended that ran inside the test's own process. */
+interface RunResult {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+/** Runs a command line from the sources, without a terminal and with nothing of the environment but `env`. */
+export async function run(
+  argv: readonly string[],
+  { env = {}, cwd = '/', stdin = '' }: { env?: Record<string, string>; cwd?: string; stdin?: string } = {},
+): Promise<RunResult> {
+  const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    streams[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()))
+  streams.stdin.end(stdin)
+  const code = await runProgram(argv, {
+    stdin: streams.stdin as unknown as NodeJS.ReadStream,
+    stdout: streams.stdout as unknown as NodeJS.WriteStream,
+    stderr: streams.stderr as unknown as NodeJS.WriteStream,
+    env,
+    cwd,
+    signal: new AbortController().signal,
+  })
+  return { code, ...output }
 }

@@ -1,18 +1,21 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, watch, writeFileSync, statSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { TOOLS } from '../../src/server/docs/markdown.ts'
+import { commandsOf, isRun } from './examples.ts'
+import type { Example } from './examples.ts'
 
 /** What `dash` is in an example. */
-export const EXAMPLE_DASH = fileURLToPath(new URL('example-dash.mjs', import.meta.url))
+const EXAMPLE_DASH = fileURLToPath(new URL('example-dash.mjs', import.meta.url))
 
 /** A block that has not ended by then waits for somebody. */
 const BLOCK_MS = 120_000
 
 /** What a block did. */
-export interface Ran {
+interface Ran {
   /** Exit code; null when it was ended because it took too long. */
   code: number | null
   stdout: string
@@ -20,7 +23,7 @@ export interface Ran {
 }
 
 /** The terminal in which one page is followed from its beginning to its end. */
-export interface ExampleSession {
+interface ExampleSession {
   /** Runs a part of a `sh` block in the page's one shell, where every failure of a pipe counts and ends it. */
   shell(script: string): Promise<Ran>
   /** Runs a program of its own. */
@@ -126,7 +129,7 @@ function endProcess(pid: number): void {
 }
 
 /** One request as the server's log tells it. */
-export interface LoggedRequest {
+interface LoggedRequest {
   method: string
   path: string
   status: number
@@ -138,7 +141,7 @@ let asked = 0
  * The requests a server has answered since its log had so many characters; a request of this function marks the end. The
  * log may sum that one with others of its route: every line that waited is written then.
  */
-export async function requestsSince(url: string, log: string, start: number): Promise<LoggedRequest[]> {
+async function requestsSince(url: string, log: string, start: number): Promise<LoggedRequest[]> {
   const id = `examples-${(asked += 1)}`
   const before = readFileSync(log, 'utf8').length
   await fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })
@@ -181,4 +184,185 @@ export async function startExampleDemo(
     log: join(run, 'server.log'),
     close: () => endProcess(Number(readFileSync(join(run, 'pids'), 'utf8'))),
   }
+}
+
+/**
+ * What of a shown output does not hold, or null. JSON: what standard output alone is; every member that is shown is there and
+ * has the type that is shown (null fits all); of lists, the first element. Text: the lines stand in the output one after the
+ * other, where numbers and digests may be others, `…` is anything within a line, and a line `…` or `[…]` any number of lines.
+ */
+function outputFlaw(language: string, shown: string, { stdout, stderr }: Ran): string | null {
+  if (language === 'json') {
+    const printed = parsed(stdout)
+    return printed === undefined
+      ? `it prints no JSON:\n${stdout}`
+      : shapeFlaw(parsed(shown), printed, 'the output')
+  }
+  const printed = stdout + stderr
+  return textPattern(shown).test(printed.replaceAll(/[ \t]+$/gm, ''))
+    ? null
+    : `it prints\n${printed.trimEnd()}\ninstead of\n${shown.trimEnd()}`
+}
+
+/** The value of a JSON text; undefined when it is none. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function shapeFlaw(shown: unknown, printed: unknown, path: string): string | null {
+  if (shown === null || printed === null) return null
+  if (kindOf(shown) !== kindOf(printed)) return `${path} is ${kindOf(printed)}, not ${kindOf(shown)}`
+  if (Array.isArray(shown) && Array.isArray(printed)) {
+    return shown.length === 0 || printed.length === 0 ? null : shapeFlaw(shown[0], printed[0], `${path}[0]`)
+  }
+  if (typeof shown !== 'object') return null
+  for (const [name, value] of Object.entries(shown)) {
+    if (!Object.hasOwn(printed as object, name)) return `${path}.${name} is not there`
+    const flaw = shapeFlaw(value, (printed as Record<string, unknown>)[name], `${path}.${name}`)
+    if (flaw !== null) return flaw
+  }
+  return null
+}
+
+function kindOf(value: unknown): string {
+  return Array.isArray(value) ? 'a list' : typeof value
+}
+
+function textPattern(shown: string): RegExp {
+  const lines = shown
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      if (/^(?:…|\[…\])$/.test(line)) return '(?:.*\\n)*'
+      const pattern = line
+        .trimEnd()
+        .replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+        .replaceAll(/\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b/g, '\u0000')
+        .replaceAll(/\d+/g, '\\d+')
+        .replaceAll('\u0000', '[0-9a-f]+')
+        .replaceAll('…', '.*')
+      return `${pattern}\\n`
+    })
+  return new RegExp(`^${lines.join('').replace(/\\n$/, '(?:\\n|$)')}`, 'm')
+}
+
+/** What a page is followed with. */
+interface Surroundings {
+  session: ExampleSession
+  folder: string
+  /** The server that is asked until the page starts one. */
+  demo: { url: string; log: string }
+  /** A local engine of models, in place of the one pages name. */
+  provider: string
+}
+
+/** What came of a page. */
+export interface Followed {
+  /** What does not hold, a line each that begins with the place; the first in a shell ends the page. */
+  flaws: string[]
+  /** Which blocks were run, each with what it asked of the server. */
+  ran: { example: Example; requests: LoggedRequest[] }[]
+}
+
+/** Where examples find a server, a host of somebody else's, and a local engine of models. */
+const SERVER = /https?:\/\/(?:127\.0\.0\.1:3000|localhost:3000|dash\.example\.org)(?![\w.-])/g
+const ENGINE = /http:\/\/127\.0\.0\.1:11434\/v1/g
+
+/** Runs every block of a page that can run, in its order, as a reader would who follows the page in one terminal. */
+export async function followPage(examples: readonly Example[], around: Surroundings): Promise<Followed> {
+  const followed: Followed = { flaws: [], ran: [] }
+  let last: Ran | null = null
+  for (const example of examples) {
+    const at = `${example.page}:${example.line}`
+    if (example.file !== null) {
+      writeFileSync(join(around.folder, example.file), example.text)
+    } else if (example.isOutput) {
+      const flaw: string | null = last && outputFlaw(example.language, example.text, last)
+      if (flaw !== null) followed.flaws.push(`${at}: ${flaw}`)
+    } else if (!isRun(example) || toolsOf(example).some((tool) => !isThere(tool))) {
+      last = null
+    } else {
+      const { ran, flaw, requests } = await runBlock(example, around)
+      last = ran
+      followed.ran.push({ example, requests })
+      if (flaw !== null) followed.flaws.push(`${at}: ${flaw}`)
+      if (ran !== null && ran.code !== 0) break
+    }
+  }
+  return followed
+}
+
+/** The programs an example cannot do without. */
+function toolsOf({ language, needs }: Example): string[] {
+  return [...needs.filter((need) => TOOLS.includes(need)), ...(language === 'python' ? ['python3'] : [])]
+}
+
+/** True for a program this machine has. */
+export function isThere(tool: string): boolean {
+  return spawnSync(tool, ['--version']).status === 0
+}
+
+interface Outcome {
+  ran: Ran | null
+  flaw: string | null
+  requests: LoggedRequest[]
+}
+
+async function runBlock(example: Example, around: Surroundings): Promise<Outcome> {
+  if (example.language === 'json') {
+    return { ran: null, flaw: parsed(example.text) === undefined ? 'it is no JSON' : null, requests: [] }
+  }
+  const before = serverOf(around)
+  const start = statSync(before.log).size
+  const { ran, flaw } = await runText(example, around)
+  if (flaw !== null) return { ran, flaw, requests: [] }
+  const after = serverOf(around)
+  const requests = await requestsSince(after.url, after.log, after.url === before.url ? start : 0)
+  return { ran, flaw: refusalFlaw(example, requests), requests }
+}
+
+function serverOf({ session, demo }: Surroundings): { url: string; log: string } {
+  const url = session.served()
+  return url === null || !existsSync(session.serverLog) ? demo : { url, log: session.serverLog }
+}
+
+async function runText(example: Example, around: Surroundings): Promise<{ ran: Ran; flaw: string | null }> {
+  const { session, folder, provider } = around
+  const adapted = (text: string): string =>
+    text
+      .replaceAll(SERVER, serverOf(around).url)
+      .replaceAll(ENGINE, provider)
+      .replaceAll('sk-or-v1-the-key', 'test-key')
+      .replaceAll('/usr/bin/node', process.execPath)
+      .replaceAll('/opt/dash/dist/cli/main.js', EXAMPLE_DASH)
+      .replaceAll('/srv/dash', folder)
+  if (example.language === 'js')
+    return judged(await session.program(process.execPath, 'example.mjs', adapted(example.text)))
+  if (example.language === 'python')
+    return judged(await session.program('python3', 'example.py', adapted(example.text)))
+  let ran: Ran = { code: 0, stdout: '', stderr: '' }
+  for (const { script, shown } of commandsOf(example)) {
+    ran = await session.shell(adapted(script))
+    const flaw = shown === null || shown.trim() === '' ? null : outputFlaw('text', shown, ran)
+    if (ran.code !== 0 || flaw !== null) return { ran, flaw: judged(ran).flaw ?? flaw }
+  }
+  return { ran, flaw: null }
+}
+
+function judged(ran: Ran): { ran: Ran; flaw: string | null } {
+  if (ran.code === 0) return { ran, flaw: null }
+  const how = ran.code === null ? 'did not end by itself' : `ended with ${ran.code}`
+  return { ran, flaw: `it ${how}\n${ran.stdout.slice(-2000)}${ran.stderr.slice(-2000)}` }
+}
+
+/** Questions are answered, unless the block says with which statuses they are refused; then each must come. */
+function refusalFlaw({ refused }: Example, requests: readonly LoggedRequest[]): string | null {
+  const unexpected = requests.find(({ status }) => status >= 400 && !refused.includes(status))
+  if (unexpected) return `${unexpected.method} ${unexpected.path} was answered with ${unexpected.status}`
+  const missing = refused.find((status) => !requests.some((request) => request.status === status))
+  return missing === undefined ? null : `nothing was answered with ${missing}`
 }

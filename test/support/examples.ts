@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { H3 } from 'h3'
 import { NEEDS, TOOLS } from '../../src/server/docs/markdown.ts'
 
 /**
@@ -122,4 +123,90 @@ export function commandsOf({ language, text }: Example): { script: string; shown
       const [, script = '', shown = ''] = /^((?:.*\\\n)*.*\n)([^]*)$/.exec(part) ?? []
       return { script, shown }
     })
+}
+
+/** A published interface, as its own OpenAPI document describes it. */
+interface PublishedInterface {
+  /** Last part of its address below `/docs/api/`. */
+  name: string
+  /** Where troubleshooting tells of its refusals. */
+  heading: string
+  paths: string[]
+  /** Each pair of status and code once. */
+  refusals: { status: number; error: string }[]
+}
+
+/** Headings of docs/troubleshooting.md. */
+const HEADINGS: Readonly<Record<string, string>> = {
+  'top-year-history': 'History',
+  feed: 'Live feed and subscriptions',
+  search: 'Search',
+  'free-llm': 'Free models',
+  'agent-chat': 'Chat',
+  mcp: 'Tools for other programs',
+}
+
+interface OpenApi {
+  paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
+}
+
+/** Every interface the application publishes; one without a heading is called by its name. */
+export async function interfacesOf(app: H3): Promise<PublishedInterface[]> {
+  const routes = app['~routes'].map(({ route }) => route ?? '')
+  const documents = routes.filter((route) => route.endsWith('/openapi.json'))
+  return Promise.all(
+    documents.map(async (path) => {
+      const name = path.split('/').at(-2) ?? ''
+      const document = (await (await app.request(`http://dash.test${path}`)).json()) as OpenApi
+      return {
+        name,
+        heading: HEADINGS[name] ?? name,
+        paths: Object.keys(document.paths),
+        refusals: refusalsOf(document),
+      }
+    }),
+  )
+}
+
+function refusalsOf({ paths }: OpenApi): PublishedInterface['refusals'] {
+  const all = new Set<string>()
+  for (const methods of Object.values(paths)) {
+    for (const { responses } of Object.values(methods)) {
+      for (const [status, answer] of Object.entries(responses)) {
+        const [, codes = ''] =
+          /"error":\{"type":"string","enum":\[([^\]]*)\]/.exec(JSON.stringify(answer)) ?? []
+        for (const [, error] of codes.matchAll(/"(\w+)"/g)) all.add(`${status} ${error}`)
+      }
+    }
+  }
+  return [...all].map((pair) => {
+    const [status = '', error = ''] = pair.split(' ')
+    return { status: Number(status), error }
+  })
+}
+
+/** The text of a page, named from the project's root on. */
+export function read(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8')
+}
+
+/** The cells of every row of a page's tables whose first cells are these. */
+export function rowsOf(page: string, ...first: readonly string[]): string[][] {
+  return read(page)
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim()),
+    )
+    .filter((cells) => first.every((cell, index) => cells[index] === cell))
+}
+
+/** The text below a heading, up to the next one of its rank. */
+export function sectionOf(page: string, heading: string): string {
+  const rank = heading.split(' ')[0] ?? ''
+  const [, rest = ''] = read(page).split(`\n${heading}\n`)
+  return rest.split(new RegExp(`^#{1,${rank.length}} `, 'm'))[0] ?? ''
 }

@@ -7,7 +7,7 @@ import type { NameLookup } from '../../src/adapters/articles/page-client.ts'
 import { parseIpRange } from '../../src/domain/ip-address.ts'
 import type { IpRange } from '../../src/domain/ip-address.ts'
 import type { ArticleTexts } from '../../src/domain/ports.ts'
-import { builtModule } from '../adapters/built-modules.ts'
+import { builtModule } from './compiled-sources.ts'
 import { localSource } from './local-source.ts'
 import type { LocalSource, SourceQuestion } from './local-source.ts'
 

@@ -2,11 +2,8 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { breachOf } from './provider-breaches.ts'
-import { MODES } from './provider-modes.ts'
-import type { Behaviour, ModeName } from './provider-modes.ts'
-import { eventsOf } from './provider-wire.ts'
-import type { Api, Said } from './provider-wire.ts'
+import { eventsOf, MODES } from './provider-wire.ts'
+import type { Api, Said, Behaviour, ModeName } from './provider-wire.ts'
 
 /** One request as the provider got it. */
 interface ProviderRequest {
@@ -196,5 +193,130 @@ async function pour(bytes: number, seen: ProviderRequest, response: ServerRespon
     seen.written += block.byteLength
     if (response.write(block)) continue
     await Promise.race([new Promise((resolve) => response.once('drain', resolve)), closed])
+  }
+}
+
+/** A provider of the Responses API whose answers say what a test tells them, when it tells them. */
+export interface GatedProvider {
+  url: string
+  /** Answers asked for so far. */
+  readonly asked: number
+  /** Answers whose connection is still there. */
+  readonly live: number
+  /** Resolves when so many answers have been asked for. */
+  arrived(count: number): Promise<void>
+  /** Every open answer says this. */
+  say(text: string): void
+  /** Every open answer says `text`, if there is one, and ends as it should. */
+  finish(text?: string): void
+  /** Resolves when no answer's connection is left. */
+  idle(): Promise<void>
+}
+
+export async function startGatedProvider(): Promise<GatedProvider> {
+  const open = new Map<ServerResponse, Said[]>()
+  let asked = 0
+  let changed: () => void = () => undefined
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.flushHeaders()
+    open.set(response, [])
+    asked += 1
+    response.once('close', () => {
+      open.delete(response)
+      changed()
+    })
+    changed()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const until = async (holds: () => boolean): Promise<void> => {
+    while (!holds()) await new Promise<void>((resolve) => (changed = resolve))
+  }
+  const add = (said: readonly Said[], last: boolean): void => {
+    for (const [response, before] of open) {
+      const known = before.length === 0 ? 0 : framesOf(before).length
+      before.push(...said)
+      response.write(framesOf(before).slice(known).join(''))
+      if (last) response.end()
+    }
+  }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    get asked() {
+      return asked
+    },
+    get live() {
+      return open.size
+    },
+    arrived: (count) => until(() => asked >= count),
+    say: (text) => add([{ text }], false),
+    finish(text) {
+      if (text !== undefined) add([{ text }], false)
+      add([{ end: 'completed' }], true)
+    },
+    idle: () => until(() => open.size === 0),
+  }
+}
+
+function framesOf(said: readonly Said[]): string[] {
+  return eventsOf('responses', said).map((data) => `data: ${data}\n\n`)
+}
+
+/** What makes a request one that providers decline, or null. */
+function breachOf(api: Api, body: Fields): string | null {
+  const calls = api === 'chat' ? chatCalls(body) : responsesCalls(body)
+  const ids = calls.made.map(({ id }) => id)
+  if (new Set(ids).size !== ids.length) return `a call id is repeated: ${ids.join(' ')}`
+  if (JSON.stringify(calls.answered) !== JSON.stringify(ids)) {
+    return `calls ${ids.join(' ')} and results ${calls.answered.join(' ')} do not pair`
+  }
+  for (const { name, text } of calls.made) {
+    if (!/^[\w-]{1,64}$/.test(name)) return `a call has the name ${name}`
+    try {
+      JSON.parse(text)
+    } catch {
+      return `a call has the arguments ${text}`
+    }
+  }
+  return null
+}
+
+interface Calls {
+  made: { id: string; name: string; text: string }[]
+  answered: string[]
+}
+
+function responsesCalls(body: Fields): Calls {
+  const items = body['input'] as Record<string, string>[]
+  return {
+    made: items
+      .filter(({ type }) => type === 'function_call')
+      .map((item) => ({
+        id: item['call_id'] ?? '',
+        name: item['name'] ?? '',
+        text: item['arguments'] ?? '',
+      })),
+    answered: items
+      .filter(({ type }) => type === 'function_call_output')
+      .map((item) => item['call_id'] ?? ''),
+  }
+}
+
+function chatCalls(body: Fields): Calls {
+  const messages = body['messages'] as {
+    role: string
+    tool_call_id?: string
+    tool_calls?: { id: string; function: { name: string; arguments: string } }[]
+  }[]
+  return {
+    made: messages
+      .flatMap((message) => message.tool_calls ?? [])
+      .map(({ id, function: told }) => ({ id, name: told.name, text: told.arguments })),
+    answered: messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id ?? ''] : [])),
   }
 }

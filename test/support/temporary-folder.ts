@@ -1,11 +1,102 @@
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { join, relative } from 'node:path'
+import {
+  statSync,
+  readdirSync,
+  readFileSync,
+  lstatSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+  readlinkSync,
+} from 'node:fs'
+import { onTestFinished, vi } from 'vitest'
+import type { Clock } from '../../src/domain/ports.ts'
 
 /** An empty folder of the running test's own, removed when it ends. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'dash-test-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
+}
+
+/**
+ * Changes a file, again until the file system's own timestamp tells: two changes inside one tick of its clock look
+ * like one. The product leaves two seconds for that; a test has no time to.
+ */
+export function changeFile(path: string, change: () => void): void {
+  const stamp = (): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ctimeNs
+  const before = stamp()
+  do change()
+  while (stamp() === before)
+}
+
+/**
+ * Everything below a folder: names, kinds, bytes and times; for a test that nothing of it was touched.
+ *
+ * @param isLeftOut names of files that are not even opened: whoever closes a file gives up every lock its process holds on
+ *   it, so that a database which is open here would be taken for one that nobody reads
+ */
+export function stateOfFolder(
+  folder: string,
+  isLeftOut: (name: string) => boolean = () => false,
+): Record<string, string> {
+  const state: Record<string, string> = {}
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (isLeftOut(entry.name)) continue
+    const path = join(entry.parentPath, entry.name)
+    const { ino, mode, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
+    const bytes = entry.isFile() ? readFileSync(path).toString('base64') : ''
+    state[relative(folder, path)] = [ino, mode, mtimeNs, ctimeNs, bytes].join(' ')
+  }
+  return state
+}
+
+/** Every file below a folder with its bytes. */
+export function filesOfFolder(folder: string): Record<string, string> {
+  const files: Record<string, string> = {}
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile()) files[relative(folder, path)] = readFileSync(path).toString('base64')
+  }
+  return files
+}
+
+/** A clock by which everything a test has just written is long settled. */
+export const laterClock: Clock = () => Date.now() + 10_000
+
+/**
+ * Resolves once the file system would stamp a later time than the last one it stamped on `path`. Its clock ticks every
+ * few milliseconds; two changes within a tick are what the two settling seconds of a witness are for.
+ */
+export async function fileSystemClockMovedOn(path: string): Promise<void> {
+  const { ctimeNs } = lstatSync(path, { bigint: true })
+  const folder = mkdtempSync(join(tmpdir(), 'dash-tick-'))
+  const probe = join(folder, 'probe')
+  try {
+    await vi.waitUntil(
+      () => {
+        writeFileSync(probe, '')
+        return lstatSync(probe, { bigint: true }).ctimeNs > ctimeNs
+      },
+      { interval: 1, timeout: 5_000 },
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** How often this process has a file open, where the system tells (Linux). */
+export function openDescriptors(path: string): number {
+  return readdirSync('/proc/self/fd').filter((descriptor) => targetOf(descriptor) === path).length
+}
+
+function targetOf(descriptor: string): string | null {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`)
+  } catch {
+    // Closed since the listing: the listing's own descriptor is.
+    return null
+  }
 }

@@ -16,6 +16,8 @@ export interface TestTerminal {
   type(text: string): Promise<void>
   /** Presses keys by tmux's names: `Enter`, `C-c`, `Up`, `Tab`. */
   press(...keys: string[]): Promise<void>
+  /** Types a line and sends it with Enter. */
+  enter(line: string): Promise<void>
   /** Pastes text as a terminal does: marked where the program asked for that. */
   paste(text: string): Promise<void>
   resize(columns: number, rows: number): Promise<void>
@@ -133,6 +135,10 @@ export async function openTerminal(
     },
     type: async (text) => void (await tmux('send-keys', '-l', text)),
     press: async (...keys) => void (await tmux('send-keys', ...keys)),
+    async enter(line) {
+      await tmux('send-keys', '-l', line)
+      await tmux('send-keys', 'Enter')
+    },
     async paste(text) {
       const file = join(home, 'paste')
       await writeFile(file, text)

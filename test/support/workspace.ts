@@ -27,6 +27,7 @@ import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day, Instant } from '../../src/domain/time.ts'
 import { publishYear } from '../../src/jobs/publish-year.ts'
 import type { PublishOptions, PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
+import { builtModule } from './compiled-sources.ts'
 
 /** Real stores in a folder of the test's own, removed when it ends. */
 export interface Workspace {
@@ -46,7 +47,7 @@ export interface Workspace {
 }
 
 /** The thread's program; a thread cannot read TypeScript. */
-export const SEARCH_WORKER = new URL('../../dist/adapters/feed/search-worker.js', import.meta.url)
+export const SEARCH_WORKER = new URL(builtModule('adapters/feed/search-worker.js'))
 
 /** Ten minutes past the midnight after this day is when the tests publish it. */
 export const AS_OF: Day = '2026-03-01'

@@ -4,9 +4,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import { PRICES, startAgent } from '../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
-import { refresh } from '../support/indexing.ts'
-import { startGatedProvider } from '../support/gated-provider.ts'
-import type { GatedProvider } from '../support/gated-provider.ts'
+import { refresh } from '../support/signals.ts'
+import { startGatedProvider } from '../support/synthetic-provider.ts'
+import type { GatedProvider } from '../support/synthetic-provider.ts'
 import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
 import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
@@ -44,8 +44,7 @@ describe('an answer on a terminal', () => {
   test('is painted while it comes, and only its last rows are painted again', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server, { columns: 50 })
-    await terminal.type('What is new?')
-    await terminal.press('Enter')
+    await terminal.enter('What is new?')
     await model.arrived(1)
     await terminal.until('waiting for the answer')
     model.say('# Today\n\nThe first paragraph, which is **wide** enough to be wrapped.\n\n- one\n- two')
@@ -88,11 +87,9 @@ describe('an answer on a terminal', () => {
     await refresh(server.workspace.search)
     const terminal = await openChat(server)
     for (const left of ['9999/10000', '9998/10000']) {
-      await terminal.type('Find it')
-      await terminal.press('Enter')
+      await terminal.enter('Find it')
       await terminal.until(`${left} today left`)
-      await terminal.type('/new')
-      await terminal.press('Enter')
+      await terminal.enter('/new')
       await terminal.until((screen) => screen.endsWith('any more\n>'))
     }
     const screen = await terminal.screen()
@@ -116,8 +113,7 @@ describe('an answer on a terminal', () => {
   test('longer than the screen is whole in what scrolled away', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server, { columns: 50, rows: 10 })
-    await terminal.type('Count')
-    await terminal.press('Enter')
+    await terminal.enter('Count')
     await model.arrived(1)
     const words = Array.from({ length: 40 }, (_, index) => `line ${index}`)
     for (const [index, word] of words.entries()) {
@@ -132,8 +128,7 @@ describe('an answer on a terminal', () => {
   test('is wrapped anew when the terminal becomes narrower or wider', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server, { columns: 60 })
-    await terminal.type('Wrap')
-    await terminal.press('Enter')
+    await terminal.enter('Wrap')
     await model.arrived(1)
     model.say('Some words that take more than one row: 漢字漢字 and 👩‍💻 and so on, until it ends here')
     await terminal.until('ends here')
@@ -148,8 +143,7 @@ describe('an answer on a terminal', () => {
     ])
     await terminal.resize(100, 24)
     await terminal.until(/^Some words .* until it ends here$/m)
-    model.say(', at last')
-    model.finish()
+    model.finish(', at last')
     const wide = await terminal.until('today left')
     expect(rowsFrom(wide, '> Wrap').slice(0, 3)).toEqual([
       '> Wrap',
@@ -161,8 +155,7 @@ describe('an answer on a terminal', () => {
   test('stands there once when the terminal becomes so narrow that its first row is at the top', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server, { columns: 60 })
-    await terminal.type('Wrap')
-    await terminal.press('Enter')
+    await terminal.enter('Wrap')
     await model.arrived(1)
     // Two rows of each of its four, where there were four above it: the terminal keeps its cursor in the eighth.
     const words = Array.from({ length: 32 }, (_, index) => `word${10 + index}`)
@@ -178,11 +171,9 @@ describe('an answer on a terminal', () => {
   test('has no colours under NO_COLOR, and the marks of Markdown instead', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server, { env: { NO_COLOR: '1' } })
-    await terminal.type('Plain')
-    await terminal.press('Enter')
+    await terminal.enter('Plain')
     await model.arrived(1)
-    model.say('# Head\n\nsome **bold** `code`')
-    model.finish()
+    model.finish('# Head\n\nsome **bold** `code`')
     await terminal.until('today left')
     expect(await terminal.screen()).toContain('# Head\n\nsome **bold** `code`')
     expect(terminal.written).not.toMatch(new RegExp(String.raw`${ESC}\[[\d;]*m`))
@@ -191,8 +182,7 @@ describe('an answer on a terminal', () => {
   test('brings no escape of the model to the terminal', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
-    await terminal.type('Attack')
-    await terminal.press('Enter')
+    await terminal.enter('Attack')
     await model.arrived(1)
     const attacks = [
       '\x1b]0;owned\x07',
@@ -206,8 +196,7 @@ describe('an answer on a terminal', () => {
       '\x08\x08\x08',
     ]
     for (const attack of attacks) for (const part of attack) model.say(part)
-    model.say(' end of it')
-    model.finish()
+    model.finish(' end of it')
     await terminal.until('today left')
     for (const begun of [`${ESC}]`, `${ESC}[2J`, `${ESC}[7m`, `${ESC}[31m`, '\u009b', '\u202e', '\b'])
       expect(terminal.written).not.toContain(begun)
@@ -219,19 +208,16 @@ describe('Ctrl-C', () => {
   test('in mid answer stops the turn and keeps the session and what came', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
-    await terminal.type('Tell me')
-    await terminal.press('Enter')
+    await terminal.enter('Tell me')
     await model.arrived(1)
     model.say('The beginning of')
     await terminal.until('The beginning of')
     await terminal.press('C-c')
     await terminal.until('stopped; what came stays in the talk')
     await model.idle()
-    await terminal.type('Go on')
-    await terminal.press('Enter')
+    await terminal.enter('Go on')
     await model.arrived(2)
-    model.say('an answer')
-    model.finish()
+    model.finish('an answer')
     const screen = await terminal.until('9998/10000 session')
     expect(screen).toContain('The beginning of')
     await server.settled()
@@ -243,8 +229,7 @@ describe('Ctrl-C', () => {
   test('before anything came stops the turn too', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
-    await terminal.type('Tell me')
-    await terminal.press('Enter')
+    await terminal.enter('Tell me')
     await model.arrived(1)
     await terminal.press('C-c')
     await terminal.until('stopped;')
@@ -278,8 +263,7 @@ describe('a signal', () => {
   ])('%s ends the program in mid answer, the terminal as it was', async (signal, code) => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
-    await terminal.type('Tell me')
-    await terminal.press('Enter')
+    await terminal.enter('Tell me')
     await model.arrived(1)
     const shell = await terminal.tmux('display-message', '-p', '#{pane_pid}')
     process.kill(await childOf(Number(shell)), signal)
@@ -301,8 +285,7 @@ test.each([
   [
     'in mid answer',
     async (terminal: TestTerminal) => {
-      await terminal.type('what about the kernel?')
-      await terminal.press('Enter')
+      await terminal.enter('what about the kernel?')
       await terminal.until('· search_items')
     },
   ],
@@ -332,8 +315,7 @@ test('Ctrl-Z where nobody could go on with it leaves the keyboard as it was', as
   const before = prepared()
   await terminal.press('C-z')
   await terminal.until(() => prepared() > before)
-  await terminal.type('Tell me')
-  await terminal.press('Enter')
+  await terminal.enter('Tell me')
   await model.arrived(1)
   await terminal.type('typed ahead')
   model.say('An answer')
@@ -364,14 +346,11 @@ describe('what is typed', () => {
   test('a backslash at the end of a line goes on in the next', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
-    await terminal.type('one \\')
-    await terminal.press('Enter')
+    await terminal.enter('one \\')
     await terminal.until(/^… ?$/m)
-    await terminal.type('two')
-    await terminal.press('Enter')
+    await terminal.enter('two')
     await model.arrived(1)
-    model.say('both')
-    model.finish()
+    model.finish('both')
     await terminal.until('today left')
     await server.settled()
     expect(server.turns()).toHaveLength(1)
@@ -393,14 +372,12 @@ describe('what is typed', () => {
   test('a choice is picked from a list where none is named', async () => {
     const { server } = await startGated()
     const terminal = await openChat(server)
-    await terminal.type('/tone')
-    await terminal.press('Enter')
+    await terminal.enter('/tone')
     await terminal.until('Tone of the answers')
     await terminal.press('Down')
     await terminal.press('Enter')
     await terminal.until('tone: casual')
-    await terminal.type('/lang')
-    await terminal.press('Enter')
+    await terminal.enter('/lang')
     await terminal.until('Language of the answers')
     await terminal.press('C-c')
     await terminal.until(/Language[^]*\n> ?$/)
@@ -411,8 +388,7 @@ describe('what is typed', () => {
   test('in mid answer waits for the prompt', async () => {
     const { server, model } = await startGated()
     const terminal = await openChat(server)
-    await terminal.type('Tell me')
-    await terminal.press('Enter')
+    await terminal.enter('Tell me')
     await model.arrived(1)
     await terminal.type('typed ahead')
     model.say('An answer.')
@@ -425,16 +401,14 @@ describe('what is typed', () => {
   test('is remembered for the next run in a file of the owner alone, and with --no-history is not', async () => {
     const { server } = await startGated()
     const first = await openChat(server)
-    await first.type('/sort day')
-    await first.press('Enter')
+    await first.enter('/sort day')
     await first.until('sort: day')
     await first.press('C-d')
     await first.until(ENDED)
     const file = join(first.home, '.local/state/dash/chat-history')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     const second = await openChat(server, { home: first.home, args: ['--no-history'] })
-    await second.type('/sort week')
-    await second.press('Enter')
+    await second.enter('/sort week')
     await second.until('sort: week')
     expect(await readFile(file, 'utf8')).toBe('"/sort day"\n')
     const third = await openChat(server, { home: first.home })
@@ -447,18 +421,14 @@ test('a session that has ended is renewed, and the question is answered', async 
   let ahead = 0
   const { server, model } = await startGated({ ports: { clock: () => Date.now() + ahead } })
   const terminal = await openChat(server)
-  await terminal.type('First')
-  await terminal.press('Enter')
+  await terminal.enter('First')
   await model.arrived(1)
-  model.say('one')
-  model.finish()
+  model.finish('one')
   await terminal.until('today left')
   ahead = 3_600_000
-  await terminal.type('Second')
-  await terminal.press('Enter')
+  await terminal.enter('Second')
   await model.arrived(2)
-  model.say('two')
-  model.finish()
+  model.finish('two')
   const screen = await terminal.until('another was begun')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
 })
@@ -475,23 +445,17 @@ test('a limit is told with its scope and the time by the clock, and the question
   }
   const { server, model } = await startGated({ settings: { limits } })
   const terminal = await openChat(server)
-  await terminal.type('First')
-  await terminal.press('Enter')
+  await terminal.enter('First')
   await model.arrived(1)
-  model.say('one')
-  model.finish()
+  model.finish('one')
   await terminal.until('0/1 session, 9/10 today left')
-  await terminal.type('Second')
-  await terminal.press('Enter')
+  await terminal.enter('Second')
   await terminal.until(/all 1 messages of this session are used \(session\); it opens\s+again\s+at/)
-  await terminal.type('/new')
-  await terminal.press('Enter')
+  await terminal.enter('/new')
   await terminal.until('a new talk')
-  await terminal.type('/retry')
-  await terminal.press('Enter')
+  await terminal.enter('/retry')
   await model.arrived(2)
-  model.say('two')
-  model.finish()
+  model.finish('two')
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
@@ -507,17 +471,13 @@ test('a question within the minimum gap waits until it is over and is answered',
   }
   const { server, model } = await startGated({ settings: { limits } })
   const terminal = await openChat(server)
-  await terminal.type('First')
-  await terminal.press('Enter')
+  await terminal.enter('First')
   await model.arrived(1)
-  model.say('one')
-  model.finish()
+  model.finish('one')
   await terminal.until('19/20 session')
-  await terminal.type('Second')
-  await terminal.press('Enter')
+  await terminal.enter('Second')
   await model.arrived(2)
-  model.say('two')
-  model.finish()
+  model.finish('two')
   const screen = await terminal.until('18/20 session')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
   expect(screen).not.toMatch(/limit|too soon/)
@@ -526,8 +486,7 @@ test('a question within the minimum gap waits until it is over and is answered',
 test.each(['quit', 'exit', '/exit'])('%s leaves the talk with 0 and asks nothing', async (word) => {
   const { server, model } = await startGated()
   const terminal = await openChat(server)
-  await terminal.type(word)
-  await terminal.press('Enter')
+  await terminal.enter(word)
   await terminal.until(`${ENDED} 0`)
   expect(model.asked).toBe(0)
 })
@@ -536,8 +495,7 @@ test('one answer to a question on the command line is rendered on a terminal, li
   const { server, model } = await startGated()
   const terminal = await openTerminal(['chat', '--url', server.url, 'What', 'is', 'new?'])
   await model.arrived(1)
-  model.say('See [a **bold** story](https://example.org/a).')
-  model.finish()
+  model.finish('See [a **bold** story](https://example.org/a).')
   const screen = await terminal.until(`${ENDED} 0`)
   expect(screen).toContain('See a bold story (https://example.org/a).\n')
   expect(screen).toMatch(/left\nended with 0/)
@@ -548,8 +506,7 @@ test('one answer to a question on the command line is the text as it came where 
   const { server, model } = await startGated()
   const terminal = await openTerminal(['chat', '--url', server.url, 'What is new?'], { outputFile: 'answer' })
   await model.arrived(1)
-  model.say('See [a **bold** story](https://example.org/a).')
-  model.finish()
+  model.finish('See [a **bold** story](https://example.org/a).')
   await terminal.until(`${ENDED} 0`)
   expect(await readFile(join(terminal.home, 'answer'), 'utf8')).toBe(
     'See [a **bold** story](https://example.org/a).\n',
@@ -559,29 +516,22 @@ test('one answer to a question on the command line is the text as it came where 
 test('the answer can be copied, saved, and asked for again', async () => {
   const { server, model } = await startGated()
   const terminal = await openChat(server)
-  await terminal.type('Question')
-  await terminal.press('Enter')
+  await terminal.enter('Question')
   await model.arrived(1)
-  model.say('An **answer**')
-  model.finish()
+  model.finish('An **answer**')
   await terminal.until('today left')
-  await terminal.type('/copy')
-  await terminal.press('Enter')
+  await terminal.enter('/copy')
   await terminal.until('sent to the clipboard')
   expect(terminal.written).toContain(`\x1b]52;c;${Buffer.from('An **answer**').toString('base64')}\x07`)
-  await terminal.type('/save talk.md')
-  await terminal.press('Enter')
+  await terminal.enter('/save talk.md')
   await terminal.until('saved to')
   expect(await readFile(join(terminal.home, 'talk.md'), 'utf8')).toBe('> Question\n\nAn **answer**\n')
-  await terminal.type('/save talk.md')
-  await terminal.press('Enter')
+  await terminal.enter('/save talk.md')
   await terminal.until('not saved')
-  await terminal.type('/save ~/at-home.md')
-  await terminal.press('Enter')
+  await terminal.enter('/save ~/at-home.md')
   await terminal.until('at-home.md\n>')
   expect(await readFile(join(terminal.home, 'at-home.md'), 'utf8')).toBe('> Question\n\nAn **answer**\n')
-  await terminal.type('/quota')
-  await terminal.press('Enter')
+  await terminal.enter('/quota')
   await terminal.until('today left; budget ok')
 })
 
@@ -602,8 +552,7 @@ test.each([
 
 describe('against a server that does what it should not', () => {
   const say = async (terminal: TestTerminal, text: string): Promise<void> => {
-    await terminal.type(text)
-    await terminal.press('Enter')
+    await terminal.enter(text)
   }
 
   test('shows what it is told in a line of its own', async () => {
@@ -680,20 +629,17 @@ test('turns about an item and turns about the site stay apart', async () => {
   const terminal = await openChat(server, { rows: 60 })
   let answers = 0
   const ask = async (question: string): Promise<string[]> => {
-    await terminal.type(question)
-    await terminal.press('Enter')
+    await terminal.enter(question)
     answers += 1
     await terminal.until((screen) => screen.split('59/60 today left').length === answers + 1)
     const { messages } = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: { content: string }[] }
     return messages.map(({ content }) => content)
   }
   expect(await ask('of the site')).toEqual(['of the site'])
-  await terminal.type('/item hn-1')
-  await terminal.press('Enter')
+  await terminal.enter('/item hn-1')
   await terminal.until('about the item hn-1')
   expect(await ask('of the item')).toEqual(['of the item'])
-  await terminal.type('/item')
-  await terminal.press('Enter')
+  await terminal.enter('/item')
   await terminal.until('about the whole site')
   expect(await ask('again')).toEqual(['of the site', 'Hello', 'again'])
 })
@@ -701,12 +647,10 @@ test('turns about an item and turns about the site stay apart', async () => {
 test('answers are plain text where standard output is a file', async () => {
   const { server, model } = await startGated()
   const terminal = await openChat(server, { outputFile: 'answers' })
-  await terminal.type('Question')
-  await terminal.press('Enter')
+  await terminal.enter('Question')
   await model.arrived(1)
   model.say('An **ans')
-  model.say('wer**')
-  model.finish()
+  model.finish('wer**')
   const screen = await terminal.until('today left')
   expect(screen).not.toContain('An ')
   await terminal.press('C-d')

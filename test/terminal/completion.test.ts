@@ -73,8 +73,7 @@ test('bash completes at its prompt, beyond a colon too', async () => {
     home: folder,
     rows: 40,
   })
-  await terminal.type(`PS1='> '; source ${script}; clear`)
-  await terminal.press('Enter')
+  await terminal.enter(`PS1='> '; source ${script}; clear`)
   await terminal.until(/^>$/m)
   for (const [typed, completed] of [
     ['dash pub', '> dash publish-year'],
@@ -93,8 +92,7 @@ test('bash completes at its prompt, beyond a colon too', async () => {
 test('zsh completes at its prompt', async () => {
   const { script, folder } = await scriptFor('zsh')
   const terminal = await openTerminal([], { command: ['zsh', '-f'], home: folder, rows: 40 })
-  await terminal.type(`PS1='> '; autoload -Uz compinit; compinit -u; source ${script}; clear`)
-  await terminal.press('Enter')
+  await terminal.enter(`PS1='> '; autoload -Uz compinit; compinit -u; source ${script}; clear`)
   await terminal.until(/^>$/m)
   for (const [typed, completed] of [
     ['dash pub', '> dash publish-year'],

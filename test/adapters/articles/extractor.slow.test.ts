@@ -5,7 +5,7 @@ import type { Extractor } from '../../../src/adapters/articles/extractor.ts'
 import type { Extracted } from '../../../src/adapters/articles/extract.ts'
 import { plainText } from '../../../src/domain/feed/article.ts'
 import { pageHtml } from '../../support/pages.ts'
-import { builtModule } from '../built-modules.ts'
+import { builtModule } from '../../support/compiled-sources.ts'
 
 const NEVER = new AbortController().signal
 

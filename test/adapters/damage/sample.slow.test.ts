@@ -10,7 +10,7 @@ import { proveLedger } from '../../../src/domain/year/chain.ts'
 import { proveBytes } from '../../../src/domain/year/envelope.ts'
 import { reopenWorkspace } from '../../support/workspace.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { rawClient } from '../libsql/lock-holder.ts'
+import { rawClient } from '../sqlite/lock-holder.ts'
 
 let sample: DamageSample
 

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Article, ArticleWish, FailedTry, WantedItem } from '../../../src/domain/feed/article.ts'
 import type { ImportCounts } from '../../../src/domain/feed/signal.ts'
-import { article } from '../../support/articles.ts'
 import { signal } from '../../support/signals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
@@ -229,4 +228,16 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(rows.map((row) => row['source_id'])).toEqual(['2'])
     })
   })
+}
+
+/** An article text with every value known, but for what is overridden. */
+function article(overrides: Partial<Article> = {}): Article {
+  return {
+    source: 'hn',
+    sourceId: '1',
+    text: 'a text',
+    provenance: 'hn:item-text',
+    fetchedAt: Date.UTC(2026, 2, 1, 12),
+    ...overrides,
+  }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { refresh } from '../../support/indexing.ts'
-import { signal } from '../../support/signals.ts'
-import type { FeedOpener } from './open-feed.ts'
+import { signal, refresh, yearEvent, yearEvents } from '../../support/signals.ts'
+import type { FeedOpener, OpenFeed } from './open-feed.ts'
+import { asJsonRows, selectJsonRows } from '../../../src/adapters/sqlite/rows.ts'
+import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 
 /** What every engine of the feed promises about single items. */
 export function itemsContract(name: string, engine: FeedOpener): void {
@@ -112,6 +114,162 @@ export function itemsContract(name: string, engine: FeedOpener): void {
       expect([imported, textStored, textChanged]).toEqual([null, null, null])
       expect(new Set([first, indexed, textIndexed, changeIndexed]).size).toBe(4)
       expect(seen.at(-1)).toBe(await feed.revision())
+    })
+  })
+}
+
+function details(changes: Partial<ItemDetails> = {}): ItemDetails {
+  return {
+    source: 'lobsters',
+    sourceId: 'abc123',
+    author: 'Größe “quoted” 漢字 😀',
+    tags: ['programming', 'c++ "quoted", with commas', '漢'],
+    description: 'One line \u2028 of text \\ and more',
+    collectedAt: 1_000,
+    ...changes,
+  }
+}
+
+const ALL_COLUMNS = 'source, source_id, author, tags, description, collected_at'
+const STORED = asJsonRows(ALL_COLUMNS, `SELECT ${ALL_COLUMNS} FROM item_details ORDER BY source, source_id`)
+
+/** Every row, as the table holds it. */
+async function stored({ raw }: OpenFeed): Promise<ItemDetails[]> {
+  const rows = await selectJsonRows(raw(), STORED, [], 'the details')
+  return rows.map((row) => {
+    const [source, sourceId, author, tags, description, collectedAt] = row as [
+      string,
+      string,
+      string | null,
+      string,
+      string | null,
+      number,
+    ]
+    return { source, sourceId, author, tags: JSON.parse(tags) as string[], description, collectedAt }
+  })
+}
+
+/** What every engine of the feed promises about details of items. */
+export function detailsContract(name: string, engine: FeedOpener): void {
+  describe(`details of items in ${name}`, () => {
+    test('are stored as they are, each under its item', async () => {
+      const open = await engine.open()
+      const nothingKnown = details({ source: 'hn', sourceId: '1', author: null, tags: [], description: null })
+      await open.feed.saveDetails([details(), nothingKnown])
+      await open.feed.saveDetails([])
+      expect(await stored(open)).toEqual([nothingKnown, details()])
+    })
+
+    test('are replaced by a later or equal reading, also by one that knows less, never by an earlier one', async () => {
+      const open = await engine.open()
+      await open.feed.saveDetails([details()])
+      const same = details({ author: 'another' })
+      await open.feed.saveDetails([same])
+      expect(await stored(open)).toEqual([same])
+      const later = details({ author: null, tags: [], description: null, collectedAt: 2_000 })
+      await open.feed.saveDetails([later])
+      await open.feed.saveDetails([details({ collectedAt: 1_999 })])
+      expect(await stored(open)).toEqual([later])
+    })
+
+    test('can be stored by the thousand, from several sides at once', async () => {
+      const open = await engine.open()
+      const other = open.another()
+      const many = (collectedAt: number): ItemDetails[] =>
+        Array.from({ length: 2_500 }, (_, index) => details({ sourceId: `id${index}`, collectedAt }))
+      await Promise.all([open.feed.saveDetails(many(1)), other.feed.saveDetails(many(2))])
+      const rows = await stored(open)
+      expect([rows.length, new Set(rows.map(({ collectedAt }) => collectedAt))]).toEqual([
+        2_500,
+        new Set([2]),
+      ])
+    })
+  })
+}
+
+const ODD = 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF'
+
+/** What every engine of the feed promises about verified titles. */
+export function titlesContract(name: string, engine: FeedOpener): void {
+  describe(`verified titles in ${name}`, () => {
+    test('are none before one is kept', async () => {
+      const { feed } = await engine.open()
+      expect(await feed.verifiedTitles(yearEvents('hn', 3))).toEqual(new Map())
+      expect(await feed.verifiedTitles([])).toEqual(new Map())
+    })
+
+    test('come back by save key, among the events asked for alone', async () => {
+      const { feed, another } = await engine.open()
+      await feed.saveVerifiedTitle('hn', '1', { title: ODD, provenance: 'hn:firebase-item' }, 1)
+      await feed.saveVerifiedTitle('hn', '2', { title: 'two', provenance: 'hn:firebase-item' }, 2)
+      await feed.saveVerifiedTitle(
+        'lobsters',
+        '1',
+        { title: 'lobsters one', provenance: 'lobsters:story-json' },
+        3,
+      )
+      await feed.saveVerifiedTitle(
+        'hype:github',
+        'owner/name',
+        { title: 'repo', provenance: 'hype:github:search' },
+        4,
+      )
+      const asked = [
+        yearEvent({ source: 'hn', sourceId: '1' }),
+        yearEvent({ source: 'hn', sourceId: '3' }),
+        yearEvent({ source: 'lobsters', sourceId: '1' }),
+        yearEvent({ source: 'hype:github', sourceId: 'owner/name' }),
+      ]
+      expect(await another().feed.verifiedTitles(asked)).toEqual(
+        new Map([
+          ['hn-1', { title: ODD, provenance: 'hn:firebase-item' }],
+          ['lobsters-1', { title: 'lobsters one', provenance: 'lobsters:story-json' }],
+          ['hype-github-owner/name', { title: 'repo', provenance: 'hype:github:search' }],
+        ]),
+      )
+    })
+
+    test('are replaced when one is verified again', async () => {
+      const { feed } = await engine.open()
+      await feed.saveVerifiedTitle('hn', '1', { title: 'old', provenance: 'hn:old' }, 1)
+      await feed.saveVerifiedTitle('hn', '1', { title: 'new', provenance: 'hn:new' }, 2)
+      expect(await feed.verifiedTitles(yearEvents('hn', 1))).toEqual(
+        new Map([['hn-1', { title: 'new', provenance: 'hn:new' }]]),
+      )
+    })
+
+    test('can be asked for by the thousand and kept from several sides at once', async () => {
+      const { feed, another } = await engine.open()
+      const other = another().feed
+      const events = yearEvents('hn', 60)
+      await Promise.all(
+        events.map(({ sourceId }, index) =>
+          (index % 2 === 0 ? feed : other).saveVerifiedTitle(
+            'hn',
+            sourceId,
+            { title: `t${sourceId}`, provenance: 'hn:x' },
+            index,
+          ),
+        ),
+      )
+      expect((await feed.verifiedTitles(yearEvents('hn', 5_000))).size).toBe(60)
+    })
+
+    test('are refused when one is not valid UTF-8', async () => {
+      const { feed, raw } = await engine.open()
+      await feed.saveVerifiedTitle('hn', '1', { title: 'x', provenance: 'hn:x' }, 1)
+      await raw().execute("UPDATE verified_titles SET title = CAST(x'ff' AS TEXT)")
+      await expect(feed.verifiedTitles(yearEvents('hn', 1))).rejects.toMatchObject(DAMAGED)
+    })
+  })
+
+  describe(`the feed store in ${name}`, () => {
+    test('is damaged when one of its tables is gone', async () => {
+      const { feed, raw } = await engine.open()
+      await feed.ping()
+      await raw().execute('DROP TABLE verified_titles')
+      await expect(feed.ping()).rejects.toMatchObject(DAMAGED)
+      await expect(feed.verifiedTitles([])).rejects.toMatchObject(DAMAGED)
     })
   })
 }

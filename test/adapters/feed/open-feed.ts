@@ -12,7 +12,7 @@ import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch, FeedSearch, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
-import { rawClient } from '../libsql/lock-holder.ts'
+import { rawClient } from '../sqlite/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 /** Everything that is kept in one feed database. */

@@ -3,9 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
-import { asking, rebuild, refresh } from '../../support/indexing.ts'
-import { signal } from '../../support/signals.ts'
-import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
+import { signal, asking, rebuild, refresh } from '../../support/signals.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
 let number = 0
@@ -31,6 +30,12 @@ async function saveText({ raw }: OpenFeed, sourceId: string, text: string): Prom
 
 /** What every engine of the feed promises about search, similar items and trends. */
 export function searchContract(name: string, engine: FeedOpener): void {
+  queryContract(name, engine)
+  relationContract(name, engine)
+  indexContract(name, engine)
+}
+
+function queryContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
     test('finds nothing in an empty feed, and no item', async () => {
       const { search, index } = await engine.open()
@@ -252,7 +257,11 @@ export function searchContract(name: string, engine: FeedOpener): void {
       expect((await search.search(asking('new name', { to: '2026-01-31' }))).items).toHaveLength(1)
       expect((await search.search(asking('new name', { from: '2026-02-01' }))).items).toHaveLength(0)
     })
+  })
+}
 
+function relationContract(name: string, engine: FeedOpener): void {
+  describe(`the search in ${name}`, () => {
     test('gives items of the same page first, then near-duplicates, then those of one subject', async () => {
       const { feed, search, index } = await engine.open()
       const asked = titled('Understanding the Kalman filter', {
@@ -323,7 +332,11 @@ export function searchContract(name: string, engine: FeedOpener): void {
         days: [{ day: '2026-02-01', mentions: 1 }],
       })
     })
+  })
+}
 
+function indexContract(name: string, engine: FeedOpener): void {
+  describe(`the search in ${name}`, () => {
     test('is the same after a rebuild, and answers while one is under way', async () => {
       const opened = await engine.open()
       const { feed, search, index } = opened

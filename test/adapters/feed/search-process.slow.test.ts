@@ -8,13 +8,12 @@ import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts
 import type { Question } from '../../../src/adapters/feed/search-engine.ts'
 import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
-import { builtModule, runScript } from '../built-modules.ts'
-import { asking, refresh } from '../../support/indexing.ts'
-import { signal } from '../../support/signals.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
+import { signal, asking, refresh, rebuild } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
-import { holdLock } from '../libsql/lock-holder.ts'
-import { UNAVAILABLE } from '../refusals.ts'
+import { holdLock } from '../sqlite/lock-holder.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
 import { openFeed } from './open-feed.ts'
 
 const FAULT = { name: 'StorageFault' }
@@ -191,5 +190,56 @@ describe('the search in a file', () => {
     const asked = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
     const refused = asked.filter((each) => each.status === 'rejected')
     expect(refused).toMatchObject([{ reason: { code: 'search_busy' } }])
+  })
+})
+
+/** Refreshes or rebuilds in another process, and says each step it has taken. */
+const INDEXER = `
+  import { database } from '${builtModule('adapters/sqlite/database.js')}'
+  import { migrationsOf } from '${builtModule('adapters/sqlite/migrate.js')}'
+  import { searchIndex } from '${builtModule('adapters/feed/search-index.js')}'
+  const [, url, what] = process.argv
+  const location = { url, authToken: null }
+  const opened = database({ location, store: 'feed', migrationsFolder: migrationsOf('feed'), nativeBusyMs: 5000, retryMs: 5000 })
+  const index = searchIndex(opened)
+  const build = what === 'rebuild' ? await index.beginRebuild() : null
+  console.log('begun')
+  for (let done = false; !done; ) {
+    ;({ done } = build === null ? await index.refresh() : await index.rebuild(build))
+    console.log('step')
+  }
+  console.log('done')`
+
+/** More than one step takes in. */
+const EVENTS = 4_500
+
+describe.each(['refresh', 'rebuild'])('a %s that is killed', (what) => {
+  test.each([0, 1])('after %i steps leaves an index that the next refresh makes right', async (steps) => {
+    const { feed, search, index, raw, path } = await openFeed()
+    const signals = Array.from({ length: EVENTS }, (_, at) =>
+      signal({ sourceId: `${at}`, title: `number ${at} of many` }),
+    )
+    await feed.importSignals(signals)
+    if (what === 'rebuild') await refresh(index)
+    const child = runScript(INDEXER, [`file:${path}`, what])
+    for (let at = 0; at <= steps; at += 1) await child.line()
+    child.kill()
+    expect((await child.ended).signal).toBe('SIGKILL')
+    await feed.importSignals([signal({ sourceId: '7', title: 'changed since' })])
+    await refresh(index)
+    const counted = async (): Promise<unknown> => {
+      const { rows } = await raw().execute('SELECT active FROM search_state')
+      const set = rows[0]?.[0] === 'b' ? 'b' : 'a'
+      const tables = [`search_documents_${set}`, `search_titles_${set}`]
+      const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
+      return Object.values(
+        (await raw().execute(`SELECT ${counts}, (SELECT count(*) FROM search_pending)`)).rows[0] ?? {},
+      )
+    }
+    expect(await counted()).toEqual([EVENTS, EVENTS, 0])
+    expect((await search.search(asking('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
+    expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
+    await rebuild(index)
+    expect(await counted()).toEqual([EVENTS, EVENTS, 0])
   })
 })

@@ -4,8 +4,7 @@ import { searchIndex } from '../../../src/adapters/feed/search-index.ts'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
-import { asking, refresh } from '../../support/indexing.ts'
-import { signal } from '../../support/signals.ts'
+import { signal, asking, refresh } from '../../support/signals.ts'
 import { openFeed } from './open-feed.ts'
 
 /** A database that lets `before` happen once, right before its first batch. */

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
-import type { YearEvent } from '../../../src/domain/year/rank.ts'
+import type { YearEvent, SourceObservation } from '../../../src/domain/year/rank.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
-import { signal } from '../../support/signals.ts'
-import { DAMAGED } from '../refusals.ts'
-import { naiveEvents, naiveObserved, naiveStore } from './naive-window.ts'
+import { signal, tripleOf } from '../../support/signals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
+import type { YearWindow } from '../../../src/domain/year/ledger.ts'
 
 const AS_OF = '2026-03-01'
 const WINDOW = windowEnding(AS_OF)
@@ -199,5 +199,42 @@ export function windowContract(name: string, engine: FeedOpener): void {
       await raw().execute("UPDATE source_days SET source = CAST(x'c328' AS TEXT)")
       await expect(feed.readWindow(WINDOW)).rejects.toMatchObject(DAMAGED)
     })
+  })
+}
+
+/** A second reading of a window, written from decisions.md part 3 alone: every rule looks at every signal. */
+
+/** What is stored after the signals were imported in this order. */
+function naiveStore(signals: readonly Signal[]): Signal[] {
+  return [...new Map(signals.map((row) => [tripleOf(row), row])).values()]
+}
+
+/** Rules 1 and 2: the latest row of each event up to the as-of day, if it is eligible. */
+function naiveEvents(stored: readonly Signal[], window: YearWindow): YearEvent[] {
+  return stored.flatMap((row) => {
+    const { source, sourceId, day, title, url, points, comments, publishedAt, titleProvenance } = row
+    const isLatest = !stored.some(
+      (other) =>
+        other.source === source &&
+        other.sourceId === sourceId &&
+        other.day > day &&
+        other.day <= window.asOfDay,
+    )
+    if (day > window.asOfDay || !isLatest || points === null || publishedAt === null) return []
+    if (publishedAt < window.windowStart || publishedAt >= window.windowEnd) return []
+    return [{ source, sourceId, title, url, points, comments, publishedAt, titleProvenance }]
+  })
+}
+
+/** The days and the distinct events each source was observed with inside the window. */
+function naiveObserved(stored: readonly Signal[], window: YearWindow): SourceObservation[] {
+  const inside = stored.filter(({ day }) => day >= window.firstDay && day <= window.asOfDay)
+  return [...new Set(inside.map(({ source }) => source))].sort().map((source) => {
+    const own = inside.filter((row) => row.source === source)
+    return {
+      source,
+      days: [...new Set(own.map(({ day }) => day))].sort(),
+      events: new Set(own.map(({ sourceId }) => sourceId)).size,
+    }
   })
 }

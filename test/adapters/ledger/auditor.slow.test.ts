@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import * as fs from 'node:fs'
+import { describe, expect, test, onTestFinished, vi } from 'vitest'
 import { ledgerAuditor } from '../../../src/adapters/ledger/auditor.ts'
 import { auditLedger } from '../../../src/domain/year/audit.ts'
 import type { AuditedContents, AuditedRow } from '../../../src/domain/year/audit.ts'
@@ -9,18 +10,18 @@ import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { runScript } from '../built-modules.ts'
-import { holdLock } from '../libsql/lock-holder.ts'
-import { DAMAGED, UNAVAILABLE } from '../refusals.ts'
-import { dropTriggers, dropTypes, fill, openLedger } from './open-ledger.ts'
+import { runScript } from '../../support/compiled-sources.ts'
+import { holdLock } from '../sqlite/lock-holder.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
+import { dropTriggers, dropTypes, fill, openLedger, appendNow } from './open-ledger.ts'
 import type { RawClient } from './open-ledger.ts'
 
-function audit(url: string): Promise<AuditedContents | null> {
+function auditOf(url: string): Promise<AuditedContents | null> {
   return ledgerAuditor({ url, authToken: null }, { nativeBusyMs: 10, retryMs: 5_000 }).read()
 }
 
 async function auditedContents(url: string): Promise<AuditedContents> {
-  const contents = await audit(url)
+  const contents = await auditOf(url)
   if (contents === null) throw new Error('there is no ledger')
   return contents
 }
@@ -116,19 +117,19 @@ describe('the auditor of a ledger', () => {
   test('creates no file where there is none', async () => {
     const folder = await temporaryFolder()
     const url = pathToFileURL(join(folder, 'ledger.db')).href
-    expect(await audit(url)).toBeNull()
+    expect(await auditOf(url)).toBeNull()
     expect(readdirSync(folder)).toEqual([])
   })
 
   test('refuses a folder that is not there: a disk that is not mounted holds no empty ledger', async () => {
     const url = pathToFileURL(join(await temporaryFolder(), 'absent', 'ledger.db')).href
-    await expect(audit(url)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(auditOf(url)).rejects.toMatchObject(UNAVAILABLE)
   })
 
   test('takes a file without tables for a ledger that was never written to, and leaves it empty', async () => {
     const path = join(await temporaryFolder(), 'ledger.db')
     writeFileSync(path, '')
-    expect(await audit(pathToFileURL(path).href)).toBeNull()
+    expect(await auditOf(pathToFileURL(path).href)).toBeNull()
     expect(statSync(path).size).toBe(0)
     expect(readdirSync(dirname(path))).toEqual(['ledger.db'])
   })
@@ -136,22 +137,22 @@ describe('the auditor of a ledger', () => {
   test('refuses a file that is no database, and a folder in its place', async () => {
     const path = join(await temporaryFolder(), 'ledger.db')
     writeFileSync(path, 'x'.repeat(5_000))
-    await expect(audit(pathToFileURL(path).href)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(pathToFileURL(path).href)).rejects.toMatchObject(DAMAGED)
     const folder = join(dirname(path), 'folder.db')
     mkdirSync(folder)
-    await expect(audit(pathToFileURL(folder).href)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(auditOf(pathToFileURL(folder).href)).rejects.toMatchObject(UNAVAILABLE)
   })
 
   test.each(['entries', 'legacy_publications'])('refuses a ledger whose table %s is gone', async (table) => {
     const { url, raw } = await openFilled()
     await raw.execute(`DROP TABLE ${table}`)
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 
   test('refuses a ledger that lacks a column', async () => {
     const { url, raw } = await openFilled()
     await raw.execute('ALTER TABLE entries DROP COLUMN reason')
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 })
 
@@ -227,7 +228,7 @@ describe('one damaged cell', () => {
   test('in the mark of a founding refuses the ledger', async () => {
     const { url, raw } = await openFilled(['founding'])
     await raw.execute("INSERT INTO founding (id, seq, leaf, began_at) VALUES (1, 1, x'00', 5)")
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 
   test('in the list of tables refuses the ledger', async () => {
@@ -235,7 +236,7 @@ describe('one damaged cell', () => {
     await raw.executeMultiple(
       "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET name = CAST(x'c328' AS TEXT) WHERE name = 'lease'",
     )
-    await expect(audit(url)).rejects.toMatchObject(DAMAGED)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 })
 
@@ -271,5 +272,64 @@ describe('a ledger another process works on', () => {
     const { rows } = await reading
     expect(problemsOf(rows)).toEqual([])
     expect([6, 7]).toContain(rows.length)
+  })
+})
+
+vi.mock('node:fs', { spy: true })
+
+const { rows: ROWS, legacy: LEGACY } = sampleLedger()
+
+interface Crashed {
+  path: string
+  audit: () => Promise<AuditedContents | null>
+  /** Makes the ledger what the writer that crashed on it had not come to. */
+  goOn: () => void
+}
+
+/** A ledger of all but its last two rows with a journal that a crash left, so that an audit reads a copy of it. */
+async function openCrashed(): Promise<Crashed> {
+  const { path, url, ...opened } = await openLedger()
+  const token = await fill(opened, { rows: ROWS.slice(0, -2), legacy: LEGACY })
+  const early = fs.readFileSync(path)
+  for (const row of ROWS.slice(-2)) await appendNow(opened.ledger, row, token)
+  opened.close()
+  const late = fs.readFileSync(path)
+  fs.writeFileSync(path, early)
+  fs.writeFileSync(`${path}-journal`, 'no journal that could be rolled back')
+  const auditor = ledgerAuditor({ url, authToken: null }, { nativeBusyMs: 10, retryMs: 5_000 })
+  return { path, audit: () => auditor.read(), goOn: () => fs.writeFileSync(path, late) }
+}
+
+/** Lets something happen each time right after the ledger itself was copied, before its journal is. */
+function afterCopiesOf(path: string, happen: (copies: number) => void): void {
+  const copyFileSync = vi.mocked(fs.copyFileSync)
+  onTestFinished(() => void copyFileSync.mockReset())
+  let copies = 0
+  copyFileSync.mockImplementation((from, to) => {
+    fs.writeFileSync(to, fs.readFileSync(from))
+    if (from !== path) return
+    copies += 1
+    happen(copies)
+  })
+}
+
+describe('a ledger that changes while it is copied', () => {
+  test('is copied again, and told as it is then', async () => {
+    const { path, audit, goOn } = await openCrashed()
+    afterCopiesOf(path, (copies) => {
+      if (copies === 1) goOn()
+    })
+    expect((await audit())?.rows).toEqual(ROWS.map((row) => ({ row })))
+  })
+
+  test('again and again is given up, with no word on what it holds', async () => {
+    const { path, audit } = await openCrashed()
+    let last = 0
+    afterCopiesOf(path, (copies) => {
+      last = copies
+      fs.utimesSync(path, copies, copies)
+    })
+    await expect(audit()).rejects.toThrow('keeps changing while it is copied; audit it again')
+    expect(last).toBe(5)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { proveLedger } from '../../../src/domain/year/chain.ts'
 import { headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import { dropTriggers, dropTypes, fill } from './open-ledger.ts'
 import type { LedgerOpener, OpenLedger } from './open-ledger.ts'
 

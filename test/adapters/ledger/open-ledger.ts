@@ -10,7 +10,7 @@ import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import type { Clock, Ledger } from '../../../src/domain/ports.ts'
 import type { LedgerContents, LedgerRow, LegacyRow, AppendRefusal } from '../../../src/domain/year/ledger.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { rawClient } from '../libsql/lock-holder.ts'
+import { rawClient } from '../sqlite/lock-holder.ts'
 
 /** What tests ask past the ledger. */
 export type RawClient = Pick<Client, 'execute' | 'batch' | 'executeMultiple'>

@@ -5,7 +5,7 @@ import type { ChatModel } from '../../../src/domain/ports.ts'
 import type { ModelCall, ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from '../../support/free-models.ts'
-import type { Behaviour } from '../../support/provider-modes.ts'
+import type { Behaviour } from '../../support/provider-wire.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
 

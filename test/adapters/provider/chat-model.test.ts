@@ -3,7 +3,7 @@ import { mayHaveArrived } from '../../../src/adapters/provider/reply.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { APIS, CALL, heard, LIVING, modelAt, outcome, turn } from '../../support/model-turns.ts'
-import type { ModeName } from '../../support/provider-modes.ts'
+import type { ModeName } from '../../support/provider-wire.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
 test.each([

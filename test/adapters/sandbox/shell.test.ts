@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { builtModule, runScript } from '../built-modules.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
 
 const OPEN = `const { memoryShell } = await import(${JSON.stringify(builtModule('adapters/sandbox/shell.js'))})
 const shell = memoryShell()

@@ -5,7 +5,7 @@ import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
 import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from '../../support/source-client.ts'
-import { SOURCE_UNAVAILABLE } from '../refusals.ts'
+import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 const MIB = 1024 * 1024
 

@@ -3,7 +3,7 @@ import { sourceTitles } from '../../../src/adapters/sources/titles.ts'
 import type { VerifiedTitle } from '../../../src/domain/year/rank.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
 import { sourceClient } from '../../support/source-client.ts'
-import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../refusals.ts'
+import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 /** Asks a source at `url` for the title of one of its items. */
 function ask(

@@ -15,6 +15,14 @@ const refusal = (scope: string, retryAfterSeconds: number): object => ({
 
 /** What every engine promises about quotas, money and salts. */
 export function chatLedgerContract(engine: string, open: ChatOpener): void {
+  quotaContract(engine, open)
+  moneyContract(engine, open)
+  shareContract(engine, open)
+  extensionContract(engine, open)
+  callerContract(engine, open)
+}
+
+function quotaContract(engine: string, open: ChatOpener): void {
   describe(`the chat's quotas in ${engine}`, () => {
     test('admit a turn, reserve its worst case and tell what is left', async () => {
       const { ledger, another } = await open()
@@ -135,7 +143,9 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       expect(asked.filter((admission) => admission.admitted)).toHaveLength(8)
     })
   })
+}
 
+function moneyContract(engine: string, open: ChatOpener): void {
   describe(`the chat's money in ${engine}`, () => {
     test('charges a turn once, to the day it was admitted on', async () => {
       const { ledger, another } = await open()
@@ -266,7 +276,9 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 1_000 })
     })
   })
+}
 
+function shareContract(engine: string, open: ChatOpener): void {
   describe(`the share of an address in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
 
@@ -381,7 +393,9 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       ])
     })
   })
+}
 
+function extensionContract(engine: string, open: ChatOpener): void {
   describe(`the extension of a reservation in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
 
@@ -445,7 +459,9 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
       expect(await ledger.spending(DAY)).toEqual({ settled: 1_500, reserved: 0 })
     })
   })
+}
 
+function callerContract(engine: string, open: ChatOpener): void {
   describe(`what is kept of callers in ${engine}`, () => {
     test('is one random salt a day, whoever makes it', async () => {
       const { ledger, another } = await open()

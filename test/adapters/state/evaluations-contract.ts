@@ -11,7 +11,7 @@ import { RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
-import type { EvaluationsOpener } from './open-evaluations.ts'
+import type { EvaluationsOpener } from './open-chat.ts'
 
 const NOW = Date.UTC(2026, 2, 1, 3)
 const DAY = dayOf(NOW)

@@ -1,33 +1,18 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { database } from '../../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
-import { libsqlJobLog } from '../../../src/adapters/state/job-log.ts'
+import { libsqlJobLog, libsqlAudits } from '../../../src/adapters/state/job-log.ts'
 import type { State } from '../../../src/domain/ports.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { DAMAGED } from '../refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
+import { openState, stateUrl } from './open-chat.ts'
+import type { AuditRecord } from '../../../src/domain/year/finding.ts'
 
 const RUN = { job: 'collect', startedAt: 1_000, endedAt: 2_000, exitCode: 0 } as const
 
-const fileUrl = async (): Promise<string> => pathToFileURL(join(await temporaryFolder(), 'state.db')).href
-
-function openLog(url: string): State['jobs'] {
-  const state = database({
-    location: { url, authToken: null },
-    store: 'state',
-    migrationsFolder: migrationsOf('state'),
-    nativeBusyMs: 10,
-    retryMs: 5_000,
-  })
-  onTestFinished(() => state.close())
-  return libsqlJobLog(state)
-}
+const openLog = (url: string): State['jobs'] => libsqlJobLog(openState(url))
 
 describe('the log of jobs', () => {
   test('tells the last run of each and when one last succeeded, to another process too', async () => {
-    const url = await fileUrl()
+    const url = await stateUrl()
     const log = openLog(url)
     expect(await log.states()).toEqual([])
     await log.record({ ...RUN, job: 'snapshot', exitCode: 74 })
@@ -40,14 +25,14 @@ describe('the log of jobs', () => {
   })
 
   test('is not changed by a run that ended before the one it knows', async () => {
-    const log = openLog(await fileUrl())
+    const log = openLog(await stateUrl())
     await log.record(RUN)
     await log.record({ ...RUN, endedAt: 1_999, exitCode: 1 })
     expect(await log.states()).toEqual([{ ...RUN, lastSuccessAt: 2_000 }])
   })
 
   test('leaves out jobs that it does not know, and refuses damage', async () => {
-    const url = await fileUrl()
+    const url = await stateUrl()
     const log = openLog(url)
     await log.record(RUN)
     const raw = createClient({ url })
@@ -56,5 +41,52 @@ describe('the log of jobs', () => {
     expect(await log.states()).toHaveLength(1)
     await raw.execute("UPDATE jobs SET job = CAST(x'ff' AS TEXT) WHERE job = 'collect'")
     await expect(log.states()).rejects.toMatchObject(DAMAGED)
+  })
+})
+
+const AUDIT: AuditRecord = {
+  endedAt: 1_795_219_200_000,
+  ok: false,
+  complete: true,
+  whole: false,
+  publications: 30,
+  objects: 12,
+  bytes: 3_456_789,
+  gaps: 2,
+  damage: 1,
+  head: { seq: 32, leaf: 'ab'.repeat(32) },
+}
+
+const openAudits = (url: string): State['audits'] => libsqlAudits(openState(url))
+
+describe('the log of audits', () => {
+  test('gives the newest record as it was left, to another process too', async () => {
+    const url = await stateUrl()
+    const audits = openAudits(url)
+    expect(await audits.newest()).toBeNull()
+    await audits.record({ ...AUDIT, ok: true, damage: 0 })
+    await audits.record(AUDIT)
+    expect(await openAudits(url).newest()).toEqual(AUDIT)
+  })
+
+  test('keeps the newest hundred', async () => {
+    const url = await stateUrl()
+    const audits = openAudits(url)
+    for (let objects = 1; objects <= 103; objects += 1) await audits.record({ ...AUDIT, objects })
+    const raw = createClient({ url })
+    onTestFinished(() => raw.close())
+    const { rows } = await raw.execute('SELECT count(*) AS n, min(objects) AS oldest FROM audits')
+    expect(rows[0]).toMatchObject({ n: 100, oldest: 4 })
+    expect(await audits.newest()).toMatchObject({ objects: 103 })
+  })
+
+  test('refuses a damaged record', async () => {
+    const url = await stateUrl()
+    const audits = openAudits(url)
+    await audits.record(AUDIT)
+    const raw = createClient({ url })
+    onTestFinished(() => raw.close())
+    await raw.execute("UPDATE audits SET head_leaf = CAST(x'ff' AS TEXT)")
+    await expect(audits.newest()).rejects.toMatchObject(DAMAGED)
   })
 })

@@ -9,6 +9,29 @@ import type { CacheBounds } from '../../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
+
+/** The address of a state database of the test's own. */
+export const stateUrl = async (): Promise<string> =>
+  pathToFileURL(join(await temporaryFolder(), 'state.db')).href
+
+/**
+ * A connection of its own to a state database, closed when the test ends.
+ *
+ * @param fast as the chat opens it
+ */
+export function openState(url: string, fast = false): Database {
+  const store = database({
+    location: { url, authToken: null },
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    nativeBusyMs: 10,
+    retryMs: 5_000,
+    fast,
+  })
+  onTestFinished(() => store.close())
+  return store
+}
 
 export interface OpenChat {
   ledger: State['chat']
@@ -24,8 +47,7 @@ export interface OpenChat {
 /** An empty store of the test's own; how a contract is run against an engine. */
 export type ChatOpener = () => Promise<OpenChat>
 
-export const chatInFile: ChatOpener = async () =>
-  connectChat(pathToFileURL(join(await temporaryFolder(), 'state.db')).href)
+export const chatInFile: ChatOpener = async () => connectChat(await stateUrl())
 
 export const chatInMemory: ChatOpener = () => {
   const opened = connectChat(':memory:')
@@ -35,15 +57,7 @@ export const chatInMemory: ChatOpener = () => {
 
 /** The store at a URL through a connection of its own. */
 export function connectChat(url: string): OpenChat {
-  const store = database({
-    location: { url, authToken: null },
-    store: 'state',
-    migrationsFolder: migrationsOf('state'),
-    nativeBusyMs: 10,
-    retryMs: 5_000,
-    fast: true,
-  })
-  onTestFinished(() => store.close())
+  const store = openState(url, true)
   const damaged: string[] = []
   return {
     ledger: libsqlChatLedger(store),
@@ -51,5 +65,33 @@ export function connectChat(url: string): OpenChat {
     cache: (bounds = CACHE_BOUNDS) => libsqlAnswerCache(store, (key) => damaged.push(key), bounds),
     damaged,
     another: () => connectChat(url),
+  }
+}
+
+interface OpenEvaluations {
+  evaluations: State['evaluations']
+  allowance: State['allowance']
+  /** The same store as another process sees it; in memory there is but one. */
+  another(): OpenEvaluations
+}
+
+/** An empty store of the test's own; how a contract is run against an engine. */
+export type EvaluationsOpener = () => Promise<OpenEvaluations>
+
+export const evaluationsInFile: EvaluationsOpener = async () => connectEvaluations(await stateUrl())
+
+export const evaluationsInMemory: EvaluationsOpener = () => {
+  const opened = connectEvaluations(':memory:')
+  const same: OpenEvaluations = { ...opened, another: () => same }
+  return Promise.resolve(same)
+}
+
+/** The store at a URL through a connection of its own. */
+export function connectEvaluations(url: string): OpenEvaluations {
+  const store = openState(url)
+  return {
+    evaluations: libsqlEvaluations(store),
+    allowance: libsqlRouterAllowance(store),
+    another: () => connectEvaluations(url),
   }
 }

@@ -5,7 +5,7 @@ import { LIVE_SORTS, PERIOD_MS } from '../../../src/domain/feed/columns.ts'
 import { rankLive, HALF_LIFE_MS, trendOf } from '../../../src/domain/feed/rank-live.ts'
 import type { LiveEntry, RankedLive } from '../../../src/domain/feed/rank-live.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { feedEvent, feedEvents, HOUR_MS, NOW } from '../../support/feed-events.ts'
+import { feedEvent, feedEvents, HOUR_MS, NOW } from '../../support/signals.ts'
 
 const SOURCES = ['hn', 'lobsters', 'lesswrong', 'hype:github', 'hype:reddit', 'hype:other', 'midjourney']
 

@@ -4,11 +4,11 @@ import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { liveFeedSchema } from '../../../src/domain/feed/live-items.ts'
 import type { LiveFeed } from '../../../src/domain/feed/live-items.ts'
-import { LIVE_SORTS } from '../../../src/domain/feed/columns.ts'
 import { listedEvents, proveFeed, rankLivePeriods, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import { saveKey } from '../../../src/domain/feed/source.ts'
-import { feedEvent, feedEvents, NOW } from '../../support/feed-events.ts'
+import { feedEvent, feedEvents, NOW } from '../../support/signals.ts'
+import { LIVE_SORTS } from '../../../src/domain/feed/columns.ts'
 
 const told = (event: FeedEvent, details: Partial<ItemDetails>): [string, ItemDetails] => [
   saveKey(event.source, event.sourceId),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import type { LiveFeed } from '../../../src/domain/feed/live-items.ts'
 import { subscriptionItems } from '../../../src/domain/feed/subscription.ts'
-import { feedEvent, feedEvents, NOW } from '../../support/feed-events.ts'
+import { feedEvent, feedEvents, NOW } from '../../support/signals.ts'
 import { sealEvents } from '../../support/live-client.ts'
 
 function feedOf(...args: Parameters<typeof sealEvents>): LiveFeed {

@@ -5,7 +5,7 @@ import type { SourceObservation, RankedYear } from '../../../src/domain/year/ran
 import { coverageSchema } from '../../../src/domain/year/schema.ts'
 import type { Coverage } from '../../../src/domain/year/schema.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
-import { rankedYear, yearEvents } from '../../support/year-events.ts'
+import { rankedYear, yearEvents } from '../../support/signals.ts'
 
 /** One stored signal, as the coverage rule sees it. */
 interface Seen {

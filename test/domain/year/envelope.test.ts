@@ -14,7 +14,7 @@ import {
   sampleSealed,
   yearEvent,
   yearEvents,
-} from '../../support/year-events.ts'
+} from '../../support/signals.ts'
 
 const SEALED = sampleSealed()
 const TEXT = new TextDecoder('utf-8', { fatal: true }).decode(SEALED.bytes)

@@ -4,7 +4,7 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import { examineWhole, examineBytes, examineSeen, seeBytes } from '../../../src/domain/year/envelope.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
-import { sampleSealed } from '../../support/year-events.ts'
+import { sampleSealed } from '../../support/signals.ts'
 import { manifest } from './ledger-rows.ts'
 
 const V2 = manifest('2026-01-03', { algorithmVersion: 'top-year-v2', schemaVersion: 2 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compareCodeUnits } from '../../../src/domain/order.ts'
 import { rankYear } from '../../../src/domain/year/rank.ts'
 import type { RankedEvent, VerifiedTitle, YearEvent } from '../../../src/domain/year/rank.ts'
-import { rankedYear, yearEvent, yearEvents } from '../../support/year-events.ts'
+import { rankedYear, yearEvent, yearEvents } from '../../support/signals.ts'
 import { naiveKey, naiveRanking } from './naive-ranking.ts'
 import type { NaiveOutcome } from './naive-ranking.ts'
 

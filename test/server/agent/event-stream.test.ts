@@ -1,16 +1,15 @@
-import { once } from 'node:events'
+import { once, getEventListeners } from 'node:events'
 import { connect } from 'node:net'
 import { getDefaultHighWaterMark } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import { H3 } from 'h3'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openEventStream } from '../../../src/server/agent/event-stream.ts'
+import { describe, expect, onTestFinished, test, vi, beforeEach } from 'vitest'
+import { openEventStream, orStopped, stopAfter } from '../../../src/server/agent/event-stream.ts'
 import type { EventStream } from '../../../src/server/agent/event-stream.ts'
-import { listenOn } from '../../../src/server/listen.ts'
 import { respondStream } from '../../../src/server/respond.ts'
-import { silentLog } from '../../support/api-client.ts'
 import { chat, eventsOf, question, startAgent, textOf } from '../../support/agent.ts'
+import { listenLocally } from '../../support/api-client.ts'
 
 const PING_MS = 60_000
 
@@ -38,16 +37,7 @@ async function served(unreadMs: number): Promise<{ client: Socket; served: Promi
     give({ stream, waiting, gone, closed })
     return respondStream(event, {}, stream.body)
   })
-  const server = await listenOn(app, {
-    host: '127.0.0.1',
-    port: 0,
-    log: silentLog,
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-    bounds: { unreadMs },
-  })
-  onTestFinished(() => server.close(0))
+  const server = await listenLocally(app, { bounds: { unreadMs } })
   const client = connect(server.port, '127.0.0.1')
   client.on('error', () => undefined)
   client.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n')
@@ -166,4 +156,62 @@ test('nothing follows the terminal event', async () => {
     { event: 'delta', data: { text: 'one' } },
     { event: 'error', data: { error: 'timeout', code: 'total' } },
   ])
+})
+
+const TIME_MS = 1_000
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+})
+
+describe('a stop', () => {
+  test('ends with its time, and says that it was the time', () => {
+    const stop = stopAfter(TIME_MS)
+    vi.advanceTimersByTime(TIME_MS - 1)
+    expect([stop.signal.aborted, stop.timedOut]).toEqual([false, false])
+    vi.advanceTimersByTime(1)
+    expect([stop.signal.aborted, stop.timedOut]).toEqual([true, true])
+  })
+
+  test('ends before its time when the server stops, and is out of time then', () => {
+    const stop = stopAfter(TIME_MS)
+    stop.expire()
+    expect([stop.signal.aborted, stop.timedOut, stop.cutShort]).toEqual([true, true, true])
+  })
+
+  test('ends with the signal behind it, or by hand, and then it was not the time', () => {
+    const behind = new AbortController()
+    const [followed, byHand] = [stopAfter(TIME_MS, behind.signal), stopAfter(TIME_MS)]
+    behind.abort()
+    byHand.abort()
+    vi.advanceTimersByTime(TIME_MS)
+    for (const stop of [followed, byHand, stopAfter(TIME_MS, behind.signal)]) {
+      expect([stop.signal.aborted, stop.timedOut]).toEqual([true, false])
+    }
+  })
+
+  test('that is cancelled follows neither its time nor the signal behind it, and leaves nothing there', () => {
+    const behind = new AbortController()
+    const stop = stopAfter(TIME_MS, behind.signal)
+    expect(getEventListeners(behind.signal, 'abort')).toHaveLength(1)
+    stop.cancel()
+    expect(getEventListeners(behind.signal, 'abort')).toHaveLength(0)
+    expect(vi.getTimerCount()).toBe(0)
+    vi.advanceTimersByTime(TIME_MS)
+    behind.abort()
+    expect([stop.signal.aborted, stop.timedOut]).toEqual([false, false])
+    stop.abort()
+    expect([stop.signal.aborted, stop.timedOut]).toEqual([true, false])
+  })
+})
+
+test('who waits for a promise or a stop gets the first of them, and leaves nothing at the signal', async () => {
+  const stop = stopAfter(TIME_MS)
+  expect(await orStopped(Promise.resolve('come'), stop.signal)).toBe('come')
+  expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0)
+  const waiting = orStopped(new Promise(() => undefined), stop.signal)
+  vi.advanceTimersByTime(TIME_MS)
+  await expect(waiting).rejects.toBe(stop.signal.reason)
+  await expect(orStopped(new Promise(() => undefined), stop.signal)).rejects.toBe(stop.signal.reason)
 })

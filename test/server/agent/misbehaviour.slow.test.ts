@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
 import { ask, question, startAgent, textOf } from '../../support/agent.ts'
 import type { StreamEvent } from '../../support/agent.ts'
-import { MODES } from '../../support/provider-modes.ts'
-import type { ModeName } from '../../support/provider-modes.ts'
+import { MODES } from '../../support/provider-wire.ts'
+import type { ModeName } from '../../support/provider-wire.ts'
 
 /** What a client is told at the end: `done`, or the error and its code. */
 const ENDINGS: Record<ModeName, string> = {

@@ -15,12 +15,11 @@ import {
   textOf,
 } from '../../support/agent.ts'
 import type { AgentServer, AgentServerOptions, LogLine } from '../../support/agent.ts'
-import { startGatedProvider } from '../../support/gated-provider.ts'
-import type { GatedProvider } from '../../support/gated-provider.ts'
+import { startGatedProvider } from '../../support/synthetic-provider.ts'
+import type { GatedProvider } from '../../support/synthetic-provider.ts'
 import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
-import type { Behaviour } from '../../support/provider-modes.ts'
-import type { Said } from '../../support/provider-wire.ts'
-import { refresh } from '../../support/indexing.ts'
+import type { Said, Behaviour } from '../../support/provider-wire.ts'
+import { refresh } from '../../support/signals.ts'
 import { sampleSignals } from '../../support/workspace.ts'
 
 const search = (id: string): Said => ({

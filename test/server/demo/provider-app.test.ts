@@ -9,7 +9,7 @@ import {
   DEMO_REQUEST_MAX_BYTES,
   demoProviderApp,
 } from '../../../src/server/demo/provider-app.ts'
-import { listenOn } from '../../../src/server/listen.ts'
+import { listenLocally } from '../../support/api-client.ts'
 
 const item = (rank: number): object => ({
   rank,
@@ -52,15 +52,7 @@ async function turn(
     withoutTools?: boolean
   } = {},
 ): Promise<Turn> {
-  const server = await listenOn(demoProviderApp(0), {
-    host: '127.0.0.1',
-    port: 0,
-    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-    bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
-  })
+  const server = await listenLocally(demoProviderApp(0), { bodyMaxBytes: DEMO_REQUEST_MAX_BYTES })
   const model = openChatModel({
     base: server.url,
     key: null,
@@ -69,10 +61,7 @@ async function turn(
     firstEventMs: 5_000,
     idleMs: 5_000,
   })
-  onTestFinished(async () => {
-    await model.close()
-    await server.close(0)
-  })
+  onTestFinished(() => model.close())
   const parsed = parseChatRequest(
     JSON.stringify({ messages: [{ role: 'user', content: question }], settings: changes.settings }),
   )

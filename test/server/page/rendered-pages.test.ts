@@ -1,14 +1,13 @@
 import { gunzipSync } from 'node:zlib'
 import { H3 } from 'h3'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
-import { listenOn } from '../../../src/server/listen.ts'
 import { servePages } from '../../../src/server/page/rendered-pages.ts'
 import type { Page } from '../../../src/server/page/rendered-pages.ts'
 import { sharedSources } from '../../../src/server/page/page-sources.ts'
 import type { PageSources } from '../../../src/server/page/page-sources.ts'
-import { silentLog } from '../../support/api-client.ts'
+import { listenLocally } from '../../support/api-client.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
 
@@ -146,15 +145,7 @@ function openScene(changes: Partial<Page> = {}): Scene {
 /** A scene behind a socket, asked by clients of a trusted proxy. */
 async function openServed(changes: Partial<Page> = {}) {
   const scene = openScene(changes)
-  const { url, close } = await listenOn(scene.app, {
-    host: '127.0.0.1',
-    port: 0,
-    log: silentLog,
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-  })
-  onTestFinished(() => close(0))
+  const { url } = await listenLocally(scene.app)
   const ask = (query: string, address: string): Promise<Response> =>
     fetch(`${url}/${query}`, { headers: { 'x-forwarded-for': `198.51.100.7, ${address}` } })
   return { ...scene, ask }

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { H3 } from 'h3'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { historyIndexSchema } from '../../../src/domain/year/history.ts'
-import { listenOn } from '../../../src/server/listen.ts'
 import { historyContract } from '../../../src/server/year/history.ts'
 import {
   headContract,
@@ -17,7 +16,7 @@ import {
   legacyLedgerContract,
 } from '../../../src/server/year/ledger-routes.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
-import { openApp, silentLog } from '../../support/api-client.ts'
+import { openApp, listenLocally } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import { readFileSync } from 'node:fs'
@@ -157,15 +156,7 @@ describe('the published ledger', () => {
   })
 
   test.each(PATHS)('%s is served over a socket with its length', async (path) => {
-    const server = await listenOn(openSampleApp(sampleArchive()), {
-      host: '127.0.0.1',
-      port: 0,
-      log: silentLog,
-      isDraining: () => false,
-      headersTimeoutMs: 10_000,
-      requestTimeoutMs: 15_000,
-    })
-    onTestFinished(() => server.close(0))
+    const server = await listenLocally(openSampleApp(sampleArchive()))
     const socket = connect(server.port, '127.0.0.1')
     let answer = ''
     socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))

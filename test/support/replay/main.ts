@@ -1,12 +1,5 @@
-/**
- * Replays the live sources, and the pages their items link to, until it is ended:
- * `npm run replay -- lobsters=html hn=slow:item`. Each argument is a source and a fault, and what the path and query must
- * contain for it. Prints what to set for `dash collect`.
- */
-import { FAULTS } from './faults.ts'
-import type { Fault } from './faults.ts'
-import { LINKED, startPages } from './pages.ts'
-import { startReplay } from './replay-server.ts'
+import type { Fault } from './replay-server.ts'
+import { startReplay, FAULTS, LINKED, startPages } from './replay-server.ts'
 import { REPLAYED } from './replies.ts'
 import type { Replayed } from './replies.ts'
 

@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { FAULTS } from './faults.ts'
-import type { Fault } from './faults.ts'
 import { REPLAYED, replyOf, TOKENS } from './replies.ts'
 import type { Asked, Replayed } from './replies.ts'
 
@@ -102,4 +100,71 @@ async function answer(
     return
   }
   response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', etag }).end(body)
+}
+
+/** Ways for a source to misbehave. */
+export const FAULTS = {
+  /** Takes the question and says nothing. */
+  slow: () => undefined,
+  /** Sends an answer that never ends, a space at a time. */
+  drip(response) {
+    response.writeHead(200, JSON_TYPE)
+    const drip = setInterval(() => response.write(' '), 5)
+    response.once('close', () => clearInterval(drip))
+  },
+  /** Too many questions; come back in an hour. */
+  limited: (response) => response.writeHead(429, { ...JSON_TYPE, 'retry-after': '3600' }).end('{}'),
+  failing: (response) => response.writeHead(500, JSON_TYPE).end('{"error":"internal"}'),
+  html: (response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Hold on</title>'),
+  truncated: (response, body) => response.writeHead(200, JSON_TYPE).end(body.slice(0, body.length / 2)),
+  /** Ten million bytes of valid JSON. */
+  huge(response, body) {
+    response.writeHead(200, JSON_TYPE)
+    const padding = ' '.repeat(100_000)
+    let left = 100
+    const more = (): void => {
+      while (left > 0 && !response.destroyed) {
+        left -= 1
+        if (!response.write(padding)) {
+          response.once('drain', more)
+          return
+        }
+      }
+      if (!response.destroyed) response.end(body)
+    }
+    more()
+  },
+  reset: (response) => response.socket?.resetAndDestroy(),
+  /** Sends everybody, with what they carry, to another place. */
+  redirecting: (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
+  /** Valid JSON that is no answer. */
+  'other-shape': (response) => response.writeHead(200, JSON_TYPE).end('{"error":"something else"}'),
+} satisfies Record<string, (response: ServerResponse, body: string) => unknown>
+
+const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
+
+export type Fault = keyof typeof FAULTS
+
+/** Where the replayed items link to. */
+export const LINKED = 'https://example.org'
+
+/** Serves an article at every path, and no robots.txt; returns the origin. */
+export async function startPages(): Promise<string> {
+  const server = createServer(({ url = '/' }, response) => {
+    if (url === '/robots.txt') response.writeHead(404).end()
+    else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(articleOf(url))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function articleOf(path: string): string {
+  const name = path.replaceAll(/[^\w/-]/g, '')
+  const paragraph = (number: number): string =>
+    `<p>Paragraph ${number} of the article at ${name}. It is long enough to be told from what stands around an
+     article, and says nothing but where it was found, so that a text can be followed to its page.</p>`
+  const paragraphs = Array.from({ length: 5 }, (_, index) => paragraph(index + 1)).join('')
+  return `<!doctype html><title>${name}</title><nav><a href="/">Home</a></nav>
+    <article><h1>${name}</h1>${paragraphs}</article><footer>Footer</footer>`
 }

@@ -1,0 +1,260 @@
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import type { ArticleTexts } from '../../../src/domain/ports.ts'
+import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
+import type { ArticleReading } from '../../../src/domain/feed/article.ts'
+import { answering, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
+import { unpackBody } from '../../../src/adapters/articles/page-client.ts'
+
+const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
+  texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
+
+const PRIVATE = { kind: 'skipped', why: 'private' }
+
+const PAGE = pageHtml('A private page')
+
+/** A local site, and the name `site.test` for its port. */
+async function localSite(): Promise<{ port: string; asked: () => number; named: string }> {
+  const { url, questions } = await htmlSite(PAGE)
+  const { port } = new URL(url)
+  return { port, asked: () => questions.length, named: `http://site.test:${port}/` }
+}
+
+describe('a page at an address that is not public', () => {
+  test.each([
+    'http://127.0.0.1:PORT/',
+    'http://127.1:PORT/',
+    'http://2130706433:PORT/',
+    'http://0x7f000001:PORT/',
+    'http://0x7f.0.0.1:PORT/',
+    'http://0177.0.0.1:PORT/',
+    'http://017700000001:PORT/',
+    'http://0:PORT/',
+    'http://0.0.0.0:PORT/',
+    'http://127.0.0.1.:PORT/',
+    'http://１２７.0.0.1:PORT/',
+    'http://[::1]:PORT/',
+    'http://[::]:PORT/',
+    'http://[::ffff:127.0.0.1]:PORT/',
+    'http://[::ffff:7f00:1]:PORT/',
+    'http://[0:0:0:0:0:ffff:127.0.0.1]:PORT/',
+    'http://[::127.0.0.1]:PORT/',
+    'http://[64:ff9b::127.0.0.1]:PORT/',
+    'http://[2002:7f00:1::]:PORT/',
+    'http://[fe80::1]:PORT/',
+    'http://localhost:PORT/',
+    'http://169.254.169.254/latest/meta-data/',
+    'http://10.0.0.1/',
+    'http://[fd00:ec2::254]/',
+  ])('is not asked for: %s', async (url) => {
+    const { port, asked } = await localSite()
+    const texts = openTexts({ allowed: [] })
+    expect(await read(texts, url.replace('PORT', port))).toMatchObject(PRIVATE)
+    expect(asked()).toBe(0)
+  })
+
+  test.each([
+    [['127.0.0.1']],
+    [['::1']],
+    [['::ffff:127.0.0.1']],
+    [['10.0.0.1', '127.0.0.1', '169.254.169.254']],
+    [['64:ff9b::7f00:1', 'fe80::1']],
+  ])('is not asked for by a name that stands for %j', async (addresses) => {
+    const { named, asked } = await localSite()
+    const texts = openTexts({ allowed: [], lookup: answering(addresses) })
+    expect(await read(texts, named)).toMatchObject(PRIVATE)
+    expect(asked()).toBe(0)
+  })
+
+  test('is asked for where the configuration allows it, by address and by name', async () => {
+    const { named, port } = await localSite()
+    const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup: answering(['127.0.0.1']) })
+    expect(await read(texts, named)).toMatchObject({ kind: 'text' })
+    expect(await read(texts, `http://2130706433:${port}/`)).toMatchObject({ kind: 'text' })
+  })
+
+  test('is not asked for where another range is allowed', async () => {
+    const { named, asked } = await localSite()
+    const texts = openTexts({ allowed: ranges('10.0.0.0/8', '::1'), lookup: answering(['127.0.0.1']) })
+    expect(await read(texts, named)).toMatchObject(PRIVATE)
+    expect(asked()).toBe(0)
+  })
+
+  test('is reached by none of the addresses of its name but the allowed ones', async () => {
+    const { named } = await localSite()
+    const lookup = answering(['127.0.0.1', '10.0.0.1', '169.254.169.254'])
+    expect(await read(openTexts({ lookup }), named)).toMatchObject({ kind: 'text' })
+  })
+})
+
+describe('a name that stands for another address each time it is looked up', () => {
+  test('is judged by the address its connection is made to', async () => {
+    const { url } = await site((_question, response) => void response.writeHead(500).end())
+    const { port } = new URL(url)
+    const { named, asked } = await localSite()
+    // Allowed is what the name stands for at first; the page itself comes over another connection.
+    const lookup = answering(['127.0.0.1'], ['127.0.0.2'])
+    const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
+    expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject({ kind: 'failed' })
+    expect(lookup.asked).toEqual(['rebind.test'])
+    expect(await read(texts, named)).toMatchObject(PRIVATE)
+    expect(lookup.asked).toEqual(['rebind.test', 'site.test'])
+    expect(asked()).toBe(0)
+  })
+
+  test('is judged anew when it asks to be connected to again', async () => {
+    let asked = 0
+    const { url } = await site(
+      (_question, response) => {
+        asked += 1
+        response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+      },
+      (response) => void response.writeHead(404, { connection: 'close' }).end(),
+    )
+    const { port } = new URL(url)
+    const lookup = answering(['127.0.0.1'], ['127.0.0.2'])
+    const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
+    expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject(PRIVATE)
+    expect(lookup.asked).toEqual(['rebind.test', 'rebind.test'])
+    expect(asked).toBe(0)
+  })
+})
+
+describe('a redirection', () => {
+  test.each([
+    ['to a private address', 'http://10.0.0.1/', 'private'],
+    ['to the metadata of a cloud', 'http://169.254.169.254/latest/', 'private'],
+    ['to an address in another form', 'http://0x0a000001/', 'private'],
+    ['to another scheme', 'file:///etc/passwd', 'badUrl'],
+    ['to a scheme without a place', 'data:text/html,x', 'badUrl'],
+    ['to a URL with credentials', 'http://user:secret@127.0.0.1/', 'badUrl'],
+    ['to no URL', 'http://[', 'badUrl'],
+    ['to a URL without end', `/${'x'.repeat(3_000)}`, 'badUrl'],
+  ])('%s is not followed', async (_what, location, why) => {
+    const { url } = await site((_question, response) => void response.writeHead(302, { location }).end())
+    const reading = await read(openTexts(), url)
+    expect(reading).toMatchObject({ kind: 'skipped', why })
+    expect(JSON.stringify(reading)).not.toContain('secret')
+  })
+
+  test('to a name that stands for a private address is not followed', async () => {
+    const { url } = await site(
+      (_question, response) => void response.writeHead(301, { location: 'http://inside.test/' }).end(),
+    )
+    const texts = openTexts({ lookup: answering(['192.168.0.1']) })
+    expect(await read(texts, url)).toMatchObject(PRIVATE)
+  })
+
+  test.each([301, 302, 303, 307, 308])('with %i is followed, and the final URL kept', async (status) => {
+    const { url } = await site((question, response) => {
+      if (question.target === '/a') response.writeHead(status, { location: 'b?c#d' }).end()
+      else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+    })
+    expect(await read(openTexts(), `${url}/a`)).toMatchObject({ provenance: `page:readability ${url}/b?c` })
+  })
+
+  test('is followed five times and not six', async () => {
+    const { url, questions } = await site((question, response) => {
+      const left = Number(question.target.slice(1))
+      if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end()
+      else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+    })
+    expect(await read(openTexts(), `${url}/5`)).toMatchObject({ kind: 'text' })
+    const before = questions.length
+    expect(await read(openTexts(), `${url}/6`)).toMatchObject({ kind: 'skipped', why: 'redirects' })
+    // robots.txt, and the pages 6 to 1.
+    expect(questions.length - before).toBe(7)
+  })
+
+  test('asks the robots.txt of the place it names', async () => {
+    const other = await site(
+      (_question, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE),
+      (response) => void response.end('User-agent: *\nDisallow: /'),
+    )
+    const { url } = await site(
+      (_question, response) => void response.writeHead(302, { location: `${other.url}/x` }).end(),
+    )
+    expect(await read(openTexts(), url)).toMatchObject({ kind: 'skipped', why: 'robots' })
+    expect(other.questions.map(({ target }) => target)).toEqual(['/robots.txt'])
+  })
+})
+
+test.each([
+  ['ftp://127.0.0.1/', 'badUrl'],
+  ['http://user@127.0.0.1/', 'badUrl'],
+  ['https://user:secret@127.0.0.1/', 'badUrl'],
+  ['javascript:alert(1)', 'badUrl'],
+  ['http://93.184.216.34:22/', 'private'],
+  ['http://93.184.216.34:8080/', 'private'],
+  ['https://93.184.216.34:25/', 'private'],
+])('%s is asked by nobody', async (url, why) => {
+  expect(await read(openTexts(), url)).toMatchObject({ kind: 'skipped', why })
+})
+
+test('a question carries the product’s name and neither cookies nor credentials', async () => {
+  const { url, questions } = await site((question, response) => {
+    const headers = { 'content-type': 'text/html', 'set-cookie': 'a=b; Path=/' }
+    if (question.target === '/a') response.writeHead(302, { ...headers, location: '/b' }).end()
+    else response.writeHead(200, headers).end(PAGE)
+  })
+  await read(openTexts({ allowed: LOOPBACK }), `${url}/a`)
+  expect(questions.map(({ target }) => target)).toEqual(['/robots.txt', '/a', '/b'])
+  for (const { method, headers } of questions) {
+    expect(method).toBe('GET')
+    expect(headers['user-agent']).toBe('dash/0.0.0 (+https://dash.example/)')
+    expect(Object.keys(headers).sort()).toEqual([
+      'accept',
+      'accept-encoding',
+      'connection',
+      'host',
+      'user-agent',
+    ])
+  }
+})
+
+test('a connection whose peer is not the address that was judged is given up', async () => {
+  const { named, asked } = await localSite()
+  // What is looked up may be reached each time it is judged; the socket then reads another address.
+  let reads = 0
+  const lookup: NameLookup = (_hostname, _options, callback) => {
+    const moving = {
+      family: 4,
+      get address(): string {
+        reads += 1
+        return reads === 1 ? '10.1.2.3' : '127.0.0.1'
+      },
+    }
+    process.nextTick(() => callback(null, [moving]))
+  }
+  const texts = openTexts({ allowed: ranges('10.1.2.3'), lookup })
+  expect(await read(texts, named)).toMatchObject(PRIVATE)
+  expect(reads).toBeGreaterThan(1)
+  expect(asked()).toBe(0)
+})
+
+const KIB = 1024
+
+/** A body that never ends, and how much of it was taken. */
+function endless(): { body: Readable; taken: () => number } {
+  let taken = 0
+  const body = new Readable({
+    read() {
+      taken += 16 * KIB
+      this.push(Buffer.alloc(16 * KIB, 'a'))
+    },
+  })
+  return { body, taken: () => taken }
+}
+
+test.each(['refuse', 'cut'] as const)(
+  'an endless body is taken to its limit and no further: %s',
+  async (beyond) => {
+    const { body, taken } = endless()
+    const reading = unpackBody(body, '', { maxBytes: 512 * KIB, beyond }, 'http://site.test/')
+    if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
+    else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
+    expect(body.destroyed).toBe(true)
+    // What streams hold ready comes on top.
+    expect(taken()).toBeLessThan(1024 * KIB)
+  },
+)

@@ -1,0 +1,264 @@
+import type { ServerResponse } from 'node:http'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openChatApi } from '../../src/adapters/chat-server.ts'
+import type { ChatApiOptions } from '../../src/adapters/chat-server.ts'
+import type { ServedEvent } from '../../src/domain/agent/schema.ts'
+import type { PublicHost } from '../../src/domain/ports.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
+import { startAgent } from '../support/agent.ts'
+import { unreachableUrl } from '../support/local-source.ts'
+import {
+  CONFIG,
+  delta,
+  DONE,
+  html,
+  json,
+  META,
+  pings,
+  record,
+  startScripted,
+  stream,
+} from '../support/scripted-server.ts'
+
+const never = new AbortController().signal
+
+function apiOf(url: string, options: ChatApiOptions = {}): PublicHost['chat'] {
+  const api = openChatApi(url, options)
+  onTestFinished(() => api.close())
+  return api
+}
+
+const body = (content: string): string => JSON.stringify({ messages: [{ role: 'user', content }] })
+
+async function answerOf(api: PublicHost['chat'], content = 'Hello', signal = never): Promise<ServedEvent[]> {
+  const { sessionToken } = await api.session(never)
+  const events: ServedEvent[] = []
+  for await (const event of api.ask(sessionToken, body(content), signal)) events.push(event)
+  return events
+}
+
+async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
+  const error: unknown = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(Refusal)
+  return error as Refusal
+}
+
+describe('the real server', () => {
+  test('is asked from its own origin, and its events come as it sent them', async () => {
+    const server = await startAgent({
+      provider: { rounds: [[{ text: 'Hello ' }, { text: 'you' }, { end: 'completed' }]] },
+    })
+    const api = apiOf(server.url)
+    expect(await api.config(never)).toMatchObject({ enabled: true, model: 'test-model' })
+    expect(await api.status(never)).toEqual({ ok: true, budget: 'ok' })
+    const events = await answerOf(api)
+    expect(events.map(({ event }) => event)).toEqual([
+      'meta',
+      ...events.slice(1, -1).map(() => 'delta'),
+      'done',
+    ])
+    expect(
+      events.map(({ event, raw }) => (event === 'delta' ? (raw as { text: string }).text : '')).join(''),
+    ).toBe('Hello you')
+  })
+
+  test('does not take a token that is none', async () => {
+    const server = await startAgent()
+    const asked = apiOf(server.url).ask('v1.a.b', body('x'), never).next()
+    expect(await refusalOf(asked)).toMatchObject({ code: 'invalid_session', members: { status: 401 } })
+  })
+})
+
+describe('a server that misbehaves', () => {
+  test.each([
+    ['disabled', 503, { error: 'disabled' }],
+    ['misconfigured', 503, { error: 'misconfigured' }],
+    ['internal_error', 500, { error: 'internal_error' }],
+    ['forbidden_origin', 403, { error: 'forbidden_origin' }],
+    ['human_verification_failed', 403, { error: 'human_verification_failed' }],
+  ])('refuses a session: %s', async (code, status, answer) => {
+    const { url } = await startScripted({ session: json(answer, status) })
+    expect(await refusalOf(apiOf(url).session(never))).toMatchObject({ code, members: { status } })
+  })
+
+  test.each(['ip', 'session', 'global-budget'])('limits: %s', async (scope) => {
+    const { url } = await startScripted({
+      chat: json({ error: 'rate_limited', scope, retryAfterSeconds: 7 }, 429, { 'retry-after': '9' }),
+    })
+    const refusal = await refusalOf(answerOf(apiOf(url)))
+    expect(refusal).toMatchObject({ code: 'rate_limited', members: { scope, retryAfterSeconds: 7 } })
+  })
+
+  test('tells the wait in the header alone', async () => {
+    const { url } = await startScripted({
+      chat: json({ error: 'rate_limited', scope: 'ip\u001b[2J' }, 429, { 'retry-after': '9' }),
+    })
+    const { members } = await refusalOf(answerOf(apiOf(url)))
+    expect(members).toEqual({ status: 429, retryAfterSeconds: 9 })
+  })
+
+  test.each([
+    ['in seconds', '12'],
+    ['as a time', 'Thu, 03 Jan 2030 00:00:12 GMT'],
+  ])('limits by what stands before it, and tells the wait %s', async (_how, wait) => {
+    const { url } = await startScripted({ chat: html(429, { 'retry-after': wait }), config: html(429) })
+    const api = apiOf(url, { clock: () => Date.UTC(2030, 0, 3) })
+    expect(await refusalOf(answerOf(api))).toMatchObject({
+      code: 'rate_limited',
+      members: { status: 429, retryAfterSeconds: 12 },
+    })
+    expect((await refusalOf(api.config(never))).members).toEqual({ status: 429 })
+  })
+
+  test.each([
+    ['a page', html(), /text\/html/],
+    ['a page that is not found', html(404), /status 404, text\/html/],
+    ['another interface', json({ hello: 'you' }), /application\/json/],
+    ['an error of another interface', json({ error: 'teapot' }, 418), /status 418/],
+    [
+      'another address',
+      html(301, { location: 'https://dash.example/' }),
+      /redirects to https:\/\/dash\.example\//,
+    ],
+    [
+      'a page without end',
+      (response: Parameters<ReturnType<typeof html>>[0]) => void response.end('x'.repeat(200_000)),
+      /does not answer/,
+    ],
+    ['a token no header can hold', null, /does not answer/],
+  ])('answers with %s', async (_what, reply, words) => {
+    const { url } = await startScripted(
+      reply ? { config: reply } : { session: json({ sessionToken: 'a\nb', quotas: CONFIG.quotas }) },
+    )
+    const api = apiOf(url)
+    const refusal = await refusalOf(reply ? api.config(never) : api.session(never))
+    expect(refusal.code).toBe('server_foreign')
+    expect(refusal.detail).toMatch(words)
+  })
+
+  test.each([
+    ['an answer that is no stream', json({ hello: 'you' })],
+    ['a page', html()],
+    ['a page without end', (response: ServerResponse) => void response.write('x'.repeat(200_000))],
+  ])('answers a question with %s, and can be asked again', async (_what, reply) => {
+    const { url } = await startScripted({ chat: [reply, stream([META, DONE])] })
+    const api = apiOf(url)
+    expect(await refusalOf(answerOf(api))).toMatchObject({ code: 'server_foreign' })
+    expect((await answerOf(api)).map(({ event }) => event)).toEqual(['meta', 'done'])
+  })
+
+  test.each([
+    ['ended in the middle', stream([META, delta('Hel')])],
+    ['was reset', stream([META, delta('Hel')], 'reset')],
+    ['ended within an event', stream([META, delta('Hel'), 'event: done\ndata: {"usa'])],
+  ])('sends an answer that %s: what came is given before the refusal', async (_what, chat) => {
+    const { url } = await startScripted({ chat })
+    const events: ServedEvent[] = []
+    const asked = (async () => {
+      for await (const event of apiOf(url).ask('v1.token', body('x'), never)) events.push(event)
+    })()
+    const refusal = await refusalOf(asked)
+    expect(refusal.code).toBe('answer_cut')
+    expect(events.map(({ event }) => event)).toEqual(['meta', 'delta'])
+  })
+
+  test.each(
+    (['end', 'reset'] as const).flatMap((end) =>
+      ['', '\n', '\r', '\r\n', '\r\n\r'].map((missing) => [missing, end] as const),
+    ),
+  )('sends a last event with %j behind it and then an %s, which counts', async (lineEnds, end) => {
+    const last = `${DONE.trimEnd()}${lineEnds}`
+    const { url } = await startScripted({ chat: stream([META, delta('Hello'), last], end) })
+    expect((await answerOf(apiOf(url))).at(-1)?.event).toBe('done')
+  })
+
+  test('sends a whole part of an answer without its blank line and no end, which is shown and cut', async () => {
+    const { url } = await startScripted({ chat: stream([META, delta('Hello').trimEnd()]) })
+    const events: ServedEvent[] = []
+    const asked = (async () => {
+      for await (const event of apiOf(url).ask('v1.token', body('x'), never)) events.push(event)
+    })()
+    expect((await refusalOf(asked)).code).toBe('answer_cut')
+    expect(events.map(({ event }) => event)).toEqual(['meta', 'delta'])
+  })
+
+  test('sends events and tools of a later version, which are passed over', async () => {
+    const { url } = await startScripted({
+      chat: stream([
+        META,
+        record('thought', { a: 1 }),
+        record('tool', { name: 'browse', status: 'start' }),
+        delta('Hello'),
+        DONE,
+      ]),
+    })
+    expect((await answerOf(apiOf(url))).map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
+  })
+
+  test.each([
+    ['a payload of another kind', record('delta', { text: 7 })],
+    ['an event without end', `event: delta\ndata: ${'x'.repeat(300_000)}`],
+  ])('sends %s', async (_what, sent) => {
+    const { url } = await startScripted({ chat: stream([META, sent], 'hold') })
+    expect(await refusalOf(answerOf(apiOf(url)))).toMatchObject({ code: 'server_foreign' })
+  })
+
+  test('says nothing more', async () => {
+    const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
+    expect(await refusalOf(answerOf(apiOf(url, { silenceMs: 50 })))).toMatchObject({ code: 'answer_cut' })
+  })
+
+  test('says nothing but that it is there', async () => {
+    const { url } = await startScripted({ chat: pings([META, delta('Hel')]) })
+    const refusal = await refusalOf(answerOf(apiOf(url, { turnMs: 200 })))
+    expect(refusal).toMatchObject({ code: 'answer_cut' })
+    expect(refusal.detail).toMatch(/no whole answer within 0\.2 s/)
+  })
+
+  test('drips an answer that is no stream', async () => {
+    const { url } = await startScripted({ config: pings([]) })
+    const refusal = await refusalOf(apiOf(url, { answerMs: 1_000 }).config(never))
+    expect(refusal).toMatchObject({ code: 'server_unreachable' })
+    expect(refusal.detail).toMatch(/broke off its answer \(no whole answer within 1 s\)/)
+  })
+
+  test('never begins to answer', async () => {
+    const silent = createServer(() => undefined)
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void silent.close())
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    expect(await refusalOf(apiOf(url, { answerMs: 50 }).config(never))).toMatchObject({
+      code: 'server_unreachable',
+    })
+  })
+
+  test('is not there', async () => {
+    const refusal = await refusalOf(apiOf(await unreachableUrl()).config(never))
+    expect(refusal).toMatchObject({ code: 'server_unreachable' })
+    expect(refusal.detail).toMatch(/cannot be reached \(.*ECONNREFUSED/)
+  })
+})
+
+test('an abort ends the answer with its reason, and the connection', async () => {
+  let left: () => void = () => undefined
+  const gone = new Promise<void>((resolve) => (left = resolve))
+  const { url } = await startScripted({
+    chat: (response, request) => {
+      response.once('close', left)
+      stream([META, delta('Hel')], 'hold')(response, request)
+    },
+  })
+  const stopping = new AbortController()
+  const reason = new Error('stopped')
+  const asked = (async () => {
+    for await (const { event } of apiOf(url).ask('v1.token', body('x'), stopping.signal))
+      if (event === 'delta') stopping.abort(reason)
+  })()
+  await expect(asked).rejects.toBe(reason)
+  await gone
+})

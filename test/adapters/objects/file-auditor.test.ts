@@ -1,0 +1,376 @@
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type * as OpenModule from '../../../src/adapters/objects/open.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import type { Auditors } from '../../../src/domain/ports.ts'
+import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
+import { addDays, formatInstant } from '../../../src/domain/time.ts'
+import { examineSeenObject, objectPath } from '../../../src/domain/year/finding.ts'
+import type { ObjectOutcome, SeenObject } from '../../../src/domain/year/finding.ts'
+import type { Manifest } from '../../../src/domain/year/ledger.ts'
+import { manifest } from '../../domain/year/ledger-rows.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { builtModule } from '../../support/compiled-sources.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
+
+// The threads run the build, so the auditor that starts them does too.
+const { openObjects, openObjectsAuditor } = (await import(
+  builtModule('adapters/objects/open.js')
+)) as typeof OpenModule
+
+/** The bytes of a publication as small as its identity, or padded to a size, and its manifest. */
+function smallObject(asOfDay: string, size = 0): { manifest: Manifest; bytes: Buffer } {
+  const known = manifest(asOfDay)
+  const envelopeOf = (padding: string): Buffer =>
+    Buffer.from(
+      JSON.stringify({
+        schemaVersion: known.schemaVersion,
+        kind: known.kind,
+        publicationId: known.publicationId,
+        algorithmVersion: known.algorithmVersion,
+        asOfDay: known.asOfDay,
+        generatedAt: formatInstant(known.generatedAt),
+        windowStart: formatInstant(known.windowStart),
+        windowEnd: formatInstant(known.windowEnd),
+        coverage: {},
+        feed: { padding },
+        archivedAt: formatInstant(known.publishedAt),
+      }),
+    )
+  const bytes = envelopeOf('x'.repeat(Math.max(0, size - envelopeOf('').byteLength)))
+  return { manifest: { ...known, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes }
+}
+
+interface Store {
+  root: string
+  manifests: Manifest[]
+  auditor: Auditors['archive']
+  pathOf: (index: number) => string
+}
+
+/** A store with one object a day; `sizeOf` gives the least size of each. */
+async function openStore(count: number, sizeOf: (index: number) => number = () => 0): Promise<Store> {
+  const root = await temporaryFolder()
+  const manifests = Array.from({ length: count }, (_, index) => {
+    const { manifest: known, bytes } = smallObject(addDays('2020-01-01', index), sizeOf(index))
+    const path = join(root, objectPath(known.sha256))
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, bytes)
+    return known
+  })
+  const location = { kind: 'file' as const, path: root }
+  const pathOf = (index: number): string => join(root, objectPath(manifests[index]?.sha256 ?? ''))
+  return { root, manifests, auditor: openObjectsAuditor(location, openObjects(location)), pathOf }
+}
+
+const NEVER = new AbortController().signal
+
+/** The outcome of every manifest, in their order; each is given once. */
+async function outcomes(
+  { auditor, manifests }: Store,
+  jobs: number,
+  examination: 'identity' | 'whole' = 'identity',
+): Promise<ObjectOutcome[]> {
+  const found: ObjectOutcome[] = []
+  for await (const batch of auditor.examine(manifests, examination, jobs, NEVER)) {
+    for (const { index, outcome } of batch) {
+      expect(found[index], `object ${index} came twice`).toBeUndefined()
+      found[index] = outcome
+    }
+  }
+  expect(Object.keys(found)).toHaveLength(manifests.length)
+  return found
+}
+
+function threadsOfThisProcess(): number {
+  return readdirSync('/proc/self/task').length
+}
+
+const isLinux = existsSync('/proc/self/task')
+
+/** As many as start threads, and some more. */
+const MANY = 150
+
+describe.each([
+  ['in one thread', 1],
+  ['in several threads', 3],
+])('the objects of a folder, examined %s', (_how, jobs) => {
+  test('are all found sound, whatever their sizes follow one another', async () => {
+    const sizes = [3_000_000, 0, 1_048_576, 1_048_575, 700, 2_000_000, 0]
+    const store = await openStore(MANY, (index) => (index < 21 ? (sizes[index % sizes.length] ?? 0) : 0))
+    const found = await outcomes(store, jobs)
+    expect(found).toEqual(store.manifests.map(({ byteSize }) => ({ found: 'bytes', byteSize, problems: [] })))
+  })
+
+  test('are told one by one for what they are', async () => {
+    const store = await openStore(MANY)
+    const { pathOf, manifests } = store
+    const replace = (index: number, make: (path: string) => void): void => {
+      rmSync(pathOf(index))
+      make(pathOf(index))
+    }
+    const size = manifests[0]?.byteSize ?? 0
+    replace(0, () => undefined)
+    replace(20, (path) => mkdirSync(path))
+    replace(40, (path) => symlinkSync(pathOf(41), path))
+    replace(60, (path) => execFileSync('mkfifo', [path]))
+    truncateSync(pathOf(80), size - 1)
+    appendFileSync(pathOf(90), 'x')
+    writeFileSync(pathOf(100), '')
+    truncateSync(pathOf(110), OBJECT_MAX_BYTES + 1)
+    // A file where the folder of the digest's first two digits belongs takes its neighbours with it.
+    const folder = dirname(pathOf(149))
+    renameSync(folder, `${folder}-away`)
+    writeFileSync(folder, '')
+    const inFolder = manifests.flatMap((_, index) => (dirname(pathOf(index)) === folder ? [index] : []))
+
+    const found = await outcomes(store, jobs)
+    expect(found[0]).toEqual({ found: 'nothing' })
+    expect(found[20]).toEqual({ found: 'something else', why: 'not a regular file' })
+    expect(found[40]).toEqual({ found: 'something else', why: 'a symbolic link' })
+    expect(found[60]).toEqual({ found: 'something else', why: 'not a regular file' })
+    expect(found[80]).toMatchObject({
+      byteSize: size - 1,
+      problems: [{ code: 'size_mismatch', expected: size, actual: size - 1 }, { code: 'digest_mismatch' }],
+    })
+    expect(found[90]).toMatchObject({
+      byteSize: (manifests[90]?.byteSize ?? 0) + 1,
+      problems: [{ code: 'size_mismatch' }, { code: 'digest_mismatch' }],
+    })
+    expect(found[100]).toMatchObject({ byteSize: 0, problems: [{ actual: 0 }, { code: 'digest_mismatch' }] })
+    expect(found[110]).toEqual({
+      found: 'something else',
+      why: `a file of ${OBJECT_MAX_BYTES + 1} bytes, more than any object`,
+    })
+    for (const index of inFolder)
+      expect(found[index]).toEqual({ found: 'something else', why: 'not a regular file (ENOTDIR)' })
+    const struck = new Set([0, 20, 40, 60, 80, 90, 100, 110, ...inFolder])
+    const others = found.filter((_, index) => !struck.has(index))
+    expect(others.length).toBeGreaterThan(120)
+    for (const outcome of others) expect(outcome).toMatchObject({ found: 'bytes', problems: [] })
+  })
+
+  test('are proved whole when asked for, which an envelope without a payload does not stand', async () => {
+    const store = await openStore(MANY)
+    const found = await outcomes(store, jobs, 'whole')
+    for (const outcome of found)
+      expect(outcome).toMatchObject({ found: 'bytes', problems: [{ code: 'envelope_invalid' }] })
+  })
+
+  test('are not missing in a store that is not there: it is unavailable', async () => {
+    const store = await openStore(MANY)
+    renameSync(store.root, `${store.root}-away`)
+    try {
+      await expect(outcomes(store, jobs)).rejects.toMatchObject(UNAVAILABLE)
+    } finally {
+      renameSync(`${store.root}-away`, store.root)
+    }
+  })
+
+  test('are not missing in a store that goes away while they are examined', async () => {
+    const store = await openStore(MANY)
+    const examining = async (): Promise<void> => {
+      for await (const batch of store.auditor.examine(store.manifests, 'identity', jobs, NEVER)) {
+        for (const { outcome } of batch) expect(outcome).toMatchObject({ found: 'bytes', problems: [] })
+        if (existsSync(store.root)) renameSync(store.root, `${store.root}-away`)
+      }
+    }
+    try {
+      await expect(examining()).rejects.toMatchObject(UNAVAILABLE)
+    } finally {
+      renameSync(`${store.root}-away`, store.root)
+    }
+  })
+
+  test.runIf(isLinux)('leave no thread behind, neither at the end nor when they are given up', async () => {
+    const store = await openStore(MANY)
+    const before = threadsOfThisProcess()
+    await outcomes(store, jobs)
+    const stopping = new AbortController()
+    const reason = new Error('enough')
+    const aborted = async (): Promise<void> => {
+      for await (const batch of store.auditor.examine(store.manifests, 'identity', jobs, stopping.signal)) {
+        expect(batch.length).toBeGreaterThan(0)
+        stopping.abort(reason)
+      }
+    }
+    await expect(aborted()).rejects.toBe(reason)
+    expect(await sizeOfFirstBatch(store, jobs)).toBeGreaterThan(0)
+    expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
+  })
+})
+
+/** What is seen of a store ahead, by key; each is given once. */
+async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, SeenObject>> {
+  const ahead = auditor.readAhead(jobs)
+  if (ahead === null) throw new Error('nothing is read ahead')
+  const found = new Map<string, SeenObject>()
+  try {
+    for await (const batch of ahead.seen(NEVER)) {
+      for (const { key, seen } of batch) {
+        expect(found.has(key), `${key} came twice`).toBe(false)
+        found.set(key, seen)
+      }
+    }
+  } finally {
+    await ahead.close()
+  }
+  return found
+}
+
+/** Enough that their folders are worth reading ahead. */
+const SPREAD = 250
+
+describe('the objects of a folder, read ahead', () => {
+  test('are all seen as they were sealed', async () => {
+    const store = await openStore(SPREAD, (index) => (index < 3 ? 1_500_000 : 0))
+    const found = await seenAhead(store)
+    expect(found.size).toBe(SPREAD)
+    for (const known of store.manifests) {
+      const seen = found.get(objectPath(known.sha256))
+      expect(seen && examineSeenObject(known, seen)).toEqual({
+        found: 'bytes',
+        byteSize: known.byteSize,
+        problems: [],
+      })
+    }
+  })
+
+  test('are told for what they are, as with their manifests, or left to be examined with them', async () => {
+    const store = await openStore(SPREAD)
+    const { pathOf, manifests, root } = store
+    const replace = (index: number, make: (path: string) => void): void => {
+      rmSync(pathOf(index))
+      make(pathOf(index))
+    }
+    replace(0, () => undefined)
+    replace(1, (path) => mkdirSync(path))
+    replace(2, (path) => symlinkSync(pathOf(41), path))
+    replace(3, (path) => execFileSync('mkfifo', [path]))
+    truncateSync(pathOf(4), 100)
+    appendFileSync(pathOf(5), 'x')
+    writeFileSync(pathOf(6), '')
+    truncateSync(pathOf(7), OBJECT_MAX_BYTES + 1)
+    writeFileSync(pathOf(8), 'x'.repeat(manifests[8]?.byteSize ?? 0))
+    const folder = dirname(pathOf(249))
+    renameSync(folder, `${folder}-away`)
+    writeFileSync(folder, '')
+    const found = await seenAhead(store)
+    const examined = await outcomes(store, 1)
+    let told = 0
+    for (const [index, known] of manifests.entries()) {
+      const seen = found.get(objectPath(known.sha256))
+      if (seen === undefined) continue
+      told += 1
+      expect(examineSeenObject(known, seen), `object ${index}`).toEqual(examined[index])
+    }
+    const inFolder = manifests.filter((_, index) => dirname(pathOf(index)) === folder).length
+    expect(told).toBe(SPREAD - 1 - inFolder)
+    expect(existsSync(join(root, 'sha256'))).toBe(true)
+  })
+
+  test('are not all that is there: what cannot be an object by its name is not opened', async () => {
+    const store = await openStore(SPREAD)
+    const folder = dirname(store.pathOf(0))
+    const digits = folder.slice(-2)
+    const names = [
+      'notes.txt',
+      `.writing-1-${'a'.repeat(8)}`,
+      digits === 'ff' ? '00'.repeat(32) : 'ff'.repeat(32),
+    ]
+    for (const name of names) writeFileSync(join(folder, name), 'x')
+    mkdirSync(join(store.root, 'sha256', 'other'))
+    writeFileSync(join(store.root, 'sha256', 'other', 'b'.repeat(64)), 'x')
+    const orphan = objectPath(`${digits}${'0'.repeat(62)}`)
+    writeFileSync(join(store.root, orphan), 'x')
+    const found = await seenAhead(store)
+    expect([...found.keys()].sort()).toEqual(
+      [...store.manifests.map(({ sha256 }) => objectPath(sha256)), orphan].sort(),
+    )
+  })
+
+  test('are left alone where few are, in one thread, and where there is no folder of objects', async () => {
+    const few = await openStore(20)
+    expect(few.auditor.readAhead(2)).toBeNull()
+    expect((await openStore(SPREAD)).auditor.readAhead(1)).toBeNull()
+    expect((await openStore(0)).auditor.readAhead(2)).toBeNull()
+  })
+
+  test.runIf(isLinux)('leave no thread behind, at the end, when given up, and when nobody asks', async () => {
+    const store = await openStore(SPREAD)
+    const before = threadsOfThisProcess()
+    await seenAhead(store)
+    const stopping = new AbortController()
+    const reason = new Error('enough')
+    const ahead = store.auditor.readAhead(2)
+    const aborted = async (): Promise<void> => {
+      for await (const batch of ahead?.seen(stopping.signal) ?? []) {
+        expect(batch.length).toBeGreaterThan(0)
+        stopping.abort(reason)
+      }
+    }
+    await expect(aborted()).rejects.toBe(reason)
+    await ahead?.close()
+    await store.auditor.readAhead(2)?.close()
+    expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
+  })
+})
+
+/** Goes away after one batch, as a reader does that fails. */
+async function sizeOfFirstBatch({ auditor, manifests }: Store, jobs: number): Promise<number> {
+  for await (const batch of auditor.examine(manifests, 'identity', jobs, NEVER)) return batch.length
+  return 0
+}
+
+describe('the heads of a folder', () => {
+  test('are no damaged ones in a store that goes away after they were listed: it is unavailable', async () => {
+    const { root } = await openStore(1)
+    const location = { kind: 'file' as const, path: root }
+    const archive = openObjects(location)
+    await archive.putHead({ seq: 1, leaf: '1'.repeat(64), time: 1 })
+    const keys = async (area: 'sha256' | 'heads'): Promise<string[]> => {
+      const listed = await archive.keys(area)
+      renameSync(root, `${root}-away`)
+      return listed
+    }
+    try {
+      await expect(openObjectsAuditor(location, { ...archive, keys }).heads()).rejects.toMatchObject(
+        UNAVAILABLE,
+      )
+    } finally {
+      renameSync(`${root}-away`, root)
+    }
+  })
+
+  test('are told one by one: what is no head spoils no other', async () => {
+    const { root, auditor } = await openStore(1)
+    const archive = openObjects({ kind: 'file', path: root })
+    const heads = [1, 2, 3, 4, 10].map((seq) => ({ seq, leaf: String(seq).padStart(64, '0'), time: seq }))
+    for (const head of heads) await archive.putHead(head)
+    rmSync(join(root, 'heads', '2'))
+    symlinkSync('1', join(root, 'heads', '2'))
+    writeFileSync(join(root, 'heads', '3'), '{"seq":4}')
+    writeFileSync(join(root, 'heads', '4'), '{"seq":1,"leaf":"' + '0'.repeat(64) + '","time":"x"}')
+    writeFileSync(join(root, 'heads', '07'), '')
+    expect(await auditor.heads()).toEqual([
+      { path: 'heads/07', seq: 0, head: null },
+      { path: 'heads/1', seq: 1, head: heads[0] },
+      { path: 'heads/2', seq: 2, head: null },
+      { path: 'heads/3', seq: 3, head: null },
+      { path: 'heads/4', seq: 4, head: null },
+      { path: 'heads/10', seq: 10, head: heads[4] },
+    ])
+  })
+})

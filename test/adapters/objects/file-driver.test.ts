@@ -1,0 +1,329 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createStorage } from 'unstorage'
+import { describe, expect, test } from 'vitest'
+import { immutableFiles } from '../../../src/adapters/objects/file-driver.ts'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import type { Objects } from '../../../src/domain/ports.ts'
+import { temporaryFolder, fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
+import { headOf, INVALID_DIGESTS } from './objects-contract.ts'
+
+const BYTES = new TextEncoder().encode('{"an":"object"}')
+const DIGEST = sha256Hex(BYTES)
+const OTHER_BYTES = new TextEncoder().encode('{"an":"Object"}')
+
+async function openRoot(): Promise<{ root: string; archive: Objects; path: string }> {
+  const root = await temporaryFolder()
+  return { root, archive: fileObjects(root, laterClock), path: pathOf(root, DIGEST) }
+}
+
+function pathOf(root: string, digest: string): string {
+  return join(root, 'sha256', digest.slice(0, 2), digest)
+}
+
+/** Every file below a folder, relative to it. */
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort()
+}
+
+/** Puts something into the object's place. */
+function inPlace(path: string, put: (path: string) => void): void {
+  mkdirSync(dirname(path), { recursive: true })
+  put(path)
+}
+
+/** What may stand in an object's place that is no regular file; each keeps the object's own bytes where it can. */
+const NOT_FILES: Record<string, (path: string) => void> = {
+  'a folder': (path) => mkdirSync(path),
+  'a link to the right bytes': (path) => {
+    writeFileSync(`${path}-elsewhere`, BYTES)
+    symlinkSync(`${path}-elsewhere`, path)
+  },
+  'a link to nothing': (path) => symlinkSync(`${path}-nowhere`, path),
+  'a link to itself': (path) => symlinkSync(path, path),
+  'a pipe nobody writes to': (path) => execFileSync('mkfifo', [path]),
+}
+
+describe('an archive in a folder', () => {
+  test('keeps an object as sha256/<2 digits>/<64 digits> and a head as heads/<seq>', async () => {
+    const { root, archive } = await openRoot()
+    await archive.put(DIGEST, BYTES)
+    await archive.putHead(headOf(12))
+    expect(filesBelow(root)).toEqual(['heads/12', `sha256/${DIGEST.slice(0, 2)}/${DIGEST}`])
+  })
+
+  test('writes a head as one line of JSON with its time in ISO', async () => {
+    const { root, archive } = await openRoot()
+    await archive.putHead(headOf(12))
+    expect(readFileSync(join(root, 'heads/12'), 'utf8')).toBe(
+      `{"seq":12,"leaf":"${'a'.repeat(64)}","time":"2026-03-01T00:10:00.012Z"}\n`,
+    )
+  })
+
+  test('leaves files nobody may write to', async () => {
+    const { root, archive, path } = await openRoot()
+    await archive.put(DIGEST, BYTES)
+    await archive.putHead(headOf(1))
+    for (const file of [path, join(root, 'heads/1')]) expect(lstatSync(file).mode & 0o222).toBe(0)
+  })
+
+  test('leaves no temporary file behind, whether a write is done, repeated or refused', async () => {
+    const { root, archive, path } = await openRoot()
+    await archive.put(DIGEST, BYTES)
+    await archive.put(DIGEST, BYTES)
+    expect(filesBelow(root)).toEqual([path.slice(root.length + 1)])
+    rmSync(path)
+    writeFileSync(path, OTHER_BYTES)
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    expect(filesBelow(root)).toEqual([path.slice(root.length + 1)])
+  })
+
+  test('takes an unfinished file of a killed writer for neither an object nor a head', async () => {
+    const { root, archive } = await openRoot()
+    await archive.putHead(headOf(1))
+    writeFileSync(join(root, 'heads/.writing-1-x'), '{"seq":2')
+    expect(await archive.newestHead()).toEqual(headOf(1))
+    await archive.putHead(headOf(2))
+    expect(await archive.newestHead()).toEqual(headOf(2))
+    const keys = await createStorage({ driver: immutableFiles({ root, fileClock: laterClock }) }).getKeys(
+      'heads',
+    )
+    expect(keys.sort()).toEqual(['heads:1', 'heads:2'])
+  })
+
+  test('does not touch the file of an object that is put again', async () => {
+    const { archive, path } = await openRoot()
+    await archive.put(DIGEST, BYTES)
+    const { ino, mtimeMs } = lstatSync(path)
+    await fileSystemClockMovedOn(path)
+    await archive.put(DIGEST, BYTES)
+    expect(lstatSync(path)).toMatchObject({ ino, mtimeMs })
+  })
+
+  test('refuses other bytes in the place of an object, and leaves them as evidence', async () => {
+    const { archive, path } = await openRoot()
+    inPlace(path, () => writeFileSync(path, OTHER_BYTES))
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    expect(readFileSync(path)).toEqual(Buffer.from(OTHER_BYTES))
+  })
+
+  test('gives what stands in the place of an object, for its reader to prove', async () => {
+    const { archive, path } = await openRoot()
+    inPlace(path, () => writeFileSync(path, OTHER_BYTES))
+    expect(Buffer.from((await archive.get(DIGEST)) ?? [])).toEqual(Buffer.from(OTHER_BYTES))
+  })
+
+  test.each(Object.entries(NOT_FILES))('refuses %s in the place of an object', async (_what, put) => {
+    const { archive, path } = await openRoot()
+    inPlace(path, put)
+    const before = lstatSync(path)
+    await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    expect(lstatSync(path)).toMatchObject({ ino: before.ino, mode: before.mode })
+  })
+
+  test('does not write through a link', async () => {
+    const { root, archive, path } = await openRoot()
+    const target = join(root, 'target')
+    inPlace(path, () => symlinkSync(target, path))
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    expect(readlinkSync(path)).toBe(target)
+    expect(filesBelow(root)).not.toContain('target')
+  })
+
+  test.each([['sha256'], [`sha256/${DIGEST.slice(0, 2)}`]])(
+    'refuses a file where the folder %s should be',
+    async (name) => {
+      const { root, archive } = await openRoot()
+      inPlace(join(root, name), (path) => writeFileSync(path, 'not a folder'))
+      await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+    },
+  )
+
+  test.each([['sha256'], [`sha256/${DIGEST.slice(0, 2)}`]])(
+    'refuses to write below a file called %s',
+    async (name) => {
+      const { root, archive } = await openRoot()
+      inPlace(join(root, name), (path) => writeFileSync(path, 'not a folder'))
+      await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+      expect(filesBelow(root)).toEqual([name])
+    },
+  )
+
+  test('refuses a file where the folder of heads should be', async () => {
+    const { root, archive } = await openRoot()
+    writeFileSync(join(root, 'heads'), 'not a folder')
+    await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
+    await expect(archive.putHead(headOf(1))).rejects.toMatchObject(DAMAGED)
+  })
+
+  test.each(Object.entries(NOT_FILES))('refuses %s in the place of the newest head', async (what, put) => {
+    const { root, archive } = await openRoot()
+    await archive.putHead(headOf(1))
+    inPlace(join(root, 'heads/2'), put)
+    await expect(archive.putHead(headOf(2))).rejects.toMatchObject(DAMAGED)
+    // A folder is not a name of the list at all: it can only hide a head that was removed, which the ledger tells.
+    if (what === 'a folder') expect(await archive.newestHead()).toEqual(headOf(1))
+    else await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('refuses a file larger than any object without reading it', async () => {
+    const { archive, path } = await openRoot()
+    inPlace(path, () => {
+      writeFileSync(path, '')
+      truncateSync(path, 64 * 1024 * 1024 + 1)
+    })
+    await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('stores one file when two processes put the same object at once', async () => {
+    const { root, archive } = await openRoot()
+    const bytes = Buffer.alloc(3 * 1024 * 1024, 'dash')
+    const script = `
+      import { createHash } from 'node:crypto'
+      import { once } from 'node:events'
+      const { fileObjects } = await import(process.argv[1])
+      const bytes = Buffer.alloc(3 * 1024 * 1024, 'dash')
+      const digest = createHash('sha256').update(bytes).digest('hex')
+      const archive = fileObjects(process.argv[2])
+      console.log('ready')
+      await once(process.stdin, 'data')
+      await archive.put(digest, bytes)
+      console.log(digest)
+      process.exit()`
+    const writers = [1, 2].map(() => runScript(script, [builtModule('adapters/objects/open.js'), root]))
+    for (const writer of writers) expect(await writer.line()).toBe('ready')
+    for (const writer of writers) writer.tell('go')
+    for (const writer of writers) {
+      expect(await writer.line()).toBe(sha256Hex(bytes))
+      expect(await writer.ended).toMatchObject({ code: 0, errors: '' })
+    }
+    expect(filesBelow(root)).toEqual([pathOf(root, sha256Hex(bytes)).slice(root.length + 1)])
+    expect(Buffer.compare((await archive.get(sha256Hex(bytes))) ?? new Uint8Array(), bytes)).toBe(0)
+  })
+})
+
+describe('an archive whose folder is not there', () => {
+  test('is unavailable, whatever is asked of it, and creates nothing', async () => {
+    const root = join(await temporaryFolder(), 'not-mounted')
+    const archive = fileObjects(root)
+    await expect(archive.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.newestHead()).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.putHead(headOf(1))).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.ping()).rejects.toMatchObject(UNAVAILABLE)
+    expect(lstatSync(root, { throwIfNoEntry: false })).toBeUndefined()
+  })
+
+  test.each([
+    ['a file', ''],
+    ['below a file', 'folder'],
+  ])('is unavailable when its folder is %s', async (_what, below) => {
+    const file = join(await temporaryFolder(), 'file')
+    writeFileSync(file, '')
+    const archive = fileObjects(join(file, below))
+    await expect(archive.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.newestHead()).rejects.toMatchObject(UNAVAILABLE)
+    await expect(archive.ping()).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test.each(Object.entries(INVALID_DIGESTS))('is not even looked at for %s', async (_what, digest) => {
+    const archive = fileObjects(join(await temporaryFolder(), 'not-mounted'))
+    await expect(async () => archive.get(digest)).rejects.toMatchObject(DAMAGED)
+    await expect(async () => archive.objectWitness(digest)).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is available again once its folder is back', async () => {
+    const root = join(await temporaryFolder(), 'mounted-later')
+    const archive = fileObjects(root)
+    await expect(archive.ping()).rejects.toMatchObject(UNAVAILABLE)
+    mkdirSync(root)
+    await expect(archive.ping()).resolves.toBeUndefined()
+    await archive.put(DIGEST, BYTES)
+    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+  })
+})
+
+describe('a witness of the archive', () => {
+  test('is null for an object just written, even when its times are set back', async () => {
+    const { root, path } = await openRoot()
+    const archive = fileObjects(root)
+    await archive.put(DIGEST, BYTES)
+    expect(await archive.objectWitness(DIGEST)).toBeNull()
+    utimesSync(path, new Date(2020, 1), new Date(2020, 1))
+    expect(await archive.objectWitness(DIGEST)).toBeNull()
+  })
+
+  test('stays equal while the object does', async () => {
+    const { archive } = await openRoot()
+    await archive.put(DIGEST, BYTES)
+    const witness = await archive.objectWitness(DIGEST)
+    await archive.get(DIGEST)
+    await archive.put(sha256Hex(OTHER_BYTES), OTHER_BYTES)
+    expect(witness).not.toBeNull()
+    expect(await archive.objectWitness(DIGEST)).toBe(witness)
+  })
+
+  test('changes when an absent object arrives and when it goes again', async () => {
+    const { archive, path } = await openRoot()
+    const absent = await archive.objectWitness(DIGEST)
+    await archive.put(DIGEST, BYTES)
+    const present = await archive.objectWitness(DIGEST)
+    expect(present).not.toBe(absent)
+    rmSync(path)
+    expect(await archive.objectWitness(DIGEST)).not.toBe(present)
+  })
+
+  test('of the head changes when a newer head arrives', async () => {
+    const { root, archive } = await openRoot()
+    const none = await archive.headWitness(null)
+    await archive.putHead(headOf(1))
+    const first = await archive.headWitness(headOf(1))
+    expect(first).not.toBe(none)
+    expect(await archive.headWitness(headOf(1))).toBe(first)
+    await fileSystemClockMovedOn(join(root, 'heads'))
+    await archive.putHead(headOf(2))
+    expect(await archive.headWitness(headOf(1))).not.toBe(first)
+  })
+
+  test('of the head changes when the newest head is edited in place', async () => {
+    const { root, archive } = await openRoot()
+    await archive.putHead(headOf(1))
+    const path = join(root, 'heads/1')
+    const before = await archive.headWitness(headOf(1))
+    await fileSystemClockMovedOn(path)
+    chmodSync(path, 0o644)
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('a', 'b'))
+    chmodSync(path, 0o444)
+    expect(await archive.headWitness(headOf(1))).not.toBe(before)
+  })
+
+  test('of a missing head changes when the folder of the archive goes away', async () => {
+    const { root, archive } = await openRoot()
+    const before = await archive.headWitness(await archive.newestHead())
+    expect(before).not.toBeNull()
+    rmSync(root, { recursive: true })
+    await expect(archive.newestHead()).rejects.toMatchObject(UNAVAILABLE)
+    expect(await archive.headWitness(null).catch(() => null)).not.toBe(before)
+  })
+})

@@ -1,0 +1,379 @@
+import { describe, expect, test } from 'vitest'
+import { defineDriver } from 'unstorage'
+import type { Driver, TransactionOptions } from 'unstorage'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import type { Objects } from '../../../src/domain/ports.ts'
+import type { Head } from '../../../src/domain/year/ledger.ts'
+import { DAMAGED } from '../../support/refusals.ts'
+import { storageDamaged } from '../../../src/domain/refusal.ts'
+
+/** An empty archive, and a way past it. */
+interface ArchiveUnderTest {
+  archive: Objects
+  /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
+  plant(path: string, bytes: Uint8Array): Promise<void>
+}
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const OBJECTS: Record<string, Uint8Array> = {
+  'a JSON document': utf8('{"a":1.0,"b":[true,null]}'),
+  'no bytes at all': new Uint8Array(),
+  'a byte order mark': utf8('\uFEFF{"a":1}\r\n'),
+  'bytes that are not UTF-8': Uint8Array.of(0x7b, 0xc3, 0x28, 0x00, 0xff, 0xfe, 0x7d),
+  'a number as text': utf8('1e3'),
+  '3 MiB of every byte': Uint8Array.from(
+    { length: 3 * 1024 * 1024 },
+    (_, index) => (index * 31 + (index >> 8)) & 0xff,
+  ),
+}
+
+/** Digests that must never name a path. */
+export const INVALID_DIGESTS: Record<string, string> = {
+  'an empty text': '',
+  'a path': '../'.repeat(21) + 'a',
+  'a path of 64 characters': 'ab/../'.repeat(10) + 'abcd',
+  'a key of the engine': `heads:1${'0'.repeat(57)}`,
+  'a query': `${'a'.repeat(62)}?b`,
+  'upper case': 'A'.repeat(64),
+  '63 digits': 'a'.repeat(63),
+  '65 digits': 'a'.repeat(65),
+  'a line break after 64 digits': `${'a'.repeat(64)}\n`,
+  'a NUL': `${'a'.repeat(63)}\0`,
+}
+
+const leaf = (digit: string): string => digit.repeat(64)
+
+export const headOf = (seq: number, changes: Partial<Head> = {}): Head => ({
+  seq,
+  leaf: leaf('a'),
+  time: Date.UTC(2026, 2, 1, 0, 10, 0, seq),
+  ...changes,
+})
+
+const formatHead = (fields: Record<string, unknown> = {}): string =>
+  JSON.stringify({ seq: 7, leaf: leaf('a'), time: '2026-03-01T00:10:00.007Z', ...fields })
+
+const pathOf = (digest: string): string => `sha256/${digest.slice(0, 2)}/${digest}`
+
+const DAMAGED_HEADS: Record<string, Uint8Array> = {
+  'no bytes': new Uint8Array(),
+  'text that is not JSON': utf8('seq 7'),
+  'half a document': utf8(formatHead().slice(0, -10)),
+  'bytes that are not UTF-8': Uint8Array.of(...utf8(formatHead().slice(0, -1)), 0xff, 0x7d),
+  'another document': utf8('[7]'),
+  'the sequence number of another head': utf8(formatHead({ seq: 6 })),
+  'a sequence number as text': utf8(formatHead({ seq: '7' })),
+  'a leaf in upper case': utf8(formatHead({ leaf: leaf('A') })),
+  'a time that is none': utf8(formatHead({ time: '2026-02-30T00:00:00.000Z' })),
+  'a field too many': utf8(formatHead({ note: 'x' })),
+  'a field too few': utf8(JSON.stringify({ seq: 7, leaf: leaf('a') })),
+}
+
+/** What every archive keeps, whatever engine it stands on. */
+export function archiveContract(engine: string, open: () => Promise<ArchiveUnderTest>): void {
+  describe(`an archive on ${engine}`, () => {
+    test.each(Object.entries(OBJECTS))('gives back %s exactly as it was put', async (_what, bytes) => {
+      const { archive } = await open()
+      const before = Uint8Array.from(bytes)
+      await archive.put(sha256Hex(bytes), bytes)
+      const stored = await archive.get(sha256Hex(bytes))
+      expect(stored).toBeInstanceOf(Uint8Array)
+      expect(Buffer.compare(stored ?? new Uint8Array(1), before)).toBe(0)
+    })
+
+    test('keeps every object under its own digest', async () => {
+      const { archive } = await open()
+      const all = Object.values(OBJECTS)
+      for (const bytes of all) await archive.put(sha256Hex(bytes), bytes)
+      for (const bytes of all)
+        expect(sha256Hex((await archive.get(sha256Hex(bytes))) ?? '')).toBe(sha256Hex(bytes))
+    })
+
+    test('takes the same object twice', async () => {
+      const { archive } = await open()
+      const bytes = utf8('the same')
+      await archive.put(sha256Hex(bytes), bytes)
+      await archive.put(sha256Hex(bytes), Uint8Array.from(bytes))
+      expect(new TextDecoder().decode((await archive.get(sha256Hex(bytes))) ?? undefined)).toBe('the same')
+    })
+
+    test('gives null for an object that was never put', async () => {
+      const { archive } = await open()
+      expect(await archive.get(sha256Hex('never'))).toBeNull()
+      await archive.put(sha256Hex('another'), utf8('another'))
+      expect(await archive.get(sha256Hex('never'))).toBeNull()
+    })
+
+    test.each(Object.entries(INVALID_DIGESTS))('refuses %s where a digest belongs', async (_what, digest) => {
+      const { archive } = await open()
+      await expect(async () => archive.get(digest)).rejects.toMatchObject(DAMAGED)
+      await expect(async () => archive.objectWitness(digest)).rejects.toMatchObject(DAMAGED)
+      await expect(async () => archive.put(digest, utf8('x'))).rejects.toThrow()
+    })
+
+    test('throws when the bytes have another digest, and stores nothing', async () => {
+      const { archive } = await open()
+      const digest = sha256Hex('these bytes')
+      await expect(archive.put(digest, utf8('other bytes'))).rejects.toThrow('another digest')
+      expect(await archive.get(digest)).toBeNull()
+      expect(await archive.get(sha256Hex('other bytes'))).toBeNull()
+    })
+
+    test('has no newest head while it is empty', async () => {
+      const { archive } = await open()
+      expect(await archive.newestHead()).toBeNull()
+      await archive.put(sha256Hex('an object'), utf8('an object'))
+      expect(await archive.newestHead()).toBeNull()
+    })
+
+    test('gives back a head with its leaf and its time', async () => {
+      const { archive } = await open()
+      await archive.putHead(headOf(1, { leaf: sha256Hex('leaf') }))
+      expect(await archive.newestHead()).toEqual(headOf(1, { leaf: sha256Hex('leaf') }))
+    })
+
+    test.each([
+      [[1, 2, 3], 3],
+      [[9, 10], 10],
+      [[10, 9], 10],
+      [[999, 1000, 2], 1000],
+    ])('of the heads %j the newest is %i', async (seqs, newest) => {
+      const { archive } = await open()
+      for (const seq of seqs) await archive.putHead(headOf(seq))
+      expect(await archive.newestHead()).toEqual(headOf(newest))
+    })
+
+    test('takes the same head twice, and keeps the time of the first', async () => {
+      const { archive } = await open()
+      await archive.putHead(headOf(4))
+      await archive.putHead(headOf(4, { time: Date.UTC(2027, 0, 1) }))
+      expect(await archive.newestHead()).toEqual(headOf(4))
+    })
+
+    test('refuses another leaf for a head that exists, and keeps the first', async () => {
+      const { archive } = await open()
+      await archive.putHead(headOf(4))
+      await expect(archive.putHead(headOf(4, { leaf: leaf('b') }))).rejects.toMatchObject(DAMAGED)
+      expect(await archive.newestHead()).toEqual(headOf(4))
+    })
+
+    test('reads a head another program wrote with the same fields', async () => {
+      const { archive, plant } = await open()
+      await plant('heads/7', utf8(formatHead()))
+      expect(await archive.newestHead()).toEqual({
+        seq: 7,
+        leaf: leaf('a'),
+        time: Date.UTC(2026, 2, 1, 0, 10, 0, 7),
+      })
+    })
+
+    test.each(Object.entries(DAMAGED_HEADS))('refuses a head file with %s', async (_what, bytes) => {
+      const { archive, plant } = await open()
+      await archive.putHead(headOf(6))
+      await plant('heads/7', bytes)
+      await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
+      await expect(archive.putHead(headOf(7))).rejects.toMatchObject(DAMAGED)
+    })
+
+    test('takes no other name for a head', async () => {
+      const { archive, plant } = await open()
+      await archive.putHead(headOf(2))
+      for (const name of ['0', '07', '8.json', 'x', '-9', '1e1', '9007199254740993', '7?x', '7:1']) {
+        await plant(`heads/${name}`, utf8(formatHead()))
+      }
+      expect(await archive.newestHead()).toEqual(headOf(2))
+    })
+
+    test('refuses to put an object in the place of other bytes, and leaves them as evidence', async () => {
+      const { archive, plant } = await open()
+      const digest = sha256Hex('an object')
+      await plant(pathOf(digest), utf8('other bytes'))
+      await expect(archive.put(digest, utf8('an object'))).rejects.toMatchObject(DAMAGED)
+      expect(new TextDecoder().decode((await archive.get(digest)) ?? undefined)).toBe('other bytes')
+    })
+
+    test('stores one object when it is put several times at once', async () => {
+      const { archive } = await open()
+      const digest = sha256Hex('an object')
+      await Promise.all([1, 2, 3, 4].map(() => archive.put(digest, utf8('an object'))))
+      expect(new TextDecoder().decode((await archive.get(digest)) ?? undefined)).toBe('an object')
+      expect(await archive.keys('sha256')).toEqual([pathOf(digest)])
+    })
+
+    test('lets one of two different heads written at once win', async () => {
+      const { archive } = await open()
+      const heads = ['a', 'b', 'c'].map((digit) => headOf(3, { leaf: leaf(digit) }))
+      const written = await Promise.allSettled(heads.map((head) => archive.putHead(head)))
+      const winners = heads.filter((_head, index) => written[index]?.status === 'fulfilled')
+      expect(winners).toHaveLength(1)
+      expect(await archive.newestHead()).toEqual(winners[0])
+      for (const loser of written.filter(({ status }) => status === 'rejected'))
+        expect(loser).toMatchObject({ reason: DAMAGED })
+    })
+
+    test('lists what it holds, with everything somebody else put there', async () => {
+      const { archive, plant } = await open()
+      expect(await archive.keys('sha256')).toEqual([])
+      expect(await archive.keys('heads')).toEqual([])
+      await archive.put(sha256Hex('an object'), utf8('an object'))
+      await archive.putHead(headOf(1))
+      const strays = ['sha256/readme.txt', 'sha256/ab/deep/er', 'sha256/ab/a b?c%41+é', 'heads/1.bak']
+      for (const path of [...strays, 'elsewhere/1']) await plant(path, utf8('x'))
+      expect((await archive.keys('sha256')).sort()).toEqual(
+        [...strays.slice(0, 3), pathOf(sha256Hex('an object'))].sort(),
+      )
+      expect((await archive.keys('heads')).sort()).toEqual(['heads/1', 'heads/1.bak'])
+    })
+
+    test('finds the newest of more heads than one answer of a server lists', async () => {
+      const { archive, plant } = await open()
+      const seqs = Array.from({ length: 1_005 }, (_, index) => index + 1)
+      for (let first = 0; first < seqs.length; first += 50) {
+        await Promise.all(
+          seqs.slice(first, first + 50).map((seq) => plant(`heads/${seq}`, utf8(formatHead({ seq })))),
+        )
+      }
+      expect(await archive.keys('heads')).toHaveLength(1_005)
+      expect(await archive.newestHead()).toMatchObject({ seq: 1_005 })
+    })
+
+    test('can be trusted with writes, however often it is asked', async () => {
+      const { archive } = await open()
+      await archive.prepare()
+      await archive.prepare()
+      expect(await archive.keys('sha256')).toEqual([])
+      expect(await archive.newestHead()).toBeNull()
+    })
+
+    test('can be reached', async () => {
+      const { archive } = await open()
+      await expect(archive.ping()).resolves.toBeUndefined()
+    })
+  })
+}
+
+/** The in-memory twin of the engines: objects by path (`heads/1`), which are never overwritten but on demand. */
+export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
+  const nameOf = (key: string): string => key.replaceAll(':', '/')
+  return defineDriver(() => ({
+    name: 'memory-objects',
+    getItem: () => Promise.reject(new Error('objects are bytes: use getItemRaw')),
+    hasItem: (key: string) => objects.has(nameOf(key)),
+    getItemRaw: (key: string) => {
+      const bytes = objects.get(nameOf(key))
+      return bytes === undefined ? null : Uint8Array.from(bytes)
+    },
+    setItemRaw: (key: string, value: Uint8Array, options: TransactionOptions) => {
+      if (options['replace'] === true) objects.delete(nameOf(key))
+      const stored = objects.get(nameOf(key)) ?? Uint8Array.from(value)
+      objects.set(nameOf(key), stored)
+      if (Buffer.compare(stored, value) !== 0) throw storageDamaged(`${nameOf(key)} holds other bytes`)
+    },
+    getKeys: (base: string) => [...objects.keys()].filter((path) => path.startsWith(`${nameOf(base)}/`)),
+    getMeta: () => ({ witness: null }),
+  }))(undefined)
+}
+
+/** An empty store of recommendations, and a way past it. */
+interface RecommendationsUnderTest {
+  store: Objects['recommendations']
+  /** Puts bytes under a path of the store, as somebody else would who can write to it. */
+  plant(path: string, bytes: Uint8Array): Promise<void>
+}
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+const textOf = (bytes: Uint8Array | null): string | null => bytes && new TextDecoder().decode(bytes)
+
+/** What every store of recommendations keeps, whatever engine it stands on. */
+export function recommendationsContract(engine: string, open: () => Promise<RecommendationsUnderTest>): void {
+  describe(`recommendations on ${engine}`, () => {
+    test('hold nothing at first', async () => {
+      const { store } = await open()
+      expect(await store.current()).toBeNull()
+      expect(await store.run('2026-08-22.v1')).toBeNull()
+      expect(await store.versions()).toEqual([])
+    })
+
+    test('give back a run and make it the current one, byte for byte', async () => {
+      const { store } = await open()
+      const odd = Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d, 0x00, 0xff, 0x0a)
+      await store.put('2026-08-22.v1', odd)
+      expect([...((await store.current()) ?? [])]).toEqual([...odd])
+      expect([...((await store.run('2026-08-22.v1')) ?? [])]).toEqual([...odd])
+    })
+
+    test('replace the current one and keep every run', async () => {
+      const { store } = await open()
+      await store.put('2026-08-22.v1', bytesOf('first'))
+      await store.put('2026-08-22.v2', bytesOf('a longer second'))
+      await store.put('2026-08-23.v1', bytesOf('3'))
+      expect(textOf(await store.current())).toBe('3')
+      expect(textOf(await store.run('2026-08-22.v1'))).toBe('first')
+      expect(textOf(await store.run('2026-08-22.v2'))).toBe('a longer second')
+      expect((await store.versions()).sort()).toEqual(['2026-08-22.v1', '2026-08-22.v2', '2026-08-23.v1'])
+    })
+
+    test('take the same run twice, which makes it the current one again', async () => {
+      const { store } = await open()
+      await store.put('2026-08-22.v1', bytesOf('first'))
+      await store.put('2026-08-22.v2', bytesOf('second'))
+      await store.put('2026-08-22.v1', bytesOf('first'))
+      expect(textOf(await store.current())).toBe('first')
+    })
+
+    test('refuse other bytes for a run that is there, and keep both as they were', async () => {
+      const { store } = await open()
+      await store.put('2026-08-22.v1', bytesOf('first'))
+      await expect(store.put('2026-08-22.v1', bytesOf('other'))).rejects.toMatchObject(DAMAGED)
+      expect(textOf(await store.run('2026-08-22.v1'))).toBe('first')
+      expect(textOf(await store.current())).toBe('first')
+    })
+
+    test('replace a current one that somebody else damaged, and give back the damage before', async () => {
+      const { store, plant } = await open()
+      await plant('free-llm/current', bytesOf('{"broken'))
+      expect(textOf(await store.current())).toBe('{"broken')
+      await store.put('2026-08-22.v1', bytesOf('whole'))
+      expect(textOf(await store.current())).toBe('whole')
+    })
+
+    test.each(['', '2026-08-22', '2026-08-22.v', '../current', '2026-08-22.v1?x', '2026-08-22.v1:x'])(
+      'take no version called %j',
+      async (version) => {
+        const { store } = await open()
+        await expect(store.put(version, bytesOf('x'))).rejects.toThrow('no ranking version')
+        await expect(store.run(version)).rejects.toThrow('no ranking version')
+        expect(await store.current()).toBeNull()
+      },
+    )
+
+    test('list no stray object as a version', async () => {
+      const { store, plant } = await open()
+      await store.put('2026-08-22.v1', bytesOf('x'))
+      for (const path of ['readme', '2026-08-22.v1.bak', 'deeper/2026-08-23.v1'])
+        await plant(`free-llm/runs/${path}`, bytesOf('x'))
+      expect(await store.versions()).toEqual(['2026-08-22.v1'])
+    })
+
+    test('give a reader the old bytes or the new ones, whole, while they are replaced', async () => {
+      const { store } = await open()
+      const bodies = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(200_000))
+      await store.put('2026-08-22.v1', bytesOf(bodies[0] ?? ''))
+      const seen: (string | null)[] = []
+      const writing = (async () => {
+        for (const [index, body] of bodies.entries())
+          await store.put(`2026-08-23.v${index + 1}`, bytesOf(body))
+      })()
+      for (let read = 0; read < 20; read += 1) seen.push(textOf(await store.current()))
+      await writing
+      expect(seen.filter((body) => !bodies.includes(body ?? ''))).toEqual([])
+      expect(textOf(await store.current())).toBe(bodies.at(-1))
+    })
+
+    test('can be reached', async () => {
+      const { store } = await open()
+      await expect(store.ping()).resolves.toBeUndefined()
+    })
+  })
+}

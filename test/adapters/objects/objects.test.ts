@@ -1,0 +1,294 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { mkdirSync, writeFileSync, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
+import type { Driver } from 'unstorage'
+import { describe, expect, test } from 'vitest'
+import { unstorageObjects, yearReader } from '../../../src/adapters/objects/objects.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
+import { archiveContract, headOf, memoryObjects, recommendationsContract } from './objects-contract.ts'
+import { openObjects, fileObjects } from '../../../src/adapters/objects/open.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import type { Objects, Ledger } from '../../../src/domain/ports.ts'
+import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
+import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
+import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
+
+const ready = (): Promise<void> => Promise.resolve()
+
+archiveContract('memory', () => {
+  const objects = new Map<string, Uint8Array>()
+  return Promise.resolve({
+    archive: unstorageObjects(memoryObjects(objects), ready),
+    plant(path, bytes) {
+      objects.set(path, bytes)
+      return Promise.resolve()
+    },
+  })
+})
+
+/** An engine that reads whatever it is told to, as unstorage's own drivers do. */
+function engineReading(value: unknown): Driver {
+  return {
+    name: 'scripted',
+    hasItem: () => true,
+    getItem: () => null,
+    getItemRaw: () => value,
+    getKeys: () => [],
+  }
+}
+
+describe('an archive on any engine', () => {
+  const digest = sha256Hex('x')
+
+  test('takes an ArrayBuffer for bytes', async () => {
+    const archive = unstorageObjects(engineReading(Uint8Array.of(1, 2).buffer), ready)
+    expect(await archive.get(digest)).toEqual(Uint8Array.of(1, 2))
+  })
+
+  test('throws the error an engine gives as a value', async () => {
+    const failure = new Error('EIO: i/o error, read')
+    const archive = unstorageObjects(engineReading(failure), ready)
+    await expect(archive.get(digest)).rejects.toBe(failure)
+  })
+
+  test.each([
+    ['a string', 'text'],
+    ['an object', { a: 1 }],
+    ['a number', 3],
+    ['false', false],
+  ])('throws when the engine gives %s for bytes', async (_what, value) => {
+    const archive = unstorageObjects(engineReading(value), ready)
+    await expect(archive.get(digest)).rejects.toThrow('instead of bytes')
+  })
+
+  test.each([
+    ['other bytes', Uint8Array.of(1)],
+    ['nothing', null],
+  ])('refuses a write that reads back as %s', async (_what, value) => {
+    const driver = { ...engineReading(value), setItemRaw: () => undefined }
+    const archive = unstorageObjects(driver, ready)
+    await expect(archive.put(digest, new TextEncoder().encode('x'))).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is asked whether it can be trusted before anything is written to it', async () => {
+    const objects = new Map<string, Uint8Array>()
+    const refusal = new Error('not to be trusted')
+    const archive = unstorageObjects(memoryObjects(objects), () => Promise.reject(refusal))
+    await expect(archive.prepare()).rejects.toBe(refusal)
+    await expect(archive.put(digest, new TextEncoder().encode('x'))).rejects.toBe(refusal)
+    await expect(archive.putHead(headOf(1))).rejects.toBe(refusal)
+    expect(objects.size).toBe(0)
+  })
+
+  test('takes a head another run wrote in between with the same leaf for its own', async () => {
+    const objects = new Map<string, Uint8Array>()
+    const driver = memoryObjects(objects)
+    const other = unstorageObjects(memoryObjects(objects), ready)
+    const archive = unstorageObjects(driver, () => other.putHead(headOf(1)))
+    await archive.putHead(headOf(1, { time: Date.UTC(2027, 0, 1) }))
+    expect(await archive.newestHead()).toEqual(headOf(1))
+  })
+
+  test('can prove nothing unchanged when the engine has no witness', async () => {
+    const archive = unstorageObjects(memoryObjects(new Map()), ready)
+    await archive.putHead(headOf(1))
+    expect(await archive.objectWitness(digest)).toBeNull()
+    expect(await archive.headWitness(null)).toBeNull()
+    expect(await archive.headWitness(headOf(1))).toBeNull()
+  })
+})
+
+archiveContract('files', async () => {
+  const root = await temporaryFolder()
+  return {
+    archive: openObjects({ kind: 'file', path: root }),
+    async plant(key, bytes) {
+      const path = join(root, key)
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, bytes)
+    },
+  }
+})
+
+const ROWS = chainOf(
+  Array.from({ length: 20 }, (_, day) => publication(`2026-03-${String(day + 1).padStart(2, '0')}`)),
+)
+
+interface Year {
+  ledger: Ledger
+  archive: Objects
+  root: string
+  /** Appends the next entry, with its head. */
+  publish(): Promise<void>
+}
+
+/** A real ledger and archive with `entries` entries, of which the first `heads` have a head. */
+async function year(entries: number, heads: number): Promise<Year> {
+  const opened = await openLedger()
+  const root = join(dirname(opened.path), 'objects')
+  mkdirSync(root)
+  const archive = fileObjects(root)
+  const token = await fill(opened, { legacy: [], rows: ROWS.slice(0, entries) })
+  for (let seq = 1; seq <= heads; seq += 1) await archive.putHead(headAt(ROWS, seq))
+  let seq = entries
+  return {
+    ledger: opened.ledger,
+    archive,
+    root,
+    async publish() {
+      seq += 1
+      await appendNow(opened.ledger, ROWS[seq - 1] as LedgerRow, token)
+      await archive.putHead(headAt(ROWS, seq))
+    },
+  }
+}
+
+/** The ledger, before each of whose readings something happens; `readings` counts them. */
+function whenRead(
+  ledger: Ledger,
+  before: (reading: number) => Promise<void>,
+): { read: Ledger['read']; readings: () => number } {
+  let readings = 0
+  return {
+    async read() {
+      readings += 1
+      await before(readings)
+      return ledger.read()
+    },
+    readings: () => readings,
+  }
+}
+
+describe('a reading of both ledgers and the head', () => {
+  test.each([
+    [0, 0],
+    [1, 0],
+    [1, 1],
+    [3, 3],
+    [4, 3],
+  ])('holds for %i entries with %i heads', async (entries, heads) => {
+    const { ledger, archive } = await year(entries, heads)
+    const { proved, head } = await yearReader(ledger, archive).read()
+    expect(proved.entries).toHaveLength(entries)
+    expect(head).toEqual(heads === 0 ? null : headAt(ROWS, heads))
+  })
+
+  test.each([
+    [2, 0],
+    [5, 3],
+  ])('is refused for %i entries with %i heads, after one look', async (entries, heads) => {
+    const { ledger, archive } = await year(entries, heads)
+    const watched = whenRead(ledger, () => Promise.resolve())
+    await expect(yearReader(watched, archive).read()).rejects.toMatchObject(DAMAGED)
+    expect(watched.readings()).toBe(1)
+  })
+
+  test('is refused for a ledger that is shorter than its newest head', async () => {
+    const { ledger, archive } = await year(2, 2)
+    await archive.putHead(headAt(ROWS, 3))
+    await expect(yearReader(ledger, archive).read()).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is refused for a damaged head', async () => {
+    const { ledger, archive, root } = await year(2, 2)
+    writeFileSync(join(root, 'heads/3'), '{"seq":3')
+    await expect(yearReader(ledger, archive).read()).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is unavailable when the object store is', async () => {
+    const { ledger, root } = await year(2, 2)
+    await expect(yearReader(ledger, fileObjects(`${root}-elsewhere`)).read()).rejects.toMatchObject(
+      UNAVAILABLE,
+    )
+  })
+
+  test('holds when one publication comes between the head and the ledger', async () => {
+    const { ledger, archive, publish } = await year(2, 2)
+    const watched = whenRead(ledger, publish)
+    const { proved, head } = await yearReader(watched, archive).read()
+    expect(proved.entries).toHaveLength(3)
+    expect(head?.seq).toBe(2)
+    expect(watched.readings()).toBe(1)
+  })
+
+  test('is repeated when several publications come between the head and the ledger', async () => {
+    const { ledger, archive, publish } = await year(2, 2)
+    const watched = whenRead(ledger, async (reading) => {
+      if (reading > 2) return
+      for (let count = 0; count < 3; count += 1) await publish()
+    })
+    const { proved, head } = await yearReader(watched, archive).read()
+    expect(proved.entries).toHaveLength(8)
+    expect(head?.seq).toBe(8)
+    expect(watched.readings()).toBe(3)
+  })
+
+  test('gives up when it is overtaken again and again', async () => {
+    const { ledger, archive, publish } = await year(2, 2)
+    const watched = whenRead(ledger, async () => {
+      for (let count = 0; count < 3; count += 1) await publish()
+    })
+    await expect(yearReader(watched, archive).read()).rejects.toMatchObject(DAMAGED)
+    expect(watched.readings()).toBe(5)
+  })
+})
+
+const BYTES = new TextEncoder().encode('a run')
+
+recommendationsContract('memory', () => {
+  const objects = new Map<string, Uint8Array>()
+  return Promise.resolve({
+    store: unstorageObjects(memoryObjects(objects), ready).recommendations,
+    plant(path, bytes) {
+      objects.set(path, bytes)
+      return Promise.resolve()
+    },
+  })
+})
+
+recommendationsContract('files', async () => {
+  const root = await temporaryFolder()
+  return {
+    store: fileObjects(root).recommendations,
+    async plant(key, bytes) {
+      const path = join(root, key)
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, bytes)
+    },
+  }
+})
+
+test('in a folder stand beside the archive, which does not take them for its own, and leave no temporary file', async () => {
+  const root = await temporaryFolder()
+  const store = fileObjects(root).recommendations
+  await store.put('2026-08-22.v1', BYTES)
+  await store.put('2026-08-22.v2', BYTES)
+  const archive = fileObjects(root)
+  expect([await archive.keys('sha256'), await archive.keys('heads')]).toEqual([[], []])
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    lstatSync(join(root, name)).isFile(),
+  )
+  expect(files.sort()).toEqual([
+    'free-llm/current',
+    'free-llm/runs/2026-08-22.v1',
+    'free-llm/runs/2026-08-22.v2',
+  ])
+})
+
+test('in a folder that is not there are unavailable, not absent, and create nothing', async () => {
+  const root = await temporaryFolder()
+  const store = fileObjects(root).recommendations
+  rmSync(root, { recursive: true })
+  for (const asked of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
+    await expect(asked()).rejects.toMatchObject(UNAVAILABLE)
+  expect(existsSync(root)).toBe(false)
+})
+
+test('are damaged where a folder stands in the place of the current one', async () => {
+  const root = await temporaryFolder()
+  mkdirSync(join(root, 'free-llm/current'), { recursive: true })
+  const store = fileObjects(root).recommendations
+  await expect(store.current()).rejects.toMatchObject(DAMAGED)
+  await expect(store.put('2026-08-22.v1', BYTES)).rejects.toMatchObject(DAMAGED)
+})

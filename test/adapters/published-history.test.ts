@@ -1,0 +1,208 @@
+import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openPublishedHistory } from '../../src/adapters/published-history.ts'
+import type { PublishedHistoryOptions } from '../../src/adapters/published-history.ts'
+import type { PublicHost } from '../../src/domain/ports.ts'
+import { seeBytes } from '../../src/domain/year/envelope.ts'
+import { localSource, unreachableUrl } from '../support/local-source.ts'
+import type { LocalSource, SourceQuestion } from '../support/local-source.ts'
+import { SOURCE_UNAVAILABLE } from '../support/refusals.ts'
+
+const AT = Date.UTC(2026, 2, 1, 0, 10, 0, 7)
+const never = new AbortController().signal
+
+function published(base: string, options: PublishedHistoryOptions = {}): PublicHost['history'] {
+  const opened = openPublishedHistory(base, options)
+  onTestFinished(() => opened.close())
+  return opened
+}
+
+function answering(
+  answer: (response: ServerResponse, question: SourceQuestion) => void,
+): Promise<LocalSource> {
+  return localSource((question, response) => answer(response, question))
+}
+
+describe('an answer', () => {
+  test('is handed on as it was sent, with its status and validators', async () => {
+    const body = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
+    const host = await answering((response) => {
+      response.writeHead(200, {
+        etag: '"abc"',
+        'last-modified': 'Sun, 01 Mar 2026 00:10:00 GMT',
+        'x-year-history-requested-at': '2026-03-01T00:10:00.007Z',
+      })
+      response.end(body)
+    })
+    const answer = await published(host.url).at(AT, [], never)
+    expect(answer).toEqual({
+      status: 200,
+      etag: '"abc"',
+      lastModified: 'Sun, 01 Mar 2026 00:10:00 GMT',
+      requestedAt: '2026-03-01T00:10:00.007Z',
+      error: null,
+      bytes: body,
+      seen: seeBytes(body),
+    })
+  })
+
+  test.each([
+    [404, '{"error":"year_history_not_found"}', 'year_history_not_found'],
+    [503, '{"error":"year_history_archive_corrupt"}', 'year_history_archive_corrupt'],
+    [502, '<html>bad gateway</html>', null],
+    [500, '{"error":"\\u001b[31mred"}', null],
+    [500, '{"error":7}', null],
+    [500, 'null', null],
+  ])('of status %i with the body %s is an answer', async (status, body, error) => {
+    const host = await answering((response) => response.writeHead(status).end(body))
+    expect(await published(host.url).ledger(never)).toMatchObject({ status, error })
+    expect(host.questions).toHaveLength(1)
+  })
+
+  test('with a header no terminal can show lacks that header', async () => {
+    const host = await answering((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
+    expect((await published(host.url).head(never)).etag).toBeNull()
+  })
+
+  test('that redirects is not followed', async () => {
+    const host = await answering((response) => response.writeHead(302, { location: '/elsewhere' }).end())
+    expect((await published(host.url).head(never)).status).toBe(302)
+    expect(host.questions).toHaveLength(1)
+  })
+})
+
+test('asks below the path of the base, past caches, uncompressed, and with the ETags that are held', async () => {
+  const host = await answering((response) => response.end('x'))
+  const history = published(`${host.url}/some/place/`)
+  await history.ledger(never)
+  await history.legacyLedger(never)
+  await history.head(never)
+  await history.at(AT, ['a', 'b'], never)
+  await history.at(AT, [], never)
+  expect(history.base).toBe(`${host.url}/some/place`)
+  expect(host.questions.map(({ target }) => target)).toEqual([
+    '/some/place/api/feed/history/ledger',
+    '/some/place/api/feed/history/ledger/legacy',
+    '/some/place/api/feed/history/head',
+    '/some/place/api/feed/history?sort=year&at=2026-03-01T00:10:00.007Z',
+    '/some/place/api/feed/history?sort=year&at=2026-03-01T00:10:00.007Z',
+  ])
+  const [, , , conditional, plain] = host.questions
+  expect(conditional?.headers).toMatchObject({
+    'if-none-match': '"a", "b"',
+    'cache-control': 'no-cache',
+    'accept-encoding': 'identity',
+  })
+  expect(plain?.headers['if-none-match']).toBeUndefined()
+})
+
+describe('a host is unavailable that', () => {
+  const cases: Record<string, [(response: ServerResponse) => void, RegExp]> = {
+    'drops the connection': [(response) => response.socket?.destroy(), /cannot be reached/],
+    'ends in the middle of its answer': [
+      (response) => {
+        response.writeHead(200, { 'content-length': '100' })
+        response.write('half')
+        setImmediate(() => response.socket?.destroy())
+      },
+      /cannot be reached/,
+    ],
+    'never answers': [() => undefined, /no whole answer within 150 ms/],
+    'never ends its answer': [
+      (response) => {
+        const drip = setInterval(() => response.write('x'), 10)
+        response.on('close', () => clearInterval(drip))
+      },
+      /no whole answer within 150 ms/,
+    ],
+    'compresses although nobody asked': [
+      (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x')),
+      /compressed with gzip/,
+    ],
+    'speaks another protocol': [(response) => response.socket?.end('SSH-2.0-x\r\n'), /cannot be reached/],
+  }
+  test.each(Object.entries(cases))('%s, after it was asked twice', async (_what, [answer, message]) => {
+    const host = await answering(answer)
+    const attempt = published(host.url, { answerTimeoutMs: 150 }).ledger(never)
+    await expect(attempt).rejects.toMatchObject({
+      ...SOURCE_UNAVAILABLE,
+      message: expect.stringMatching(message),
+    })
+    await expect(attempt).rejects.toThrow(host.url)
+    expect(host.questions).toHaveLength(2)
+  })
+
+  test('nothing listens for', async () => {
+    const url = await unreachableUrl()
+    await expect(published(url).head(never)).rejects.toMatchObject({
+      ...SOURCE_UNAVAILABLE,
+      detail: expect.stringContaining(`the host ${url} cannot be reached (connect ECONNREFUSED`),
+    })
+  })
+})
+
+describe('a body has a bound for what it is', () => {
+  const KIB = 1024
+  const MIB = 1024 * KIB
+  test.each<[what: 'head' | 'ledger' | 'legacyLedger', bound: number]>([
+    ['head', KIB],
+    ['ledger', 16 * MIB],
+    ['legacyLedger', 16 * MIB],
+  ])('and a %s of more than %i bytes makes the host unavailable', async (what, bound) => {
+    const sizes = [bound, bound + 1, bound + 1]
+    const host = await answering((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
+    const history = published(host.url)
+    expect((await history[what](never)).bytes?.byteLength).toBe(bound)
+    await expect(history[what](never)).rejects.toMatchObject({
+      ...SOURCE_UNAVAILABLE,
+      detail: expect.stringContaining(`its answer is larger than ${bound} bytes`),
+    })
+  })
+
+  test('and a publication of more than 64 MiB makes the host unavailable', async () => {
+    const host = await answering((response) => response.end(Buffer.alloc(64 * MIB + 1)))
+    await expect(published(host.url).at(AT, [], never)).rejects.toMatchObject({
+      ...SOURCE_UNAVAILABLE,
+      detail: expect.stringContaining(`its answer is larger than ${64 * MIB} bytes`),
+    })
+  })
+
+  test('and of a publication over 4 MiB only size, digest and identity are kept', async () => {
+    const feed = `"${'x'.repeat(4 * MIB)}"`
+    const body = Buffer.from(
+      `{"schemaVersion":3,"kind":"k","publicationId":"p","feed":{"marker":${feed}},"archivedAt":"2026-03-01T00:10:00.000Z"}`,
+    )
+    const host = await answering((response) => response.end(body))
+    const { bytes, seen } = await published(host.url).at(AT, [], never)
+    expect(bytes).toBeNull()
+    expect(seen).toEqual(seeBytes(body))
+    expect(seen.identity).not.toBeNull()
+  })
+
+  test('and a refusal of more than 16 KiB has no code, and is still a refusal', async () => {
+    const body = `{"error":"year_history_not_found","more":"${'x'.repeat(16 * KIB)}"}`
+    const host = await answering((response) => response.writeHead(404).end(body))
+    expect(await published(host.url).ledger(never)).toMatchObject({ status: 404, error: null })
+    expect(host.questions).toHaveLength(1)
+  })
+})
+
+test('a connection that drops once costs nothing', async () => {
+  let asked = 0
+  const host = await answering((response) => {
+    asked += 1
+    if (asked === 1) response.socket?.destroy()
+    else response.end('here')
+  })
+  const { bytes } = await published(host.url).ledger(never)
+  expect(Buffer.from(bytes ?? []).toString()).toBe('here')
+})
+
+test('whoever is told to stop is not made to wait, and does not ask again', async () => {
+  const stop = new AbortController()
+  const host = await answering(() => stop.abort(new Error('told to stop')))
+  await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
+  await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
+  expect(host.questions).toHaveLength(1)
+})

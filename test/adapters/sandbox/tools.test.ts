@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { runIn, sandbox, inRealBash } from '../../support/lite-shell.ts'
+const shell = await sandbox()
+const files = {
+  'a.txt': 'b;2;30\na;15;4\na;15;4\n',
+  'b c.txt': 'c;7;8\n',
+  'd e/f.log': 'NOTE: a\nNOTES: b\n',
+  'd e/g h.log': 'see NOTE: c\n',
+}
+
+const COMMANDS = [
+  `sort -t';' -nrk2 a.txt`,
+  `sort -nrk 3 -t';' a.txt`,
+  `sort -ut';' -k1,1 a.txt`,
+  'sort -uo c.txt a.txt; cat c.txt',
+  `cut -sd';' -f2 a.txt`,
+  `cut -sd ';' -f 2 a.txt`,
+  `x=$(cut -sd\\; -f3 a.txt); echo "$x"`,
+  'grep -hm1 a a.txt',
+  'grep -nA1 b a.txt',
+  'head -qn1 *.txt',
+  'tail -qn1 *.txt',
+  `awk -F\\; -vn=2 'NR==n { print $1 }' a.txt`,
+  'seq 3 | xargs -n1 echo',
+  `find . -name 'a*' -print0 | xargs -0n1 sort -nrk1`,
+  `find . -name 'a*' -exec sort -t';' -nr -k2 {} +`,
+  `sh -c 'if true; then head -qn1 "$1"; fi' _ 'b c.txt'`,
+  'for file in *.txt; do tail -qn1 "$file"; done',
+]
+
+/** Long names, letters that the sandbox lacks, and what a real tool knows without being told. */
+const OTHERS = [
+  "grep -rlZ 'NOTE:' . | sort -z | xargs -0 cat",
+  "grep -rl --null 'NOTE:' . | xargs -0 grep -c NOTES",
+  'grep -H a a.txt',
+  'grep -cH a a.txt',
+  "grep --with-filename -n 'b;' a.txt",
+  "find . -name '*.log' -exec grep -cH NOTE {} + | sort",
+  "grep -rIl 'NOTE:' . | sort",
+  "grep -Irn 'NOTE:' . | sort",
+  "grep -rl 'NOTE:' | sort",
+  "grep -Rl --include=*.log 'NOTE:' | sort",
+  "grep -rhc --include '*.log' NOTE: | sort",
+  "grep -rlw --include='*.log' 'NOTE:' . | sort",
+  "grep --recursive --files-with-matches --word-regexp 'NOTE:' . | sort",
+  "grep -rc 'NOTE:' . | sort",
+  "grep -rs NOTE . | sed 's/^/> /' | sort",
+  'grep --regexp=a a.txt',
+  'grep --no-messages --text -e a a.txt',
+  "cut --delimiter=';' --fields=2 a.txt",
+  "cut --delimiter ';' --fields 1,3 a.txt",
+  "sort --field-separator=';' --key=2,2nr a.txt",
+  "sort -k3nr,3 -t';' a.txt",
+  'head --lines 1 a.txt',
+  "sed --expression='s/a/x/' a.txt",
+  "printf '1 2\\n' | xargs --max-args=1",
+  "find . -name '*.log' | sort | xargs -I{} echo '<{}>'",
+  "find . -name '*.log' -print0 | sort -z | xargs -0I{} sh -c 'echo \"$1\"' _ {}",
+  "find . -name '*.log' -print0 | xargs -0 -I % echo '<%>' | sort",
+  "find . -name '*.log' -exec grep -q NOTES {} \\; -print",
+  "find . -type f -exec grep -q 'NOTE:' {} ';' -a -print0 | sort -z | xargs -0 cat",
+  `find . -name '*.log' -exec sh -c 'for f; do echo "<$f>"; done' sh {} + | sort`,
+  `find . -name '*.log' -exec sh -c 'for f do echo "<$f>"; done' sh {} + | sort`,
+  'ls *.txt | wc -l',
+  "ls -1 'd e'/*.log | head -n 2",
+  "ls 'd e' | sort -r",
+  'ls -d * | cat',
+  'sort -- a.txt',
+  "sort '-nrk2' -t';' a.txt",
+]
+
+describe('options as a real tool takes them', () => {
+  test('do what they do there', async () => {
+    const held = new Map(Object.entries(files))
+    const commands = [...COMMANDS, ...OTHERS]
+    const real = await inRealBash(commands.map((command) => ({ command, files: held })))
+    for (const [index, command] of commands.entries()) {
+      const { outcome, stdout } = await runIn(shell, command, files)
+      expect({ outcome, stdout }, command).toEqual({ outcome: 'ran', stdout: real[index]?.stdout })
+      expect(stdout, command).not.toBe('')
+    }
+  })
+
+  test('are left alone behind -- and in quotes', async () => {
+    expect(await runIn(shell, `printf 'x\\n' > -nrk2; cat -- -nrk2`)).toMatchObject({ stdout: 'x\n' })
+    expect(await runIn(shell, `grep -c -- -nrk2 a.txt`, { 'a.txt': '-nrk2\n' })).toMatchObject({
+      stdout: '1\n',
+    })
+    expect(await runIn(shell, `echo 'sort -nrk2'`)).toMatchObject({ stdout: 'sort -nrk2\n' })
+  })
+})

@@ -1,0 +1,113 @@
+import type { ServerResponse } from 'node:http'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openSiteverify } from '../../src/adapters/siteverify.ts'
+import type { HumanVerifier } from '../../src/domain/ports.ts'
+import { localSource } from '../support/local-source.ts'
+
+const HOST = 'dash.example'
+
+type Answering = (response: ServerResponse, body: string) => void
+
+interface Service {
+  verifier: HumanVerifier
+  asked: { method: string | undefined; type: string | undefined; body: string }[]
+}
+
+async function serviceThat(answers: Answering, answerTimeoutMs = 5_000): Promise<Service> {
+  const asked: Service['asked'] = []
+  const { url } = await localSource(({ method, headers, body }, response) => {
+    asked.push({ method, type: headers['content-type'], body })
+    answers(response, body)
+  })
+  const verifier = openSiteverify({
+    url: `${url}/siteverify`,
+    secret: 'the secret &=',
+    answerTimeoutMs,
+  })
+  onTestFinished(() => verifier.close())
+  return { verifier, asked }
+}
+
+const json =
+  (value: unknown, status = 200): Answering =>
+  (response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  }
+
+const signal = new AbortController().signal
+
+describe('the human challenge', () => {
+  test('is passed when the service says so for this host, and is asked as the service documents', async () => {
+    const { verifier, asked } = await serviceThat(json({ success: true, hostname: HOST, 'error-codes': [] }))
+    expect(await verifier.isHuman('a token+/=', HOST, signal)).toBe(true)
+    expect(asked).toHaveLength(1)
+    expect(asked[0]).toMatchObject({ method: 'POST', type: 'application/x-www-form-urlencoded' })
+    const form = new URLSearchParams(asked[0]?.body)
+    expect([...form]).toEqual([
+      ['secret', 'the secret &='],
+      ['response', 'a token+/='],
+    ])
+  })
+
+  test.each<[string, Answering]>([
+    ['a refusal', json({ success: false, hostname: HOST, 'error-codes': ['timeout-or-duplicate'] })],
+    ['another host', json({ success: true, hostname: 'evil.example' })],
+    ['no host', json({ success: true })],
+    ['a text for yes', json({ success: 'true', hostname: HOST })],
+    ['a number for yes', json({ success: 1, hostname: HOST })],
+    ['a list', json([{ success: true, hostname: HOST }])],
+    ['a fault of its own', json({ success: true, hostname: HOST }, 500)],
+    ['a redirection', (response) => response.writeHead(307, { location: '/siteverify' }).end()],
+    ['a page', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>ok</html>')],
+    ['nothing', (response) => response.end()],
+    ['half an answer', (response) => response.end('{"success":true,"hostname":"dash.exa')],
+    ['bytes that are no text', (response) => response.end(Buffer.from([0x7b, 0xff, 0x7d]))],
+    ['a reset', (response) => response.destroy()],
+    [
+      'an answer cut short',
+      (response) => {
+        response.writeHead(200, { 'content-length': '100' })
+        response.write('{"success":true', () => response.destroy())
+      },
+    ],
+    [
+      'an answer without end',
+      (response) => {
+        const more = (): void => {
+          if (!response.destroyed) response.write(' '.repeat(32_768), more)
+        }
+        more()
+      },
+    ],
+  ])('is failed by %s', async (_, answers) => {
+    const { verifier } = await serviceThat(answers)
+    expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
+  })
+
+  test('is failed by a service that says nothing, and by one that never ends', async () => {
+    const silent = await serviceThat(() => undefined, 50)
+    expect(await silent.verifier.isHuman('token', HOST, signal)).toBe(false)
+    const dripping = await serviceThat((response) => response.write('{'), 50)
+    expect(await dripping.verifier.isHuman('token', HOST, signal)).toBe(false)
+  })
+
+  test('is failed by a service that is not there', async () => {
+    const verifier = openSiteverify({ url: 'http://127.0.0.1:1/siteverify', secret: 's' })
+    onTestFinished(() => verifier.close())
+    expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
+  })
+
+  test('asks nobody about a token that is none', async () => {
+    const { verifier, asked } = await serviceThat(json({ success: true, hostname: HOST }))
+    expect(await verifier.isHuman('', HOST, signal)).toBe(false)
+    expect(await verifier.isHuman('x'.repeat(2_049), HOST, signal)).toBe(false)
+    expect(asked).toEqual([])
+    expect(await verifier.isHuman('x'.repeat(2_048), HOST, signal)).toBe(true)
+  })
+
+  test('ends when whoever asks goes away', async () => {
+    const leaving = new AbortController()
+    const { verifier } = await serviceThat(() => leaving.abort(new Error('gone')))
+    await expect(verifier.isHuman('token', HOST, leaving.signal)).rejects.toThrow('gone')
+  })
+})

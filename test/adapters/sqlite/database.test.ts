@@ -1,0 +1,320 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { eq } from 'drizzle-orm'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { verifiedTitles } from '../../../src/adapters/feed/schema.ts'
+import { database } from '../../../src/adapters/sqlite/database.ts'
+import type { Database } from '../../../src/adapters/sqlite/database.ts'
+import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
+import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
+import { storageUnavailable } from '../../../src/domain/refusal.ts'
+import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
+import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
+import { holdLock, rawClient, startWaiting } from './lock-holder.ts'
+
+function open(path: string, retryMs = 5_000): Database {
+  const migrationsFolder = migrationsOf('feed')
+  const location = { url: pathToFileURL(path).href, authToken: null }
+  const opened = database({ location, store: 'feed', migrationsFolder, nativeBusyMs: 10, retryMs })
+  onTestFinished(() => opened.close())
+  return opened
+}
+
+async function newPath(): Promise<string> {
+  return join(await temporaryFolder(), 'feed.db')
+}
+
+const title = (sourceId: string): typeof verifiedTitles.$inferInsert => ({
+  source: 'hn',
+  sourceId,
+  title: `title of ${sourceId}`,
+  provenance: 'hn:test',
+  verifiedAt: 1,
+})
+
+const save = (store: Database, sourceId: string): Promise<unknown> =>
+  store.use(({ orm }) => orm.insert(verifiedTitles).values(title(sourceId)))
+
+const ids = (store: Database): Promise<string[]> =>
+  store.use(async ({ orm }) =>
+    (
+      await orm.select({ id: verifiedTitles.sourceId }).from(verifiedTitles).orderBy(verifiedTitles.sourceId)
+    ).map(({ id }) => id),
+  )
+
+/** How many migrations the feed has. */
+const MIGRATIONS = readdirSync(migrationsOf('feed')).filter((name) => name.endsWith('.sql')).length
+
+async function migrationsIn(path: string): Promise<number> {
+  return (await rawClient(pathToFileURL(path).href).execute('SELECT hash FROM migrations_feed')).rows.length
+}
+
+describe('a database', () => {
+  test('opens at its first use, not before', async () => {
+    const path = await newPath()
+    const store = open(path)
+    expect(existsSync(path)).toBe(false)
+    expect(await ids(store)).toEqual([])
+    expect(existsSync(path)).toBe(true)
+  })
+
+  test('keeps what was written for the next opening', async () => {
+    const path = await newPath()
+    const first = open(path)
+    await save(first, '1')
+    first.close()
+    expect(await ids(open(path))).toEqual(['1'])
+  })
+
+  test('opens again after it was closed', async () => {
+    const store = open(await newPath())
+    await save(store, '1')
+    store.close()
+    expect(await ids(store)).toEqual(['1'])
+  })
+
+  test('opens once for many first uses at once', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await Promise.all(Array.from({ length: 12 }, (_, index) => save(store, String(index))))
+    expect(await ids(store)).toHaveLength(12)
+    expect(openDescriptors(path)).toBe(1)
+  })
+
+  test('does not deadlock on transactions asked for at once', async () => {
+    const store = open(await newPath())
+    await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        store.use(({ orm }) =>
+          orm.transaction(async (transaction) => {
+            await transaction.insert(verifiedTitles).values(title(String(index)))
+            await transaction.select().from(verifiedTitles)
+          }),
+        ),
+      ),
+    )
+    expect(await ids(store)).toHaveLength(10)
+  })
+
+  test('rolls a transaction back whose work throws, and throws just that', async () => {
+    const store = open(await newPath())
+    const failure = new Error('a fault of the caller')
+    const work = store.use(({ orm }) =>
+      orm.transaction(async (transaction) => {
+        await transaction.insert(verifiedTitles).values(title('1'))
+        throw failure
+      }),
+    )
+    await expect(work).rejects.toBe(failure)
+    expect(await ids(store)).toEqual([])
+  })
+
+  test('lets Refusals and errors that are not its own pass unchanged', async () => {
+    const store = open(await newPath())
+    for (const error of [
+      storageUnavailable('somewhere else'),
+      new TypeError('x'),
+      new Error('no such luck'),
+    ]) {
+      await expect(store.use(() => Promise.reject(error))).rejects.toBe(error)
+    }
+    await expect(store.use(({ client }) => client.execute('not SQL'))).rejects.toThrow('syntax error')
+    await expect(store.use(({ client }) => client.execute('not SQL'))).rejects.not.toMatchObject({
+      name: 'Refusal',
+    })
+  })
+
+  test('fails as busy, not as a Refusal, when a lock is not released', async () => {
+    const path = await newPath()
+    await ids(open(path))
+    const store = open(path, 50)
+    await ids(store)
+    await holdLock(pathToFileURL(path).href, 'writing')
+    await expect(save(store, '1')).rejects.toSatisfy(isBusy)
+    expect(await ids(store)).toEqual([])
+  })
+
+  test('lets transactions wait for a reader that keeps the first of them from committing', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, '1')
+    const release = await holdLock(pathToFileURL(path).href, 'reading')
+    const insert = (id: string): Promise<unknown> =>
+      store.use(({ orm }) =>
+        orm.transaction((transaction) => transaction.insert(verifiedTitles).values(title(id))),
+      )
+    const written = await startWaiting(() => Promise.all(['2', '3', '4'].map(insert)))
+    await release()
+    await written()
+    expect(await ids(open(path))).toEqual(['1', '2', '3', '4'])
+  })
+})
+
+describe('migrations of a new database', () => {
+  test('are applied once when four connections open it at once', async () => {
+    const path = await newPath()
+    const stores = Array.from({ length: 4 }, () => open(path))
+    await Promise.all(stores.map((store, index) => save(store, String(index))))
+    for (const store of stores) expect(await ids(store)).toEqual(['0', '1', '2', '3'])
+    expect(await migrationsIn(path)).toBe(MIGRATIONS)
+  })
+
+  test('are applied once when four processes open it at once', async () => {
+    const path = await newPath()
+    const script = `
+      import { once } from 'node:events'
+      const [, databaseModule, migrationsModule, url] = process.argv
+      const { database } = await import(databaseModule)
+      const { migrationsOf } = await import(migrationsModule)
+      const store = database({ location: { url, authToken: null }, store: 'feed', migrationsFolder: migrationsOf('feed'), nativeBusyMs: 10, retryMs: 15000 })
+      console.log('ready')
+      await once(process.stdin, 'data')
+      const result = await store.use(({ client }) => client.execute('SELECT count(*) AS n FROM signals'))
+      console.log(result.rows[0].n)
+      store.close()
+      process.exit()`
+    const modules = [builtModule('adapters/sqlite/database.js'), builtModule('adapters/sqlite/migrate.js')]
+    const openers = Array.from({ length: 4 }, () => runScript(script, [...modules, pathToFileURL(path).href]))
+    for (const opener of openers) expect(await opener.line()).toBe('ready')
+    for (const opener of openers) opener.tell('go')
+    for (const opener of openers) {
+      expect(await opener.line()).toBe('0')
+      expect(await opener.ended).toMatchObject({ code: 0, errors: '' })
+    }
+    expect(await migrationsIn(path)).toBe(MIGRATIONS)
+  })
+
+  test('refuse a database with a migration this release does not know', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, '1')
+    store.close()
+    const raw = rawClient(pathToFileURL(path).href)
+    await raw.execute("INSERT INTO migrations_feed (hash, created_at) VALUES ('of a newer release', 1)")
+    await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
+    await raw.execute("DELETE FROM migrations_feed WHERE hash = 'of a newer release'")
+    expect(await ids(store)).toEqual(['1'])
+  })
+})
+
+describe('a database that is not what it was', () => {
+  test('is refused when it was removed while open, and never created anew', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, '1')
+    rmSync(path)
+    for (let again = 0; again < 3; again += 1) await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(save(store, '2')).rejects.toMatchObject(UNAVAILABLE)
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('is refused when its whole folder was unmounted, and works again once it is back', async () => {
+    const folder = await temporaryFolder()
+    const path = join(folder, 'disk/feed.db')
+    mkdirSync(join(folder, 'disk'))
+    const store = open(path)
+    await save(store, '1')
+    renameSync(join(folder, 'disk'), join(folder, 'elsewhere'))
+    await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
+    mkdirSync(join(folder, 'disk'))
+    await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
+    expect(readdirSync(join(folder, 'disk'))).toEqual([])
+    rmSync(join(folder, 'disk'), { recursive: true })
+    renameSync(join(folder, 'elsewhere'), join(folder, 'disk'))
+    expect(await ids(store)).toEqual(['1'])
+  })
+
+  test('is read anew when another file takes its place', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, 'old')
+    const other = open(`${path}-other`)
+    await save(other, 'new')
+    other.close()
+    copyFileSync(`${path}-other`, `${path}-copy`)
+    renameSync(`${path}-copy`, path)
+    expect(await ids(store)).toEqual(['new'])
+    await save(store, 'newer')
+    expect(await ids(open(path))).toEqual(['new', 'newer'])
+  })
+
+  test.each([
+    ['missing', () => undefined],
+    ['a file', (folder: string) => writeFileSync(folder, '')],
+  ])('is unavailable while its folder is %s, and opens once it is there', async (_what, put) => {
+    const folder = join(await temporaryFolder(), 'folder')
+    put(folder)
+    const store = open(join(folder, 'feed.db'))
+    await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
+    rmSync(folder, { force: true })
+    await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
+    expect(existsSync(folder)).toBe(false)
+    mkdirSync(folder)
+    expect(await ids(store)).toEqual([])
+  })
+
+  test('is unavailable when a folder stands in its place', async () => {
+    const path = await newPath()
+    mkdirSync(path)
+    await expect(ids(open(path))).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  test('is damaged when its file is no database', async () => {
+    const path = await newPath()
+    writeFileSync(path, 'certainly not a database, but long enough for a header\n'.repeat(100))
+    await expect(ids(open(path))).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is damaged when its file lost its end', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, '1')
+    store.close()
+    truncateSync(path, 4096 + 100)
+    await expect(ids(open(path))).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is damaged when a table is missing', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, '1')
+    await rawClient(pathToFileURL(path).href).execute('DROP TABLE verified_titles')
+    await expect(ids(store)).rejects.toMatchObject(DAMAGED)
+    await expect(
+      store.use(({ client }) => client.batch(['SELECT * FROM verified_titles'], 'read')),
+    ).rejects.toMatchObject(DAMAGED)
+    await expect(
+      store.use(({ orm }) => orm.delete(verifiedTitles).where(eq(verifiedTitles.source, 'hn'))),
+    ).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is damaged when a column is missing', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, '1')
+    await rawClient(pathToFileURL(path).href).execute('ALTER TABLE verified_titles DROP COLUMN provenance')
+    await expect(store.use(({ orm }) => orm.select().from(verifiedTitles))).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('is damaged when all its tables are gone although it was migrated', async () => {
+    const path = await newPath()
+    const store = open(path)
+    await save(store, '1')
+    store.close()
+    const raw = rawClient(pathToFileURL(path).href)
+    for (const table of ['signals', 'events', 'source_days', 'verified_titles', 'revision'])
+      await raw.execute(`DROP TABLE ${table}`)
+    await expect(ids(store)).rejects.toMatchObject(DAMAGED)
+  })
+})

@@ -1,0 +1,332 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createClient, LibsqlError } from '@libsql/client'
+import type { Client } from '@libsql/client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
+import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
+import { TooLate } from '../../../src/adapters/sqlite/store-client.ts'
+import type { StoreClient } from '../../../src/adapters/sqlite/store-client.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { builtModule, runScript } from '../../support/compiled-sources.ts'
+import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
+import type { Lock } from './lock-holder.ts'
+/** As a server opens a database: hardly any waiting inside the native call. */
+const NATIVE_BUSY_MS = 10
+
+async function notes(retryMs: number): Promise<{ url: string; client: StoreClient }> {
+  const url = pathToFileURL(join(await temporaryFolder(), 'notes.db')).href
+  await rawClient(url).execute('CREATE TABLE notes (text TEXT NOT NULL)')
+  const client = guardClient(createClient({ url, timeout: NATIVE_BUSY_MS, concurrency: 1 }), retryMs)
+  onTestFinished(() => client.close())
+  return { url, client }
+}
+
+/** What another connection finds in the file, in order. */
+async function textsIn(url: string): Promise<unknown[]> {
+  const client = rawClient(url)
+  const result = await client.execute('SELECT text FROM notes ORDER BY rowid')
+  return result.rows.map((row) => row['text'])
+}
+
+const insert = (text: string): { sql: string; args: string[] } => ({
+  sql: 'INSERT INTO notes VALUES (?)',
+  args: [text],
+})
+
+/** Every way to write through a client. */
+const WRITES: Record<string, (client: Client, text: string) => Promise<unknown>> = {
+  'a statement': (client, text) => client.execute(insert(text)),
+  'a batch': (client, text) => client.batch([insert(text)], 'write'),
+  'a transaction': async (client, text) => {
+    const transaction = await client.transaction('write')
+    try {
+      await transaction.execute(insert(text))
+      await transaction.commit()
+    } finally {
+      transaction.close()
+    }
+  },
+}
+
+const LOCKS: Lock[] = ['reading', 'writing', 'committing']
+
+const CASES = LOCKS.flatMap((lock) => Object.entries(WRITES).map(([what, write]) => ({ lock, what, write })))
+
+describe('a guarded client', () => {
+  test.each(CASES)(
+    'lets $what wait for a process that is $lock, and really writes it',
+    async ({ lock, write }) => {
+      const { url, client } = await notes(5_000)
+      const release = await holdLock(url, lock)
+      const writing = await startWaiting(() => write(client, 'patient'))
+      await release()
+      await writing()
+      expect(await textsIn(url)).toEqual(['patient'])
+    },
+  )
+
+  test.each(CASES)(
+    'gives $what up when another process goes on $lock, and is not poisoned by it',
+    async ({ lock, write }) => {
+      const { url, client } = await notes(100)
+      const release = await holdLock(url, lock)
+      const startedAt = performance.now()
+      const error = await write(client, 'too late').catch((reason: unknown) => reason)
+      expect(isBusy(error)).toBe(true)
+      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(100)
+      await release()
+      // What is acknowledged now must be in the file, for every other connection to see, and no lock may be left over.
+      const other = rawClient(url)
+      await client.execute(insert('one'))
+      await other.execute(insert('two'))
+      await client.batch([insert('three')], 'write')
+      await other.execute(insert('four'))
+      expect(await textsIn(url)).toEqual(['one', 'two', 'three', 'four'])
+    },
+  )
+
+  test.each<[string, (client: Client) => Promise<unknown>]>([
+    ['a batch', (client) => client.batch([insert('never')], 'deferred')],
+    [
+      'a transaction',
+      async (client) => {
+        const transaction = await client.transaction('deferred')
+        try {
+          return await transaction.execute(insert('never'))
+        } finally {
+          transaction.close()
+        }
+      },
+    ],
+  ])('keeps no lock when a statement inside %s finds the database busy', async (_what, write) => {
+    const { url, client } = await notes(0)
+    const other = rawClient(url)
+    const held = await other.transaction('write')
+    await expect(write(client)).rejects.toSatisfy(isBusy)
+    await held.rollback()
+    await client.execute(insert('one'))
+    await other.execute(insert('two'))
+    await client.execute(insert('three'))
+    expect(await textsIn(url)).toEqual(['one', 'two', 'three'])
+  })
+
+  test('reads on while another process is writing', async () => {
+    const { url, client } = await notes(0)
+    await client.execute(insert('before'))
+    await holdLock(url, 'writing', ["INSERT INTO notes VALUES ('not yet committed')"])
+    const result = await client.execute('SELECT text FROM notes')
+    expect(result.rows.map((row) => row['text'])).toEqual(['before'])
+  })
+
+  test.each([
+    ['a statement', async (client: Client) => (await client.execute('SELECT text FROM notes')).rows.length],
+    [
+      'a batch',
+      async (client: Client) => (await client.batch(['SELECT text FROM notes'], 'read'))[0]?.rows.length,
+    ],
+    [
+      'a transaction',
+      async (client: Client) => {
+        const transaction = await client.transaction('read')
+        try {
+          return (await transaction.execute('SELECT text FROM notes')).rows.length
+        } finally {
+          transaction.close()
+        }
+      },
+    ],
+  ])('lets %s that only reads wait for a process that is committing', async (_what, read) => {
+    const { url, client } = await notes(5_000)
+    await client.execute(insert('stored'))
+    const release = await holdLock(url, 'committing')
+    const reading = await startWaiting(() => read(client))
+    await release()
+    expect(await reading()).toBe(1)
+  })
+
+  test('keeps the event loop turning while it waits for a lock that is never released', async () => {
+    const { url, client } = await notes(300)
+    await holdLock(url, 'writing')
+    const ticks = countTicks()
+    await expect(client.execute(insert('never'))).rejects.toSatisfy(isBusy)
+    // 300 ms are 60 ticks; a wait inside the native call would leave none.
+    expect(ticks()).toBeGreaterThanOrEqual(3)
+  })
+
+  test('runs transactions asked for at once one after the other', async () => {
+    const { url, client } = await notes(1_000)
+    const numbers = Array.from({ length: 20 }, (_, index) => index)
+    await Promise.all(
+      numbers.map(async (number) => {
+        const transaction = await client.transaction('write')
+        await transaction.execute(insert(`${number} first`))
+        await new Promise((resolve) => setImmediate(resolve))
+        await transaction.execute(insert(`${number} second`))
+        if (number % 3 === 0) await transaction.rollback()
+        else if (number % 3 === 1) await transaction.commit()
+        else transaction.close()
+      }),
+    )
+    const committed = numbers.filter((number) => number % 3 === 1)
+    expect(await textsIn(url)).toEqual(committed.flatMap((number) => [`${number} first`, `${number} second`]))
+  })
+
+  test('runs statements and batches between transactions, in the order they were asked for', async () => {
+    const { url, client } = await notes(1_000)
+    const writes = Object.values(WRITES)
+    const texts = Array.from({ length: 24 }, (_, index) => `text ${index}`)
+    await Promise.all(texts.map(async (text, index) => writes[index % writes.length]?.(client, text)))
+    expect(await textsIn(url)).toEqual(texts)
+  })
+
+  test('gives the turn on after work that fails', async () => {
+    const { url, client } = await notes(1_000)
+    const outcomes = await Promise.allSettled([
+      client.execute('INSERT INTO nowhere VALUES (1)'),
+      client.batch([insert('undone'), 'INSERT INTO nowhere VALUES (1)'], 'write'),
+      client.transaction('write').then(async (transaction) => {
+        await transaction.execute(insert('undone too'))
+        await transaction.execute('INSERT INTO nowhere VALUES (1)').catch(() => transaction.rollback())
+      }),
+      client.execute(insert('done')),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(await textsIn(url)).toEqual(['done'])
+  })
+
+  test('gives the turn on once when a transaction is ended twice', async () => {
+    const { url, client } = await notes(1_000)
+    const first = await client.transaction('write')
+    await first.execute(insert('first'))
+    await first.commit()
+    const second = await client.transaction('write')
+    await second.execute(insert('second'))
+    first.close()
+    await first.rollback()
+    let thirdBegan = false
+    const third = client.transaction('write').then((transaction) => {
+      thirdBegan = true
+      return transaction
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(thirdBegan).toBe(false)
+    await second.commit()
+    const last = await third
+    await last.execute(insert('third'))
+    await last.commit()
+    expect(await textsIn(url)).toEqual(['first', 'second', 'third'])
+  })
+
+  test(
+    'loses no acknowledged write of two busy processes, one of them killed',
+    { timeout: 30_000 },
+    async () => {
+      const { url, client } = await notes(15_000)
+      const script = `
+      import { createClient } from '@libsql/client'
+      import { writeSync } from 'node:fs'
+      const { guardClient } = await import(process.argv[1])
+      const client = guardClient(createClient({ url: process.argv[2], timeout: 1, concurrency: 1 }), 15000)
+      for (let number = 0; ; number += 1) {
+        await client.execute({ sql: 'INSERT INTO notes VALUES (?)', args: ['child ' + number] })
+        writeSync(1, 'child ' + number + '\\n')
+      }`
+      const child = runScript(script, [builtModule('adapters/sqlite/guard.js'), url])
+      const acknowledged: string[] = []
+      const writeOwn = async (): Promise<void> => {
+        for (let number = 0; number < 100; number += 1) {
+          await client.execute(insert(`own ${number}`))
+          acknowledged.push(`own ${number}`)
+        }
+      }
+      const followChild = async (): Promise<void> => {
+        for (let line = await child.line(); line !== null; line = await child.line()) {
+          acknowledged.push(line)
+          if (acknowledged.length > 250) child.kill()
+        }
+      }
+      await Promise.all([writeOwn(), followChild()])
+      expect(await child.ended).toMatchObject({ signal: 'SIGKILL', errors: '' })
+      const stored = new Set(await textsIn(url))
+      expect(acknowledged.filter((text) => !stored.has(text))).toEqual([])
+      expect(acknowledged.filter((text) => text.startsWith('own'))).toHaveLength(100)
+      // The killed process may have written one more than it could tell.
+      expect(stored.size - acknowledged.length).toBeLessThanOrEqual(1)
+    },
+  )
+})
+
+describe('a batch that must be in time', () => {
+  test('is committed, and gives the results of its own statements', async () => {
+    const { url, client } = await notes(1_000)
+    const results = await client.batchWithin([insert('one'), 'SELECT count(*) AS n FROM notes'], 1_000)
+    expect(results.map(({ rowsAffected, rows }) => [rowsAffected, rows[0]?.['n']])).toEqual([
+      [1, undefined],
+      [0, 1],
+    ])
+    expect(await textsIn(url)).toEqual(['one'])
+  })
+
+  test.each(LOCKS)('has not happened when its time ends while another process is %s', async (lock) => {
+    const { url, client } = await notes(60_000)
+    const release = await holdLock(url, lock)
+    await expect(client.batchWithin([insert('late')], 100)).rejects.toBeInstanceOf(TooLate)
+    await release()
+    expect(await textsIn(url)).toEqual([])
+    await client.batchWithin([insert('in time')], 1_000)
+    expect(await textsIn(url)).toEqual(['in time'])
+  })
+
+  test('has not happened when its statements take longer than its time', async () => {
+    const { url, client } = await notes(60_000)
+    const slow = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
+      SELECT max(i) FROM n`
+    await expect(client.batchWithin([insert('late'), slow], 1)).rejects.toBeInstanceOf(TooLate)
+    expect(await textsIn(url)).toEqual([])
+    await client.batchWithin([insert('in time')], 1_000)
+    expect(await textsIn(url)).toEqual(['in time'])
+  })
+
+  test('has not happened when one of its statements fails', async () => {
+    const { url, client } = await notes(1_000)
+    await expect(client.batchWithin([insert('undone'), 'SELECT * FROM nowhere'], 1_000)).rejects.toThrow(
+      'no such table',
+    )
+    expect(await textsIn(url)).toEqual([])
+  })
+})
+
+describe('what a guarded client writes', () => {
+  const levelOf = async (client: StoreClient): Promise<unknown> =>
+    (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
+
+  test.each(Object.entries(WRITES))(
+    'by %s is synced with its folder, after a reconnection too',
+    async (_what, write) => {
+      const { client } = await notes(1_000)
+      await write(client, 'one')
+      expect(await levelOf(client)).toBe(3)
+      client.reconnect()
+      expect(await levelOf(client)).not.toBe(3)
+      await write(client, 'two')
+      expect(await levelOf(client)).toBe(3)
+    },
+  )
+})
+
+describe('a busy error', () => {
+  test.each([
+    [new LibsqlError('database is locked', 'SQLITE_BUSY'), true],
+    [new LibsqlError('database table is locked', 'SQLITE_LOCKED'), true],
+    [new LibsqlError('database is locked', 'SQLITE_BUSY_SNAPSHOT'), true],
+    [new Error('Failed query', { cause: new LibsqlError('database is locked', 'SQLITE_BUSY') }), true],
+    [new LibsqlError('UNIQUE constraint failed', 'SQLITE_CONSTRAINT'), false],
+    [new Error('SQLITE_BUSY: database is locked'), false],
+    [new Error('ENOENT', { cause: 'SQLITE_BUSY' }), false],
+    ['SQLITE_BUSY', false],
+    [null, false],
+  ])('is told from every other: %s', (error, expected) => {
+    expect(isBusy(error)).toBe(expected)
+  })
+})

@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { createClient } from '@libsql/client'
+import type { Client } from '@libsql/client'
+import { afterAll, onTestFinished, expect, vi } from 'vitest'
+import { startScript } from '../../support/compiled-sources.ts'
+import type { ScriptProcess } from '../../support/compiled-sources.ts'
+
+/**
+ * How a process can hold a database: `reading` lets others read but not commit, `writing` lets others read but not
+ * write, `committing` keeps everybody out.
+ */
+export type Lock = 'reading' | 'writing' | 'committing'
+
+/** Holds one lock after the other: a line of JSON takes one, the next line gives it back. */
+const HOLDER = `
+  import { createClient } from '@libsql/client'
+  import { createInterface } from 'node:readline'
+  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+  for (let line = await lines.next(); !line.done; line = await lines.next()) {
+    const { url, lock, statements } = JSON.parse(line.value)
+    const client = createClient({ url, timeout: 5000, concurrency: 1 })
+    if (lock === 'committing') await client.execute('PRAGMA locking_mode = EXCLUSIVE')
+    const transaction = await client.transaction(lock === 'reading' ? 'read' : 'write')
+    await transaction.execute('SELECT count(*) FROM sqlite_schema')
+    for (const statement of statements) await transaction.execute(statement)
+    // In exclusive locking mode the lock of a commit stays with the connection.
+    if (lock === 'committing') {
+      await transaction.execute('PRAGMA user_version = 1')
+      await transaction.commit()
+    }
+    console.log('held')
+    await lines.next()
+    if (lock === 'committing') {
+      // The lock must not depend on when the driver closes the connection.
+      await client.execute('PRAGMA locking_mode = NORMAL')
+      await client.execute('SELECT count(*) FROM sqlite_schema')
+    } else {
+      await transaction.commit()
+    }
+    client.close()
+    console.log('released')
+  }`
+
+let holder: ScriptProcess | null = null
+
+afterAll(() => {
+  holder?.kill()
+  holder = null
+})
+
+/** A lock another process holds until `release` is called, at the latest until the test ends. */
+export async function holdLock(
+  url: string,
+  lock: Lock,
+  statements: readonly string[] = [],
+): Promise<() => Promise<void>> {
+  holder ??= startScript(HOLDER, [])
+  const process = holder
+  const exchange = async (line: string, answer: string): Promise<void> => {
+    process.tell(line)
+    if ((await process.line()) === answer) return
+    holder = null
+    process.kill()
+    throw new Error(`the lock is not ${answer}: ${(await process.ended).errors}`)
+  }
+  let held = true
+  const release = async (): Promise<void> => {
+    if (!held) return
+    held = false
+    await exchange('release', 'released')
+  }
+  await exchange(JSON.stringify({ url, lock, statements }), 'held')
+  onTestFinished(release)
+  return release
+}
+
+/** A client of the test's own, past every adapter; closed when the test ends. */
+export function rawClient(url: string): Client {
+  const client = createClient({ url, timeout: 5_000, concurrency: 1 })
+  onTestFinished(() => client.close())
+  return client
+}
+
+/** Counts turns of the event loop, five milliseconds apart at best. */
+export function countTicks(): () => number {
+  let ticks = 0
+  const timer = setInterval(() => (ticks += 1), 5)
+  onTestFinished(() => clearInterval(timer))
+  return () => ticks
+}
+
+/**
+ * Starts work and lets it wait long enough for several tries, during which the event loop has to turn.
+ *
+ * @returns what gives the work's result
+ */
+export async function startWaiting<T>(work: () => Promise<T>): Promise<() => Promise<T>> {
+  const ticks = countTicks()
+  let settled = false
+  const running = work().finally(() => (settled = true))
+  const outcome = Promise.allSettled([running])
+  await vi.waitUntil(() => settled || ticks() >= 20, { interval: 1, timeout: 10_000 })
+  if (settled) expect(await outcome).toBe('still waiting')
+  return () => running
+}
+
+const HOLD = `import Database from 'libsql'
+new Database(process.argv[1]).exec('BEGIN EXCLUSIVE')
+console.log('held')
+setInterval(() => undefined, 1000)`
+
+/**
+ * Another process that keeps a database locked against readers and writers.
+ *
+ * @returns what ends the process and so the lock
+ */
+export async function holdExclusively(databasePath: string): Promise<() => Promise<void>> {
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url))
+  const locking = spawn(process.execPath, ['--input-type=module', '-e', HOLD, databasePath], { cwd })
+  onTestFinished(() => void locking.kill('SIGKILL'))
+  await once(locking.stdout, 'data')
+  return async () => {
+    locking.kill('SIGKILL')
+    await once(locking, 'exit')
+  }
+}

@@ -1,0 +1,163 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
+import { applyMigrations as applyTo } from '../../../src/adapters/sqlite/migrate.ts'
+import type { StoreClient } from '../../../src/adapters/sqlite/store-client.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
+
+/** Writes migrations 0, 1, … of the given SQL, as drizzle keeps them. */
+function writeMigrations(folder: string, sqls: readonly string[]): string {
+  mkdirSync(join(folder, 'meta'), { recursive: true })
+  const entries = sqls.map((sql, idx) => {
+    writeFileSync(join(folder, `000${idx}_step.sql`), sql)
+    return { idx, version: '6', when: 1_700_000_000_000 + idx, tag: `000${idx}_step`, breakpoints: true }
+  })
+  writeFileSync(
+    join(folder, 'meta/_journal.json'),
+    JSON.stringify({ version: '7', dialect: 'sqlite', entries }),
+  )
+  return folder
+}
+
+const FIRST = "CREATE TABLE one (a TEXT);\n--> statement-breakpoint\nINSERT INTO one VALUES ('first');"
+const SECOND = 'ALTER TABLE one ADD COLUMN b TEXT;'
+
+async function open(): Promise<{ client: StoreClient; path: string; folder: (...sqls: string[]) => string }> {
+  const root = await temporaryFolder()
+  const path = join(root, 'some.db')
+  const client = guardClient(
+    createClient({ url: pathToFileURL(path).href, timeout: 10, concurrency: 1 }),
+    1_000,
+  )
+  onTestFinished(() => client.close())
+  let folders = 0
+  return {
+    client,
+    path,
+    folder: (...sqls) => writeMigrations(join(root, `migrations-${(folders += 1)}`), sqls),
+  }
+}
+
+async function applied(client: StoreClient): Promise<number> {
+  return (await client.execute('SELECT hash FROM migrations_feed')).rows.length
+}
+
+async function tables(client: StoreClient): Promise<unknown[]> {
+  const result = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+  return result.rows.map((row) => row['name'])
+}
+
+const applyMigrations = (client: StoreClient, folder: string, path: string): Promise<void> =>
+  applyTo(client, 'feed', folder, path)
+
+describe('migrations', () => {
+  test('are applied in order, each once', async () => {
+    const { client, path, folder } = await open()
+    const migrations = folder(FIRST, SECOND)
+    await applyMigrations(client, migrations, path)
+    await applyMigrations(client, migrations, path)
+    expect((await client.execute('SELECT a, b FROM one')).rows).toEqual([{ a: 'first', b: null }])
+    expect(await applied(client)).toBe(2)
+  })
+
+  test('bring a database of an older release up to date without touching its rows', async () => {
+    const { client, path, folder } = await open()
+    await applyMigrations(client, folder(FIRST), path)
+    await client.execute("INSERT INTO one VALUES ('own')")
+    await applyMigrations(client, folder(FIRST, SECOND), path)
+    expect((await client.execute('SELECT a, b FROM one')).rows).toEqual([
+      { a: 'first', b: null },
+      { a: 'own', b: null },
+    ])
+    expect(await applied(client)).toBe(2)
+  })
+
+  test('are applied all or not at all', async () => {
+    const { client, path, folder } = await open()
+    await expect(applyMigrations(client, folder(FIRST, 'CREATE NONSENSE'), path)).rejects.toThrow(
+      'syntax error',
+    )
+    expect(await tables(client)).toEqual([])
+    await applyMigrations(client, folder(FIRST), path)
+    expect(await applied(client)).toBe(1)
+  })
+
+  test('refuse a database a newer release has migrated further, and leave it alone', async () => {
+    const { client, path, folder } = await open()
+    await applyMigrations(client, folder(FIRST, SECOND), path)
+    await expect(applyMigrations(client, folder(FIRST), path)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(applyMigrations(client, folder(FIRST), path)).rejects.toThrow(path)
+    expect(await applied(client)).toBe(2)
+  })
+
+  test('refuse a database in which another migration stands in the place of one of theirs', async () => {
+    const { client, path, folder } = await open()
+    await applyMigrations(client, folder('CREATE TABLE foreign_one (a TEXT);'), path)
+    await expect(applyMigrations(client, folder(FIRST), path)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(applyMigrations(client, folder(FIRST, SECOND), path)).rejects.toMatchObject(UNAVAILABLE)
+    expect(await tables(client)).toEqual(['foreign_one', 'migrations_feed'])
+  })
+
+  test('leave a client that others can go on using after a refusal', async () => {
+    const { client, path, folder } = await open()
+    await applyMigrations(client, folder(FIRST, SECOND), path)
+    await expect(applyMigrations(client, folder(FIRST), path)).rejects.toMatchObject(UNAVAILABLE)
+    await client.execute("INSERT INTO one VALUES ('later', NULL)")
+    expect((await client.execute('SELECT count(*) AS n FROM one')).rows).toEqual([{ n: 2 }])
+  })
+
+  test('of each store are kept for themselves, in one database', async () => {
+    const { client, path, folder } = await open()
+    await applyTo(client, 'feed', folder(FIRST), path)
+    await applyTo(client, 'ledger', folder('CREATE TABLE two (a TEXT);'), path)
+    await applyTo(client, 'feed', folder(FIRST, SECOND), path)
+    expect(await tables(client)).toEqual(['migrations_feed', 'migrations_ledger', 'one', 'two'])
+  })
+
+  describe('of a database an earlier release made', () => {
+    const FORMER = `CREATE TABLE "__drizzle_migrations"
+      (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`
+
+    /** As that release left it: the first migration applied, and listed in drizzle's own table. */
+    const formerly = async (client: StoreClient, migrations: string, path: string): Promise<void> => {
+      await applyMigrations(client, migrations, path)
+      await client.batch(
+        [
+          FORMER,
+          'INSERT INTO __drizzle_migrations SELECT * FROM migrations_feed',
+          'DROP TABLE migrations_feed',
+        ],
+        'write',
+      )
+    }
+
+    test('go on where its own list ended', async () => {
+      const { client, path, folder } = await open()
+      await formerly(client, folder(FIRST), path)
+      await applyMigrations(client, folder(FIRST), path)
+      expect(await tables(client)).toEqual(['migrations_feed', 'one'])
+      await applyMigrations(client, folder(FIRST, SECOND), path)
+      expect((await client.execute('SELECT a, b FROM one')).rows).toEqual([{ a: 'first', b: null }])
+      expect(await applied(client)).toBe(2)
+    })
+
+    test('take the list over and go on at once', async () => {
+      const { client, path, folder } = await open()
+      await formerly(client, folder(FIRST), path)
+      await applyMigrations(client, folder(FIRST, SECOND), path)
+      expect(await tables(client)).toEqual(['migrations_feed', 'one'])
+      expect(await applied(client)).toBe(2)
+    })
+
+    test("leave a list alone that is somebody else's", async () => {
+      const { client, path, folder } = await open()
+      await client.batch([FORMER, "INSERT INTO __drizzle_migrations VALUES (1, 'foreign', 1)"], 'write')
+      await applyMigrations(client, folder(FIRST), path)
+      expect(await tables(client)).toEqual(['__drizzle_migrations', 'migrations_feed', 'one'])
+    })
+  })
+})

@@ -1,0 +1,102 @@
+import type { ServerResponse } from 'node:http'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { engineOf } from '../../../src/adapters/sqlite/engine.ts'
+import { openServerRequests, wasNeverSent } from '../../../src/adapters/sqlite/server-client.ts'
+import { localSource, unreachableUrl } from '../../support/local-source.ts'
+import { UNAVAILABLE } from '../../support/refusals.ts'
+
+const NAME = 'the database server of the test'
+
+/** Short enough for tests, and long enough for an answer on this machine. */
+const ANSWER_TIMEOUT_MS = 2_000
+
+function ask(url: string, body = 'a statement', answerTimeoutMs = ANSWER_TIMEOUT_MS): Promise<Response> {
+  const requests = openServerRequests(NAME, answerTimeoutMs)
+  onTestFinished(() => requests.close())
+  return requests.fetch(
+    new Request(`${url}/v2/pipeline`, { method: 'POST', headers: { authorization: 'Bearer x' }, body }),
+  )
+}
+
+async function answering(answer: (response: ServerResponse) => void): Promise<string> {
+  return (await localSource((_question, response) => answer(response))).url
+}
+
+describe('a request to a libSQL server', () => {
+  test('arrives as it was made, and its answer as it was given', async () => {
+    const { url, questions } = await localSource((_question, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":"ü"}')
+    })
+    const response = await ask(url, '{"sql":"é"}')
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
+    expect(await response.json()).toEqual({ a: 'ü' })
+    expect(questions).toMatchObject([{ method: 'POST', target: '/v2/pipeline', body: '{"sql":"é"}' }])
+    expect(questions[0]?.headers.authorization).toBe('Bearer x')
+  })
+
+  test.each([400, 404, 500, 503])('leaves the status %i to the driver', async (status) => {
+    const url = await answering((response) => response.writeHead(status).end('no'))
+    expect((await ask(url)).status).toBe(status)
+  })
+
+  test.each([401, 403])('refuses for the token when the server answers %i', async (status) => {
+    const url = await answering((response) => response.writeHead(status).end('no'))
+    const asking = ask(url)
+    await expect(asking).rejects.toMatchObject(UNAVAILABLE)
+    await expect(asking).rejects.toThrow(`${NAME} answered ${status}; correct DASH_DATABASE_AUTH_TOKEN`)
+  })
+
+  test('refuses when nobody listens, and is known not to have been sent', async () => {
+    const error = await ask(await unreachableUrl()).catch((reason: unknown) => reason)
+    expect(error).toMatchObject(UNAVAILABLE)
+    expect(String(error)).toContain(
+      `${NAME} cannot be reached (ECONNREFUSED); start it or correct DASH_DATABASE_URL`,
+    )
+    expect(wasNeverSent(error)).toBe(true)
+  })
+
+  test('refuses when the name of the server is not known', async () => {
+    const error = await ask('http://no-such-host.invalid').catch((reason: unknown) => reason)
+    expect(error).toMatchObject(UNAVAILABLE)
+    expect(String(error)).toMatch(/cannot be reached \((ENOTFOUND|EAI_AGAIN)\)/)
+    expect(wasNeverSent(error)).toBe(true)
+  })
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['breaks the connection off', (response) => response.socket?.resetAndDestroy()],
+    ['closes the connection', (response) => response.socket?.destroy()],
+    [
+      'breaks off inside its answer',
+      (response) => {
+        response.writeHead(200, { 'content-length': 100 })
+        response.write('{')
+        response.socket?.end()
+      },
+    ],
+  ])('refuses when the server %s, which may have done what it was told', async (_what, misbehave) => {
+    const error = await ask(await answering(misbehave)).catch((reason: unknown) => reason)
+    expect(error).toMatchObject(UNAVAILABLE)
+    expect(wasNeverSent(error)).toBe(false)
+  })
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['never answers', () => undefined],
+    ['never ends its answer', (response) => response.writeHead(200).write('{')],
+  ])('fails, and is no refusal, when the server %s', async (_what, misbehave) => {
+    const error = await ask(await answering(misbehave), '', 200).catch((reason: unknown) => reason)
+    expect(error).not.toMatchObject({ name: 'Refusal' })
+    expect(String(error)).toContain(`${NAME} gave no answer within 200 ms`)
+    expect(wasNeverSent(error)).toBe(false)
+  })
+})
+
+test.each([
+  ['http://127.0.0.1:8080', 'the database server http://127.0.0.1:8080'],
+  ['libsql://name.example.org/', 'the database server libsql://name.example.org'],
+  [
+    'https://user:secret@example.org/db?authToken=secret#secret',
+    'the database server https://example.org/db',
+  ],
+])('the server at %s is named without what may be secret', (url, name) => {
+  expect(engineOf({ url, authToken: null }, { nativeBusyMs: 1, retryMs: 1 }).name).toBe(name)
+})

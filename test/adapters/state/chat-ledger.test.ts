@@ -1,0 +1,321 @@
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { expect, onTestFinished, test } from 'vitest'
+import fc from 'fast-check'
+import { applyMigrations, migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
+import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
+import type { OpenChat } from './open-chat.ts'
+import { database as openDatabase } from '../../../src/adapters/sqlite/database.ts'
+import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
+import { dayOf } from '../../../src/domain/time.ts'
+import { answerCacheContract } from './answer-cache-contract.ts'
+import { chatLedgerContract } from './chat-ledger-contract.ts'
+import type { TurnClaim } from '../../../src/domain/agent/bounds.ts'
+
+interface StateFile extends OpenChat {
+  path: string
+  /** The state a power cut leaves that takes everything of the log behind its first bytes. */
+  cut(logBytes: number): Promise<OpenChat>
+}
+
+async function openFile(): Promise<StateFile> {
+  const folder = await temporaryFolder()
+  const path = join(folder, 'state.db')
+  const opened = connectChat(pathToFileURL(path).href)
+  await opened.ledger.ping()
+  let cuts = 0
+  return {
+    ...opened,
+    path,
+    async cut(logBytes) {
+      cuts += 1
+      const copy = join(folder, `cut-${cuts}.db`)
+      copyFileSync(path, copy)
+      writeFileSync(`${copy}-wal`, readFileSync(`${path}-wal`).subarray(0, logBytes))
+      return connectChat(pathToFileURL(copy).href)
+    },
+  }
+}
+
+test('a power cut within the log leaves whole transactions, their totals and no damage', async () => {
+  const { ledger, path, cut } = await openFile()
+  await ledger.sweep(NOW, DAY)
+  for (let turn = 1; turn <= 8; turn += 1) await ledger.settle(await admitted(ledger), turn, NOW)
+  const size = statSync(`${path}-wal`).size
+  const seen = new Set<number>()
+  for (let part = 0; part <= 24; part += 1) {
+    const { ledger: left, database } = await cut(Math.floor((size * part) / 24))
+    const spent = await left.spending(DAY)
+    const { rows } = await database.use(({ client }) =>
+      client.execute(
+        `SELECT coalesce(sum(cost), 0) AS settled,
+          coalesce(sum(CASE WHEN cost IS NULL THEN reserved END), 0) AS reserved FROM chat_turns`,
+      ),
+    )
+    expect(spent).toEqual({ ...rows[0] })
+    seen.add(spent.settled)
+    expect(await left.admit(claimOf())).toMatchObject({ admitted: true })
+  }
+  expect(seen.size).toBeGreaterThan(4)
+  expect(seen).toContain(36)
+})
+
+test('a log that has grown long is written back by a sweep, once nobody reads it any more', async () => {
+  const { ledger, cache, database, path } = await openFile()
+  const log = (): number => statSync(`${path}-wal`).size
+  const text = 'x'.repeat(64 * 1024)
+  while (log() < 33 * 1024 * 1024) await cache().put(`k${log()}`, { text, storedAt: NOW })
+  const reader = createClient({ url: pathToFileURL(path).href })
+  onTestFinished(() => reader.close())
+  const reading = await reader.transaction('read')
+  await reading.execute('SELECT count(*) FROM chat_turns')
+  await admitted(ledger, { leaseMs: 1 })
+  expect(await ledger.sweep(NOW + 1, DAY)).toBe(1)
+  expect(log()).toBeGreaterThan(33 * 1024 * 1024)
+  reading.close()
+  await ledger.sweep(NOW + 1, DAY)
+  expect(log()).toBe(0)
+  const { rows } = await database.use(({ client }) => client.execute('PRAGMA busy_timeout'))
+  expect(rows[0]?.[0]).toBe(10)
+  expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
+})
+
+test('what an evaluation writes beside the chat is durable at once, and both see it', async () => {
+  const { ledger, path, cut } = await openFile()
+  await admitted(ledger)
+  const { evaluations } = connectEvaluations(pathToFileURL(path).href)
+  await evaluations.beginRun({ day: DAY, refreshMode: 'fullEval', startedAt: NOW })
+  const left = await cut(statSync(`${path}-wal`).size)
+  expect(await left.ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
+  const { rows } = await left.database.use(({ client }) => client.execute('SELECT day FROM evaluation_runs'))
+  expect(rows).toHaveLength(1)
+})
+
+test('a database that an earlier release began is taken over with what it holds', async () => {
+  const path = join(await temporaryFolder(), 'state.db')
+  const url = pathToFileURL(path).href
+  const former = createClient({ url })
+  onTestFinished(() => former.close())
+  await applyMigrations(former, 'state', migrationsOf('state'), 'the former state')
+  await former.execute({ sql: 'INSERT INTO chat_days VALUES (?, 5, 0)', args: [DAY] })
+  expect((await former.execute('PRAGMA journal_mode')).rows[0]?.[0]).toBe('delete')
+  const { ledger } = connectChat(url)
+  await admitted(ledger)
+  expect(await ledger.spending(DAY)).toEqual({ settled: 5, reserved: 1_000 })
+  expect(statSync(`${path}-wal`).size).toBeGreaterThan(0)
+})
+
+const LEASE_MS = 40_000
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('admit' as const),
+      afterMs: fc.integer({ min: 0, max: 12_000 }),
+      session: fc.integer({ min: 0, max: 3 }),
+      address: fc.integer({ min: 0, max: 3 }),
+      server: fc.integer({ min: 0, max: 1 }),
+      withTools: fc.integer({ min: 0, max: 300 }),
+      withoutTools: fc.integer({ min: 0, max: 120 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('settle' as const),
+      which: fc.nat(20),
+      cost: fc.integer({ min: 0, max: 200 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('extend' as const),
+      which: fc.nat(6),
+      upTo: fc.integer({ min: 0, max: 600 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
+)
+
+/** Most limits hold nobody back, so that each of them does on its own now and then. */
+const seldom = (tight: fc.Arbitrary<number>, wide: number) =>
+  fc.oneof({ weight: 2, arbitrary: fc.constant(wide) }, { weight: 1, arbitrary: tight })
+
+const limitsOf = fc.record({
+  messagesPerSession: seldom(fc.integer({ min: 0, max: 6 }), 100),
+  messagesPerDay: seldom(fc.integer({ min: 0, max: 9 }), 100),
+  burstPerMinute: seldom(fc.integer({ min: 0, max: 5 }), 100),
+  minGapMs: seldom(fc.integer({ min: 1, max: 10_000 }), 0),
+  maxOpenTurns: seldom(fc.integer({ min: 1, max: 6 }), 100),
+  budgetPerDay: seldom(fc.integer({ min: 0, max: 2_000 }), 1_000_000),
+  budgetShare: seldom(fc.integer({ min: 1, max: 1_000_000 }), 1_000_000),
+})
+
+/** Nothing but the rows: what `chat_days` has to agree with. */
+const SUMS = `
+  SELECT day, sum(coalesce(cost, 0)) AS settled, sum(CASE WHEN cost IS NULL THEN reserved ELSE 0 END) AS reserved
+  FROM chat_turns GROUP BY day ORDER BY day`
+
+test('after any interleaving the totals are the sums of the turns, and each admission is by the plain rules', async () => {
+  const state = openDatabase({
+    location: { url: ':memory:', authToken: null },
+    store: 'state',
+    migrationsFolder: migrationsOf('state'),
+    nativeBusyMs: 10,
+    retryMs: 1_000,
+  })
+  onTestFinished(() => state.close())
+  const ledger = libsqlChatLedger(state)
+  let refusals = 0
+  let admissions = 0
+  let extensions = 0
+  await fc.assert(
+    fc.asyncProperty(
+      limitsOf,
+      fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
+      async (given, steps) => {
+        await state.use(({ client }) =>
+          client.batch(['DELETE FROM chat_turns', 'DELETE FROM chat_days'], 'write'),
+        )
+        const turns: (NaiveTurn & { id: string })[] = []
+        // So that midnight comes in the middle.
+        let now = NEXT_MIDNIGHT - 60_000
+        const sweep = (): void => {
+          for (const turn of turns) {
+            if (turn.cost === null && turn.claim.now + LEASE_MS <= now) turn.cost = turn.reserved
+          }
+        }
+        for (const each of steps) {
+          if (each.do === 'sweep') {
+            sweep()
+            await ledger.sweep(now, dayOf(now - 86_400_000))
+          } else if (each.do === 'settle') {
+            const turn = turns[each.which]
+            if (!turn) continue
+            expect(await ledger.settle(turn.id, each.cost, now)).toBe(turn.cost === null)
+            turn.cost ??= each.cost
+          } else if (each.do === 'extend') {
+            const turn = turns[each.which]
+            if (!turn) continue
+            const extended = naiveExtension(turns, turn, each.upTo)
+            expect(await ledger.extend(extensionOf(turn.id, each.upTo, given))).toBe(extended)
+            if (extended) turn.reserved = Math.max(turn.reserved, each.upTo)
+            if (extended) extensions += 1
+          } else {
+            now += each.afterMs
+            sweep()
+            const day = dayOf(now)
+            const isNew = now >= NEXT_MIDNIGHT
+            const claim = claimOf({
+              session: `s${each.session}`,
+              address: `${day}-${each.address}`,
+              // Two addresses have a network in common, one is of IPv4.
+              network: [null, 'n', 'n', 'm'][each.address] ?? null,
+              formerAddress: isNew ? `${dayOf(now - 86_400_000)}-${each.address}` : null,
+              server: `server${each.server}`,
+              now,
+              firstCall: {
+                withTools: Math.max(each.withTools, each.withoutTools),
+                withoutTools: each.withoutTools,
+              },
+              shortestCall: { withTools: 30, withoutTools: 20 },
+              leaseMs: LEASE_MS,
+              limits: given,
+            })
+            const expected = naiveAdmission(turns, claim)
+            const admission = await ledger.admit(claim)
+            expect(admission).toMatchObject(expected)
+            if (admission.admitted)
+              turns.push({ id: admission.turn, claim, reserved: admission.reserved, cost: null })
+            if (admission.admitted) admissions += 1
+            else refusals += 1
+          }
+          const { rows } = await state.use(({ client }) => client.execute(SUMS))
+          for (const { day, settled, reserved } of rows) {
+            expect(await ledger.spending(day as string)).toEqual({ settled, reserved })
+          }
+        }
+      },
+    ),
+    { numRuns: 60 },
+  )
+  expect(admissions).toBeGreaterThan(100)
+  expect(extensions).toBeGreaterThan(10)
+  expect(refusals).toBeGreaterThan(100)
+})
+
+chatLedgerContract('a file', chatInFile)
+chatLedgerContract('memory', chatInMemory)
+answerCacheContract('a file', chatInFile)
+answerCacheContract('memory', chatInMemory)
+
+/** A turn as a list remembers it. */
+interface NaiveTurn {
+  claim: TurnClaim
+  reserved: number
+  cost: number | null
+}
+
+type NaiveAnswer = { reserved: number; degraded: boolean } | { scope: string }
+
+/** What turns hold and have spent. */
+function takenBy(turns: readonly NaiveTurn[]): number {
+  return turns.reduce((sum, { cost, reserved }) => sum + (cost ?? reserved), 0)
+}
+
+/** What is left of the budget, and of the shares of an address and its network. */
+function roomOf(turns: readonly NaiveTurn[], { limits, day, address, network }: TurnClaim): number[] {
+  const today = turns.filter((turn) => turn.claim.day === day)
+  const share = Math.floor((limits.budgetPerDay * limits.budgetShare) / 1_000_000)
+  return [
+    limits.budgetPerDay - takenBy(today),
+    share >= limits.budgetPerDay
+      ? Infinity
+      : share - takenBy(today.filter((turn) => turn.claim.address === address)),
+    network === null || 2 * share >= limits.budgetPerDay
+      ? Infinity
+      : 2 * share - takenBy(today.filter((turn) => turn.claim.network === network)),
+  ]
+}
+
+/** Admission by the plain rules over a plain list, without any thought of speed. */
+function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): NaiveAnswer {
+  const { limits, now, firstCall, shortestCall } = claim
+  const count = (fits: (turn: TurnClaim, cost: number | null) => boolean): number =>
+    turns.filter((turn) => fits(turn.claim, turn.cost)).length
+  const today = turns.filter((turn) => turn.claim.day === claim.day)
+  const settled = today.reduce((sum, { cost }) => sum + (cost ?? 0), 0)
+  const taken = takenBy(today)
+  const { budgetPerDay } = limits
+  if (settled >= budgetPerDay || settled + shortestCall.withoutTools > budgetPerDay)
+    return { scope: 'global-budget' }
+  const addresses = new Set([claim.address, claim.formerAddress])
+  const inMinute = count((turn) => addresses.has(turn.address) && turn.now > now - 60_000)
+  const inDay = count((turn) => turn.address === claim.address && turn.day === claim.day)
+  if (inMinute >= limits.burstPerMinute || inDay >= limits.messagesPerDay) return { scope: 'ip' }
+  const [ofDay = 0, ...shares] = roomOf(turns, claim)
+  if (firstCall.withoutTools > Math.min(...shares)) return { scope: 'ip' }
+  const inSession = count((turn) => turn.session === claim.session)
+  const tooSoon = count((turn) => turn.session === claim.session && turn.now > now - limits.minGapMs)
+  if (inSession >= limits.messagesPerSession || tooSoon > 0) return { scope: 'session' }
+  const open = count((turn, cost) => turn.server === claim.server && cost === null)
+  if (open >= limits.maxOpenTurns) return { scope: 'global-budget' }
+  const soft = taken >= 0.8 * budgetPerDay || settled + shortestCall.withTools > budgetPerDay
+  const degraded = soft || firstCall.withTools > Math.min(ofDay, ...shares)
+  const reserved = degraded ? firstCall.withoutTools : firstCall.withTools
+  return reserved <= ofDay ? { reserved, degraded } : { scope: 'global-budget' }
+}
+
+/** Whether a turn may hold so much, by the same rules. */
+function naiveExtension(turns: readonly NaiveTurn[], turn: NaiveTurn, upTo: number): boolean {
+  return (
+    turn.cost === null &&
+    Math.max(0, upTo - turn.reserved) <= Math.max(0, Math.min(...roomOf(turns, turn.claim)))
+  )
+}

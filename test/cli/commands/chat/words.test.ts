@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'vitest'
+import { jsonLine } from '../../../../src/cli/terminal.ts'
+import { noteRows } from '../../../../src/cli/commands/chat/wrap.ts'
+import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
+import { completionsOf, helpText, parseSaid } from '../../../../src/cli/commands/chat/slash-actions.ts'
+import {
+  canHelpAgain,
+  clockTime,
+  declinedWords,
+  failureWords,
+  quotaWords,
+} from '../../../../src/cli/commands/chat/words.ts'
+import type { Quota } from '../../../../src/cli/commands/chat/words.ts'
+import { Refusal } from '../../../../src/domain/refusal.ts'
+
+const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
+
+function limitWords(scope: string, retryAfterSeconds: number, quota: Quota | null, isTalk = true): string {
+  const refusal: Parameters<typeof declinedWords>[0] = new Refusal('rate_limited', undefined, {
+    members: { status: 429, scope, retryAfterSeconds },
+  })
+  return declinedWords(refusal, 'http://h', NOON, { isTalk, quota }).text
+}
+
+describe('what a person is told', () => {
+  test('of the quotas', () => {
+    const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
+    expect(quotaWords({ remaining: { session: 18, day: 47 }, quotas })).toBe('18/20 session, 47/60 today')
+  })
+
+  test('of a time, by the clock, and its day when that is another', () => {
+    expect(clockTime(NOON + 65_000, NOON)).toBe('12:01:05')
+    expect(clockTime(NOON + 12 * 3_600_000, NOON)).toBe('4 May 00:00:00')
+  })
+
+  test.each([
+    ['session', 2, 18, 47, 'too soon after the last message (session); it opens again at 12:00:02'],
+    ['session', 90, 18, 47, 'too soon after the last message (session); it opens again at 12:01:30'],
+    [
+      'session',
+      1_200,
+      0,
+      47,
+      'all 20 messages of this session are used (session); it opens again at 12:20:00; /new begins another session',
+    ],
+    [
+      'session',
+      30,
+      0,
+      47,
+      'all 20 messages of this session are used (session); it opens again at 12:00:30; /new begins another session',
+    ],
+    ['ip', 5, 18, 47, 'too many messages from this address just now (ip); it opens again at 12:00:05'],
+    ['ip', 30, 18, 47, 'too many messages from this address just now (ip); it opens again at 12:00:30'],
+    ['ip', 43_200, 18, 0, 'this address has used up its day (ip); it opens again at 4 May 00:00:00'],
+    ['ip', 30, 18, 0, 'this address has used up its day (ip); it opens again at 12:00:30'],
+    ['ip', 43_200, 18, 47, 'this address has used up its day (ip); it opens again at 4 May 00:00:00'],
+    [
+      'global-budget',
+      5,
+      18,
+      47,
+      'other answers hold the budget or the places of the chat just now (global-budget); it opens again at 12:00:05',
+    ],
+    [
+      'global-budget',
+      43_200,
+      18,
+      47,
+      'the budget of the chat is used up for today (global-budget); it opens again at 4 May 00:00:00',
+    ],
+  ])(
+    'of a limit of scope %s for %i s, with %i of the session and %i of the day left',
+    (scope, seconds, session, day, text) => {
+      const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
+      expect(limitWords(scope, seconds, { remaining: { session, day }, quotas })).toBe(text)
+    },
+  )
+
+  test('of a limit before anything is known of the quotas', () => {
+    expect(limitWords('session', 2, null)).toMatch(/^too soon after/)
+    expect(limitWords('session', 1_200, null)).toMatch(/^all messages of this session are used/)
+    expect(limitWords('ip', 30, null)).toMatch(/^too many messages from this address/)
+  })
+
+  test('of a used session without naming a command where there is none', () => {
+    expect(limitWords('session', 1_200, null, false)).toBe(
+      'all messages of this session are used (session); it opens again at 12:20:00',
+    )
+  })
+
+  test.each([
+    ['session', 2, 18, 47, true],
+    ['session', 30, 0, 47, false],
+    ['ip', 5, 18, 47, true],
+    ['ip', 43_200, 18, 47, false],
+    ['ip', 30, 18, 0, false],
+    ['global-budget', 5, 18, 47, true],
+    ['global-budget', 43_200, 18, 47, false],
+  ])(
+    'of /retry after a limit of scope %s for %i s, with %i of the session and %i of the day left: %s',
+    (scope, retryAfterSeconds, session, day, helps) => {
+      const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
+      const refusal = new Refusal('rate_limited' as const, undefined, {
+        members: { scope, retryAfterSeconds },
+      })
+      expect(canHelpAgain(refusal, { remaining: { session, day }, quotas })).toBe(helps)
+    },
+  )
+
+  test('of /retry where the server was not reached, and not where only its operator can help', () => {
+    expect(canHelpAgain(new Refusal('server_unreachable' as const), null)).toBe(true)
+    expect(canHelpAgain(new Refusal('answer_cut' as const), null)).toBe(true)
+    expect(canHelpAgain(new Refusal('disabled' as const), null)).toBe(false)
+  })
+
+  test('of a model that failed: what asks again where it is read', () => {
+    const failure = { error: 'timeout', code: 'idle' }
+    expect(failureWords(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry asks again$/)
+    expect(failureWords(failure, { isTalk: false })).toMatch(/\(timeout, idle\); ask again$/)
+  })
+
+  test('in rows that end between words, whatever the width', () => {
+    const text = 'the session had ended; another was begun\n漢字漢字 \u202eb'
+    expect(noteRows(text, 20, false)).toEqual([
+      'the session had',
+      'ended; another was',
+      'begun',
+      '漢字漢字 \\u202eb',
+    ])
+    expect(noteRows('ab cd', 4, true)).toEqual(['\x1b[2mab\x1b[22m', '\x1b[2mcd\x1b[22m'])
+  })
+
+  test('of what is left out, once', () => {
+    const replay = { body: '', leftOut: 2, questionCut: true, earlierCut: 1 }
+    expect(replayNotes(replay, null)).toEqual([
+      'the question is cut: only its first 2,000 characters are read',
+      'the 2 oldest turns are left out from now on: no more than the last 12 messages and 32,768 bytes are read',
+      'of long texts before, only the first 2,000 characters are read',
+    ])
+    expect(replayNotes({ ...replay, questionCut: false }, replay)).toEqual([])
+    expect(replayNotes({ ...replay, questionCut: false, leftOut: 3 }, replay)).toHaveLength(1)
+  })
+})
+
+describe('what a person says', () => {
+  test.each([
+    ['/lang  RU ', { kind: 'command', name: 'lang', argument: 'RU' }],
+    ['/Help', { kind: 'command', name: 'help', argument: '' }],
+    ['/nothing', { kind: 'unknown', name: 'nothing' }],
+    ['/toString', { kind: 'unknown', name: 'tostring' }],
+    ['/etc/hosts?', { kind: 'question', text: '/etc/hosts?' }],
+    ['/quit\nnot', { kind: 'question', text: '/quit\nnot' }],
+    ['a /quit', { kind: 'question', text: 'a /quit' }],
+    ['quit', { kind: 'command', name: 'quit', argument: '' }],
+    [' Exit ', { kind: 'command', name: 'quit', argument: '' }],
+    ['/exit', { kind: 'command', name: 'quit', argument: '' }],
+    ['exit strategies?', { kind: 'question', text: 'exit strategies?' }],
+  ])('%j is understood', (text, said) => {
+    expect(parseSaid(text)).toEqual(said)
+  })
+
+  test.each([
+    ['/s', ['/save ', '/sort ']],
+    ['/sort ', ['/sort trending', '/sort day', '/sort week', '/sort month']],
+    ['/tone c', ['/tone casual']],
+    ['/toString ', []],
+    ['what', []],
+  ])('%j is completed', (line, completions) => {
+    expect(completionsOf(line)).toEqual(completions)
+  })
+
+  test('help lists every command', () => {
+    for (const name of completionsOf('/')) expect(helpText(80)).toContain(`  ${name.trim()}`)
+    expect(completionsOf('/')).toHaveLength(11)
+  })
+
+  test('help says that an answer asked for again is the kept one, and costs a message', () => {
+    expect(helpText(200)).toContain(
+      'ask the last question again; right after an answer that brings the kept one back, and costs a message',
+    )
+  })
+
+  test('help keeps its two columns where a line is wrapped', () => {
+    const rows = helpText(44).split('\n')
+    expect(rows).toContain('  /item [KEY]       talk about one item;')
+    expect(rows).toContain('                    without a key about the')
+    expect(rows.filter((row) => row.length > 44)).toEqual([])
+    expect(noteRows(helpText(44), 45, false)).toEqual(rows)
+  })
+})
+
+test('a line of JSON holds nothing a terminal obeys and says the same', () => {
+  const value = { text: 'a\u001b\u009b\u202e\u200b\u{e0041}\u2028"漢👍' }
+  const line = jsonLine(value)
+  expect(JSON.parse(line)).toEqual(value)
+  expect(line.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\u2028]/u)
+  expect(line).toContain('漢👍')
+})

@@ -1,0 +1,56 @@
+import { stripVTControlCharacters } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { widthOf, wrap } from '../../../../src/cli/commands/chat/wrap.ts'
+
+const rows = (text: string, columns: number): string[] =>
+  wrap([{ text, styles: [] }], columns).map((row) => row.text)
+
+describe('wrapping', () => {
+  test('breaks at spaces, which it swallows', () => {
+    expect(rows('ab cd efg', 5)).toEqual(['ab cd', 'efg'])
+    expect(rows('ab  cdefgh  ij', 6)).toEqual(['ab ', 'cdefgh', 'ij'])
+  })
+
+  test('breaks a word that is longer than a row, and beside wide characters', () => {
+    expect(rows('abcdefgh', 3)).toEqual(['abc', 'def', 'gh'])
+    expect(rows('漢字漢字漢', 5)).toEqual(['漢字', '漢字', '漢'])
+    expect(rows('ab漢字cd', 4)).toEqual(['ab漢', '字cd'])
+  })
+
+  test('keeps together what is one character to a reader', () => {
+    expect(rows('👩‍💻👩‍💻👩‍💻', 4)).toEqual(['👩‍💻👩‍💻', '👩‍💻'])
+    expect(rows('e\u0301e\u0301e\u0301', 2)).toEqual(['e\u0301e\u0301', 'e\u0301'])
+  })
+
+  test('closes a style at the end of a row and opens it in the next', () => {
+    expect(wrap([{ text: 'ab cd', styles: ['bold'] }], 2).map((row) => row.text)).toEqual([
+      '\x1b[1mab\x1b[22m',
+      '\x1b[1mcd\x1b[22m',
+    ])
+  })
+
+  test('passes nothing that a terminal obeys', () => {
+    expect(rows('a\x1b[31mb\u009bc\x07\u202ed', 80)).toEqual(['a[31mbcd'])
+  })
+
+  test('gives rows no wider than asked that hold every visible character in order', () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', 'b', ' ', '漢', '👍', 'é', '-', '\n'),
+      maxLength: 200,
+    })
+    fc.assert(
+      fc.property(text, fc.integer({ min: 2, max: 30 }), (given, columns) => {
+        const wrapped = wrap([{ text: given, styles: ['cyan'] }], columns)
+        for (const row of wrapped) {
+          const shown = stripVTControlCharacters(row.text)
+          expect(row.width).toBe(widthOf(shown))
+          expect(row.width).toBeLessThanOrEqual(columns)
+        }
+        const shown = wrapped.map((row) => stripVTControlCharacters(row.text)).join('')
+        expect(shown.replaceAll(/\s/g, '')).toBe(given.replaceAll(/\s/g, ''))
+      }),
+      { numRuns: 1_000, examples: [[' a漢', 2]] },
+    )
+  })
+})

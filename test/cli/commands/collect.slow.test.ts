@@ -1,0 +1,327 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { LIVE_SOURCES } from '../../../src/domain/feed/live-source.ts'
+import { addDays, dayOf } from '../../../src/domain/time.ts'
+import { windowEnding } from '../../../src/domain/year/ledger.ts'
+import type { CollectReport } from '../../../src/jobs/collect.ts'
+import { rankPeriods } from '../../../src/jobs/rank-periods.ts'
+import { storeAt } from '../../adapters/feed/open-feed.ts'
+import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
+import { dash, exitOf, startDash, temporaryFolder } from '../../support/dash.ts'
+import { htmlSite, pageHtml } from '../../support/pages.ts'
+import { replay } from '../../support/replay/live-world.ts'
+import { IDS_OF, TOKENS } from '../../support/replay/replies.ts'
+import type { Replay } from '../../support/replay/replay-server.ts'
+
+const EVERY_ID = Object.values(IDS_OF).flat().length
+
+function data(): string {
+  return join(temporaryFolder(), 'data')
+}
+
+/** Ids of a source in the feed of a data folder, of events of any known time up to tomorrow. */
+async function storedIds(folder: string, source: string): Promise<string[]> {
+  const { feed, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
+  onTestFinished(close)
+  const { events } = await feed.readWindow(windowEnding(addDays(dayOf(Date.now()), 1)))
+  return events.flatMap((event) => (event.source === source ? [event.sourceId] : [])).sort()
+}
+
+/** The links of replayed items lead nowhere: texts are read where a test is about them. */
+const NO_TEXTS = { DASH_ARTICLE_MAX_PER_RUN: '0' }
+
+async function collectJson(folder: string, { env }: Replay, args: string[] = [], changes = {}) {
+  const finished = await dash(['collect', '--json', '--data-dir', folder, ...args], {
+    env: { ...env, ...NO_TEXTS, ...changes },
+  })
+  return { ...finished, report: JSON.parse(finished.stdout) as CollectReport }
+}
+
+describe('collect', () => {
+  test('creates the data folder it is given, stores every source and prints one line', async () => {
+    const world = await replay()
+    const folder = data()
+    const first = await dash(['collect', '--data-dir', folder], { env: { ...world.env, ...NO_TEXTS } })
+    const today = dayOf(Date.now())
+    expect(first).toEqual({
+      code: 0,
+      stdout: `${today}: 7 of 7 sources collected, ${EVERY_ID} items: ${EVERY_ID} inserted, 0 replaced, 0 unchanged\n`,
+      stderr: '',
+    })
+    expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
+    const second = await dash(['collect', '--data-dir', folder, '--quiet'], {
+      env: { ...world.env, ...NO_TEXTS },
+    })
+    expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('reads a list that has not changed from what it kept, in the next process too', async () => {
+    const world = await replay()
+    const folder = data()
+    await collectJson(folder, world, ['--source', 'lobsters'])
+    const { code, report } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect(code).toBe(0)
+    expect(report.sources.lobsters).toMatchObject({ requests: 2, notModified: 2, unchanged: 4 })
+  })
+
+  test('names itself and the place where it can be reached', async () => {
+    const world = await replay()
+    await collectJson(data(), world, ['--source', 'lobsters'], { DASH_BASE_URL: 'https://däsh.example/x/' })
+    const agents = new Set(world.asked.map(({ headers }) => headers['user-agent']))
+    expect(agents).toEqual(new Set(['dash/0.1.0 (+https://d%C3%A4sh.example/x)']))
+  })
+
+  test('asks the sources that are named alone', async () => {
+    const world = await replay()
+    const { code, report } = await collectJson(data(), world, ['--source', 'lobsters', 'hype:github'])
+    expect([code, Object.keys(report.sources)]).toEqual([0, ['lobsters', 'hype:github']])
+    const twice = ['--source', 'lesswrong', '--source', 'lobsters']
+    expect(Object.keys((await collectJson(data(), world, twice)).report.sources)).toEqual([
+      'lobsters',
+      'lesswrong',
+    ])
+    const listed = ['--source', 'lesswrong,lobsters', 'hype:github']
+    expect(Object.keys((await collectJson(data(), world, listed)).report.sources)).toEqual([
+      'lobsters',
+      'lesswrong',
+      'hype:github',
+    ])
+  })
+
+  test('refuses a source it does not know, naming those it does', async () => {
+    const { code, stdout, stderr } = await dash(['collect', '--source', 'digg'])
+    expect([code, stdout]).toEqual([64, ''])
+    expect(stderr).toContain(LIVE_SOURCES.join(', '))
+  })
+
+  test('reports what failed, what misbehaved and what it has no token for, keeps the rest and ends with 69', async () => {
+    const world = await replay()
+    world.fault('lobsters', 'html', /newest/)
+    world.fault('lesswrong', 'failing')
+    world.fault('github', 'limited')
+    world.fault('huggingface', 'huge')
+    world.change('hn', /item\/41000003/, () => ({ id: 41_000_004, type: 'story', title: 'Another' }))
+    const folder = data()
+    const env = { REPLICATE_API_TOKEN: '', REDDIT_CLIENT_SECRET: '' }
+    const { code, stderr, report } = await collectJson(folder, world, [], env)
+    expect([code, report.outcome]).toEqual([69, 'partial'])
+    const outcomes = Object.entries(report.sources).map(([source, { outcome, items }]) => [
+      source,
+      outcome,
+      items,
+    ])
+    expect(outcomes).toEqual([
+      ['hn', 'collected', 61],
+      ['lobsters', 'partial', 3],
+      ['lesswrong', 'failed', 0],
+      ['hype:github', 'failed', 0],
+      ['hype:huggingface', 'failed', 0],
+      ['hype:replicate', 'skipped', 0],
+      ['hype:reddit', 'skipped', 0],
+    ])
+    expect(report.sources.hn).toMatchObject({ badRows: 1, reason: null })
+    expect(report.sources['hype:github']?.retryAt).toMatch(/^\d{4}-\d\d-\d\dT/)
+    const lines = stderr.trimEnd().split('\n')
+    expect(lines).toEqual([
+      expect.stringMatching(/^hn: 1 row left out, the first: 41000003: .* answered for the item 41000004$/),
+      expect.stringMatching(/^error: lobsters was read in part: .*newest\.json: it answered with a page/),
+      expect.stringMatching(/^error: lesswrong failed: .*: it answered 500$/),
+      expect.stringMatching(/^error: hype:github failed: .* come back at /),
+      expect.stringMatching(/^error: hype:huggingface failed: .* larger than 4194304 bytes$/),
+      'error: hype:replicate was skipped: REPLICATE_API_TOKEN not set',
+      'error: hype:reddit was skipped: REDDIT_CLIENT_SECRET not set',
+    ])
+    expect(await storedIds(folder, 'hn')).toHaveLength(61)
+    const quiet = await dash(['collect', '--quiet', '--source', 'lesswrong', '--data-dir', folder], {
+      env: world.env,
+    })
+    expect([quiet.code, quiet.stdout, quiet.stderr.split('\n').length]).toEqual([69, '', 2])
+  })
+
+  test('does not ask a source again before the time it asked for, in the next process either', async () => {
+    const world = await replay()
+    world.fault('github', 'limited')
+    const folder = data()
+    await collectJson(folder, world, ['--source', 'hype:github'])
+    const { code, report } = await collectJson(folder, world, ['--source', 'hype:github'])
+    expect([code, report.sources['hype:github']?.requests]).toEqual([69, 0])
+    expect(report.sources['hype:github']?.reason).toContain('not asked; it asks to come back at')
+    expect(world.asked).toHaveLength(1)
+  })
+
+  test('tells no token to anybody, whatever happens', async () => {
+    const world = await replay()
+    for (const source of ['github', 'huggingface', 'replicate', 'reddit'] as const)
+      world.fault(source, 'redirecting')
+    const folder = data()
+    const { code, stdout, stderr } = await collectJson(folder, world, ['--verbose'])
+    expect(code).toBe(69)
+    const feed = readdirSync(folder)
+      .filter((name) => name.startsWith('feed.db'))
+      .map((name) => readFileSync(join(folder, name), 'latin1'))
+      .join('')
+    for (const secret of Object.values(TOKENS)) expect(stdout + stderr + feed).not.toContain(secret)
+    const bad = await dash(['collect'], { env: { GITHUB_TOKEN: 'two words', HF_TOKEN: 'new\nline' } })
+    expect(bad.code).toBe(78)
+    expect(bad.stderr).toContain('GITHUB_TOKEN=(not shown) must be')
+    expect(bad.stderr).toContain('HF_TOKEN=(not shown) must be')
+    expect(bad.stderr).not.toMatch(/two words|new/)
+  })
+
+  test('takes a token from a file', async () => {
+    const world = await replay()
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'token'), `${TOKENS.REPLICATE_API_TOKEN}\n`)
+    const env = { REPLICATE_API_TOKEN: '', REPLICATE_API_TOKEN_FILE: join(folder, 'token') }
+    const { code } = await collectJson(join(folder, 'data'), world, ['--source', 'hype:replicate'], env)
+    expect(code).toBe(0)
+  })
+
+  test('ends with 74 when the feed cannot be written, whatever the sources do', async () => {
+    const world = await replay()
+    const folder = temporaryFolder()
+    writeFileSync(
+      join(folder, 'feed.db'),
+      'this is no database, but long enough to be looked at as one'.repeat(50),
+    )
+    const { code, stdout } = await dash(['collect', '--json', '--data-dir', folder], { env: world.env })
+    expect([code, JSON.parse(stdout)]).toMatchObject([74, { exitCode: 74 }])
+  })
+
+  test('takes a snapshot, indexes what it read, and reads texts of sources and pages', async () => {
+    const page = await htmlSite(pageHtml('On quokkas'))
+    const world = await replay()
+    world.change('hn', /item\/41000003/, (story) => ({
+      ...(story as object),
+      score: 1_000,
+      url: `${page.url}/quokkas`,
+    }))
+    const folder = data()
+    const env = {
+      DASH_ARTICLE_MAX_PER_RUN: '5',
+      DASH_ARTICLE_MIN_POINTS: 'hn=1000',
+      DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1',
+    }
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'hn'], env)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(report.snapshot).toMatchObject({ outcome: 'taken' })
+    expect(report.articles).toEqual({ wanted: 1, stored: 1, skipped: {}, failed: [], failedCount: 0 })
+    const found = await dash(['search', 'quokkas', '--json', '--data-dir', folder])
+    expect(JSON.parse(found.stdout)).toMatchObject({ items: [{ key: 'hn-41000003' }] })
+  })
+
+  test('takes no snapshot when no source gave anything', async () => {
+    const world = await replay()
+    world.fault('lesswrong', 'failing')
+    const { code, report } = await collectJson(data(), world, ['--source', 'lesswrong'])
+    expect([code, report.snapshot, report.articles]).toEqual([69, null, null])
+  })
+
+  /** A folder with a snapshot whose clock was ahead, and the id of that. */
+  async function folderAhead(aheadMs: number): Promise<{ folder: string; snapshotId: string }> {
+    const folder = data()
+    const { feed, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
+    mkdirSync(folder)
+    const later = Date.now() + aheadMs
+    const { snapshotId } = await rankPeriods(
+      { feed, clock: () => later },
+      { signal: new AbortController().signal, discardLater: false },
+    )
+    close()
+    return { folder, snapshotId }
+  }
+
+  test('leaves a snapshot that is a little later, and says which is served', async () => {
+    const world = await replay()
+    const { folder, snapshotId } = await folderAhead(240_000)
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect([code, stderr, report.snapshot]).toEqual([0, '', { outcome: 'superseded', snapshotId }])
+    const args = ['collect', '--source', 'lobsters', '--data-dir', folder]
+    const { stdout } = await dash(args, { env: world.env })
+    expect(stdout).toContain(`; the later ${snapshotId} is served\n`)
+  })
+
+  test('goes on to index and texts when the time of the newest snapshot is damaged', async () => {
+    const world = await replay()
+    const { folder } = await folderAhead(0)
+    await rawClient(`file:${join(folder, 'feed.db')}`).execute(
+      'UPDATE snapshots SET generated_at = 9007199254740991',
+    )
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect([code, report.snapshot?.outcome]).toEqual([1, 'refused'])
+    expect(stderr).toMatch(/no snapshot was taken: the stored time .* --discard-later/)
+    expect(report.indexed).toBeGreaterThan(0)
+    expect(report.articles).not.toBeNull()
+  })
+
+  test('stores what it read and ends with 1 when the clock forbids the snapshot', async () => {
+    const world = await replay()
+    const { folder } = await folderAhead(3_600_000)
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect([code, report.outcome, report.snapshot?.outcome]).toEqual([1, 'collected', 'refused'])
+    expect(stderr).toContain('no snapshot was taken: the clock says')
+    expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
+  })
+
+  test('may run twice at once', async () => {
+    const world = await replay()
+    const folder = data()
+    const runs = await Promise.all([collectJson(folder, world), collectJson(folder, world)])
+    expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+    ])
+    const inserted = runs.flatMap(({ report }) => Object.values(report.sources).map(({ inserted: n }) => n))
+    expect(inserted.reduce((sum, count) => sum + count, 0)).toBe(EVERY_ID)
+  })
+})
+
+describe('collect that is ended', () => {
+  /** A run that waits for one late item of Hacker News, after a first part was stored. */
+  async function waitingRun(folder: string, args: string[] = []) {
+    const world = await replay()
+    const release = world.hold('hn', /item\/41000020/)
+    const child = startDash(['collect', '--data-dir', folder, ...args], { env: world.env })
+    let stdout = ''
+    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    const isWaiting = (): boolean => world.asked.some(({ target }) => target === '/item/41000020.json')
+    await vi.waitUntil(isWaiting, { interval: 5, timeout: 20_000 })
+    return { world, child, release, printed: () => stdout }
+  }
+
+  test.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('by %s ends with %i at once and keeps what was stored', async (signal, code) => {
+    const folder = data()
+    const { child, printed } = await waitingRun(folder, ['--json'])
+    const closed = new Promise((resolve) => child.once('close', resolve))
+    child.kill(signal)
+    expect(await exitOf(child)).toBe(code)
+    await closed
+    const reason = 'stopped by a signal'
+    expect(JSON.parse(printed())).toEqual({
+      job: 'collect',
+      outcome: 'failed',
+      reason,
+      error: reason,
+      exitCode: code,
+    })
+    expect(await storedIds(folder, 'hn')).toHaveLength(40)
+  })
+
+  test('by kill -9 keeps what was stored, and the next run completes it', async () => {
+    const folder = data()
+    const { child, world, release } = await waitingRun(folder)
+    child.kill('SIGKILL')
+    await exitOf(child)
+    release()
+    expect(await storedIds(folder, 'hn')).toHaveLength(40)
+    const { code, report } = await collectJson(folder, world)
+    expect(code).toBe(0)
+    expect(report.sources.hn).toMatchObject({ inserted: 22, unchanged: 40 })
+    expect(existsSync(join(folder, 'feed.db'))).toBe(true)
+  })
+})

@@ -1,0 +1,384 @@
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { lastCompleteDay } from '../../../../src/domain/year/ledger.ts'
+import { dash, serve, temporaryFolder } from '../../../support/dash.ts'
+import { storiesOf } from '../../../support/signals.ts'
+import { localSource } from '../../../support/local-source.ts'
+
+interface Finding {
+  check: string
+  verdict: string
+  detail: string
+  mend: string | null
+}
+
+/** Answers as every service at once, by the path; `requests` are those it got. */
+async function services(
+  answers: Record<string, number | string> = {},
+  headers: Record<string, string> = {},
+): Promise<{ env: Record<string, string>; requests: string[] }> {
+  const requests: string[] = []
+  const { url } = await localSource(({ method, target, headers: { authorization } }, response) => {
+    requests.push(`${method} ${target} ${authorization ?? '-'}`)
+    const answer = answers[target] ?? 200
+    response.writeHead(typeof answer === 'number' ? answer : 200, headers)
+    response.end(typeof answer === 'string' && method !== 'HEAD' ? answer : '')
+  })
+  const names = ['HN', 'HN_SEARCH', 'LOBSTERS', 'LESSWRONG', 'GITHUB', 'HUGGINGFACE', 'REPLICATE', 'REDDIT']
+  const env = Object.fromEntries(names.map((name) => [`DASH_${name}_URL`, url]))
+  return {
+    env: { ...env, PORT: '1', OPENAI_BASE_URL: `${url}/v1`, OPENROUTER_BASE_URL: `${url}/router` },
+    requests,
+  }
+}
+
+async function doctor(
+  options: Parameters<typeof dash>[1],
+  args: string[] = [],
+): Promise<{ code: number | null; findings: Finding[]; find: (check: string) => Finding | undefined }> {
+  const { code, stdout, stderr } = await dash(['doctor', '--json', ...args], options)
+  expect(stderr).toBe('')
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] }
+  return { code, findings, find: (check) => findings.find((finding) => finding.check === check) }
+}
+
+/** Everything below a folder, with its bytes and times. */
+function stateOf(folder: string): unknown {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .sort()
+    .map((name) => {
+      const stat = statSync(join(folder, name))
+      return [name, stat.mtimeMs, stat.ino, stat.isFile() ? readFileSync(join(folder, name), 'hex') : null]
+    })
+}
+
+describe('an installation', () => {
+  test('that is well ends with 0, and nothing of it is changed', async () => {
+    const cwd = temporaryFolder()
+    const { env, requests } = await services({ '/v1/models': '{"data":[{"id":"m"}]}' })
+    await dash(['init', '--quiet'], { cwd })
+    await dash(['snapshot'], { cwd, env })
+    await dash(['verify-archive'], { cwd, env })
+    const before = stateOf(cwd)
+    const chat = { DASH_CHAT_MODEL: 'm', OPENAI_API_KEY: 'the-key', OPENROUTER_API_KEY: 'other-key' }
+    const { code, find, findings } = await doctor({ cwd, env: { ...env, ...chat } })
+    expect({ code, bad: findings.filter(({ verdict }) => verdict === 'problem') }).toEqual({
+      code: 0,
+      bad: [],
+    })
+    for (const check of [
+      'configuration',
+      'chat',
+      'data-folder',
+      'feed.migrations',
+      'snapshot',
+      'router',
+      'provider',
+      'source.hn',
+      'clock',
+    ])
+      expect(find(check), check).toMatchObject({ verdict: 'ok' })
+    expect(stateOf(cwd)).toEqual(before)
+    // The keys go to their own services alone, and nothing is posted.
+    expect(requests.filter((each) => each.includes('the-key'))).toEqual(['GET /v1/models Bearer the-key'])
+    expect(requests.filter((each) => each.includes('other-key'))).toEqual([
+      'GET /router/key Bearer other-key',
+    ])
+    expect(requests.filter((each) => !/^(GET|HEAD) /.test(each))).toEqual([])
+  })
+
+  test('that is not there yet is told so, and none is made', async () => {
+    const cwd = temporaryFolder()
+    const { code, find } = await doctor({ cwd, env: (await services()).env })
+    expect(code).toBe(0)
+    expect(find('data-folder')).toMatchObject({ verdict: 'note' })
+    expect(find('objects')?.detail).toContain('is not there yet')
+    expect(readdirSync(cwd)).toEqual([])
+  })
+
+  test('in use is looked at beside its server', async () => {
+    const cwd = temporaryFolder()
+    const { env } = await services()
+    const { url } = await serve([], { cwd, env })
+    // A server makes its databases when it is first asked.
+    expect((await dash(['healthcheck', '--url', url])).code).toBe(0)
+    const before = readdirSync(join(cwd, 'dash-data')).sort()
+    const { code, find } = await doctor({ cwd, env: { ...env, PORT: new URL(url).port } })
+    expect({ code, server: find('server')?.verdict, state: find('state.migrations')?.verdict }).toEqual({
+      code: 0,
+      server: 'ok',
+      state: 'ok',
+    })
+    expect(readdirSync(join(cwd, 'dash-data')).sort()).toEqual(before)
+  })
+})
+
+describe('what is wrong', () => {
+  test('with the configuration is told whole, with the names no variable has, and ends with 78', async () => {
+    const env = { PORT: 'many', DASH_SESSION_SECRET: 'short', DASH_PROT: '1' }
+    const { code, findings } = await doctor({ cwd: temporaryFolder(), env })
+    expect(code).toBe(78)
+    expect(findings.filter(({ verdict }) => verdict === 'problem')).toHaveLength(2)
+    expect(JSON.stringify(findings)).not.toContain('short"')
+    expect(findings.find(({ check }) => check === 'configuration.names')?.detail).toContain('DASH_PROT')
+  })
+
+  test('with a folder that was named ends with 78, and it is not made', async () => {
+    const cwd = temporaryFolder()
+    const { code, find } = await doctor({ cwd }, ['--offline', '--data-dir', 'mounted'])
+    expect(code).toBe(78)
+    expect(find('data-folder')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining('mount it') as string,
+    })
+    expect(readdirSync(cwd)).toEqual([])
+  })
+
+  test('with who may read and write is told with what mends it', async () => {
+    const cwd = temporaryFolder()
+    mkdirSync(join(cwd, 'dash-data'))
+    chmodSync(join(cwd, 'dash-data'), 0o777)
+    writeFileSync(join(cwd, '.env'), 'HF_TOKEN_FILE=token\n', { mode: 0o644 })
+    writeFileSync(join(cwd, 'token'), 'a-token\n', { mode: 0o640 })
+    const { code, findings } = await doctor({ cwd }, ['--offline'])
+    expect(code).toBe(0)
+    const mends = findings.filter(({ verdict }) => verdict === 'warning').map(({ mend }) => mend)
+    expect(mends).toEqual([
+      `chmod 600 ${join(cwd, '.env')}`,
+      `chmod 600 ${join(cwd, 'token')}`,
+      `chmod o-w ${join(cwd, 'dash-data')}`,
+    ])
+  })
+
+  test('with a folder that this user cannot write ends with 74', async () => {
+    const cwd = temporaryFolder()
+    mkdirSync(join(cwd, 'dash-data'), { mode: 0o500 })
+    const { code, find } = await doctor({ cwd, boundByModes: true }, ['--offline'])
+    expect(code).toBe(74)
+    expect(find('data-folder')?.detail).toContain('cannot be written by')
+  })
+
+  test('with what the next job could not write ends with 74, and nothing is written to try it', async () => {
+    const cwd = temporaryFolder()
+    await dash(['init', '--quiet'], { cwd })
+    await dash(['publish-year', '--once', '--allow-empty'], { cwd })
+    const data = join(cwd, 'dash-data')
+    const well = await doctor({ cwd, boundByModes: true }, ['--offline'])
+    expect(well.find('ledger.files')).toMatchObject({ verdict: 'ok' })
+    const folder = join(data, 'objects', readdirSync(join(data, 'objects'))[0]!)
+    chmodSync(join(data, 'ledger.db'), 0o444)
+    chmodSync(folder, 0o555)
+    const before = stateOf(cwd)
+    const { code, find } = await doctor({ cwd, boundByModes: true }, ['--offline'])
+    expect(code).toBe(74)
+    expect(find('ledger.files')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining(`chmod u+rw ${join(data, 'ledger.db')}`) as string,
+    })
+    expect(find('objects.folders')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining(folder) as string,
+    })
+    expect(stateOf(cwd)).toEqual(before)
+  })
+
+  test('with the folder of the metrics is told', async () => {
+    const cwd = temporaryFolder()
+    const told = async (): Promise<unknown> => {
+      const env = { DASH_METRICS_TEXTFILE_DIR: 'metrics' }
+      const { code, find } = await doctor({ cwd, env, boundByModes: true }, ['--offline'])
+      return [code, find('metrics.textfile')?.verdict]
+    }
+    expect(await told()).toEqual([78, 'problem'])
+    mkdirSync(join(cwd, 'metrics'))
+    expect(await told()).toEqual([0, 'ok'])
+    chmodSync(join(cwd, 'metrics'), 0o500)
+    expect(await told()).toEqual([74, 'problem'])
+  })
+
+  test('with a database ends with 74: damaged, or of a newer release', async () => {
+    const cwd = temporaryFolder()
+    await dash(['init', '--quiet'], { cwd })
+    await dash(['snapshot'], { cwd })
+    const feed = join(cwd, 'dash-data', 'feed.db')
+    const client = createClient({ url: pathToFileURL(feed).href })
+    await client.execute("INSERT INTO migrations_feed (hash) VALUES ('of a later release')")
+    client.close()
+    const newer = await doctor({ cwd }, ['--offline'])
+    expect(newer.code).toBe(74)
+    expect(newer.find('feed.migrations')?.detail).toContain('written by a newer release')
+    writeFileSync(feed, 'no database at all, but long enough to be taken for one'.repeat(100))
+    const damaged = await doctor({ cwd }, ['--offline'])
+    expect(damaged.code).toBe(74)
+    expect(damaged.find('feed')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining('restore') as string,
+    })
+  })
+
+  test('with a stored row that is too long to be published names it, and ends with 1', async () => {
+    const cwd = temporaryFolder()
+    await dash(['init', '--quiet'], { cwd })
+    const day = lastCompleteDay(Date.now())
+    const stdin = storiesOf(day, 5)
+    expect((await dash(['import', 'signals', '-'], { cwd, stdin })).code).toBe(0)
+    expect((await doctor({ cwd }, ['--offline'])).find('feed.rows')?.verdict).toBe('ok')
+    const client = createClient({ url: pathToFileURL(join(cwd, 'dash-data', 'feed.db')).href })
+    await client.execute(`UPDATE signals SET title = '${'x'.repeat(1_001)}' WHERE source_id = '2'`)
+    client.close()
+    const { code, find } = await doctor({ cwd }, ['--offline'])
+    expect([code, find('feed.rows')]).toMatchObject([
+      1,
+      { verdict: 'problem', detail: expect.stringContaining(`hn 2 of ${day}: its title has more than 1000`) },
+    ])
+  })
+
+  test('with a run that died is told from the lease it left', async () => {
+    const cwd = temporaryFolder()
+    await dash(['init', '--quiet'], { cwd })
+    await dash(['publish-year', '--once', '--allow-empty'], { cwd })
+    const client = createClient({ url: pathToFileURL(join(cwd, 'dash-data', 'ledger.db')).href })
+    await client.execute("INSERT INTO lease VALUES (1, 't', 'elsewhere (process 9)', NULL, 1000, 2000)")
+    client.close()
+    const { find } = await doctor({ cwd }, ['--offline'])
+    expect(find('publisher.lease')?.detail).toContain('elsewhere (process 9) since 1970-01-01T00:00:01.000Z')
+  })
+
+  test('with services ends with 69 or 78, and a source alone with 0', async () => {
+    const cwd = temporaryFolder()
+    const { env } = await services({ '/v1/models': 401 })
+    const chat = { DASH_CHAT_MODEL: 'm', OPENAI_API_KEY: 'k' }
+    const refused = await doctor({ cwd, env: { ...env, ...chat } })
+    expect(refused.code).toBe(78)
+    expect(refused.find('provider')?.mend).toBe('correct OPENAI_API_KEY')
+    const down = { OPENROUTER_BASE_URL: 'http://127.0.0.1:1', OPENROUTER_API_KEY: 'k' }
+    expect((await doctor({ cwd, env: { ...env, ...down } })).code).toBe(69)
+    const source = await doctor({ cwd, env: { ...env, DASH_LOBSTERS_URL: 'http://127.0.0.1:1' } })
+    expect(source.code).toBe(0)
+    expect(source.find('source.lobsters')).toMatchObject({
+      verdict: 'warning',
+      detail: expect.stringContaining('ECONNREFUSED') as string,
+    })
+  })
+
+  test('with a server is told from what it says, and another program is none', async () => {
+    const told = async (answer: string): Promise<unknown> => {
+      const { env } = await services({ '/readyz': answer })
+      const { find } = await doctor({
+        cwd: temporaryFolder(),
+        env: { ...env, PORT: new URL(env['DASH_HN_URL'] ?? '').port },
+      })
+      return [find('server')?.verdict, find('server')?.mend]
+    }
+    expect(await told('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
+    expect(await told('{"status":"draining"}')).toEqual(['problem', 'look at the log of the server'])
+    expect(await told('{"status":"ready"}')).toEqual(['ok', null])
+  })
+
+  test('with the model is told from what the provider lists', async () => {
+    const { env } = await services({ '/v1/models': '{"data":[{"id":"another"}]}' })
+    const { find } = await doctor({ cwd: temporaryFolder(), env: { ...env, DASH_CHAT_MODEL: 'm' } })
+    expect(find('provider')).toMatchObject({
+      verdict: 'warning',
+      detail: expect.stringContaining('no model m') as string,
+    })
+  })
+
+  test('with the clock is told from the clocks of the services', async () => {
+    const { env } = await services({}, { date: 'Sun, 01 Jan 2040 00:00:00 GMT' })
+    const { code, find } = await doctor({ cwd: temporaryFolder(), env })
+    expect(code).toBe(1)
+    expect(find('clock')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining('set-ntp') as string,
+    })
+  })
+})
+
+describe('what this user may not look at is a finding among others', () => {
+  /** A folder that nobody may look into, with a file in it. */
+  function closedFolder(): { cwd: string; closed: string } {
+    const cwd = temporaryFolder()
+    const closed = join(cwd, 'closed')
+    mkdirSync(closed)
+    writeFileSync(join(closed, 'token'), 'a-token\n', { mode: 0o600 })
+    chmodSync(closed, 0)
+    onTestFinished(() => chmodSync(closed, 0o700))
+    return { cwd, closed }
+  }
+
+  const PATH = process.env['PATH'] ?? ''
+
+  test.each([
+    ['a folder of PATH', 0, 'name.path', 'note', (closed: string) => ({ PATH: `${closed}:${PATH}` })],
+    [
+      'the data folder',
+      74,
+      'data-folder',
+      'problem',
+      (closed: string) => ({ DASH_DATA_DIR: `${closed}/data` }),
+    ],
+    [
+      'the objects',
+      74,
+      'object-folder',
+      'problem',
+      (closed: string) => ({ DASH_STORE_URL: `file:${closed}/o` }),
+    ],
+    ['a secret', 78, 'secrets.files', 'problem', (closed: string) => ({ HF_TOKEN_FILE: `${closed}/token` })],
+  ] as const)('%s', async (_what, code, check, verdict, env) => {
+    const { cwd, closed } = closedFolder()
+    const told = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
+    expect(told.code).toBe(code)
+    expect(told.find(check)).toMatchObject({ verdict, detail: expect.stringContaining('EACCES') as string })
+    expect(told.find(check)?.mend).not.toBeNull()
+    expect(told.find('name')).toBeDefined()
+  })
+
+  test.each(['closed/env', 'missing'])('the env file %s', async (name) => {
+    const { cwd } = closedFolder()
+    const told = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
+    expect(told.code).toBe(78)
+    expect(told.find('configuration.file')).toMatchObject({
+      verdict: 'problem',
+      mend: expect.stringContaining('--dotenv') as string,
+    })
+    expect(told.find('data-folder')).toMatchObject({ verdict: 'note' })
+  })
+})
+
+test('another program of the name is told', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'dash'), '#!/bin/sh\n', { mode: 0o755 })
+  const { find } = await doctor({ cwd: folder, env: { PATH: folder } }, ['--offline'])
+  expect(find('name')).toMatchObject({
+    verdict: 'note',
+    detail: expect.stringContaining(join(folder, 'dash')) as string,
+  })
+  // npx puts a folder of its own before those that scripts of the host look into.
+  const own = join(folder, 'node_modules', '.bin')
+  mkdirSync(own, { recursive: true })
+  symlinkSync(fileURLToPath(new URL('../../../../dist/cli/main.js', import.meta.url)), join(own, 'dash'))
+  const byNpx = await doctor({ cwd: folder, env: { PATH: `${own}:${folder}` } }, ['--offline'])
+  expect(byNpx.find('name')).toEqual(find('name'))
+  const alone = await doctor({ cwd: folder, env: { PATH: '/nowhere' } }, ['--offline'])
+  expect(alone.find('name')).toMatchObject({ verdict: 'ok' })
+})
+
+test('a person reads a line a finding, and under it what to do', async () => {
+  const { stdout, code } = await dash(['doctor', '--offline', '--data-dir', '/not/there'])
+  expect(code).toBe(78)
+  expect(stdout).toMatch(/^problem data-folder: \/not\/there is not there\n {8}-> mount it/m)
+  expect(stdout).toMatch(/\d+ problems, \d+ warnings, \d+ notes, \d+ ok\n$/)
+})

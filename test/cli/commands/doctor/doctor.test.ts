@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { exitCodeOfFindings, ok, problem, warning } from '../../../../src/cli/commands/doctor/finding.ts'
+import { judgeClock, skewOf } from '../../../../src/cli/commands/doctor/services.ts'
+import {
+  judgeFeed,
+  judgeLedger,
+  judgeRecommendation,
+  judgeRows,
+  judgeState,
+} from '../../../../src/cli/commands/doctor/stores.ts'
+import type { LedgerFacts } from '../../../../src/domain/survey.ts'
+
+const HOUR = 3_600_000
+const NOW = Date.parse('2026-03-02T12:00:00Z')
+
+const LEDGER: LedgerFacts = {
+  publications: 3,
+  newest: { asOfDay: '2026-03-01', publishedAt: NOW - 12 * HOUR },
+  recordedAt: NOW - 12 * HOUR,
+  gaps: [],
+  lease: null,
+}
+
+const alive = (): boolean => false
+
+/** `<check> <verdict>` of every finding about a ledger. */
+const ledgerVerdicts = (facts: Partial<LedgerFacts>, now = NOW, isDead = alive): string[] =>
+  judgeLedger({ ...LEDGER, ...facts }, now, isDead).map(({ check, verdict }) => `${check} ${verdict}`)
+
+describe('publications', () => {
+  test('are as they should be when the last complete day is published', () => {
+    expect(ledgerVerdicts({})).toEqual(['publications ok', 'gaps ok'])
+  })
+
+  test('may be a day behind until two hours after midnight, and not later', () => {
+    const night = Date.parse('2026-03-03T01:59:59Z')
+    expect(ledgerVerdicts({}, night)).toContain('publications ok')
+    expect(ledgerVerdicts({}, night + 1_000)).toContain('publications warning')
+  })
+
+  test('that ended as a gap are told as a gap', () => {
+    const newest = { asOfDay: '2026-02-28', publishedAt: NOW - 36 * HOUR }
+    const gaps = [{ asOfDay: '2026-03-01', reason: 'attempts_spent' }]
+    expect(ledgerVerdicts({ newest, gaps })).toEqual(['publications ok', 'gaps warning'])
+    expect(ledgerVerdicts({ gaps: [{ asOfDay: '2026-01-15', reason: 'missed' }] })).toContain('gaps ok')
+  })
+
+  test('later than the clock mean that the clock is wrong', () => {
+    expect(ledgerVerdicts({ recordedAt: NOW + 1 })).toContain('clock.ledger problem')
+  })
+})
+
+describe('a lease', () => {
+  const lease = { holder: 'host (process 7)', process: '7@boot', takenAt: NOW - HOUR, expiresAt: NOW + HOUR }
+  const told = (expiresAt: number, isDead: boolean): string =>
+    judgeLedger({ ...LEDGER, lease: { ...lease, expiresAt } }, NOW, () => isDead).at(-1)?.detail ?? ''
+
+  test('is told with its holder, and whether that died or let it run out', () => {
+    expect(told(NOW + HOUR, false)).toContain('held by host (process 7) since 2026-03-02T11:00:00.000Z')
+    expect(told(NOW + HOUR, true)).toContain('has died')
+    expect(told(NOW, false)).toContain('let it run out')
+  })
+})
+
+test('a stored row that keeps the Year from being published is a problem with its remedy', () => {
+  expect(judgeRows({ publicationProblem: null })).toMatchObject({ check: 'feed.rows', verdict: 'ok' })
+  const found = '1 stored event is too long, the first: hn 1 of 2026-03-01: too long; import a shorter one'
+  expect(judgeRows({ publicationProblem: found })).toEqual({
+    check: 'feed.rows',
+    verdict: 'problem',
+    detail: '1 stored event is too long, the first: hn 1 of 2026-03-01: too long',
+    mend: 'import a shorter one',
+    exitCode: 1,
+  })
+})
+
+test('what is served is told with its age', () => {
+  const feed = (hours: number): string => judgeFeed({ snapshotAt: NOW - hours * HOUR }, NOW).verdict
+  expect([feed(-1), feed(6), feed(6.1)]).toEqual(['problem', 'ok', 'warning'])
+  expect(judgeFeed({ snapshotAt: null }, NOW).verdict).toBe('note')
+  const model = (hours: number): string => judgeRecommendation(NOW - hours * HOUR, NOW).verdict
+  expect([model(36), model(36.1), judgeRecommendation(null, NOW).verdict]).toEqual(['ok', 'warning', 'note'])
+})
+
+test.each([
+  [null, 'note', 0],
+  [{ endedAt: NOW - HOUR, ok: true, complete: true }, 'ok', 0],
+  [{ endedAt: NOW - 200 * HOUR, ok: true, complete: true }, 'warning', 0],
+  [{ endedAt: NOW - HOUR, ok: true, complete: false }, 'warning', 0],
+  [{ endedAt: NOW - HOUR, ok: false, complete: true }, 'problem', 65],
+])('the last audit %o is a %s', (audit, verdict, exitCode) => {
+  const findings = judgeState({ audit, lease: null }, NOW, alive)
+  expect(findings.map((each) => each.verdict)).toEqual([verdict])
+  expect(exitCodeOfFindings(findings)).toBe(exitCode)
+})
+
+describe('the clock', () => {
+  test('is held against the middle of all others', () => {
+    const verdict = (skews: number[]): string => judgeClock(skews).verdict
+    expect(verdict([])).toBe('note')
+    expect(verdict([0, 900_000, -10])).toBe('ok')
+    expect(verdict([6_000])).toBe('warning')
+    expect(verdict([-400_000, -400_000, 0])).toBe('problem')
+    expect(judgeClock([60_000]).detail).toContain('60 s behind')
+    expect(judgeClock([-60_000]).detail).toContain('60 s ahead')
+  })
+
+  test('agrees with a header that is cut to the second and has travelled', () => {
+    expect(skewOf(10_000, 10_999, 11_200)).toBe(0)
+    expect(skewOf(10_000, 9_900, 10_100)).toBe(0)
+    expect(skewOf(10_000, 15_000, 15_100)).toBe(-4_000)
+    expect(skewOf(20_000, 15_000, 15_100)).toBe(4_900)
+  })
+})
+
+test('the exit code is that of what is to be mended first', () => {
+  const p = (code: number) => problem('c', 'd', 'm', code)
+  expect(exitCodeOfFindings([ok('a', 'b'), warning('a', 'b', 'c')])).toBe(0)
+  expect(exitCodeOfFindings([p(1), p(69), p(74)])).toBe(74)
+  expect(exitCodeOfFindings([p(69), p(78), p(65)])).toBe(78)
+  expect(exitCodeOfFindings([p(1)])).toBe(1)
+})

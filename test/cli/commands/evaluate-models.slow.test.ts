@@ -1,0 +1,236 @@
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test, vi } from 'vitest'
+import { connectEvaluations } from '../../adapters/state/open-chat.ts'
+import { dash, startDash, temporaryFolder } from '../../support/dash.ts'
+import { scriptedModels, startRouter } from '../../support/router-simulator.ts'
+import type { RouterSimulator, SimulatorOptions } from '../../support/router-simulator.ts'
+
+const MODELS = scriptedModels(4)
+const SOLVER = MODELS[0]?.id ?? ''
+
+interface Place {
+  folder: string
+  service: RouterSimulator
+  env: Record<string, string>
+}
+
+async function place(
+  options: Partial<SimulatorOptions> = {},
+  folder = join(temporaryFolder(), 'data'),
+): Promise<Place> {
+  mkdirSync(folder, { recursive: true })
+  const service = await startRouter({ models: MODELS, clock: Date.now, ...options })
+  const env = { DASH_DATA_DIR: folder, OPENROUTER_BASE_URL: service.url, OPENROUTER_API_KEY: 'test-key' }
+  return { folder, service, env }
+}
+
+const parsed = (stdout: string): Record<string, unknown> => JSON.parse(stdout) as Record<string, unknown>
+
+test('evaluates, prints one line, and gives the model to whoever asks', async () => {
+  const { service, env } = await place()
+  const { code, stdout, stderr } = await dash(['evaluate-models'], { env })
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(
+    new RegExp(`^complete \\S+\\.v1: ${SOLVER} of 4 models; 8 requests, 4 models evaluated\n$`),
+  )
+  expect(code).toBe(0)
+  expect(service.breaches).toEqual([])
+  expect(await dash(['model', '--id'], { env })).toMatchObject({ code: 0, stdout: `${SOLVER}\n` })
+  const again = await dash(['evaluate-models', '--json'], { env })
+  expect(parsed(again.stdout)).toMatchObject({
+    job: 'evaluate-models',
+    outcome: 'unchanged',
+    refreshMode: 'fullEval',
+    primary: SOLVER,
+    ranked: 4,
+    requests: 0,
+    rateLimit: null,
+  })
+  const why = await dash(['evaluate-models', '--why', SOLVER], { env })
+  expect(why.stdout).toContain(`${SOLVER}: rank 1 of 4, score `)
+  expect(why.stdout).toMatch(/^ {2}liteEval +750 of 750 /m)
+  expect(why.stdout).toMatch(/tool: answered, \d+ ms$/m)
+  const shown = parsed((await dash(['evaluate-models', '--why', SOLVER, '--json'], { env })).stdout)
+  const points = (shown['components'] as { points: number }[]).reduce((sum, each) => sum + each.points, 0)
+  expect(points).toBe(shown['score'])
+  expect(service.chats).toHaveLength(8)
+})
+
+test('publishes the public address of the service, or that of the setting, and never the one it asks', async () => {
+  const { folder, service, env } = await place()
+  await dash(['evaluate-models'], { env })
+  const published = async (own: Record<string, string>): Promise<unknown> =>
+    parsed((await dash(['model', '--json'], { env: own })).stdout)['baseUrl']
+  const shell = (await dash(['model', '--env'], { env })).stdout
+  expect(shell).toContain('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\n')
+  expect(await published(env)).toBe('https://openrouter.ai/api/v1')
+  const stored = readFileSync(join(folder, 'objects', 'free-llm', 'current'), 'utf8')
+  expect(stored).not.toContain(new URL(service.url).host)
+
+  const other = { ...env, DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
+  expect(await published(other)).toBe('https://models.example/v1')
+  const again = await dash(['evaluate-models', '--json'], { env: other })
+  expect(parsed(again.stdout)).toMatchObject({ outcome: 'complete', requests: 0 })
+  expect(await published(env)).toBe('https://openrouter.ai/api/v1')
+  const placeless = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
+  const seed = await dash(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
+  expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
+})
+
+test('explains why a model is no candidate, and that another is not there', async () => {
+  const { env } = await place({
+    models: [...MODELS, { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]],
+  })
+  const rejected = await dash(['evaluate-models', '--why', 'alder/paid'], { env })
+  expect(rejected).toMatchObject({ code: 0 })
+  expect(rejected.stdout).toContain('is no candidate: zero_price_without_suffix')
+  const missing = await dash(['evaluate-models', '--why', SOLVER.replace(':free', '')], { env })
+  expect(missing).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`did you mean ${SOLVER}?`) as string,
+  })
+})
+
+test('that is killed in mid run forgets nothing it sent', async () => {
+  const first = await place({
+    fault: ({ number, model }) => (model === MODELS[3]?.id && number === 2 ? 'hang' : null),
+  })
+  const child = startDash(['evaluate-models'], { env: first.env })
+  const exited = once(child, 'exit')
+  await vi.waitUntil(() => first.service.chats.length === 8, { interval: 10, timeout: 20_000 })
+  const { evaluations } = connectEvaluations(pathToFileURL(join(first.folder, 'state.db')).href)
+  await vi.waitUntil(
+    async () => (await evaluations.attemptsSince(0)).filter(({ end }) => end !== null).length === 7,
+    { interval: 20, timeout: 20_000 },
+  )
+  child.kill('SIGKILL')
+  await exited
+  expect(await evaluations.attemptsSince(0)).toHaveLength(8)
+  const second = await place({ usedByOthers: 8 }, first.folder)
+  const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], { env: second.env })
+  expect(stderr).toContain('cut short')
+  expect(parsed(stdout)).toMatchObject({ outcome: 'complete', requests: 1, evaluated: 1, ranked: 4 })
+  expect(code).toBe(0)
+  expect(second.service.chats.map(({ model }) => model)).toEqual([MODELS[3]?.id])
+  const attempts = await evaluations.attemptsSince(0)
+  expect(attempts.map(({ end }) => end?.class).filter((kind) => kind === 'abandoned')).toHaveLength(1)
+  expect(attempts).toHaveLength(9)
+})
+
+test.each([
+  {
+    what: 'a key that is not taken',
+    env: { OPENROUTER_API_KEY: 'wrong' },
+    code: 78,
+    says: 'OPENROUTER_API_KEY',
+  },
+  {
+    what: 'a key that cannot be one',
+    env: { OPENROUTER_API_KEY: 'two words' },
+    code: 78,
+    says: 'OPENROUTER_API_KEY=(not shown) must be',
+  },
+  {
+    what: 'a service that is not there',
+    env: { OPENROUTER_BASE_URL: 'http://127.0.0.1:9' },
+    code: 69,
+    says: 'cannot be reached',
+  },
+])('ends with $code for $what', async ({ env, code, says }) => {
+  const { env: own, service } = await place()
+  const ended = await dash(['evaluate-models'], { env: { ...own, ...env } })
+  expect(ended).toMatchObject({ code, stderr: expect.stringContaining(says) as string })
+  expect(ended.stderr).not.toContain('two words')
+  expect(service.chats).toEqual([])
+})
+
+test('prints a failed result under --json when there is no catalogue', async () => {
+  const { env } = await place()
+  const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], {
+    env: { ...env, OPENROUTER_BASE_URL: 'http://127.0.0.1:9' },
+  })
+  expect(code).toBe(69)
+  const result = parsed(stdout)
+  expect(result).toMatchObject({
+    job: 'evaluate-models',
+    outcome: 'failed',
+    refreshMode: 'fullEval',
+    rankingVersion: null,
+    primary: null,
+    ranked: 0,
+    probed: 0,
+    evaluated: 0,
+    requests: 0,
+    rateLimit: null,
+    reason: expect.stringContaining('it cannot be reached') as string,
+  })
+  expect(stderr).toBe(`error: ${String(result['reason'])}\n`)
+})
+
+test('ends with 1 when the catalogue has no candidate, and with 75 while another evaluates', async () => {
+  const { env, folder } = await place({ models: [] })
+  const ended = await dash(['evaluate-models', '--json'], { env })
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('no free text model') as string })
+  expect(parsed(ended.stdout)).toMatchObject({ outcome: 'failed', primary: null })
+  const { evaluations } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
+  await evaluations.takeLease({ name: 'another host', process: null }, Date.now(), 600_000, () => false)
+  const held = await dash(['evaluate-models'], { env })
+  expect(held).toMatchObject({
+    code: 75,
+    stderr: expect.stringContaining('another host has been evaluating models') as string,
+  })
+})
+
+test('refreshes metadata alone without a key, and takes the key from a file', async () => {
+  const { env, service } = await place()
+  const { OPENROUTER_API_KEY: _key, ...keyless } = env
+  const { stdout, stderr } = await dash(['evaluate-models', '--json'], { env: keyless })
+  expect(parsed(stdout)).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', requests: 0 })
+  expect(stderr).toContain('no OPENROUTER_API_KEY')
+  const file = join(env['DASH_DATA_DIR'] ?? '', 'key')
+  writeFileSync(file, 'test-key\n')
+  const planned = await dash(['evaluate-models', '--dry-run', '--json'], {
+    env: { ...keyless, OPENROUTER_API_KEY_FILE: file },
+  })
+  expect(parsed(planned.stdout)).toMatchObject({ dryRun: true, refreshMode: 'fullEval', requests: 8 })
+  expect(service.chats).toEqual([])
+})
+
+test('that is rehearsed makes no file and no folder, and does not hide a key that is not taken', async () => {
+  const { env, service } = await place()
+  const { DASH_DATA_DIR: folder = '', ...placeless } = env
+  const cwd = temporaryFolder()
+  const planned = await dash(['evaluate-models', '--dry-run', '--json'], { env: placeless, cwd })
+  expect(parsed(planned.stdout)).toMatchObject({ dryRun: true, requests: 8, ranked: 4 })
+  const explained = await dash(['evaluate-models', '--why', SOLVER], { env: placeless, cwd })
+  expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('rank 1 of 4') as string })
+  expect(readdirSync(cwd)).toEqual([])
+  expect(await dash(['evaluate-models', '--dry-run'], { env })).toMatchObject({ code: 0 })
+  expect(readdirSync(folder)).toEqual([])
+  const refused = await dash(['evaluate-models', '--dry-run'], {
+    env: { ...env, OPENROUTER_API_KEY: 'wrong' },
+  })
+  expect(refused).toMatchObject({ code: 78, stderr: expect.stringContaining('OPENROUTER_API_KEY') as string })
+  const missing = { ...env, DASH_DATA_DIR: join(cwd, 'none') }
+  expect(await dash(['evaluate-models', '--dry-run'], { env: missing })).toMatchObject({ code: 78 })
+  expect(readdirSync(cwd)).toEqual([])
+  expect(service.chats).toEqual([])
+})
+
+test('that is told to stop ends its run and its requests at once', async () => {
+  const { env, folder, service } = await place({ fault: () => 'hang' })
+  const child = startDash(['evaluate-models'], { env })
+  const exited = new Promise<number | null>((resolve) => {
+    child.once('exit', (code) => resolve(code))
+  })
+  await vi.waitUntil(() => service.chats.length === 4, { interval: 10, timeout: 20_000 })
+  child.kill('SIGTERM')
+  expect(await exited).toBe(143)
+  const { evaluations } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
+  const attempts = await evaluations.attemptsSince(0)
+  expect(attempts.map(({ end }) => end?.class)).toEqual(Array.from({ length: 4 }, () => 'abandoned'))
+  expect(await evaluations.sweep(Date.now())).toBe(0)
+})

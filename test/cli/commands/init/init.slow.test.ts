@@ -1,0 +1,322 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { namedVariables } from '../../../../src/cli/settings/variables.ts'
+import { dash, PROGRAM, temporaryFolder } from '../../../support/dash.ts'
+
+interface Result {
+  user: string
+  written: boolean
+  dataDir: string
+  units: { name: string; text: string }[]
+  crontab: string
+  containers?: string
+  unitFiles: string[]
+}
+
+const init = async (args: string[], cwd: string): Promise<Result> => {
+  const { code, stdout, stderr } = await dash(['init', '--json', ...args], { cwd })
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  return JSON.parse(stdout) as Result
+}
+
+describe('the env file', () => {
+  test('is readable by its owner alone, names every variable, and sets what was chosen and a fresh secret', async () => {
+    const cwd = temporaryFolder()
+    await init(['--port', '4000', '--base-url', 'https://dash.example'], cwd)
+    const path = join(cwd, '.env')
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    const text = readFileSync(path, 'utf8')
+    for (const { name } of namedVariables) expect(text).toMatch(new RegExp(`^#?${name}=`, 'm'))
+    const { DASH_SESSION_SECRET: secret, ...settings } = parseEnv(text)
+    expect(settings).toEqual({
+      DASH_DATA_DIR: join(cwd, 'dash-data'),
+      PORT: '4000',
+      DASH_BASE_URL: 'https://dash.example',
+    })
+    expect(secret?.length).toBeGreaterThan(32)
+    const other = temporaryFolder()
+    await init([], other)
+    expect(readFileSync(join(other, '.env'), 'utf8')).not.toContain(secret)
+  })
+
+  test('takes the data folder and the other settings it asks for from the environment, and flags before that', async () => {
+    const cwd = temporaryFolder()
+    const env = { DASH_DATA_DIR: 'mine', PORT: '4000', HOST: '0.0.0.0' }
+    const { code, stdout } = await dash(['init', '--json', '--port', '5000'], { cwd, env })
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ dataDir: join(cwd, 'mine') })
+    const { DASH_SESSION_SECRET: _, ...settings } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+    expect(settings).toEqual({ DASH_DATA_DIR: join(cwd, 'mine'), PORT: '5000', HOST: '0.0.0.0' })
+    expect(readdirSync(cwd).sort()).toEqual(['.env', 'mine'])
+    const other = temporaryFolder()
+    const flagged = await dash(['init', '--json', '--data-dir', 'flagged'], { cwd: other, env })
+    expect(JSON.parse(flagged.stdout)).toMatchObject({ dataDir: join(other, 'flagged') })
+  })
+
+  test('is what the program then runs on', async () => {
+    const cwd = temporaryFolder()
+    await init(['--data-dir', "it's here"], cwd)
+    const { code, stdout } = await dash(['config', '--json', 'DASH_DATA_DIR'], { cwd })
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ settings: [{ value: join(cwd, "it's here") }], problems: [] })
+    expect((await dash(['snapshot'], { cwd })).code).toBe(0)
+    expect(readdirSync(join(cwd, "it's here"))).toContain('feed.db')
+  })
+
+  test('is never written over another, nor over a link that leads nowhere', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, '.env'), 'PORT=1\n')
+    symlinkSync('/nowhere/at/all', join(cwd, 'link'))
+    for (const args of [[], ['--dotenv', 'link'], ['--yes']]) {
+      const { code, stderr } = await dash(['init', ...args], { cwd })
+      expect(code).toBe(78)
+      expect(stderr).toContain('is there already and is not overwritten')
+    }
+    expect(readFileSync(join(cwd, '.env'), 'utf8')).toBe('PORT=1\n')
+    expect(readdirSync(cwd).sort()).toEqual(['.env', 'link'])
+  })
+
+  test.each([
+    [['--port', 'many'], 64, '--port "many" must be a port'],
+    [['--base-url', 'dash.example'], 64, '--base-url "dash.example" must be'],
+    [['--user', 'a b'], 64, '--user "a b" is no name and no number'],
+    [['--data-dir', 'not/there'], 64, 'cannot be created'],
+    [['--data-dir', 'both\'and"and`'], 64, 'DASH_DATA_DIR has a value that no env file can hold'],
+    [['--write-units', 'nowhere'], 64, 'is no folder'],
+    [['--print', 'podman'], 64, 'Allowed choices are systemd, cron, containers, nothing'],
+    [['--no-env', '--dotenv', 'none'], 64, 'cannot be read'],
+  ])('with %o nothing is written', async (args, wanted, words) => {
+    const cwd = temporaryFolder()
+    const { code, stderr } = await dash(['init', ...args], { cwd })
+    expect({ code, stderr }).toMatchObject({ code: wanted, stderr: expect.stringContaining(words) as string })
+    expect(readdirSync(cwd)).toEqual([])
+  })
+
+  test('holds no secret that is printed', async () => {
+    const cwd = temporaryFolder()
+    const { stdout, stderr } = await dash(['init'], { cwd })
+    const { DASH_SESSION_SECRET: secret = '' } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+    expect(stdout + stderr).not.toContain(secret)
+    expect(stdout).toContain('dash-publish-year.timer')
+  })
+})
+
+describe('the units', () => {
+  test('start the program of this host at the hours of UTC, hardened, with the env file as a credential', async () => {
+    const cwd = temporaryFolder()
+    const { units } = await init(['--user', 'keeper'], cwd)
+    const text = (name: string): string => units.find((unit) => unit.name === name)?.text ?? ''
+    expect(units.map(({ name }) => name)).toEqual([
+      'dash.service',
+      ...['publish-year', 'evaluate-models', 'verify-archive', 'collect'].flatMap((job) => [
+        `dash-${job}.service`,
+        `dash-${job}.timer`,
+      ]),
+    ])
+    expect(text('dash-publish-year.timer').match(/^OnCalendar=.*/gm)).toEqual([
+      'OnCalendar=*-*-* 00:10:00 UTC',
+      'OnCalendar=*-*-* 00:40:00 UTC',
+      'OnCalendar=*-*-* 01:10:00 UTC',
+    ])
+    expect(text('dash-collect.timer').match(/^OnCalendar=.*/gm)).toEqual([
+      'OnCalendar=*-*-* 00,02,04,06,08,10,12,14,16,18,20,22:05:00 UTC',
+      'OnCalendar=*-*-* 23:50:00 UTC',
+    ])
+    expect(text('dash-verify-archive.timer')).toContain('OnCalendar=Sun *-*-* 04:30:00 UTC')
+    const services = units.filter(({ name }) => name.endsWith('.service'))
+    for (const service of services) {
+      expect(service.text).toMatch(new RegExp(`^ExecStart=${process.execPath} ${PROGRAM} `, 'm'))
+      for (const line of [
+        'User=keeper',
+        `LoadCredential=env:${cwd}/.env`,
+        `ReadWritePaths=${cwd}/dash-data`,
+        'NoNewPrivileges=yes',
+        'ProtectSystem=strict',
+        'CapabilityBoundingSet=',
+      ]) {
+        expect(service.text.split('\n')).toContain(line)
+      }
+    }
+  })
+
+  test('may write in the folder of metrics where they run jobs, and start when it is missing', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(
+      join(cwd, '.env'),
+      `DASH_DATA_DIR=${cwd}/data\nDASH_METRICS_TEXTFILE_DIR="/var/lib/node files"\n`,
+    )
+    const { units } = await init(['--no-env'], cwd)
+    const services = units.filter(({ name }) => name.endsWith('.service'))
+    const writing = services.filter(({ text }) => text.includes('\nReadWritePaths="-/var/lib/node files"\n'))
+    expect(writing.map(({ name }) => name)).toEqual(
+      services.map(({ name }) => name).filter((name) => name !== 'dash.service'),
+    )
+    expect(services.map(({ text }) => text).join('')).not.toMatch(/^RequiresMountsFor=.*node files/m)
+  })
+
+  test('can be written into a folder, for an env file that is there, and never over others', async () => {
+    const cwd = temporaryFolder()
+    mkdirSync(join(cwd, 'units'))
+    await init([], cwd)
+    const before = readFileSync(join(cwd, '.env'), 'utf8')
+    const { written, unitFiles, units } = await init(['--no-env', '--write-units', 'units'], cwd)
+    expect(written).toBe(false)
+    expect(readFileSync(join(cwd, '.env'), 'utf8')).toBe(before)
+    expect(unitFiles.map((path) => readFileSync(path, 'utf8'))).toEqual(units.map(({ text }) => text))
+    const again = await dash(['init', '--no-env', '--write-units', 'units'], { cwd })
+    expect(again.code).toBe(78)
+    const other = temporaryFolder()
+    const refused = await dash(['init', '--write-units', join(cwd, 'units')], { cwd: other })
+    expect(refused.code).toBe(78)
+    expect(existsSync(join(other, '.env'))).toBe(false)
+  })
+})
+
+describe('the crontab', () => {
+  /** Runs the command of a line as cron does: with its shell, its path, and percent signs for what they are. */
+  const runLine = (line: string, now: string): string => {
+    const command = line.split(' ').slice(5).join(' ').replaceAll('\\%', '%')
+    const env = { PATH: '/usr/bin:/bin', HOME: '/', NOW: now }
+    const clock = 'date() { command date -d "$NOW" "$@"; }\n'
+    return execFileSync('/bin/sh', ['-c', clock + command], { env, encoding: 'utf8' })
+  }
+
+  test('has the hours of UTC on a host of that zone, and no bare name of the program', async () => {
+    const { crontab } = await init([], temporaryFolder())
+    const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
+    expect(lines.map((line) => line.split(' ').slice(0, 5).join(' '))).toEqual([
+      '10 0 * * *',
+      '40 0 * * *',
+      '10 1 * * *',
+      '17 3 * * *',
+      '30 4 * * 0',
+      '5 0,2,4,6,8,10,12,14,16,18,20,22 * * *',
+      '50 23 * * *',
+    ])
+    for (const line of lines) expect(line).toContain(`&& ${process.execPath} ${PROGRAM} `)
+  })
+
+  test('elsewhere asks the clock, so that each line does its work at its hour of UTC alone', async () => {
+    const cwd = temporaryFolder()
+    const env = { TZ: 'Asia/Kathmandu' }
+    const { stdout } = await dash(['init', '--json', '--data-dir', '100% mine'], { cwd, env })
+    const { crontab } = JSON.parse(stdout) as Result
+    const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
+    expect(lines).toHaveLength(4)
+    const [publish = '', , verify = '', collect = ''] = lines
+    expect(publish).toMatch(/^10,25,40,55 \* \* \* \* /)
+    const inPlaceOfWork = (line: string): string => line.replace(/ cd .*/, ' echo worked')
+    expect(runLine(inPlaceOfWork(publish), '2026-03-01T00:40:30Z')).toBe('worked\n')
+    expect(runLine(inPlaceOfWork(publish), '2026-03-01T02:40:30Z')).toBe('')
+    expect(runLine(inPlaceOfWork(verify), '2026-03-01T04:30:00Z')).toBe('worked\n')
+    expect(runLine(inPlaceOfWork(verify), '2026-03-02T04:30:00Z')).toBe('')
+    expect(collect).toMatch(/^5,20,35,50 \* \* \* \* /)
+    for (const time of ['00:05', '14:05', '22:05', '23:50'])
+      expect(runLine(inPlaceOfWork(collect), `2026-03-01T${time}:10Z`)).toBe('worked\n')
+    for (const time of ['01:05', '14:20', '23:05', '22:50'])
+      expect(runLine(inPlaceOfWork(collect), `2026-03-01T${time}:10Z`)).toBe('')
+  })
+
+  test('runs under the path that cron gives', async () => {
+    const cwd = join(temporaryFolder(), "it's 100% mine")
+    mkdirSync(cwd)
+    const { crontab } = await init([], cwd)
+    const verify = crontab.split('\n').find((line) => line.includes('verify-archive')) ?? ''
+    const snapshot = verify.replace('verify-archive --quiet', 'snapshot --json')
+    expect(runLine(snapshot, '2026-03-01')).toContain('"job":"snapshot"')
+  })
+})
+
+describe('--print', () => {
+  const printed = async (...args: string[]): Promise<string> => {
+    const { code, stdout } = await dash(['init', ...args], { cwd: temporaryFolder() })
+    expect(code).toBe(0)
+    return stdout
+  }
+
+  test('chooses between the units and the crontab, and without it both are printed', async () => {
+    const [both, systemd, cron, nothing] = await Promise.all([
+      printed(),
+      printed('--print', 'systemd'),
+      printed('--print', 'cron'),
+      printed('--print', 'nothing'),
+    ])
+    const unit = /^# --- \/etc\/systemd\/system\/dash\.service$/m
+    const crontab = /for the crontab of .*: crontab -e$/m
+    expect(both).toMatch(unit)
+    expect(both).toMatch(crontab)
+    expect(systemd).toMatch(unit)
+    expect(systemd).not.toContain('crontab')
+    expect(cron).toMatch(crontab)
+    expect(cron).not.toContain('systemd')
+    expect(nothing).toBe('')
+  })
+
+  test('gives only what was chosen in JSON, and the units that are written', async () => {
+    const cron = await init(['--print', 'cron'], temporaryFolder())
+    expect(cron).toMatchObject({ units: [], crontab: expect.stringContaining('crontab -e') as string })
+    const cwd = temporaryFolder()
+    mkdirSync(join(cwd, 'units'))
+    const written = await init(['--print', 'nothing', '--write-units', 'units'], cwd)
+    expect(written).toMatchObject({ crontab: '' })
+    expect(written.units.length).toBe(written.unitFiles.length)
+    expect(written.unitFiles.length).toBeGreaterThan(0)
+  })
+
+  test('tells how the shipped compose file is run, with an env file that fits the image', async () => {
+    const cwd = temporaryFolder()
+    const {
+      containers = '',
+      units,
+      crontab,
+    } = await init(['--print', 'containers', '--port', '4000', '--base-url', 'https://dash.example/'], cwd)
+    expect({ units, crontab }).toEqual({ units: [], crontab: '' })
+    const root = join(PROGRAM, '../../..')
+    expect(existsSync(join(root, 'compose.yaml'))).toBe(true)
+    expect(containers.split('\n')).toContain(`cd ${root}`)
+    expect(containers.split('\n')).toContain('docker compose up -d --build')
+    // The line that makes the env file, run in another folder than the package's.
+    const line = containers.split('\n').find((each) => each.includes('sed ')) ?? ''
+    const place = temporaryFolder()
+    execFileSync('/bin/sh', ['-c', line], { cwd: place })
+    const settings = parseEnv(readFileSync(join(place, '.env'), 'utf8'))
+    expect(settings).toEqual({
+      DASH_BASE_URL: 'https://dash.example/',
+      DASH_SESSION_SECRET: parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))['DASH_SESSION_SECRET'],
+      DASH_DOMAIN: 'dash.example',
+    })
+    expect(statSync(join(place, '.env')).mode & 0o777).toBe(0o600)
+  })
+})
+
+/** As containers run a program by `--user`: a number that the system knows no name for. */
+const NAMELESS = ['setpriv', '--reuid', '12345', '--regid', '12345', '--clear-groups']
+
+test.skipIf(process.getuid?.() !== 0)('a user without a name is called by the number', async () => {
+  const cwd = temporaryFolder()
+  chmodSync(cwd, 0o777)
+  const written = await dash(['init', '--json'], { cwd, under: NAMELESS })
+  expect(written.code).toBe(0)
+  expect(written.stderr).not.toContain('chown')
+  const { user, units } = JSON.parse(written.stdout) as Result
+  expect(user).toBe('12345')
+  expect(units[0]?.text).toContain('User=12345\n')
+  chownSync(join(cwd, 'dash-data'), 0, 0)
+  const looked = await dash(['doctor', '--json', '--offline'], { cwd, under: NAMELESS })
+  expect(looked.code).toBe(74)
+  expect(looked.stdout).toContain('cannot be written by 12345')
+  expect(looked.stdout).toContain(`chown -R 12345 ${join(cwd, 'dash-data')}`)
+})

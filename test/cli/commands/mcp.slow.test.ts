@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { expect, onTestFinished, test } from 'vitest'
+import { dash, exitOf, PROGRAM, serve, startDash, temporaryFolder } from '../../support/dash.ts'
+
+const message = (rest: object): string => `${JSON.stringify({ jsonrpc: '2.0', ...rest })}\n`
+
+const HELLO = message({
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  },
+})
+
+const parsed = (stdout: string): unknown[] =>
+  stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown)
+
+test('the six tools give the same over HTTP and over standard input and output, on real data', async () => {
+  const { url, output } = await serve(['--demo'])
+  const folder = /filling (\S+)/.exec(output.stderr)?.[1] ?? ''
+  const stdio = new StdioClientTransport({
+    command: process.execPath,
+    args: [PROGRAM, 'mcp', '--data-dir', folder],
+    stderr: 'pipe',
+  })
+  let noise = ''
+  stdio.stderr?.on('data', (chunk: Buffer) => (noise += chunk.toString()))
+  const clients: Client[] = []
+  for (const transport of [stdio, new StreamableHTTPClientTransport(new URL(`${url}/mcp`))]) {
+    const client = new Client({ name: 'test', version: '1' })
+    // The class has the members of the interface, which does not say that they may be undefined.
+    await client.connect(transport as Transport)
+    onTestFinished(() => client.close())
+    expect((await client.listTools()).tools).toHaveLength(6)
+    clients.push(client)
+  }
+  const ask = async (name: string, given: object): Promise<Record<string, unknown>> => {
+    const [first, second] = await Promise.all(
+      clients.map((client) => client.callTool({ name, arguments: { ...given } })),
+    )
+    expect(first?.isError).toBeUndefined()
+    expect(second).toEqual(first)
+    return (first?.structuredContent ?? {}) as Record<string, unknown>
+  }
+  const range = { from: null, to: null }
+  const found = await ask('search_items', { query: 'rust', sources: null, ...range, limit: 3 })
+  const items = found['items'] as { key: string; title: string }[]
+  expect(items).toHaveLength(3)
+  const key = items[0]?.key ?? ''
+  expect(items[0]?.title).toMatch(/rust/i)
+  const at = new Date().toISOString()
+  const year = await ask('get_period_top', { period: 'year', list: null, limit: 2, at })
+  expect(year['publication']).toMatch(/^top-year-v3-/)
+  expect(await ask('get_feed_snapshot', { sort: 'week', limit: 1 })).toMatchObject({ sort: 'week' })
+  expect(await ask('read_article', { key, offset: null })).toMatchObject({ found: true })
+  expect(await ask('find_similar_items', { key, limit: 2 })).toMatchObject({ found: true })
+  const trend = await ask('get_trend_history', { key: null, term: 'rust', ...range })
+  expect(trend['mentions']).toBeGreaterThan(100)
+  expect(noise).toBe('')
+})
+
+test('nothing but messages is written to standard output, and what was asked is answered after the input ended', async () => {
+  const { code, stdout, stderr } = await dash(['mcp', '--demo', '--quiet'], {
+    stdin: `${HELLO}no message\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } }).trimEnd()}`,
+  })
+  expect(code).toBe(0)
+  expect(parsed(stdout)).toMatchObject([
+    { id: 1, result: { serverInfo: { name: 'dash', title: 'DEMO: dash' } } },
+    { id: 2, result: { structuredContent: { untrusted: true } } },
+  ])
+  expect(stderr).toBe('error: a line on standard input was no message that could be answered\n')
+})
+
+/** A data folder with a feed, in which nothing is stored. */
+async function emptyFeed(): Promise<string> {
+  const folder = temporaryFolder()
+  const { code } = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin: '' })
+  expect(code).toBe(0)
+  return folder
+}
+
+test('a signal ends it with 0 while its client is there', async () => {
+  const child = startDash(['mcp', '--data-dir', await emptyFeed()])
+  child.stdin?.write(HELLO)
+  await once(child.stdout ?? child, 'data')
+  child.kill('SIGTERM')
+  expect(await exitOf(child)).toBe(0)
+})
+
+test.each([
+  ['mcp', 'SIGTERM', 143],
+  ['mcp', 'SIGINT', 130],
+  ['serve', 'SIGTERM', 143],
+] as const)(
+  '%s --demo that gets %s before it is filled ends with %i and keeps no folder',
+  async (...given) => {
+    const [command, signal, code] = given
+    const TMPDIR = temporaryFolder()
+    const child = startDash([command, '--demo'], { env: { TMPDIR, PORT: '0' } })
+    const [told] = (await once(child.stderr ?? child, 'data')) as [Buffer]
+    expect(told.toString()).toContain('DEMO: filling')
+    child.kill(signal)
+    expect(await exitOf(child)).toBe(code)
+    expect(readdirSync(TMPDIR).filter((name) => name.startsWith('dash-demo-'))).toEqual([])
+  },
+)
+
+test('it ends when nobody reads what it writes', async () => {
+  const child = startDash(['mcp', '--data-dir', await emptyFeed()])
+  child.stdin?.write(HELLO)
+  await once(child.stdout ?? child, 'data')
+  child.stdout?.destroy()
+  child.stdin?.on('error', () => undefined)
+  child.stdin?.write(message({ id: 2, method: 'ping' }))
+  expect(await exitOf(child)).toBe(0)
+})
+
+test('a line without end, a feed that is not there and --json end it, each with one line', async () => {
+  const folder = await emptyFeed()
+  expect(await dash(['mcp', '--data-dir', folder], { stdin: 'x'.repeat(2_000_000) })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'error: a line on standard input has more than 1048576 bytes\n',
+  })
+  const missing = await dash(['mcp', '--data-dir', temporaryFolder()], { stdin: HELLO })
+  expect([missing.code, missing.stdout]).toEqual([74, ''])
+  expect(missing.stderr).toMatch(/^error: there is no feed at .*\n$/)
+  expect((await dash(['mcp', '--data-dir', folder, '--json'], { stdin: HELLO })).code).toBe(64)
+})

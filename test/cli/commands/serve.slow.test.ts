@@ -1,0 +1,155 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { expect, test } from 'vitest'
+import { chat, question, sessionOf } from '../../support/agent.ts'
+import { exitOf, serve, temporaryFolder } from '../../support/dash.ts'
+import type { Serving } from '../../support/dash.ts'
+import { startProvider, startGatedProvider } from '../../support/synthetic-provider.ts'
+import type { SyntheticProvider, GatedProvider } from '../../support/synthetic-provider.ts'
+
+type ChatServing = Serving & { provider: SyntheticProvider }
+
+/** A server whose model begins to answer and then says nothing. */
+async function serveChat(dataDir: string, more: Record<string, string> = {}): Promise<ChatServing> {
+  const provider = await startProvider('silence after first event')
+  const env = {
+    DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more',
+    OPENAI_BASE_URL: provider.url,
+    DASH_CHAT_MODEL: 'test-model',
+    DASH_CHAT_PRICE_INPUT: '0.5',
+    DASH_CHAT_PRICE_OUTPUT: '1.5',
+    ...more,
+  }
+  return { ...(await serve(['--data-dir', dataDir], { env })), provider }
+}
+
+/** An answer whose model has been asked, read in the background to wherever it ends. */
+async function openTurn(serving: ChatServing): Promise<void> {
+  const response = await chat(serving, question('Hello'))
+  expect(response.status).toBe(200)
+  response.text().catch(() => undefined)
+  await serving.provider.arrived(1)
+}
+
+async function money(dataDir: string): Promise<unknown> {
+  const client = createClient({ url: pathToFileURL(join(dataDir, 'state.db')).href })
+  const { rows } = await client.execute('SELECT settled, reserved FROM chat_days')
+  client.close()
+  return rows.map((row) => ({ settled: Number(row['settled']), reserved: Number(row['reserved']) }))
+}
+
+test('a server killed in the middle of a turn leaves a reservation, which the next one settles at its start', async () => {
+  const dataDir = temporaryFolder()
+  const first = await serveChat(dataDir)
+  await openTurn(first)
+  const gone = once(first.child, 'exit')
+  first.child.kill('SIGKILL')
+  await gone
+  const left = await money(dataDir)
+  expect(left).toEqual([{ settled: 0, reserved: expect.any(Number) as number }])
+  const [{ reserved } = { reserved: 0 }] = left as { reserved: number }[]
+  expect(reserved).toBeGreaterThan(0)
+  // The time of its lease goes by.
+  const client = createClient({ url: pathToFileURL(join(dataDir, 'state.db')).href })
+  await client.execute('UPDATE chat_turns SET lease_until = 1')
+  client.close()
+  const next = await serveChat(dataDir)
+  while (!next.output.stderr.includes('chat turns were settled'))
+    await once(next.child.stderr ?? next.child, 'data')
+  expect(await money(dataDir)).toEqual([{ settled: reserved, reserved: 0 }])
+}, 30_000)
+
+/** A turn over a socket of its own, whose model has been asked; `closed` gives all that came once the socket is closed. */
+async function openSocket(
+  serving: Serving & { provider: GatedProvider },
+): Promise<{ closed: Promise<string> }> {
+  const token = await sessionOf(serving)
+  const { hostname, port, host } = new URL(serving.url)
+  const { asked } = serving.provider
+  const body = question(`Hello ${asked}`)
+  const socket = connect(Number(port), hostname)
+  const closed = text(socket)
+  const head = [
+    'POST /api/agent/chat HTTP/1.1',
+    `host: ${host}`,
+    `origin: ${serving.url}`,
+    `x-agent-session: ${token}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  await serving.provider.arrived(asked + 1)
+  return { closed }
+}
+
+/** A server on a model that says what the test tells it. */
+async function serveGated(
+  dataDir: string,
+  drainSeconds: number,
+): Promise<Serving & { provider: GatedProvider }> {
+  const provider = await startGatedProvider()
+  const env = { OPENAI_BASE_URL: provider.url, DASH_DRAIN_SECONDS: String(drainSeconds) }
+  return { ...(await serveChat(dataDir, env)), provider }
+}
+
+const TERMINAL = /^event: (?:done|error)$/gm
+
+test('a server that is stopped ends each open turn at the drain deadline, settles it, and then closes its socket', async () => {
+  const dataDir = temporaryFolder()
+  const serving = await serveGated(dataDir, 1)
+  const turns = [await openSocket(serving), await openSocket(serving)]
+  serving.provider.say('Hello')
+  serving.child.kill('SIGTERM')
+  for (const { closed } of turns) {
+    const stream = await closed
+    expect(stream.match(TERMINAL)).toEqual(['event: error'])
+    expect(stream).toContain('data: {"error":"timeout","code":"total"}\n\n')
+    // The end of the body too: the stream was not cut.
+    expect(stream).toMatch(/\r\n0\r\n\r\n$/)
+  }
+  const [{ settled, reserved } = { settled: 0, reserved: 1 }] = (await money(dataDir)) as {
+    settled: number
+    reserved: number
+  }[]
+  expect([settled > 0, reserved]).toEqual([true, 0])
+  expect(await exitOf(serving.child)).toBe(0)
+  expect(serving.output.stderr.match(/"terminal":"error"/g)).toHaveLength(2)
+}, 30_000)
+
+test('a server that is stopped lets an open turn finish before the drain deadline, and ends then', async () => {
+  const serving = await serveGated(temporaryFolder(), 600)
+  const { closed } = await openSocket(serving)
+  serving.child.kill('SIGTERM')
+  while (!serving.output.stderr.includes('stopping'))
+    await once(serving.child.stderr ?? serving.child, 'data')
+  serving.provider.say('Good bye')
+  serving.provider.finish()
+  const stream = await closed
+  expect(stream).toContain('Good bye')
+  expect(stream.match(TERMINAL)).toEqual(['event: done'])
+  expect(await exitOf(serving.child)).toBe(0)
+}, 30_000)
+
+test('a second signal ends the server at once, whatever is open', async () => {
+  const serving = await serveGated(temporaryFolder(), 600)
+  const { closed } = await openSocket(serving)
+  serving.child.kill('SIGTERM')
+  while (!serving.output.stderr.includes('stopping'))
+    await once(serving.child.stderr ?? serving.child, 'data')
+  serving.child.kill('SIGTERM')
+  expect(await exitOf(serving.child)).toBe(143)
+  expect((await closed.catch(() => '')).match(TERMINAL)).toBeNull()
+}, 30_000)
+
+test('without a secret the server runs, and the chat says that it is misconfigured', async () => {
+  const { url } = await serveChat(temporaryFolder(), { DASH_SESSION_SECRET: '' })
+  expect(await (await fetch(`${url}/api/agent/config`)).json()).toMatchObject({
+    enabled: false,
+    model: 'test-model',
+  })
+  const refused = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
+  expect([refused.status, await refused.json()]).toEqual([503, { error: 'misconfigured' }])
+}, 30_000)

@@ -1,0 +1,501 @@
+import { execFileSync } from 'node:child_process'
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { describe, expect, test, vi } from 'vitest'
+import { addDays } from '../../../../src/domain/time.ts'
+import { objectPath } from '../../../../src/domain/year/finding.ts'
+import { formatHead } from '../../../../src/domain/year/ledger.ts'
+import type { VerifyReport } from '../../../../src/jobs/verify-archive.ts'
+import { headAt } from '../../../domain/year/ledger-rows.ts'
+import { dash, exitOf, serve, startDash, temporaryFolder } from '../../../support/dash.ts'
+import type { RunOptions } from '../../../support/dash.ts'
+import { stateOfFolder } from '../../../support/temporary-folder.ts'
+import { SAMPLE_ARCHIVE } from '../../../support/legacy-archive.ts'
+import { sampleArchive } from '../../../support/sample-archive.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+import type { Workspace } from '../../../support/workspace.ts'
+
+const DAYS = [addDays(AS_OF, -2), addDays(AS_OF, -1), AS_OF]
+
+/** Three publications, one a day. */
+async function filledWorkspace(days: readonly string[] = DAYS): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
+  await publishDays(workspace, days)
+  return workspace
+}
+
+/** Publications enough that their objects are read ahead, and three older ones. */
+async function spreadWorkspace(days: number): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  const { contents, objects } = sampleArchive(days)
+  const write = (key: string, content: Uint8Array | string): void => {
+    const path = join(workspace.objectsPath, key)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, content)
+  }
+  for (const [sha256, bytes] of objects) write(objectPath(sha256), bytes)
+  for (const { seq } of contents.rows) write(`heads/${seq}`, formatHead(headAt(contents.rows, seq)))
+  const lease = await workspace.ledger.takeLease({ name: 'the test', process: null }, 1, 60_000, () => false)
+  if (!lease.granted) throw new Error('the lease was not given')
+  const nothing = { rows: [], legacy: [], founding: null }
+  const refusal = await workspace.ledger.adopt(contents, [], nothing, { token: lease.token, now: 1 })
+  if (refusal !== null) throw new Error(`the ledger refused the rows: ${refusal}`)
+  await workspace.ledger.releaseLease(lease.token)
+  return workspace
+}
+
+async function verify(
+  { folder }: { folder: string },
+  args: readonly string[] = [],
+  options: RunOptions = {},
+) {
+  const finished = await dash(['verify-archive', '--data-dir', folder, '--json', ...args], options)
+  return { ...finished, report: JSON.parse(finished.stdout) as VerifyReport }
+}
+
+/** Everything in the folder but what is kept of audits. */
+function archiveOf({ folder }: Workspace): Record<string, string> {
+  return stateOfFolder(folder, (name) => name.startsWith('state.db'))
+}
+
+/** Files of the store's objects, in the order of their digests. */
+function objectFiles({ objectsPath }: Workspace): string[] {
+  return readdirSync(join(objectsPath, 'sha256'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+}
+
+/** The one line of an audit where nothing keeps its record. */
+const NO_RECORD = /^no record of this audit is left: there is no state database \S+state\.db; .*\n$/
+
+describe('verify-archive', () => {
+  test('reports a sound archive as the one JSON document it promises', async () => {
+    const workspace = await filledWorkspace()
+    const { rows } = await workspace.ledger.read()
+    const bytes = rows.reduce((sum, { byteSize }) => sum + (byteSize ?? 0), 0)
+    const { code, stdout, stderr, report } = await verify(workspace)
+    expect([code, stderr]).toEqual([0, expect.stringMatching(NO_RECORD)])
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1)
+    expect(Object.keys(report)).toEqual([
+      'ok',
+      'complete',
+      'publications',
+      'objects',
+      'bytes',
+      'gaps',
+      'head',
+      'findings',
+      'durationMs',
+      'reason',
+      'recorded',
+    ])
+    expect(report).toEqual({
+      ok: true,
+      complete: true,
+      publications: 3,
+      objects: 3,
+      bytes,
+      gaps: 0,
+      head: { seq: 3, leaf: rows[2]?.leaf },
+      findings: [],
+      durationMs: expect.any(Number) as unknown,
+      reason: null,
+      recorded: false,
+    })
+  })
+
+  test('says one line for a person, and nothing at all when it is to be quiet', async () => {
+    const { folder } = await filledWorkspace(DAYS.slice(0, 1))
+    const spoken = await dash(['verify-archive', '--data-dir', folder])
+    expect([spoken.code, spoken.stderr]).toEqual([0, expect.stringMatching(NO_RECORD)])
+    expect(spoken.stdout).toMatch(/^sound: 1 publication, 1 object with .* read, 0 gaps, head 1 \w{16}\n$/)
+    expect(await dash(['verify-archive', '--data-dir', folder, '--quiet'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+  })
+
+  test('changes nothing in a sound archive and nothing in a damaged one', async () => {
+    const workspace = await filledWorkspace()
+    const before = stateOfFolder(workspace.folder)
+    expect((await verify(workspace, ['--payloads'])).code).toBe(0)
+    expect(stateOfFolder(workspace.folder)).toEqual(before)
+    const [first = '', second = ''] = objectFiles(workspace)
+    rmSync(first)
+    writeFileSync(second, 'x')
+    rmSync(join(workspace.objectsPath, 'heads', '1'))
+    const damaged = stateOfFolder(workspace.folder)
+    expect((await verify(workspace)).code).toBe(65)
+    expect(stateOfFolder(workspace.folder)).toEqual(damaged)
+  })
+
+  test('leaves a record where a server keeps its state, of the whole archive, a part, and damage', async () => {
+    const workspace = await filledWorkspace()
+    expect(await workspace.audits.newest()).toBeNull()
+    const before = archiveOf(workspace)
+    const { report } = await verify(workspace)
+    const { publications, objects, bytes, gaps, head } = report
+    const counts = { publications, objects, bytes, gaps, head }
+    expect(await workspace.audits.newest()).toMatchObject({
+      ...counts,
+      ok: true,
+      complete: true,
+      whole: true,
+      damage: 0,
+    })
+    await verify(workspace, ['--sample', '1/7'])
+    expect(await workspace.audits.newest()).toMatchObject({ ok: true, whole: false })
+    expect(archiveOf(workspace)).toEqual(before)
+    rmSync(objectFiles(workspace)[0] ?? '')
+    expect((await verify(workspace)).code).toBe(65)
+    expect(await workspace.audits.newest()).toMatchObject({ ok: false, complete: true, damage: 1 })
+  })
+
+  test('stands by its verdict when no record of it can be left, and says so', async () => {
+    const workspace = await filledWorkspace()
+    writeFileSync(join(workspace.folder, 'state.db'), 'this is no database at all'.repeat(100))
+    const { code, stderr, report } = await verify(workspace)
+    expect([code, report.ok]).toEqual([0, true])
+    expect(stderr).toContain('no record of this audit could be left')
+  })
+
+  test('ends with 65 for damage, names all of it, and says it on standard error too', async () => {
+    const workspace = await filledWorkspace()
+    const [first = '', second = '', third = ''] = objectFiles(workspace)
+    rmSync(first)
+    const bytes = readFileSync(second)
+    bytes[bytes.length - 5] = (bytes[bytes.length - 5] ?? 0) ^ 1
+    writeFileSync(second, bytes)
+    rmSync(third)
+    symlinkSync(second, third)
+    writeFileSync(join(workspace.objectsPath, 'heads', '2'), '{}')
+    const { code, stderr, report } = await verify(workspace)
+    expect(code).toBe(65)
+    expect(report).toMatchObject({ ok: false, complete: true, objects: 3 })
+    expect(report.findings.map((finding) => finding.code).sort()).toEqual([
+      'digest_mismatch',
+      'head_mismatch',
+      'object_missing',
+      'object_unreadable',
+    ])
+    for (const finding of report.findings) {
+      expect(Object.keys(finding)).toEqual(['code', 'publicationId', 'path', 'expected', 'actual'])
+      expect(stderr).toContain(`error: ${finding.code} ${finding.path}`)
+    }
+    const quiet = await dash(['verify-archive', '--data-dir', workspace.folder, '--quiet'])
+    expect([quiet.code, quiet.stdout]).toEqual([65, ''])
+    expect(quiet.stderr).toContain('object_missing')
+  })
+
+  test('reports the same, whether objects were read ahead by threads or each with its entry', async () => {
+    const workspace = await spreadWorkspace(300)
+    const sound = await verify(workspace, ['--jobs', '2'])
+    expect([sound.code, sound.report.findings]).toEqual([0, []])
+    expect(sound.report).toMatchObject({ publications: 303, objects: 303, complete: true })
+    const files = objectFiles(workspace)
+    const at = (place: number): string => files[place * 30] ?? ''
+    rmSync(at(0))
+    writeFileSync(at(1), 'x')
+    const bytes = readFileSync(at(2))
+    bytes[10] = (bytes[10] ?? 0) ^ 1
+    writeFileSync(at(2), bytes)
+    rmSync(at(3))
+    symlinkSync(at(4), at(3))
+    rmSync(at(5))
+    mkdirSync(at(5))
+    rmSync(at(6))
+    copyFileSync(at(7), at(6))
+    const orphan = join(workspace.objectsPath, 'sha256', '00', '0'.repeat(64))
+    mkdirSync(dirname(orphan), { recursive: true })
+    writeFileSync(orphan, 'x')
+    writeFileSync(join(workspace.objectsPath, 'heads', '20'), '{}')
+    const ahead = await verify(workspace, ['--jobs', '2'])
+    const alone = await verify(workspace, ['--jobs', '1'])
+    expect(ahead.code).toBe(65)
+    expect(ahead.report).toEqual({ ...alone.report, durationMs: expect.any(Number) as unknown })
+    expect(ahead.report.findings.map((finding) => finding.code).sort()).toEqual([
+      'digest_mismatch',
+      'digest_mismatch',
+      'digest_mismatch',
+      'head_mismatch',
+      'object_missing',
+      'object_unreadable',
+      'object_unreadable',
+      'orphan_object',
+      'size_mismatch',
+    ])
+  })
+
+  test('ends with 0 when there is nothing but an object no entry names', async () => {
+    const workspace = await filledWorkspace(DAYS.slice(0, 1))
+    mkdirSync(join(workspace.objectsPath, 'sha256', 'aa'), { recursive: true })
+    writeFileSync(join(workspace.objectsPath, 'sha256', 'aa', 'left'), 'x')
+    const { code, stderr, report } = await verify(workspace)
+    expect([code, report.ok]).toEqual([0, true])
+    expect(report.findings).toMatchObject([{ code: 'orphan_object', path: 'sha256/aa/left' }])
+    expect(stderr).toMatch(/^orphan_object sha256\/aa\/left: no entry names it/)
+  })
+
+  test('reads the part of the archive it is asked for', async () => {
+    const workspace = await filledWorkspace()
+    const since = await verify(workspace, ['--since', DAYS[1] ?? '', '--jobs', '1'])
+    expect([since.code, since.report.objects, since.report.publications]).toEqual([0, 2, 3])
+    const [first = ''] = objectFiles(workspace)
+    rmSync(first)
+    const runs = await Promise.all(['1/2', '2/2'].map((sample) => verify(workspace, ['--sample', sample])))
+    expect(runs.map(({ code }) => code).sort()).toContain(65)
+  })
+
+  test.each([
+    ['--sample', '0%'],
+    ['--since', '2026-02-30'],
+    ['--jobs', '65'],
+  ])('ends with 64 for %s %s, and says what it should be', async (flag, value) => {
+    const { code, stdout, stderr } = await dash(['verify-archive', flag, value], { cwd: temporaryFolder() })
+    expect([code, stdout]).toEqual([64, ''])
+    expect(stderr).toContain(`${flag} "${value}" must be `)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  test('ends with 64 for a folder of a flag that is not there, with 78 for one of a variable, and creates neither', async () => {
+    const folder = join(temporaryFolder(), 'absent')
+    const data = await dash(['verify-archive', '--data-dir', folder])
+    expect([data.code, data.stderr]).toEqual([64, expect.stringContaining(folder)])
+    const store = await dash(['verify-archive'], {
+      cwd: temporaryFolder(),
+      env: { DASH_STORE_URL: pathToFileURL(folder).href },
+    })
+    expect([store.code, store.stderr]).toEqual([78, expect.stringContaining(folder)])
+    expect(() => readdirSync(folder)).toThrow('ENOENT')
+  })
+
+  test('ends with 74 when the store or the folder of the ledger is not there, and creates neither', async () => {
+    const workspace = await filledWorkspace(DAYS.slice(0, 1))
+    const ledger = pathToFileURL(join(workspace.folder, 'absent', 'ledger.db')).href
+    const lost = await verify(workspace, [], { env: { DASH_LEDGER_URL: ledger } })
+    expect([lost.code, lost.report.complete]).toEqual([74, false])
+    expect(lost.stderr).toContain(join(workspace.folder, 'absent'))
+    rmSync(workspace.objectsPath, { recursive: true })
+    const { code, stderr, report } = await verify(workspace)
+    expect([code, report.ok, report.complete, report.findings]).toEqual([74, false, false, []])
+    expect(stderr).toContain(workspace.objectsPath)
+    expect(() => readdirSync(workspace.objectsPath)).toThrow('ENOENT')
+  })
+
+  test('creates the default data folder, and finds it sound and empty', async () => {
+    const cwd = temporaryFolder()
+    const { code, stdout, stderr } = await dash(['verify-archive', '--json'], { cwd })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(NO_RECORD)
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, complete: true, publications: 0, objects: 0 })
+    expect(readdirSync(join(cwd, 'dash-data'))).toEqual(['objects'])
+  })
+})
+
+test('an audit of another host needs no data folder here, and makes none', async () => {
+  const workspace = await filledWorkspace(DAYS.slice(0, 1))
+  const { url } = await serve(['--data-dir', workspace.folder])
+  const cwd = temporaryFolder()
+  const { code, stdout, stderr } = await dash(['verify-archive', '--url', url, '--json'], { cwd })
+  expect([code, stderr, JSON.parse(stdout)]).toMatchObject([
+    0,
+    '',
+    { ok: true, publications: 1, objects: 1, comparedWith: 'none', recorded: false, reason: null },
+  ])
+  expect(readdirSync(cwd)).toEqual([])
+})
+
+test('an audit of another host beside an unrelated archive says so in one sentence and finds no damage', async () => {
+  const host = await filledWorkspace(DAYS.slice(0, 1))
+  const own = await filledWorkspace(DAYS.slice(1, 2))
+  const { url } = await serve(['--data-dir', host.folder])
+  const { code, stdout, stderr } = await dash([
+    'verify-archive',
+    '--url',
+    url,
+    '--data-dir',
+    own.folder,
+    '--json',
+  ])
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { ok: true, publications: 1, findings: [], comparedWith: 'none' },
+  ])
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringContaining(`shares no entry and no publication with ${url}: the host was audited alone`),
+  ])
+})
+
+test('an audit of another host names in its result whether the local archive was held against it', async () => {
+  const host = await filledWorkspace(DAYS.slice(0, 1))
+  const other = await filledWorkspace(DAYS.slice(1, 2))
+  const { url } = await serve(['--data-dir', host.folder])
+  const audit = (folder: string, ...flags: string[]): ReturnType<typeof dash> =>
+    dash(['verify-archive', '--url', url, '--data-dir', folder, ...flags])
+  expect((await audit(other.folder)).stdout).toMatch(
+    /^sound \(audited alone: the local archive is another one\): /,
+  )
+  expect((await audit(host.folder)).stdout).toMatch(/^sound: /)
+  const own = await audit(host.folder, '--json')
+  expect(JSON.parse(own.stdout)).toMatchObject({ ok: true, comparedWith: 'own' })
+})
+
+test('an audit of a host that cannot be reached gives the reason in its JSON result', async () => {
+  const cwd = temporaryFolder()
+  const { code, stdout, stderr } = await dash(
+    ['verify-archive', '--url', 'http://127.0.0.1:9', '--json', '--quiet'],
+    { cwd },
+  )
+  expect(code).toBe(69)
+  const { reason } = JSON.parse(stdout) as { reason: string }
+  expect(reason).toContain('127.0.0.1:9')
+  expect(reason).toMatch(/; check the address and the network, and try again$/)
+  expect(stderr).toContain(reason)
+})
+
+test('an audit says in its JSON result whether a record was left', async () => {
+  const workspace = await filledWorkspace(DAYS.slice(0, 1))
+  const audit = async (): Promise<unknown> => {
+    const { stdout } = await dash(['verify-archive', '--data-dir', workspace.folder, '--json', '--quiet'])
+    return JSON.parse(stdout)
+  }
+  expect(await audit()).toMatchObject({ ok: true, recorded: false, reason: null })
+  const { url } = await serve(['--data-dir', workspace.folder])
+  expect((await dash(['healthcheck', '--url', url])).code).toBe(0)
+  expect(await audit()).toMatchObject({ ok: true, recorded: true, reason: null })
+})
+
+describe('a head kept from before', () => {
+  test('tells both stores rolled back together, which nothing in them can tell', async () => {
+    const workspace = await filledWorkspace(DAYS.slice(0, 2))
+    const old = join(temporaryFolder(), 'old')
+    cpSync(workspace.folder, old, { recursive: true })
+    await workspace.feed.importSignals(sampleSignals(AS_OF))
+    await publishDays(workspace, [AS_OF])
+    const kept = join(temporaryFolder(), 'kept-head')
+    copyFileSync(join(workspace.objectsPath, 'heads', '3'), kept)
+    expect((await verify(workspace, ['--expect-head', kept])).code).toBe(0)
+    expect((await verify({ folder: old })).code).toBe(0)
+    const { code, report } = await verify({ folder: old }, ['--expect-head', kept])
+    expect(code).toBe(65)
+    const { leaf } = JSON.parse(readFileSync(kept, 'utf8')) as { leaf: string }
+    expect(report.findings).toEqual([
+      {
+        code: 'head_mismatch',
+        publicationId: null,
+        path: kept,
+        expected: leaf,
+        actual: 'the ledger ends at entry 2',
+      },
+    ])
+  })
+
+  test('that cannot be read does not pass for one that holds', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'other'), '{"seq":1,"leaf":"a","time":"2026-01-01T00:00:00.000Z"}')
+    for (const file of ['absent', 'other']) {
+      const { code, stderr } = await dash(['verify-archive', '--expect-head', file], { cwd: folder })
+      expect([code, stderr], file).toEqual([64, expect.stringContaining(`--expect-head "${file}"`)])
+    }
+  })
+})
+
+describe('an audit that is interrupted', () => {
+  /** Starts an audit that waits for the head it is to expect, does something meanwhile, and lets it go on. */
+  async function meanwhile(workspace: Workspace, act: (audit: ReturnType<typeof startDash>) => void) {
+    const pipe = join(temporaryFolder(), 'head')
+    execFileSync('mkfifo', [pipe])
+    const args = ['verify-archive', '--data-dir', workspace.folder, '--json', '--expect-head', pipe]
+    const audit = startDash(args)
+    const output = { stdout: '', stderr: '' }
+    audit.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+    audit.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+    const head = readFileSync(join(workspace.objectsPath, 'heads', '1'))
+    // Opens when the other end does.
+    const end = await open(pipe, 'w')
+    act(audit)
+    await end.writeFile(head)
+    await end.close()
+    const code = await exitOf(audit)
+    return { code, ...output, report: JSON.parse(output.stdout) as VerifyReport }
+  }
+
+  test.each<[NodeJS.Signals, number]>([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('by %s ends with %i and a report of what it had', async (signal, expected) => {
+    const workspace = await filledWorkspace(DAYS.slice(0, 2))
+    const { code, report, stderr } = await meanwhile(workspace, (audit) => audit.kill(signal))
+    expect(code).toBe(expected)
+    expect(report).toMatchObject({ ok: false, complete: false, publications: 2, objects: 0, findings: [] })
+    expect(stderr).toContain(`the audit ended early: stopped by ${signal}`)
+  })
+
+  test('by a store that goes away ends with 74 and no finding', async () => {
+    const workspace = await filledWorkspace(DAYS.slice(0, 2))
+    const { code, report, stderr } = await meanwhile(workspace, () =>
+      renameSync(workspace.objectsPath, `${workspace.objectsPath}-away`),
+    )
+    expect([code, report.ok, report.complete, report.findings]).toEqual([74, false, false, []])
+    expect(stderr).toContain(workspace.objectsPath)
+  })
+
+  test('reads a ledger in WAL mode without leaving anything beside it', async () => {
+    const workspace = await filledWorkspace()
+    const client = createClient({ url: pathToFileURL(workspace.ledgerPath).href })
+    await client.execute('PRAGMA journal_mode = wal')
+    client.close()
+    const before = stateOfFolder(workspace.folder)
+    expect((await verify(workspace)).report).toMatchObject({ ok: true, publications: 3 })
+    expect(stateOfFolder(workspace.folder)).toEqual(before)
+  })
+
+  test('finds a folder in the place of the newest head', async () => {
+    const workspace = await filledWorkspace()
+    rmSync(join(workspace.objectsPath, 'heads', '3'))
+    mkdirSync(join(workspace.objectsPath, 'heads', '3'))
+    const { code, report } = await verify(workspace)
+    expect(code).toBe(65)
+    expect(report.findings).toMatchObject([{ code: 'head_mismatch', path: 'heads/3' }])
+  })
+
+  test('takes an imported archive for sound, however odd its JSON', async () => {
+    const folder = join(temporaryFolder(), 'data')
+    const imported = await dash(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', folder])
+    expect(imported.code).toBe(0)
+    for (const args of [[], ['--payloads']]) {
+      const { code, report } = await verify({ folder }, args)
+      expect([code, report.findings, report.publications]).toEqual([0, [], 6])
+    }
+  })
+
+  test('reports the audit when a signal ends the self-test after it', async () => {
+    const { folder } = await filledWorkspace(DAYS.slice(0, 1))
+    const env = { TMPDIR: temporaryFolder() }
+    const child = startDash(['verify-archive', '--data-dir', folder, '--json', '--self-test'], { env })
+    let stdout = ''
+    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    // The self-test makes its sample in the temporary folder once the audit is done.
+    await vi.waitFor(() => expect(readdirSync(env.TMPDIR)).not.toEqual([]), { timeout: 20_000, interval: 5 })
+    child.kill('SIGINT')
+    expect(await exitOf(child)).toBe(130)
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, complete: true, publications: 1 })
+    expect(readdirSync(env.TMPDIR)).toEqual([])
+  })
+})

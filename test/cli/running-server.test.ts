@@ -1,0 +1,242 @@
+import { Server } from 'node:net'
+import type { Server as HttpServer } from 'node:http'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test, onTestFinished, vi } from 'vitest'
+import { startServer } from '../../src/cli/running-server.ts'
+import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/settings/chat-checks.ts'
+import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
+import { readConfig } from '../../src/cli/settings/read-config.ts'
+import type { StartedServer } from '../../src/cli/running-server.ts'
+import { ask, chat, question, SECRET as SESSION_SECRET, sessionOf, textOf } from '../support/agent.ts'
+import { silentLog } from '../support/api-client.ts'
+import type { Behaviour } from '../support/provider-wire.ts'
+import { startProvider } from '../support/synthetic-provider.ts'
+
+const SECRET = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
+const MODEL = { DASH_CHAT_MODEL: 'model', OPENAI_API_KEY: 'key' }
+const PRICES = { DASH_CHAT_PRICE_INPUT: '1', DASH_CHAT_PRICE_OUTPUT: '2' }
+
+const configOf = (env: NodeJS.ProcessEnv) => readConfig({}, env, '/nowhere')
+
+function told(env: NodeJS.ProcessEnv): unknown[] {
+  const lines: unknown[] = []
+  const write = (fields: object, message: string): void => void lines.push(fields, message)
+  tellChatStart(configOf(env), { info: write, warn: write, error: write })
+  return lines
+}
+
+test.each([
+  [{}, ['DASH_SESSION_SECRET', 'DASH_CHAT_MODEL']],
+  [SECRET, ['DASH_CHAT_MODEL']],
+  [MODEL, ['DASH_SESSION_SECRET', 'DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT']],
+  [{ ...SECRET, ...PRICES, DASH_CHAT_MODEL: 'model' }, ['OPENAI_API_KEY']],
+  [{ ...SECRET, DASH_CHAT_MODEL: 'auto' }, ['OPENROUTER_API_KEY']],
+  [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, ['DASH_CHAT_DISABLED']],
+])('a chat with %o alone is off, and the start names what is missing', (env, missing) => {
+  expect(told(env)).toEqual([{ missing }, 'the chat is off'])
+})
+
+test.each([
+  [{}, 'info'],
+  [SECRET, 'warn'],
+  [MODEL, 'warn'],
+  [{ DASH_CHAT_MODEL: 'auto' }, 'warn'],
+  [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info'],
+])('a chat that is off with %o is reported as %s', (env, wanted) => {
+  const levels: string[] = []
+  const at = (level: string) => (): void => void levels.push(level)
+  tellChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
+  expect(levels).toEqual([wanted])
+})
+
+test.each([
+  { ...SECRET, ...MODEL, ...PRICES },
+  { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
+])('a chat that has everything says nothing: %o', (env) => {
+  expect([chatGaps(configOf(env)), told(env)]).toEqual([[], []])
+})
+
+test.each([
+  [
+    'of a share',
+    { DASH_CHAT_PRICE_INPUT: '3', DASH_CHAT_PRICE_OUTPUT: '15' },
+    '9 fit at once, 1 of one address',
+  ],
+  [
+    'of the budget',
+    { DASH_CHAT_PRICE_INPUT: '6', DASH_CHAT_PRICE_OUTPUT: '30', DASH_CHAT_BUDGET_SHARE: '1' },
+    '4 fit',
+  ],
+  ['as all of it', { DASH_CHAT_BUDGET_USD_PER_DAY: '0.01' }, '0 fit at once, 0 of one address'],
+])(
+  'a turn whose reservation is as large a part %s is reported, with its values and what to set',
+  (_, env, fit) => {
+    const given = { ...SECRET, ...MODEL, ...PRICES, ...env }
+    const config = configOf(given)
+    const large = largeCallOf(config)
+    expect(large?.problem).toMatch(/^one turn with tools reserves up to \$0\.\d+ of the day's \$\d/)
+    expect(large?.problem).toContain(fit)
+    expect(told(given)).toEqual([{}, `${large?.problem}; ${large?.mend}`])
+    expect(checkFeatures(config)).toContainEqual(
+      expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
+    )
+    const [, budget = ''] =
+      /DASH_CHAT_BUDGET_USD_PER_DAY to at least \$([\d.]+)/.exec(large?.mend ?? '') ?? []
+    expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: budget }))).toBeNull()
+    const less = (Number(budget) - 0.01).toFixed(2)
+    expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_USD_PER_DAY: less }))).not.toBeNull()
+  },
+)
+
+test('a share that alone is small is mended by a larger one, or by a larger budget', () => {
+  const given = { ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_BUDGET_SHARE: '0.05' }
+  const { mend = '' } = largeCallOf(configOf(given)) ?? {}
+  expect(mend).toContain('DASH_CHAT_BUDGET_USD_PER_DAY to at least')
+  const [, share = ''] = /DASH_CHAT_BUDGET_SHARE to at least ([\d.]+)/.exec(mend) ?? []
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_SHARE: share }))).toBeNull()
+  const less = (Number(share) - 0.01).toFixed(2)
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_SHARE: less }))).not.toBeNull()
+  const small = { ...given, DASH_CHAT_BUDGET_USD_PER_DAY: '0.1', DASH_CHAT_BUDGET_SHARE: '1' }
+  expect(largeCallOf(configOf(small))?.mend).not.toContain('DASH_CHAT_BUDGET_SHARE')
+})
+
+test.each([
+  ['0.2', 10],
+  ['0.01', 1],
+])(
+  'with the model auto and a share of %s an address has %d requests a day, and a warning says so',
+  (share, requests) => {
+    const given = {
+      ...SECRET,
+      DASH_CHAT_MODEL: 'auto',
+      OPENROUTER_API_KEY: 'key',
+      DASH_CHAT_BUDGET_SHARE: share,
+    }
+    const [fields, line] = told(given)
+    expect(fields).toEqual({})
+    expect(line).toContain(`one address may send ${requests} of the 50 requests a day`)
+    expect(line).toContain('DASH_CHAT_BUDGET_SHARE')
+    expect(checkFeatures(configOf(given))).toContainEqual(
+      expect.objectContaining({ verdict: 'warning', check: 'chat.requests' }),
+    )
+  },
+)
+
+test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])('%s is no share of a budget', (share) => {
+  expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
+})
+
+test.each([
+  ['0.2', 200_000],
+  ['1', 1_000_000],
+  ['0.000001', 1],
+])('%s is a share of %d millionths', (share, millionths) => {
+  expect(configOf({ DASH_CHAT_BUDGET_SHARE: share }).chat.limits.budgetShare).toBe(millionths)
+})
+
+/** The server that `dash serve` starts with these variables, in a data folder of the test's own. */
+async function served(env: Record<string, string>): Promise<StartedServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'dash-serve-'))
+  const config = readConfig({ port: '0' }, { DASH_DATA_DIR: folder, ...env }, folder)
+  const server = await startServer(config, {
+    log: silentLog,
+    version: '1.2.3',
+    demo: false,
+    isDraining: () => false,
+  })
+  onTestFinished(async () => {
+    await server.close(0)
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return server
+}
+
+/** The variables of a chat whose model answers. */
+async function chatVariables(mode: Behaviour | 'answer' = 'answer'): Promise<Record<string, string>> {
+  const provider = await startProvider(mode)
+  return {
+    DASH_SESSION_SECRET: SESSION_SECRET,
+    OPENAI_BASE_URL: provider.url,
+    DASH_CHAT_MODEL: 'test-model',
+    DASH_CHAT_PRICE_INPUT: '0.5',
+    DASH_CHAT_PRICE_OUTPUT: '1.5',
+    DASH_CHAT_MIN_GAP_MS: '0',
+  }
+}
+
+test('the server gives request headers 10 seconds and whole requests 15', async () => {
+  const listening = vi.spyOn(Server.prototype, 'listen')
+  onTestFinished(() => listening.mockRestore())
+  const { url } = await served({})
+  const server = listening.mock.contexts
+    .map((context) => context as HttpServer)
+    .find((context) => {
+      const address = context.address()
+      return typeof address === 'object' && `${address?.port}` === new URL(url).port
+    })
+  expect(server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 15_000 })
+})
+
+test.each(['60', '7200'])('a session ends after the %s seconds of its setting', async (seconds) => {
+  const { url } = await served({ ...(await chatVariables()), DASH_CHAT_SESSION_SECONDS: seconds })
+  const response = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
+  const { sessionToken, expiresAt } = (await response.json()) as Record<string, string>
+  const [, payload = ''] = sessionToken?.split('.') ?? []
+  const { iat, exp } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, number>
+  expect((exp ?? 0) - (iat ?? 0)).toBe(Number(seconds))
+  expect(Date.parse(expiresAt ?? '')).toBe((exp ?? 0) * 1_000)
+})
+
+test.each([
+  ['counts the forwarded address behind a trusted proxy', '127.0.0.1/32', [200, 429, 200]],
+  ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
+])('the chat %s', async (_what, proxies, statuses) => {
+  const { url } = await served({
+    ...(await chatVariables()),
+    DASH_TRUSTED_PROXIES: proxies,
+    DASH_CHAT_BURST_PER_MINUTE: '1',
+  })
+  const given: number[] = []
+  for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
+    const headers = { 'x-forwarded-for': address }
+    const token = await sessionOf({ url }, headers)
+    const response = await chat({ url }, question('Hello'), { token, headers })
+    await response.text()
+    given.push(response.status)
+  }
+  expect(given).toEqual(statuses)
+})
+
+test.each([
+  ['counts the forwarded address behind a trusted proxy', '127.0.0.1/32', [200, 429, 200]],
+  ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
+])('the tool server %s', async (_what, proxies, statuses) => {
+  const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
+  const given: number[] = []
+  for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'x-forwarded-for': address,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    })
+    await response.text()
+    given.push(response.status)
+  }
+  expect(given).toEqual(statuses)
+})
+
+test('an image with an alternative text of over 500 characters reaches no reader of the chat as an image', async () => {
+  const alternative = 'a'.repeat(501)
+  const text = `![${alternative}](https://example.org/pixel)`
+  const rounds = [
+    [...(text.match(/.{1,7}/gs) ?? []).map((part) => ({ text: part })), { end: 'completed' as const }],
+  ]
+  const server = await served(await chatVariables({ rounds }))
+  expect(textOf(await ask(server, question('Hello')))).toBe(`[${alternative}](https://example.org/pixel)`)
+})

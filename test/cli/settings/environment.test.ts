@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import {
+  parseEnvironment,
+  examineEnvironment,
+  withoutSecrets,
+} from '../../../src/cli/settings/environment.ts'
+
+const parsed = (name: string, value: string): unknown =>
+  parseEnvironment({ [name]: value }, process.cwd())[name as 'OPENAI_BASE_URL']
+
+describe.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])('%s', (name) => {
+  test('is an address without a slash at its end', () => {
+    expect(parsed(name, 'https://service.example/v1/')).toBe('https://service.example/v1')
+  })
+
+  test.each([
+    ['https://a@service.example/v1', 'https://(not shown)@service.example/v1'],
+    ['https://service.example/v1?a=b', 'https://service.example/v1?a=(not shown)'],
+    ['https://service.example/#v1', 'https://service.example/#v1'],
+  ])('is not %s', (value, shown) => {
+    const says = `${name}=${JSON.stringify(shown)} must be an address without user, query or fragment`
+    expect(() => parsed(name, value)).toThrow(says)
+  })
+
+  test('is refused for a password without repeating it', () => {
+    const refused = (): unknown => parsed(name, 'https://user:hidden@service.example/v1')
+    expect(refused).toThrow(`${name}="https://(not shown)@service.example/v1" must be`)
+  })
+})
+
+test.each([
+  ['libsql://Sesame@host/db', 'libsql://(not shown)@host/db'],
+  ['https://user:Sesame@host', 'https://(not shown)@host'],
+  ['s3://KEY:Ses/ame@bucket/p?endpoint=http://h', 's3://(not shown)@bucket/p?endpoint=http://h'],
+  ['libsql://host?jwt=Sesame&tls=0', 'libsql://host?jwt=(not shown)&tls=0'],
+  ['libsql://host?auth_token=Sesame', 'libsql://host?auth_token=(not shown)'],
+  ['https://host/p?apiKey=Sesame=', 'https://host/p?apiKey=(not shown)'],
+  ['https://host/p?Sesame', 'https://host/p?(not shown)'],
+  [
+    's3://b/p?region=eu&endpoint=http%3A%2F%2Fu%3ASesame%40h',
+    's3://b/p?region=eu&endpoint=http://(not shown)@h',
+  ],
+  ['s3://b/p?endpoint=%zzSesame', 's3://b/p?endpoint=(not shown)'],
+  ['"http://u:Sesame@h"', '"http://(not shown)@h"'],
+])('%s is shown as %s', (given, shown) => {
+  expect(withoutSecrets(given)).toBe(shown)
+})
+
+test.each([
+  's3://bucket/p?endpoint=http://h:1&region=eu',
+  'file:/home/me@work/x',
+  '/data@2',
+  'what? a=b',
+  '',
+])('%j holds no secret', (given) => {
+  expect(withoutSecrets(given)).toBe(given)
+})
+
+test.each([
+  's3://KEY:Sesame@bucket/p?endpoint=http://h',
+  's3://KEY:SE/Sesame@bucket/p',
+  's3://bucket/p?Sesame',
+  's3://bucket/p?key=Sesame',
+  's3://bucket/p?endpoint=ftp://u:Sesame@h',
+])('what is wrong with %s is told without its secret', (value) => {
+  const { problems } = examineEnvironment({ DASH_STORE_URL: value }, '/')
+  expect(problems.length).toBeGreaterThan(0)
+  const told = problems.map(({ message }) => message)
+  expect(told.join()).not.toContain('Sesame')
+})

@@ -1,0 +1,251 @@
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
+import { dash, exitOf, metricsUrlOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
+import { localSource, startPingService } from '../support/local-source.ts'
+import { storiesOf } from '../support/signals.ts'
+
+/** A data folder with signals of the day that is to be published, whose titles are vouched for unless `changes` says else. */
+async function filledFolder(changes: Record<string, unknown> = {}): Promise<string> {
+  const data = join(temporaryFolder(), 'data')
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 5, changes)
+  expect(await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).toMatchObject({ code: 0 })
+  return data
+}
+
+const UNVOUCHED = { titleProvenance: undefined }
+
+function textfileFolder(): string {
+  const folder = join(temporaryFolder(), 'textfiles')
+  mkdirSync(folder)
+  return folder
+}
+
+const whats = (pings: readonly { what: string }[]): string[] => pings.map(({ what }) => what)
+
+describe('a check that is told of jobs', () => {
+  test('gets start and end of each, under its own name, with what the command said', async () => {
+    const data = await filledFolder()
+    const { url, pings } = await startPingService()
+    const env = { DASH_HEALTHCHECK_PING_URL: `${url}/key/dash-{job}` }
+    expect((await dash(['snapshot', '--data-dir', data], { env })).code).toBe(0)
+    const published = await dash(['publish-year', '--data-dir', data], { env })
+    expect(published).toMatchObject({ code: 0 })
+    expect(whats(pings)).toEqual([
+      'POST /key/dash-snapshot/start',
+      'POST /key/dash-snapshot/0',
+      'POST /key/dash-publish-year/start',
+      'POST /key/dash-publish-year/0',
+    ])
+    expect(`${pings[3]?.said}\n`).toBe(published.stdout)
+  })
+
+  test('gets the exit status of a job that failed, with its error, under --quiet and --json too', async () => {
+    const data = await filledFolder(UNVOUCHED)
+    const { url, pings } = await startPingService()
+    const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
+    const failed = await dash(['publish-year', '--once', '--quiet', '--json', '--data-dir', data], { env })
+    expect(failed.code).toBe(69)
+    expect(whats(pings)).toEqual(['POST /start', 'POST /69'])
+    expect(pings[1]?.said).toMatch(/^error: .*\n.* was not published$/)
+  })
+
+  test('gets a command line that is wrong as a failure, and nothing of a rehearsal', async () => {
+    const data = await filledFolder()
+    const { url, pings } = await startPingService()
+    const env = { DASH_HEALTHCHECK_PING_URL: url }
+    expect((await dash(['publish-year', '--dry-run', '--data-dir', data], { env })).code).toBe(0)
+    expect(pings).toEqual([])
+    expect((await dash(['publish-year', '--retry-delay', 'soon', '--data-dir', data], { env })).code).toBe(64)
+    expect(whats(pings)).toEqual(['POST /start', 'POST /64'])
+  })
+
+  test('gets the signal that ended a job', async () => {
+    const data = await filledFolder(UNVOUCHED)
+    const { url, pings } = await startPingService()
+    const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
+    const child = startDash(['publish-year', '--data-dir', data], { env })
+    while (!String(await once(child.stderr ?? child, 'data')).includes('the next in 60 s')) continue
+    child.kill('SIGINT')
+    expect(await exitOf(child)).toBe(130)
+    expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
+  })
+
+  test('gets a line for its log, and no end, from a run that found another at work', async () => {
+    const { url, pings } = await startPingService()
+    let ask: (unanswered: ServerResponse) => void = () => undefined
+    const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
+    const source = await localSource((_question, response) => ask(response))
+    const data = await filledFolder(UNVOUCHED)
+    const textfiles = textfileFolder()
+    const first = dash(['publish-year', '--once', '--data-dir', data], { env: { DASH_HN_URL: source.url } })
+    const unanswered = await asked
+    const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_METRICS_TEXTFILE_DIR: textfiles }
+    expect((await dash(['publish-year', '--data-dir', data], { env })).code).toBe(75)
+    expect(whats(pings)).toEqual(['POST /start', 'POST /log'])
+    expect(pings[1]?.said).toContain('has been writing to the ledger since')
+    expect(readdirSync(textfiles)).toEqual([])
+    unanswered.destroy()
+    expect((await first).code).toBe(69)
+  })
+
+  test('that is not there fails nothing, and its address is not told', async () => {
+    const data = await filledFolder()
+    const down = createServer().listen(0, '127.0.0.1')
+    await once(down, 'listening')
+    const { port } = down.address() as AddressInfo
+    await new Promise((resolve) => down.close(resolve))
+    const env = { DASH_HEALTHCHECK_PING_URL: `http://127.0.0.1:${port}/secret-key` }
+    const { code, stdout, stderr } = await dash(['publish-year', '--data-dir', data], { env })
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^published /)])
+    expect(stderr).toContain(`the check at 127.0.0.1:${port} (DASH_HEALTHCHECK_PING_URL) could not be told: `)
+    expect(stderr).not.toContain('secret-key')
+    expect((await dash(['publish-year', '--quiet', '--data-dir', data], { env })).stderr).toBe('')
+  })
+
+  test('that does not answer costs a bounded time', async () => {
+    const data = await filledFolder()
+    const { url, pings } = await startPingService((response, count) => {
+      if (count > 1) response.end()
+    })
+    const { code, stderr } = await dash(['snapshot', '--data-dir', data], {
+      env: { DASH_HEALTHCHECK_PING_URL: url },
+    })
+    expect(code).toBe(0)
+    expect(whats(pings)).toEqual(['POST /start', 'POST /0'])
+    expect(stderr).toContain('could not be told: no whole answer within 5000 ms')
+  })
+
+  test('whose address is none ends the command before it begins, without repeating it', async () => {
+    const env = { DASH_HEALTHCHECK_PING_URL: 'hc-ping.example/secret-key' }
+    const { code, stderr } = await dash(['snapshot', '--data-dir', temporaryFolder()], { env })
+    expect([code, stderr]).toEqual([
+      78,
+      expect.stringContaining('DASH_HEALTHCHECK_PING_URL=(not shown) must be'),
+    ])
+  })
+})
+
+describe('metrics of jobs in files', () => {
+  test('are one file a job, readable by others, and keep the last success through failures', async () => {
+    const data = await filledFolder()
+    const textfiles = textfileFolder()
+    const env = { DASH_METRICS_TEXTFILE_DIR: textfiles }
+    expect((await dash(['snapshot', '--data-dir', data], { env })).code).toBe(0)
+    const path = join(textfiles, 'dash-snapshot.prom')
+    const line = (name: string): string =>
+      new RegExp(`^dash_job_${name}\\{.*$`, 'm').exec(readFileSync(path, 'utf8'))?.[0] ?? ''
+    const success = line('last_success_timestamp_seconds')
+    expect(Math.abs(Number(success.split(' ')[1]) - Date.now() / 1000)).toBeLessThan(300)
+    expect(line('last_exit_code')).toBe('dash_job_last_exit_code{command="snapshot"} 0')
+    expect(statSync(path).mode & 0o777).toBe(0o644)
+    writeFileSync(join(data, 'feed.db'), 'no database')
+    expect((await dash(['snapshot', '--data-dir', data], { env })).code).toBe(74)
+    expect(line('last_exit_code')).toBe('dash_job_last_exit_code{command="snapshot"} 74')
+    expect(line('last_success_timestamp_seconds')).toBe(success)
+    expect(readdirSync(textfiles)).toEqual(['dash-snapshot.prom'])
+  })
+
+  test('that cannot be written are told under --quiet too, and fail nothing', async () => {
+    const data = await filledFolder()
+    const missing = join(temporaryFolder(), 'not-mounted')
+    const env = { DASH_METRICS_TEXTFILE_DIR: missing }
+    const run = await dash(['snapshot', '--quiet', '--data-dir', data], { env })
+    expect([run.code, run.stdout, run.stderr]).toEqual([
+      0,
+      '',
+      expect.stringMatching(/^error: no metrics of this run could be left in .*\n$/),
+    ])
+    expect(run.stderr).toContain(` ${missing} (DASH_METRICS_TEXTFILE_DIR): `)
+  })
+})
+
+describe('metrics of a server', () => {
+  test('tell of publications, jobs and audits that other processes left', async () => {
+    const data = await filledFolder()
+    const server = await serve(['--data-dir', data], { env: { DASH_METRICS_ADDRESS: '127.0.0.1:0' } })
+    const metrics = await metricsUrlOf(server)
+    await dash(['publish-year', '--data-dir', data])
+    await dash(['collect', '--source', 'lobsters', '--data-dir', data], {
+      env: { DASH_LOBSTERS_URL: 'http://127.0.0.1:1' },
+    })
+    await dash(['verify-archive', '--data-dir', data])
+    await (await fetch(`${server.url}/api/feed/history?sort=year`)).text()
+    const text = await (await fetch(metrics)).text()
+    expect(text).toContain('dash_publications 1\n')
+    expect(text).toContain('dash_audit_ok 1\n')
+    expect(text).toContain('dash_job_last_exit_code{command="publish-year"} 0\n')
+    expect(text).toContain('dash_job_last_exit_code{command="collect"} 69\n')
+    expect(text).toContain('dash_job_last_success_timestamp_seconds{command="collect"} 0\n')
+    expect(text).toContain(
+      'dash_http_requests_total{route="/api/feed/history",method="GET",status="2xx"} 1\n',
+    )
+    expect(text).not.toMatch(/dash_scrape_source_up\{[^}]*\} 0/)
+    expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
+    server.child.kill('SIGTERM')
+    expect(await exitOf(server.child)).toBe(0)
+    await expect(fetch(metrics)).rejects.toThrow('fetch failed')
+  })
+
+  test('tell which store does not answer, though it accepts, as readiness does', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as AddressInfo
+    const env = { DASH_STATE_URL: `http://127.0.0.1:${port}`, DASH_METRICS_ADDRESS: '127.0.0.1:0' }
+    const server = await serve(['--data-dir', await filledFolder()], { env })
+    const metrics = await metricsUrlOf(server)
+    const text = await (await fetch(metrics)).text()
+    expect(text.match(/^dash_store_up.*$/gm)).toEqual([
+      'dash_store_up{store="ledger"} 1',
+      'dash_store_up{store="archive"} 1',
+      'dash_store_up{store="feed"} 1',
+      'dash_store_up{store="state"} 0',
+    ])
+    const ready = await fetch(`${server.url}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      {
+        status: 'unavailable',
+        checks: { ledger: 'ok', archive: 'ok', feed: 'ok', state: 'unavailable' },
+      },
+    ])
+    server.child.kill('SIGKILL')
+    await exitOf(server.child)
+  })
+
+  test('are nowhere unless an address is named', async () => {
+    const { child, output } = await serve(['--data-dir', await filledFolder()])
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).toBe(0)
+    expect(output.stderr).not.toContain('metrics')
+  })
+
+  test('whose port is taken end the start with 69, and name the variable', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    onTestFinished(() => void taken.close())
+    const { port } = taken.address() as AddressInfo
+    const env = { DASH_METRICS_ADDRESS: `127.0.0.1:${port}` }
+    const { code, stderr } = await dash(['serve', '--port', '0', '--data-dir', await filledFolder()], { env })
+    expect([code, stderr]).toEqual([
+      69,
+      `error: port ${port} on 127.0.0.1 is taken by another process; choose another with DASH_METRICS_ADDRESS\n`,
+    ])
+  })
+
+  test.each(['9464', 'localhost', ':9464', '::1:9464', '127.0.0.1:70000', 'http://127.0.0.1:9464'])(
+    'are not served on %s',
+    async (address) => {
+      const { code, stderr } = await dash(['serve', '--port', '0'], {
+        env: { DASH_METRICS_ADDRESS: address },
+      })
+      expect([code, stderr]).toEqual([78, expect.stringContaining('must be HOST:PORT, as in 127.0.0.1:9464')])
+    },
+  )
+})

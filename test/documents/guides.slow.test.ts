@@ -1,0 +1,280 @@
+import { writeFileSync, cpSync, readdirSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import { addDays } from '../../src/domain/time.ts'
+import { formatHead, lastCompleteDay } from '../../src/domain/year/ledger.ts'
+import { headAt } from '../domain/year/ledger-rows.ts'
+import { serve, temporaryFolder, dash, PROGRAM } from '../support/dash.ts'
+import { localSource } from '../support/local-source.ts'
+import { openSampleApp, sampleArchive } from '../support/sample-archive.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
+import { examplesOf, isRun } from '../support/examples.ts'
+import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
+import { storiesOf } from '../support/signals.ts'
+import { sealRun } from '../../src/domain/models/stored-run.ts'
+import { sampleCandidates, sampleRun } from '../support/free-models.ts'
+
+const DAYS = [0, 1, 2].map((index) => addDays(AS_OF, index))
+
+/** The shell blocks of the guide: the first keeps a head, the others are run later. */
+const [keepAuditedHead = '', ...later] = shellBlocks('docs/auditing.md')
+
+/** A stranger's shell, at one host. */
+function shellAt(
+  script: string,
+  folder: string,
+  base: string,
+  env: Record<string, string> = {},
+): Promise<Said> {
+  return shell(script, folder, { BASE: base, ...env })
+}
+
+/** A host of the built program with an archive of the given days; its points make its history its own. */
+async function hostOf(days: readonly string[], points = 10): Promise<string> {
+  const workspace = await openWorkspace()
+  const signals = days.flatMap((day) => sampleSignals(day))
+  await workspace.feed.importSignals(
+    signals.map((signal) => ({ ...signal, points: (signal.points ?? 0) + points })),
+  )
+  await publishDays(workspace, days)
+  return (await serve(['--data-dir', workspace.folder])).url
+}
+
+test('the guide proves a sound host, and finds out one that rewrote its archive after a head was kept', async () => {
+  expect(later.length).toBeGreaterThan(3)
+  const host = await hostOf(DAYS)
+  const folder = temporaryFolder()
+  expect(await shellAt(keepAuditedHead, folder, host)).toMatchObject({ code: 0 })
+  const sound = await shellAt(later.join('\n'), folder, host)
+  expect(sound.lines.at(-1)).toBe('OK: 3 entries hold, 3 publications are what they say')
+  expect(sound.code).toBe(0)
+  const newest = await shellAt(later.join('\n'), folder, host, { NEWEST: '1' })
+  expect(newest).toMatchObject({
+    code: 0,
+    lines: expect.arrayContaining([expect.stringMatching(/^OK: .* 1 publ/)]),
+  })
+
+  const rewritten = await shellAt(later.join('\n'), folder, await hostOf(DAYS, 20))
+  expect(rewritten.lines).toEqual([
+    'the chain of 3 entries holds',
+    expect.stringMatching(/^FAILED: the entry you kept is gone or was changed: 3 [0-9a-f]{64}$/),
+  ])
+  expect(rewritten.code).toBe(1)
+  const rolledBack = await shellAt(later.join('\n'), folder, await hostOf(DAYS.slice(0, 2)))
+  expect([rolledBack.code, rolledBack.lines.at(-1)]).toEqual([
+    1,
+    expect.stringMatching(/^FAILED: the entry you kept/),
+  ])
+})
+
+describe('the guide, at an archive with legacy publications, a gap and two of one time,', () => {
+  const archive = sampleArchive()
+  const { rows } = archive.contents
+  const last = rows.at(-1)
+  const newestAt = new Date(last?.publishedAt ?? 0).toISOString()
+
+  /** What the guide says to a host that changes some of its honest answers; the kept head is that of the seal. */
+  async function verdict(change: (body: string, target: string) => string): Promise<Said> {
+    const app = openSampleApp(archive)
+    const host = await localSource((question, response) => {
+      void Promise.resolve(app.request(`http://dash.test${question.target}`)).then(async (answer) => {
+        response.statusCode = answer.status
+        response.end(change(await answer.text(), question.target))
+      })
+    })
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'kept-head.json'), formatHead(headAt(rows, 2)))
+    return shellAt(later.join('\n'), folder, host.url)
+  }
+
+  test('proves a sound host', async () => {
+    const { code, lines } = await verdict((body) => body)
+    expect([code, lines.at(-1)]).toEqual([0, 'OK: 6 entries hold, 5 publications are what they say'])
+  })
+
+  const lies: Record<string, [(body: string, target: string) => string, RegExp]> = {
+    'an edited entry': [
+      (body, target) => (target.endsWith('/ledger') ? body.replace('"missed"', '"attempts_spent"') : body),
+      /entry 4 does not continue/,
+    ],
+    'an edited last entry': [
+      (body, target) => (target.endsWith('/ledger') ? body.replace(`${last?.sha256}`, '0'.repeat(64)) : body),
+      /the head the host shows is not in its ledger/,
+    ],
+    'a ledger without its last entries': [
+      (body, target) => (target.endsWith('/ledger') ? body.split('\n').slice(0, 4).join('\n') : body),
+      /the head the host shows is not in its ledger/,
+    ],
+    'a head that is two entries behind': [
+      (body, target) => (target.endsWith('/head') ? formatHead(headAt(rows, 4)) : body),
+      /the newest head of the host is older/,
+    ],
+    'an edited legacy ledger': [
+      (body, target) => (target.endsWith('/legacy') ? body.replace('2026-01-01', '2026-01-02') : body),
+      /the legacy ledger does not match its seal/,
+    ],
+    'another body': [(body, target) => (target.endsWith(newestAt) ? `${body} ` : body), /another body at/],
+    'another selection': [
+      (body, target) => (target.endsWith('.999Z') && body.includes('2026-01-06') ? `${body} ` : body),
+      /another selection before/,
+    ],
+  }
+  test.each(Object.entries(lies))('finds out %s', async (_what, [change, verdictLine]) => {
+    const { code, lines } = await verdict(change)
+    expect([code, lines.at(-1)]).toEqual([1, expect.stringMatching(verdictLine)])
+    expect(lines.at(-1)).toMatch(/^FAILED: /)
+  })
+})
+
+interface Said {
+  code: number | null
+  /** Standard output and standard error, as they came. */
+  lines: string[]
+}
+
+/** The shell blocks of a page of the documents that a test can run, in their order. */
+function shellBlocks(page: string): string[] {
+  return examplesOf(page)
+    .filter((example) => example.language === 'sh' && isRun(example))
+    .map(({ text }) => text)
+}
+
+/** What a person's shell says: nothing but the script, a folder of its own and the usual tools. */
+async function shell(script: string, folder: string, env: Record<string, string> = {}): Promise<Said> {
+  const child = spawn('/bin/sh', ['-s'], { cwd: folder, env: { PATH: process.env['PATH'] ?? '', ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  }
+  child.stdin.end(script)
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, lines: output.trimEnd().split('\n') }
+}
+
+/** What the guide calls `dash`. */
+const DASH = `dash() { "${process.execPath}" "${PROGRAM}" "$@"; }\nset -e\n`
+
+const [backUp = '', copyFeed = '', keepHead = '', restore = '', ...others] = shellBlocks('docs/backup.md')
+
+/** A folder with a data folder in it that holds an older archive and yesterday's publication. */
+async function place(): Promise<string> {
+  const folder = temporaryFolder()
+  const data = ['--data-dir', join(folder, 'dash-data')]
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
+  for (const [args, input] of [
+    [['import', 'archive', SAMPLE_ARCHIVE, ...data], ''],
+    [['import', 'signals', '-', ...data], stdin],
+  ] as const) {
+    expect(await dash(args, { stdin: input })).toMatchObject({ code: 0 })
+  }
+  return folder
+}
+
+async function publish(folder: string): Promise<void> {
+  const published = await dash(['publish-year', '--once', '--data-dir', join(folder, 'dash-data')])
+  expect(published).toMatchObject({ code: 0 })
+}
+
+async function answerOf(dataDir: string): Promise<Buffer> {
+  const { url } = await serve(['--data-dir', dataDir])
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  expect(response.status).toBe(200)
+  return Buffer.from(await response.arrayBuffer())
+}
+
+test('the drill restores an archive that is sound and answers with the same bytes', async () => {
+  expect(others).toEqual([])
+  const folder = await place()
+  await publish(folder)
+  const said = await shell([DASH, backUp, copyFeed, keepHead, restore].join('\n'), folder)
+  expect(said.lines.at(-1)).toMatch(/^sound: 7 publications, 7 objects/)
+  expect(said.code).toBe(0)
+  expect(await answerOf(join(folder, 'dash-restored'))).toEqual(await answerOf(join(folder, 'dash-data')))
+
+  const again = await shell([DASH, backUp].join('\n'), folder)
+  expect(again).toMatchObject({ code: 0, lines: [expect.stringContaining('0 objects, 0 ledger rows')] })
+})
+
+test('the drill finds a backup that is older than the head that was kept', async () => {
+  const folder = await place()
+  expect(await shell([DASH, backUp].join('\n'), folder)).toMatchObject({ code: 0 })
+  const older = join(folder, 'older')
+  cpSync(join(folder, 'dash-backup'), older, { recursive: true })
+  await publish(folder)
+  expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
+  cpSync(join(folder, 'dash-backup', 'feed.db'), join(older, 'feed.db'))
+  const said = await shell([DASH, restore].join('\n'), folder, { BACKUP: older })
+  expect(said.code).toBe(65)
+  expect(said.lines.join('\n')).toMatch(/head_mismatch \.\/kept-head\.json: .*the ledger ends at entry/)
+})
+
+test('a damaged backup is refused before anything of it is served', async () => {
+  const folder = await place()
+  await publish(folder)
+  expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
+  const objects = join(folder, 'dash-backup', 'archive', 'objects', 'sha256')
+  const object = readdirSync(objects, { recursive: true, encoding: 'utf8' }).find((name) =>
+    /\/[0-9a-f]{64}$/.test(name),
+  )
+  const damage = `chmod u+w "${join(objects, object ?? '')}"; printf x >> "${join(objects, object ?? '')}"`
+  const said = await shell([DASH, damage, restore].join('\n'), folder)
+  expect(said.code).toBe(74)
+  expect(said.lines.at(-1)).toMatch(/^error: object [0-9a-f]{64} of .* has \d+ bytes instead of \d+$/)
+  const { url } = await serve(['--data-dir', join(folder, 'dash-restored')])
+  expect((await fetch(`${url}/api/feed/history?sort=year`)).status).toBe(404)
+})
+
+/** The shell blocks of the guide: the questions, the poll, the command line. */
+const [questions = '', poll = '', commands = ''] = shellBlocks('docs/free-models.md')
+
+const hasTools = ['jq', 'curl'].every((tool) => spawnSync(tool, ['--version']).status === 0)
+
+test.skipIf(!hasTools)('the questions of the guide are answered as it says', async () => {
+  const workspace = await openWorkspace()
+  const now = Date.now()
+  const run = sampleRun({ now, candidates: sampleCandidates(now).slice(0, 2) })
+  await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+  const { url } = await serve(['--data-dir', workspace.folder])
+  const folder = temporaryFolder()
+  const ask = (script: string) => shell(`base=${url}\n${script.replace(/^base=.*$/m, '')}`, folder, {})
+  const { code, lines } = await ask(`${questions}\necho done`)
+  expect(code).toBe(0)
+  expect(lines).toEqual([
+    'maker/good:free',
+    expect.stringMatching(/^1\t\d+\tmaker\/good:free$/),
+    ...run.notes,
+    'done',
+  ])
+
+  expect((await ask(poll)).code).toBe(0)
+  const kept = join(folder, 'top-models.json')
+  expect(JSON.parse(readFileSync(kept, 'utf8'))).toMatchObject({ count: 2, seed: false })
+  // Nothing changed since: nothing is downloaded and what was kept stays.
+  const again = await ask(`${poll}\nls`)
+  expect(again.lines).toEqual(['tag', 'top-models.json'])
+  expect(existsSync(kept)).toBe(true)
+})
+
+test('the commands of the guide print what it says, and what is evaluated reaches the programs that follow', async () => {
+  const workspace = await openWorkspace()
+  const now = Date.now()
+  const run = sampleRun({ now, candidates: sampleCandidates(now).slice(0, 2) })
+  await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+  const own = commands.replace(/^.*--url.*$/m, '')
+  expect(own).not.toBe(commands)
+  const { code, lines } = await shell(
+    `npx() { shift; "${process.execPath}" "${PROGRAM}" "$@"; }
+${own}
+sh -c 'echo "$OPENAI_BASE_URL" "$OPENAI_MODEL"'`,
+    temporaryFolder(),
+    { DASH_DATA_DIR: workspace.folder },
+  )
+  expect(code).toBe(0)
+  expect(lines).toEqual([
+    expect.stringMatching(/^maker\/good:free \(/),
+    'maker/good:free',
+    'https://openrouter.ai/api/v1 maker/good:free',
+  ])
+})

@@ -1,0 +1,250 @@
+import { describe, expect, test } from 'vitest'
+import type { LineSource } from '../../src/domain/ports.ts'
+import { Refusal } from '../../src/domain/refusal.ts'
+import { windowEnding } from '../../src/domain/year/ledger.ts'
+import { importSignals, importArticles } from '../../src/jobs/import-lines.ts'
+import type { ImportOptions, ImportReport, LinesOptions, LinesReport } from '../../src/jobs/import-lines.ts'
+import { AS_OF, openWorkspace } from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+import { signal, lineSource as file } from '../support/signals.ts'
+
+const good = (id: string, changes: Record<string, unknown> = {}): string =>
+  JSON.stringify({
+    source: 'hn',
+    sourceId: id,
+    day: AS_OF,
+    title: `title ${id}`,
+    url: 'https://example.org/',
+    points: 1,
+    comments: null,
+    publishedAt: `${AS_OF}T01:00:00Z`,
+    extra: 'ignored',
+    ...changes,
+  })
+
+function run(
+  { feed }: Workspace,
+  sources: readonly LineSource[],
+  options: Partial<ImportOptions> = {},
+): Promise<ImportReport> {
+  return importSignals({ feed, onProgress: () => undefined }, sources, {
+    onError: 'abort',
+    titleProvenance: null,
+    signal: new AbortController().signal,
+    ...options,
+  })
+}
+
+async function storedIds({ feed }: Workspace): Promise<string[]> {
+  return (await feed.readWindow(windowEnding(AS_OF))).events.map((event) => event.sourceId).sort()
+}
+
+describe('a file with a bad row', () => {
+  const sources = [
+    file('a', good('a1')),
+    file('b', good('b1'), '{"source":"hn"', good('b2')),
+    file('c', good('c1')),
+  ]
+
+  test('is left out whole under abort; the files around it are imported', async () => {
+    const workspace = await openWorkspace()
+    const report = await run(workspace, sources)
+    expect(await storedIds(workspace)).toEqual(['a1', 'c1'])
+    expect(report).toMatchObject({
+      files: 3,
+      rows: 5,
+      inserted: 2,
+      skipped: 0,
+      errorCount: 1,
+      failedFiles: 1,
+    })
+    expect(report.errors).toMatchObject([{ file: 'b', line: 2, reason: expect.stringContaining('not JSON') }])
+  })
+
+  test('gives its good rows under skip', async () => {
+    const workspace = await openWorkspace()
+    const report = await run(workspace, sources, { onError: 'skip' })
+    expect(await storedIds(workspace)).toEqual(['a1', 'b1', 'b2', 'c1'])
+    expect(report).toMatchObject({ rows: 5, inserted: 4, skipped: 1, errorCount: 1, failedFiles: 0 })
+  })
+
+  test('is reported with the first hundred errors and the count of all', async () => {
+    const report = await run(await openWorkspace(), [file('bad', ...Array.from({ length: 250 }, () => '[]'))])
+    expect(report.errors).toHaveLength(100)
+    expect(report).toMatchObject({ errorCount: 250, rows: 250 })
+  })
+})
+
+test('a second import of the same rows changes nothing, a later row of the same triple replaces', async () => {
+  const workspace = await openWorkspace()
+  await run(workspace, [file('a', good('1'), good('2'))])
+  expect(await run(workspace, [file('a', good('1'), good('2'))])).toMatchObject({
+    inserted: 0,
+    replaced: 0,
+    unchanged: 2,
+  })
+  expect(await run(workspace, [file('a', good('1', { points: 7 }))])).toMatchObject({
+    replaced: 1,
+    unchanged: 0,
+  })
+})
+
+test('rows of unknown sources are counted by name, outside the errors and the skipped', async () => {
+  const workspace = await openWorkspace()
+  const odd = ['digg', 'digg', '__proto__'].map((source) => good('x', { source }))
+  const report = await run(workspace, [file('a', good('1'), ...odd)])
+  expect(Object.entries(report.unknownSources)).toEqual([
+    ['digg', 2],
+    ['__proto__', 1],
+  ])
+  expect(report).toMatchObject({ rows: 4, inserted: 1, skipped: 0, errorCount: 0, failedFiles: 0 })
+})
+
+test('long names and reasons are cut before they are kept', async () => {
+  const name = 'x'.repeat(100_000)
+  const lines = [good('1', { source: name }), good('2', { titleProvenance: '\u0001'.repeat(250) })]
+  const report = await run(await openWorkspace(), [file('a', ...lines)])
+  expect(Object.keys(report.unknownSources).map((key) => key.length)).toEqual([401])
+  expect(report.errors[0]?.reason.length).toBe(401)
+})
+
+test('a vouched provenance is counted, and refused for rows of another source', async () => {
+  const workspace = await openWorkspace()
+  const own = good('2', { titleProvenance: 'hn:own' })
+  const report = await run(workspace, [file('a', good('1'), own, good('3', { source: 'lobsters' }))], {
+    onError: 'skip',
+    titleProvenance: 'hn:page-archive',
+  })
+  expect(report).toMatchObject({ vouched: 1, inserted: 2, skipped: 1 })
+  const { events } = await workspace.feed.readWindow(windowEnding(AS_OF))
+  expect(events.map((event) => event.titleProvenance).sort()).toEqual(['hn:own', 'hn:page-archive'])
+})
+
+test('a file that cannot be read to its end keeps what skip had imported, and fails', async () => {
+  const workspace = await openWorkspace()
+  const broken = (name: string): LineSource => ({
+    name,
+    async *lines() {
+      yield [{ number: 1, text: good(name) }]
+      throw new Refusal('input_unreadable', 'unexpected end of file')
+    },
+  })
+  const skipped = await run(workspace, [broken('s'), file('b', good('after'))], { onError: 'skip' })
+  const aborted = await run(workspace, [broken('a')])
+  expect(await storedIds(workspace)).toEqual(['after', 's'])
+  expect(skipped).toMatchObject({ failedFiles: 1, errors: [{ file: 's', line: null }] })
+  expect(aborted).toMatchObject({ failedFiles: 1, inserted: 0 })
+})
+
+test('a file that changes between its two readings is not trusted', async () => {
+  const workspace = await openWorkspace()
+  let readings = 0
+  const changing: LineSource = {
+    name: 'changing',
+    async *lines() {
+      readings += 1
+      yield [{ number: 1, text: readings === 1 ? good('1') : 'garbage' }]
+    },
+  }
+  const report = await run(workspace, [changing])
+  expect(report).toMatchObject({
+    inserted: 0,
+    failedFiles: 1,
+    errors: [{ reason: expect.stringContaining('changed') }],
+  })
+})
+
+const row = (key: string, changes: Record<string, unknown> = {}): string =>
+  JSON.stringify({
+    key,
+    text: `text of ${key}`,
+    fetchedAt: '2026-03-01T12:00:00Z',
+    provenance: 'import:test',
+    ...changes,
+  })
+
+function runArticles(
+  { feed }: Workspace,
+  sources: readonly LineSource[],
+  options: Partial<LinesOptions> = {},
+): Promise<LinesReport> {
+  const { signal: stopped } = new AbortController()
+  return importArticles({ feed, onProgress: () => undefined }, sources, {
+    onError: 'abort',
+    signal: stopped,
+    ...options,
+  })
+}
+
+test('texts are stored by the item their key names, made plain', async () => {
+  const workspace = await openWorkspace()
+  const lines = [row('hn-1', { text: '<p>A  b</p><script>x</script>' }), row('hype-github-owner/a-b')]
+  expect(await runArticles(workspace, [file('a', ...lines)])).toEqual({
+    files: 1,
+    rows: 2,
+    inserted: 2,
+    replaced: 0,
+    unchanged: 0,
+    skipped: 0,
+    errors: [],
+    errorCount: 0,
+    failedFiles: 0,
+  })
+  const { feed } = workspace
+  expect(await feed.article('hn', '1')).toMatchObject({ text: 'A b', provenance: 'import:test' })
+  expect(await feed.article('hype:github', 'owner/a-b')).toMatchObject({
+    text: 'text of hype-github-owner/a-b',
+  })
+})
+
+test('a key that may name several items is that of the one that is stored', async () => {
+  const workspace = await openWorkspace()
+  const { feed } = workspace
+  await feed.importSignals([signal({ source: 'hype:hf-papers', sourceId: '1' })])
+  const rows = ['hype-hf-papers-1', 'hype-hf-papers-2', 'hn-1'].map((key) => row(key))
+  expect(await runArticles(workspace, [file('a', ...rows)])).toMatchObject({ inserted: 3, errorCount: 0 })
+  expect(await feed.article('hype:hf-papers', '1')).toMatchObject({ text: 'text of hype-hf-papers-1' })
+  expect(await feed.article('hype:hf', 'papers-1')).toBeNull()
+  expect(await feed.article('hype:hf', 'papers-2')).toMatchObject({ text: 'text of hype-hf-papers-2' })
+})
+
+test('the same rows again change nothing, and a later row replaces, an older time too', async () => {
+  const workspace = await openWorkspace()
+  const rows = Array.from({ length: 45 }, (_, index) => row(`hn-${index + 1}`))
+  expect(await runArticles(workspace, [file('a', ...rows)])).toMatchObject({ inserted: 45 })
+  expect(await runArticles(workspace, [file('a', ...rows)])).toMatchObject({ inserted: 0, unchanged: 45 })
+  const changed = [row('hn-1', { text: 'x' }), row('hn-1', { fetchedAt: '2020-01-01T00:00:00Z' })]
+  expect(await runArticles(workspace, [file('a', ...changed)])).toMatchObject({ replaced: 2 })
+  expect((await workspace.feed.article('hn', '1'))?.fetchedAt).toBe(Date.UTC(2020, 0, 1))
+})
+
+test.each([
+  ['abort', { inserted: 2, skipped: 0, failedFiles: 1 }, ['hn-1', 'hn-4']],
+  ['skip', { inserted: 3, skipped: 1, failedFiles: 0 }, ['hn-1', 'hn-2', 'hn-4']],
+] as const)('a bad row, under %s', async (onError, expected, kept) => {
+  const workspace = await openWorkspace()
+  const sources = [file('a', row('hn-1')), file('b', row('hn-2'), row('digg-3')), file('c', row('hn-4'))]
+  const report = await runArticles(workspace, sources, { onError })
+  expect(report).toMatchObject({ files: 3, rows: 4, errorCount: 1, ...expected })
+  expect(report.errors).toMatchObject([
+    { file: 'b', line: 2, reason: expect.stringContaining('key: ') as string },
+  ])
+  const stored = []
+  for (const id of ['1', '2', '4']) if (await workspace.feed.article('hn', id)) stored.push(`hn-${id}`)
+  expect(stored).toEqual(kept)
+})
+
+test('a file that breaks off fails, and keeps under skip what came before', async () => {
+  const workspace = await openWorkspace()
+  const broken: LineSource = {
+    name: 'broken',
+    async *lines() {
+      yield [{ number: 1, text: row('hn-1') }]
+      throw new Refusal('input_unreadable', 'unexpected end of file')
+    },
+  }
+  expect(await runArticles(workspace, [broken], { onError: 'skip' })).toMatchObject({
+    inserted: 1,
+    failedFiles: 1,
+  })
+})

@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest'
+import { withoutModelIds } from '../../../src/domain/models/schema.ts'
+import { DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import type { EvaluationBench } from '../../support/evaluation.ts'
+import { openBench } from '../../support/evaluation.ts'
+import { sandbox } from '../../support/lite-shell.ts'
+import { scriptedModels } from '../../support/router-simulator.ts'
+
+const DAY = '2026-03-01'
+const START = startOfDay(DAY) + 3 * 3_600_000
+const MODELS = scriptedModels(6)
+const SOLVER = MODELS[0]?.id ?? ''
+const OTHER = MODELS[1]?.id ?? ''
+
+const shell = await sandbox()
+
+const open = (options: Partial<Parameters<typeof openBench>[2]> = {}): Promise<EvaluationBench> =>
+  openBench(shell, START, { models: MODELS, ...options })
+
+const inside = (body: object): { status: number; body: unknown } => ({ status: 200, body })
+
+const said = (content: string | null): { status: number; body: unknown } =>
+  inside({ choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] })
+
+const sharedPool = {
+  status: 429,
+  body: {
+    error: {
+      code: 429,
+      message: 'Provider returned error',
+      metadata: { provider_name: 'X', limit_source: 'upstream_provider_shared_pool' },
+    },
+  },
+}
+
+describe('an error inside a 200', () => {
+  test.each([
+    {
+      name: 'a choice with 401',
+      body: {
+        choices: [
+          {
+            finish_reason: 'error',
+            error: { code: 401, message: 'Unauthorized' },
+            message: { content: 'H' },
+          },
+        ],
+      },
+      status: 401,
+    },
+    { name: '402', body: { error: { code: 402, message: 'Insufficient balance' } }, status: 402 },
+    { name: '400', body: { error: { code: 400, message: 'bad request' } }, status: 400 },
+    { name: '404', body: { error: { code: 404, message: 'not found' } }, status: 404 },
+    {
+      name: 'a type of authentication',
+      body: { error: { code: 'unauthorized', message: 'No', metadata: { error_type: 'authentication' } } },
+      status: 502,
+    },
+  ])('of $name costs its model alone', async ({ body, status }) => {
+    const bench = await open({ fault: ({ model }) => (model === OTHER ? inside(body) : null) })
+    const result = await bench.run()
+    expect(result).toMatchObject({ misconfigured: false, unavailable: false })
+    expect(result.report).toMatchObject({ outcome: 'complete', evaluated: 5, primary: SOLVER })
+    // Both questions, and the one retry that three requests allow.
+    expect((await bench.stored())?.models.find(({ id }) => id === OTHER)).toMatchObject({
+      healthStatus: `http_${status}`,
+      instabilityPenalty: 75,
+    })
+  })
+})
+
+describe('an answer', () => {
+  test('without text and calls is the failure of who served it, and asked for once more', async () => {
+    const bench = await open({
+      fault: ({ model, kind, number }) =>
+        model === OTHER && kind === 'tool' && number < 3 ? said(null) : null,
+    })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
+    const model = (await bench.stored())?.models.find(({ id }) => id === OTHER)
+    expect(model).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
+  })
+
+  test('that disproves the use of tools today counts before an older one that proved it', async () => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const talking = await bench.against({
+      models: MODELS,
+      fault: ({ model, kind }) =>
+        model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : sharedPool) : null,
+    })
+    await talking.run()
+    const model = (await talking.stored())?.models.find(({ id }) => id === SOLVER)
+    expect(model).toMatchObject({ toolUse: 'disproven', evalSummary: { status: 'cached_recent' } })
+  })
+
+  test('is given no more room than the model has, and all of the question where it has more', async () => {
+    const [first, ...others] = MODELS
+    const small = { ...first, maxCompletionTokens: 1_024 } as (typeof MODELS)[number]
+    const bench = await open({ models: [small, ...others] })
+    await bench.run()
+    const room = (id: string): unknown[] =>
+      bench.service.chats.filter(({ model }) => model === id).map(({ body }) => body['max_tokens'])
+    expect(room(SOLVER)).toEqual([1_024, 1_024])
+    expect(room(OTHER)).toEqual([3_000, 4_000])
+  })
+})
+
+describe('a run after others of its day', () => {
+  test('is partial when killed ones took the requests of its models, and names them', async () => {
+    const hanging = await open({ fault: () => 'hang' })
+    const asked = new Set<string>()
+    for (let killed = 0; killed < 2; killed += 1) {
+      const stopping = new AbortController()
+      const bench = await hanging.against({
+        models: MODELS,
+        fault: ({ model }) => {
+          asked.add(model)
+          if (bench.service.chats.length === 4) stopping.abort(new Error('stopped'))
+          return 'hang'
+        },
+      })
+      await expect(bench.run({ signal: stopping.signal })).rejects.toThrow('stopped')
+      hanging.time.now += 120_000
+    }
+    const bench = await hanging.against({ models: MODELS })
+    const { report } = await bench.run()
+    const spent = [...asked].filter((id) => bench.service.chats.every(({ model }) => model !== id))
+    expect(spent.length).toBeGreaterThan(0)
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      reason: `${spent.length} models had too few requests left this UTC day to be asked what is open`,
+    })
+    const notes = (await bench.stored())?.notes.join('\n')
+    for (const id of spent) expect(notes).toContain(withoutModelIds(id))
+    expect(bench.service.breaches).toEqual([])
+  })
+
+  test('asks nobody once the day is spent, while the service does not tell what is left', async () => {
+    const untold = { factFault: (path: string) => (path === '/key' ? sharedPool : null) }
+    const bench = await open({ ...untold, aDay: 50, usedByOthers: 50 })
+    const first = await bench.run()
+    expect(first.report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
+    const sent = bench.service.chats.length
+    expect(sent).toBeGreaterThan(0)
+    bench.time.now += 3_600_000
+    expect((await bench.run()).report).toMatchObject({ outcome: 'partial', requests: 0 })
+    expect(bench.service.chats).toHaveLength(sent)
+
+    bench.time.now += DAY_MS
+    const next = await bench.against({ models: MODELS, ...untold })
+    expect((await next.run()).report).toMatchObject({ outcome: 'complete', evaluated: 6 })
+  })
+
+  test('asks again on a spent day when the service tells of requests that are left', async () => {
+    const bench = await open({ aDay: 2, factFault: (path) => (path === '/key' ? sharedPool : null) })
+    await bench.run()
+    bench.time.now += 3_600_000
+    const told = await bench.against({ models: MODELS, aDay: 1_000 })
+    expect((await told.run()).report.requests).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,271 @@
+import { describe, expect, test } from 'vitest'
+import { explainModel } from '../../../src/jobs/models/explain-model.ts'
+import { withoutModelIds } from '../../../src/domain/models/schema.ts'
+import { DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import type { EvaluationBench } from '../../support/evaluation.ts'
+import { openBench } from '../../support/evaluation.ts'
+import { sandbox } from '../../support/lite-shell.ts'
+import { scriptedModels } from '../../support/router-simulator.ts'
+
+const DAY = '2026-03-01'
+const START = startOfDay(DAY) + 3 * 3_600_000
+const MODELS = scriptedModels(6)
+const SOLVER = MODELS[0]?.id ?? ''
+const NEVER = new AbortController().signal
+
+const shell = await sandbox()
+
+const open = (
+  options: Partial<Parameters<typeof openBench>[2]> = {},
+  from = START,
+): Promise<EvaluationBench> => openBench(shell, from, { models: MODELS, ...options })
+
+const error = (code: number, message: string, metadata: object = {}): { status: number; body: unknown } => ({
+  status: code,
+  body: { error: { code, message, metadata } },
+})
+
+const reply = (message: object, finishReason: string): { status: number; body: unknown } => ({
+  status: 200,
+  body: { choices: [{ index: 0, finish_reason: finishReason, message: { role: 'assistant', ...message } }] },
+})
+
+describe('a model that nobody serves any more', () => {
+  test('is not the primary for what it answered yesterday', async () => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += DAY_MS - 3_600_000
+    const gone = await bench.against({
+      models: MODELS,
+      fault: ({ model }) => (model === SOLVER ? error(404, 'No endpoints found for it.') : null),
+    })
+    const { report } = await gone.run()
+    expect(report.primary).not.toBe(SOLVER)
+    const model = (await gone.stored())?.models.find(({ id }) => id === SOLVER)
+    expect(model).toMatchObject({
+      healthStatus: 'http_404',
+      healthScore: 0,
+      latencyMs: null,
+      liteEvalScore: 0,
+      evalSummary: { status: 'not_evaluated', passed: 0, total: 3, updatedAt: null },
+    })
+  })
+
+  test('leads no ranking, even of models that all fail', async () => {
+    const bench = await open({
+      fault: ({ model }) =>
+        model === SOLVER
+          ? error(404, 'No endpoints found for it.')
+          : error(502, 'Provider returned error', { provider_name: 'X' }),
+    })
+    const { report } = await bench.run()
+    expect(report.primary).not.toBe(SOLVER)
+    expect(report.rejected).toEqual([{ model: SOLVER, reason: 'gone' }])
+    expect(await explainModel(bench.ports, SOLVER, NEVER)).toMatchObject({ rejection: { reason: 'gone' } })
+  })
+
+  test('keeps the stored recommendation where no other is left', async () => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const gone = await bench.against({
+      models: MODELS,
+      fault: () => error(404, 'No endpoints found for it.'),
+    })
+    expect(await gone.run()).toMatchObject({
+      unavailable: true,
+      report: { outcome: 'failed', primary: SOLVER },
+    })
+    expect((await gone.stored())?.rankingVersion).toBe(`${DAY}.v1`)
+  })
+})
+
+describe('how sure a ranking is', () => {
+  test('counts an evaluation with a question that the model failed to answer, with 0 points for it', async () => {
+    const rival = { ...MODELS[0], id: 'gum/rival:free' } as (typeof MODELS)[number]
+    const bench = await open({
+      models: [...MODELS.slice(0, 2), rival],
+      fault: ({ model, kind }) =>
+        model === rival.id && kind === 'text'
+          ? error(502, 'Provider returned error', { provider_name: 'X' })
+          : null,
+    })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 2, primary: SOLVER })
+    const run = await bench.stored()
+    expect(run?.models.find(({ id }) => id === rival.id)).toMatchObject({
+      liteEvalScore: 350,
+      evalSummary: { status: 'completed', passed: 1 },
+    })
+    expect(run?.evalCoverage).toMatchObject({
+      evaluated: 3,
+      completedToday: 3,
+      topUnevaluatedThreat: null,
+      maxUnevaluatedPossibleScore: null,
+    })
+  })
+
+  test('tells of a model that answered neither question why, task by task', async () => {
+    const down = error(503, 'Provider returned error', { provider_name: 'Example Cloud' })
+    const bench = await open({ fault: ({ model }) => (model === SOLVER ? down : null) })
+    await bench.run()
+    const model = (await bench.stored())?.models.find(({ id }) => id === SOLVER)
+    expect(model).toMatchObject({ toolUse: 'unknown', liteEvalScore: 0 })
+    expect(model?.evalSummary).toMatchObject({ status: 'not_evaluated', updatedAt: null })
+    expect(
+      model?.evalSummary.tasks.map(({ status, details }) => [status, details['responseStatus']]),
+    ).toEqual([
+      ['http_timeout_or_error', 503],
+      ['http_timeout_or_error', 503],
+      ['http_timeout_or_error', 503],
+    ])
+    expect(model?.evalSummary.tasks[0]?.details).toMatchObject({ providerName: 'Example Cloud' })
+  })
+
+  test.each([
+    ['no content', { content: null }],
+    ['thoughts alone', { content: 'Let me think about which files' }],
+  ])('disproves nothing by an answer that was cut with %s', async (_name, message) => {
+    const bench = await open({
+      fault: ({ model, kind }) => (model === SOLVER && kind === 'tool' ? reply(message, 'length') : null),
+    })
+    await bench.run()
+    const model = (await bench.stored())?.models.find(({ id }) => id === SOLVER)
+    expect(model).toMatchObject({
+      toolUse: 'unknown',
+      healthStatus: 'imperfect',
+      instabilityPenalty: 0,
+      evalSummary: { status: 'completed' },
+    })
+    expect(model?.evalSummary.tasks[0]).toMatchObject({ status: 'http_timeout_or_error' })
+    expect(bench.service.chats.filter((chat) => chat.model === SOLVER)).toHaveLength(2)
+  })
+})
+
+describe('healthOnly', () => {
+  test('keeps what it learned for whoever asks next', async () => {
+    const gone = MODELS[5]?.id ?? ''
+    const bench = await open({
+      factFault: (path) => (path === `/models/${gone}/endpoints` ? error(404, 'Not found') : null),
+    })
+    await bench.run({ mode: 'healthOnly' })
+    const before = (await bench.stored())?.models.map(({ id, score, healthStatus }) => [
+      id,
+      score,
+      healthStatus,
+    ])
+    for (const id of [gone, SOLVER]) {
+      const told = before?.find(([each]) => each === id)
+      const { score, components } = await explainModel(bench.ports, id, NEVER)
+      expect([score, components.find(({ name }) => name === 'health')?.evidence]).toEqual(told?.slice(1))
+    }
+    expect(await bench.run({ mode: 'metadataOnly' })).toMatchObject({ report: { outcome: 'unchanged' } })
+    const after = (await bench.stored())?.models.map(({ id, score, healthStatus }) => [
+      id,
+      score,
+      healthStatus,
+    ])
+    expect(after).toEqual(before)
+  })
+
+  test('that learns nothing says so', async () => {
+    const bench = await open({
+      factFault: (path) => (path.endsWith('/endpoints') ? { status: 503, body: '<html>' } : null),
+    })
+    const { report } = await bench.run({ mode: 'healthOnly' })
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      probed: 0,
+      reason: 'the service told nothing of the endpoints of 6 models',
+    })
+    const run = await bench.stored()
+    expect(run?.probeMode).toBe('metadata')
+    for (const { id } of MODELS) expect(run?.notes.at(-2)).toContain(withoutModelIds(id))
+  })
+})
+
+describe('a run that does less than it was asked for', () => {
+  test('a forced one evaluates every candidate again as often as it is run, until the account has no requests left', async () => {
+    const bench = await open()
+    await bench.run()
+    const requests: number[] = []
+    for (let repeat = 0; repeat < 4; repeat += 1) {
+      bench.time.now += 120_000
+      const forced = await bench.against({ models: MODELS, usedByOthers: 12 * (repeat + 1) })
+      const { report } = await forced.run({ mode: 'forceEval' })
+      requests.push(report.requests)
+      expect(report.outcome).toBe(report.requests === 12 ? 'complete' : 'partial')
+      expect(report.evaluated).toBe(report.requests / 2)
+      expect(forced.service.breaches).toEqual([])
+      expect((await forced.stored())?.rankingVersion).toBe(`${DAY}.v${repeat + 2}`)
+    }
+    expect(requests).toEqual([12, 12, 4, 0])
+    const run = await bench.stored()
+    expect(run?.models.map(({ evalSummary }) => evalSummary.status)).toEqual(MODELS.map(() => 'completed'))
+    expect(run?.notes.join(' ')).toContain('no requests left')
+  })
+
+  test('a forced one that a model fails takes no score of earlier that day for it', async () => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += 120_000
+    const down = error(502, 'Provider returned error', { provider_name: 'X' })
+    const failing = await bench.against({
+      models: MODELS,
+      fault: ({ model }) => (model === SOLVER ? down : null),
+    })
+    const { report } = await failing.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 5 })
+    const fallen = (await failing.stored())?.models.find(({ id }) => id === SOLVER)
+    expect(fallen).toMatchObject({ liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } })
+  })
+
+  test('fails when it is but rehearsed with a key that is not taken', async () => {
+    const bench = await (await open()).against({ models: MODELS }, 'wrong-key')
+    const result = await bench.run({ dryRun: true })
+    expect(result).toMatchObject({ misconfigured: true, report: { outcome: 'failed', dryRun: true } })
+    expect(result.report.reason).toContain('OPENROUTER_API_KEY')
+  })
+
+  test('does not take a closed region for a bad key', async () => {
+    const bench = await open({
+      fault: ({ vendor }) =>
+        vendor === 'alder' || vendor === 'birch' ? error(403, 'Forbidden in your region') : null,
+    })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 4, probed: 6 })
+    expect((await bench.stored())?.models.find(({ id }) => id === SOLVER)?.healthStatus).toBe('http_403')
+  })
+
+  test('does not take words it does not know for a bad key', async () => {
+    const bench = await open({ fault: () => error(403, 'Closed for maintenance of the vault') })
+    const result = await bench.run()
+    expect(result).toMatchObject({ misconfigured: false, unavailable: true, report: { outcome: 'failed' } })
+    expect(result.report.reason).toContain('maintenance of the vault')
+  })
+
+  test('stores a new one when nothing but a price glitch came', async () => {
+    const bench = await open()
+    await bench.run()
+    const glitch = { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]
+    const glitched = await bench.against({ models: [...MODELS, glitch] })
+    expect((await glitched.run()).report).toMatchObject({ outcome: 'complete', rankingVersion: `${DAY}.v2` })
+    expect((await glitched.stored())?.notes.join(' ')).toContain('alder/paid')
+    expect((await glitched.run()).report).toMatchObject({ outcome: 'unchanged' })
+  })
+
+  test('ends what it began when it is interrupted', async () => {
+    const stopping = new AbortController()
+    const bench = await open({
+      fault: () => {
+        stopping.abort(new Error('stopped by SIGTERM'))
+        return 'hang'
+      },
+    })
+    await expect(bench.run({ signal: stopping.signal })).rejects.toThrow('SIGTERM')
+    const attempts = await bench.ports.evaluations.attemptsSince(0)
+    expect(attempts.map(({ end }) => end?.class)).toEqual(attempts.map(() => 'abandoned'))
+    expect(attempts.length).toBeGreaterThan(0)
+    expect(await bench.ports.evaluations.sweep(START + 1)).toBe(0)
+  })
+})

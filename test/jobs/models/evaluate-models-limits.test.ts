@@ -1,0 +1,286 @@
+import { describe, expect, test } from 'vitest'
+import { withoutModelIds } from '../../../src/domain/models/schema.ts'
+import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import type { EvaluationBench } from '../../support/evaluation.ts'
+import { openBench } from '../../support/evaluation.ts'
+import { openApp } from '../../support/api-client.ts'
+import { sandbox } from '../../support/lite-shell.ts'
+import { scriptedModels } from '../../support/router-simulator.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+const DAY = '2026-03-01'
+const START = startOfDay(DAY) + 3 * 3_600_000
+const MODELS = scriptedModels(6)
+const SOLVER = MODELS[0]?.id ?? ''
+
+const shell = await sandbox()
+
+const open = (
+  options: Partial<Parameters<typeof openBench>[2]> = {},
+  from = START,
+): Promise<EvaluationBench> => openBench(shell, from, { models: MODELS, ...options })
+
+/** The account's minute limit, which begins anew at a time. */
+const minuteLimit = (resetAt: number) => ({
+  status: 429,
+  body: {
+    error: {
+      code: 429,
+      message: 'Rate limit exceeded: free-models-per-min. ',
+      metadata: {
+        limit_source: 'openrouter_free_tier_minute',
+        headers: {
+          'X-RateLimit-Limit': '20',
+          'X-RateLimit-Remaining': '0',
+          'X-RateLimit-Reset': `${resetAt}`,
+        },
+      },
+    },
+  },
+})
+
+const providerDown = {
+  status: 502,
+  body: { error: { code: 502, message: 'Provider returned error', metadata: { provider_name: 'X' } } },
+}
+
+const spent = {
+  status: 429,
+  body: { error: { code: 429, message: 'Rate limit exceeded: free-models-per-day', metadata: {} } },
+}
+
+const BARE = { status: 429, body: '<html>slow down</html>' }
+
+describe("the account's minute limit", () => {
+  test('is waited for when it lasts longer than any model is waited for', async () => {
+    const resetAt = START + 100_000
+    const bench = await open({ fault: ({ at }) => (at < resetAt ? minuteLimit(resetAt) : null) })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6, rateLimit: { kind: 'account' } })
+    expect(bench.time.now).toBeGreaterThan(resetAt)
+    expect(bench.service.breaches).toEqual([])
+  })
+
+  test.each([
+    { met: 1, outcome: 'complete', status: 'completed', requests: 3 },
+    { met: 2, outcome: 'partial', status: 'not_evaluated', requests: 3 },
+  ])(
+    'met $met times by one model leaves the run $outcome, with no more than three requests for it',
+    async ({ met, outcome, status, requests }) => {
+      let refused = 0
+      const bench = await open({
+        fault: ({ model, kind, at }) => {
+          if (model !== SOLVER || kind !== 'tool' || refused === met) return null
+          refused += 1
+          return minuteLimit(at + 20_000)
+        },
+      })
+      const { report } = await bench.run()
+      expect(refused).toBe(met)
+      expect(report).toMatchObject({ outcome })
+      expect(bench.service.chats.filter(({ model }) => model === SOLVER)).toHaveLength(requests)
+      const run = await bench.stored()
+      const solver = run?.models.find(({ id }) => id === SOLVER)
+      expect(solver).toMatchObject({ instabilityPenalty: 0, evalSummary: { status } })
+      expect(
+        run?.notes.some((note) => note.includes('asked') && note.includes(withoutModelIds(SOLVER))),
+      ).toBe(met > 1)
+    },
+  )
+
+  test('that nobody tells apart and that never ends leaves the run partial, and says who was not asked', async () => {
+    const bench = await open({ fault: () => BARE })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      probed: 0,
+      evaluated: 0,
+      rateLimit: { kind: 'account' },
+      reason: "the account's limit of requests a minute did not end while the run waited for it",
+    })
+    expect(report.requests).toBeLessThanOrEqual(7)
+    const run = await bench.stored()
+    expect(run).toMatchObject({ probeMode: 'metadata', rankingConfidence: 'low' })
+    for (const { id } of MODELS) expect(run?.notes.join('\n')).toContain(withoutModelIds(id))
+    for (const model of run?.models ?? []) {
+      expect(model).toMatchObject({ healthStatus: 'not_probed', instabilityPenalty: 0 })
+    }
+  })
+
+  test('that lasts longer than a run waits ends it at once', async () => {
+    const bench = await open({ fault: ({ at }) => minuteLimit(at + 3_600_000) })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
+    expect(report.rateLimit?.resetAt).toBe('2026-03-01T04:00:00.000Z')
+    expect(bench.time.now).toBe(START)
+    expect(report.requests).toBeLessThanOrEqual(4)
+  })
+
+  test('lets one call go ahead when it may have ended', async () => {
+    const bench = await open({ fault: ({ at }) => (at < START + 130_000 ? BARE : null) })
+    const { report } = await bench.run()
+    // Two of them spent so many of their three requests on the limit that not both of their questions were left.
+    expect(report).toMatchObject({ outcome: 'partial', evaluated: 4 })
+    for (const { id } of MODELS) {
+      expect(bench.service.chats.filter(({ model }) => model === id).length).toBeLessThanOrEqual(3)
+    }
+    const later = bench.service.chats.filter(({ at }) => at > START && at < START + 130_000)
+    expect(later.length).toBeGreaterThan(0)
+    expect(new Set(later.map(({ at }) => at)).size).toBe(later.length)
+    const penalties = (await bench.stored())?.models.map(({ instabilityPenalty }) => instabilityPenalty)
+    expect(penalties).toEqual([0, 0, 0, 0, 0, 0])
+  })
+
+  test('lets a forced run use older scores of those it kept from being asked', async () => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const limited = await bench.against({
+      models: MODELS,
+      fault: ({ model, at }) => (model === SOLVER ? minuteLimit(at + 3_600_000) : null),
+    })
+    const { report } = await limited.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'partial', primary: SOLVER })
+    const run = await limited.stored()
+    expect(run?.models.find(({ id }) => id === SOLVER)?.evalSummary).toMatchObject({
+      status: 'cached_recent',
+      cacheMultiplier: 0.9,
+    })
+  })
+})
+
+describe("the account's daily limit", () => {
+  test('leaves a model not evaluated while one of its questions is open, and what it answered is kept', async () => {
+    const bench = await open({
+      fault: ({ kind }) => (kind === 'text' ? spent : null),
+      models: MODELS.slice(0, 1),
+    })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'partial', probed: 1, evaluated: 0 })
+    const run = await bench.stored()
+    expect(run?.models[0]).toMatchObject({
+      liteEvalScore: 0,
+      toolUse: 'proven',
+      evalSummary: { status: 'not_evaluated', passed: 0, total: 3, updatedAt: null, tasks: [] },
+    })
+    expect(run?.evalCoverage).toMatchObject({ evaluated: 0, completedToday: 0, attemptedToday: 1 })
+    expect(run?.rankingConfidence).not.toBe('high')
+
+    bench.time.now += DAY_MS
+    const next = await bench.against({ models: MODELS.slice(0, 1), usedByOthers: 50 })
+    await next.run()
+    expect((await next.stored())?.models[0]).toMatchObject({
+      liteEvalScore: 0,
+      evalSummary: { status: 'not_evaluated' },
+    })
+  })
+
+  test("counts the chat's requests with the same key, before and during a run", async () => {
+    const bench = await open()
+    const { allowance } = bench
+    for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
+    const told = await bench.against({
+      models: MODELS,
+      factFault: (path) => (path === '/key' ? providerDown : null),
+    })
+    const { report } = await told.run()
+    expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
+
+    const racing = await open({
+      fault: ({ number, model }) => {
+        if (number === 1 && model === SOLVER) void fill()
+        return null
+      },
+    })
+    let filled = 0
+    const fill = async (): Promise<void> => {
+      while (await racing.allowance.countChatRequest('a/b:free', START, 50)) filled += 1
+    }
+    const raced = await racing.run()
+    expect(raced.report).toMatchObject({
+      outcome: 'partial',
+      reason: "the account's requests of the day are spent",
+    })
+    expect(filled + raced.report.requests).toBe(40)
+  })
+
+  test("leaves the minute's window to the chat too", async () => {
+    const bench = await open()
+    for (let sent = 0; sent < 17; sent += 1) await bench.allowance.countChatRequest('a/b:free', START, 1000)
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
+    expect(bench.service.chats.filter(({ at }) => at < START + 61_000)).toHaveLength(2)
+  })
+})
+
+describe('an evaluation across midnight', () => {
+  test('asks nothing after it, and ranks what it measured as scores of the day it began', async () => {
+    const midnight = startOfDay(addDays(DAY, 1))
+    const models = scriptedModels(15)
+    const bench = await open({ models }, midnight - 20_000)
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'partial', rankingVersion: `${DAY}.v1` })
+    expect(bench.time.now).toBeGreaterThanOrEqual(midnight)
+    expect(bench.service.chats.length).toBeGreaterThan(0)
+    expect(bench.service.chats.every(({ at }) => at < midnight)).toBe(true)
+    const run = await bench.stored()
+    const completed = run?.models.filter(({ evalSummary }) => evalSummary.status === 'completed') ?? []
+    expect(completed).toHaveLength(report.evaluated)
+    expect(completed.length).toBeGreaterThan(0)
+    expect(run?.evalCoverage).toMatchObject({ completedToday: report.evaluated })
+    expect(run?.updatedAt).toBe(`${DAY}T23:59:59.999Z`)
+
+    const next = await bench.against({ models })
+    const { report: later } = await next.run()
+    expect(later).toMatchObject({
+      outcome: 'complete',
+      rankingVersion: `${addDays(DAY, 1)}.v1`,
+      evaluated: 15,
+    })
+  })
+})
+
+describe('an account limit that lasts', () => {
+  test.each([
+    ['of a minute', (at: number) => minuteLimit(at + 3_600_000)],
+    ['of the day', () => spent],
+  ])('%s serves the stored scores, marked as cached, and blames no model', async (_which, limit) => {
+    const bench = await open()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const limited = await bench.against({ models: MODELS, fault: ({ at }) => limit(at) })
+    const { report } = await limited.run()
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      primary: SOLVER,
+      evaluated: 0,
+      rateLimit: { kind: 'account' },
+    })
+    const run = await limited.stored()
+    expect(run?.models).toHaveLength(MODELS.length)
+    for (const { evalSummary, instabilityPenalty } of run?.models ?? []) {
+      expect(evalSummary).toMatchObject({ status: 'cached_recent', cacheMultiplier: 0.9, cacheAgeDays: 1 })
+      expect(instabilityPenalty).toBe(0)
+    }
+  })
+})
+
+test.each([
+  [32, 'high', '4 of the top 5'],
+  [34, 'medium', '3 of the top 5'],
+])(
+  'with %i requests of the day used by others the status has the confidence %s: %s have a fresh score',
+  async (usedByOthers, confidence, share) => {
+    const models = MODELS.slice(0, 5)
+    const bench = await open({ models })
+    await bench.run()
+    bench.time.now += DAY_MS + 3_600_000
+    const capped = await bench.against({ models, usedByOthers })
+    expect((await capped.run()).report).toMatchObject({ outcome: 'partial', requests: 40 - usedByOthers })
+    const { recommendations } = capped.ports
+    const app = openApp(await openWorkspace(), { recommendations, clock: bench.time.clock })
+    const status = await app.request('http://dash.test/api/status/free-llm')
+    expect(await status.json()).toMatchObject({ rankingConfidence: confidence })
+    expect((await capped.stored())?.rankingConfidenceReason).toContain(share)
+  },
+)

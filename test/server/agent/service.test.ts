@@ -1,0 +1,155 @@
+import { expect, test } from 'vitest'
+import type { State } from '../../../src/domain/ports.ts'
+import { watchedLedger, startSweeper } from '../../../src/server/agent/service.ts'
+import { silentLog } from '../../support/api-client.ts'
+import { startAgent } from '../../support/agent.ts'
+import { openAgent } from '../../../src/server/agent/routes.ts'
+import type { AgentPorts } from '../../../src/server/agent/service.ts'
+
+/** A store whose writes fail while the test says so, and how often it was probed. */
+function brittleStore() {
+  const store = { probes: 0, full: false, now: 0, slow: null as Promise<void> | null }
+  const write = <T>(value: T): Promise<T> =>
+    store.full ? Promise.reject(new Error('the disk is full')) : Promise.resolve(value)
+  const ledger = {
+    ping: () => {
+      store.probes += 1
+      return store.slow ?? write(undefined)
+    },
+    settle: () => write(true),
+    admit: () => write({ admitted: true }),
+    makeSalt: () => write(new Uint8Array(32)),
+    sweep: () => write(0),
+    extend: () => write(true),
+    countVerification: () => write(true),
+  } as unknown as State['chat']
+  return { store, ledger: watchedLedger(ledger, () => store.now) }
+}
+
+const ready = (ledger: State['chat']): Promise<boolean> =>
+  ledger.ping().then(
+    () => true,
+    () => false,
+  )
+
+test('the quota store is written once a second at most to know that it can be, however often that is asked', async () => {
+  const { store, ledger } = brittleStore()
+  for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(true)
+  expect(store.probes).toBe(1)
+  store.now += 1_000
+  expect(await Promise.all([ready(ledger), ready(ledger)])).toEqual([true, true])
+  expect(store.probes).toBe(2)
+  store.full = true
+  store.now += 1_000
+  for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(false)
+  expect(store.probes).toBe(3)
+})
+
+test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'] as const)(
+  'the quota store is known not to be writable as soon as %s has failed, and probed again a second later',
+  async (write) => {
+    const { store, ledger } = brittleStore()
+    expect(await ready(ledger)).toBe(true)
+    store.full = true
+    await expect((ledger[write] as () => Promise<unknown>)()).rejects.toThrow('the disk is full')
+    expect([await ready(ledger), store.probes]).toEqual([false, 1])
+    store.full = false
+    store.now += 1_000
+    expect([await ready(ledger), store.probes]).toEqual([true, 2])
+  },
+)
+
+test('pages believe the last write that was possible, however old, and try again while the last one failed', async () => {
+  const { store, ledger } = brittleStore()
+  const shown = (): Promise<boolean> =>
+    ledger.lastPing().then(
+      () => true,
+      () => false,
+    )
+  expect([await shown(), store.probes]).toEqual([true, 1])
+  store.now += 3_600_000
+  expect([await shown(), store.probes]).toEqual([true, 1])
+  store.full = true
+  expect([await shown(), await ready(ledger), await shown(), store.probes]).toEqual([true, false, false, 2])
+  store.full = false
+  await ledger.settle('turn', 0, 0)
+  expect([await shown(), store.probes]).toEqual([true, 2])
+})
+
+test('the quota store is not probed again while a probe waits', async () => {
+  const { store, ledger } = brittleStore()
+  let go: () => void = () => undefined
+  store.slow = new Promise((resolve) => (go = resolve))
+  const first = ready(ledger)
+  store.now += 60_000
+  const second = ready(ledger)
+  go()
+  expect([await first, await second, store.probes]).toEqual([true, true, 1])
+})
+
+const AT = Date.parse('2026-11-21T00:20:00Z')
+
+test.each([
+  [1_800, true],
+  [600, false],
+])(
+  'a server with sessions of %i s keeps the callers of the day before at 00:20: %s',
+  async (seconds, kept) => {
+    const { ledger } = await startAgent()
+    await ledger.makeSalt('2026-11-20', '2026-11-20')
+    await startSweeper(ledger, () => AT, silentLog, seconds)()
+    expect((await ledger.salt('2026-11-20')) !== null).toBe(kept)
+  },
+)
+
+const NOTHING_SPENT = { settled: 0, reserved: 0 }
+
+/** A chat whose state can be read, and written as `write` says; how often it was written is counted. */
+function chatOf(write: () => Promise<void>, isOn: boolean) {
+  const counted = { writes: 0 }
+  const ping = (): Promise<void> => {
+    counted.writes += 1
+    return write()
+  }
+  const ports = {
+    settings: {
+      disabled: !isOn,
+      itemChat: true,
+      trustedProxies: [],
+      origins: () => [],
+      maxOutputTokens: 100,
+      limits: { maxOpenTurns: { perAddress: 1, perNetwork: 1, all: 1 }, budgetPerDay: 1_000_000 },
+    },
+    signer: {},
+    provider: { prices: { input: 0, cached: 0, output: 0 } },
+    modelName: async () => 'a-model',
+    ledger: { ping, lastPing: ping, spending: async () => NOTHING_SPENT },
+    clock: () => 0,
+    log: silentLog,
+  }
+  return { counted, agent: openAgent(ports as unknown as AgentPorts) }
+}
+
+const fail = (): Promise<void> => Promise.reject(new Error('the disk is full'))
+const stay = (): Promise<void> => new Promise(() => undefined)
+
+test('a state that cannot be written makes a server unready while the chat is on', async () => {
+  const { agent } = chatOf(fail, true)
+  await expect(agent.ping()).rejects.toThrow('the disk is full')
+  expect(await agent.shownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+})
+
+test.each([
+  ['cannot be written', fail],
+  ['is locked', stay],
+])('a state that %s is not written, and leaves a server ready, while the chat is off', async (_, write) => {
+  const { agent, counted } = chatOf(write, false)
+  await agent.ping()
+  expect(await agent.shownStatus()).toMatchObject({ budget: 'ok' })
+  expect(counted.writes).toBe(0)
+})
+
+test('a page does not wait for a state that is locked', async () => {
+  const { agent } = chatOf(stay, true)
+  expect(await agent.shownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+})

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import { guideFiles } from '../../../src/server/docs/docs.ts'
+import { renderMarkdown } from '../../../src/server/docs/markdown.ts'
+import { MENU_GROUPS } from '../../../src/server/docs/menu.ts'
+import { openApp } from '../../support/api-client.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+describe('the guides', () => {
+  test('are all shown, each leads to all others, and no link among them leads nowhere', async () => {
+    const app = openApp(await openWorkspace())
+    const pages = new Map<string, string>()
+    const open = async (path: string): Promise<string> => {
+      const known = pages.get(path)
+      if (known !== undefined) return known
+      const response = await app.request(`http://dash.test${path}`)
+      expect([path, response.status]).toEqual([path, 200])
+      const page = await response.text()
+      pages.set(path, page)
+      return page
+    }
+    const linksOf = (page: string): string[] =>
+      [...page.matchAll(/href="((?:\/docs|#)[^"]*)"/g)].map(([, link = '']) => link)
+    const menu = linksOf((await open('/docs')).split('id="menu"')[1] ?? '')
+    expect(menu).toEqual(
+      expect.arrayContaining([
+        '/docs/api/top-year-history',
+        '/docs/api/free-llm',
+        '/docs/operations',
+        '/docs/page',
+        '/docs/decisions',
+        '/docs/readme',
+      ]),
+    )
+    const decisions = linksOf(await open('/docs/decisions')).filter((link) => link.includes('/decisions/'))
+    expect(decisions.length).toBeGreaterThan(20)
+    for (const from of new Set([...menu, ...decisions])) {
+      for (const link of linksOf(await open(from))) {
+        const [path = '', anchor = ''] = link.split('#')
+        const target = await open(path === '' ? from : path)
+        if (anchor !== '' && path !== '')
+          expect(target.includes(`id="${anchor}"`), `${from} -> ${link}`).toBe(true)
+      }
+    }
+  })
+
+  test('are in a menu whose groups name each page once and leave none over', async () => {
+    const app = openApp(await openWorkspace())
+    const page = await (await app.request('http://dash.test/docs')).text()
+    const menu = page.split('id="menu"')[1] ?? ''
+    const groups = [...menu.matchAll(/<p class="group">([^<]*)<\/p>/g)].map(([, title]) => title)
+    expect(groups).toEqual(['Start', 'Interfaces', ...MENU_GROUPS.slice(1).map(({ title }) => title)])
+    const links = [...menu.matchAll(/href="([^"]*)"/g)].map(([, link]) => link)
+    expect(links.slice(0, 2)).toEqual(['/docs/readme', '/docs/quick-start'])
+    const guides = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
+    for (const { path } of guides)
+      expect([path, links.filter((link) => link === path).length]).toEqual([path, 1])
+  })
+
+  test('have their own title, say where they are, and are no page for anything else', async () => {
+    const app = openApp(await openWorkspace())
+    const page = await (await app.request('http://dash.test/docs/operations')).text()
+    expect(page).toContain('<title>Operations</title>')
+    expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
+    for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
+      expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
+  })
+})
+
+describe('what language models read', () => {
+  test('llms.txt lists every interface and guide of the menu, and what it lists is there', async () => {
+    const app = openApp(await openWorkspace())
+    const response = await app.request('http://dash.test/llms.txt')
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+    ])
+    const list = await response.text()
+    expect(list).toMatch(/^# dash\n\n> \S[^\n]+\n\n## Interfaces\n\n- \[/)
+    const links = [...list.matchAll(/\]\((http:\/\/dash\.test[^)]+)\)/g)].map(([, link = '']) => link)
+    const menu = (await (await app.request('http://dash.test/docs')).text()).split('id="menu"')[1] ?? ''
+    const shown = [...menu.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path)
+    const listed = links.map((link) => new URL(link).pathname.replace(/(?:\/openapi\.json|\.md)$/, ''))
+    expect(listed.sort()).toEqual(shown.sort())
+    expect(list.split('\n').filter((line) => line.startsWith('- ') && !line.includes(': '))).toEqual([
+      '- [Changelog](http://dash.test/docs/changelog.md)',
+    ])
+    for (const link of links) expect([link, (await app.request(link)).status]).toEqual([link, 200])
+  })
+
+  test('a guide is there as it was written, with links that lead to others like it', async () => {
+    const app = openApp(await openWorkspace())
+    for (const [path, link] of [
+      ['/docs/quick-start.md', '](/docs/collecting.md#tokens)'],
+      ['/docs/decisions.md', '](/docs/decisions/0001-rollback-journal-and-a-guarded-driver.md)'],
+      ['/docs/security.md', '](/docs/agent-tools.md#text-of-strangers)'],
+    ] as const) {
+      const response = await app.request(`http://dash.test${path}`)
+      expect(response.headers.get('content-type')).toBe('text/markdown; charset=utf-8')
+      const text = await response.text()
+      expect(text, path).toContain(link)
+      for (const [, target = ''] of text.matchAll(/\]\((\/docs\/[^)#]+)/g))
+        expect([path, target, (await app.request(`http://dash.test${target}`)).status]).toEqual([
+          path,
+          target,
+          200,
+        ])
+    }
+  })
+})
+
+describe('markdown', () => {
+  const render = (text: string): string => renderMarkdown(text, () => null).html
+
+  test('shows HTML as text, and links only to the web or to what is known', () => {
+    const shown = render(
+      '<script>x</script>\n\na <b>c</b> [d](javascript:1) [e](other.md) [f](https://example.org/?"q)',
+    )
+    expect(shown).toContain('&lt;script&gt;x&lt;/script&gt;')
+    expect(shown).toContain('a &lt;b&gt;c&lt;/b&gt; d e ')
+    expect(shown.match(/<a /g)).toHaveLength(1)
+    expect(shown).toContain('rel="noopener noreferrer"')
+  })
+
+  test('says beside an example what it needs', () => {
+    expect(render('```sh needs=clone,jq\nx\n```')).toMatch(
+      /<p class="needs">Needs a clone of the project, jq:<\/p>\s*<pre/,
+    )
+    expect(render('```sh refused=404\nx\n```')).not.toContain('needs')
+  })
+
+  test('gives headings the ids that links name them by, each once', () => {
+    const shown = render('# A `b`: c, d!\n\n## Größe\n\n## Größe')
+    expect([...shown.matchAll(/id="([^"]*)"/g)].map(([, id]) => id)).toEqual(['a-b-c-d', 'größe', 'größe-1'])
+  })
+})

@@ -1,0 +1,314 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
+import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
+import { openApp } from '../../support/api-client.ts'
+import { feedEvent, NOW, feedEvents } from '../../support/signals.ts'
+import {
+  askLive,
+  keepSnapshot,
+  sealEvents,
+  complaintsOfJsonFeed,
+  complaintsOfLibxml,
+  readWithFastXml,
+  readWithSax,
+} from '../../support/live-client.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+import type { ServerPorts } from '../../../src/server/app.ts'
+import {
+  writeAtom,
+  itemId,
+  writeRss,
+  subscriptionFeed,
+  uuidV5,
+  uriOf,
+} from '../../../src/server/feed/feeds.ts'
+/** Titles that break what escapes too little, and readers that trust too much. */
+const HOSTILE = [
+  '<script>alert(1)</script>',
+  '</title></item></channel></rss>',
+  ']]> and <![CDATA[ more ]]>',
+  '<!-- a comment --> <?php echo 1 ?> <!DOCTYPE x [<!ENTITY e "e">]>',
+  `quotes " and ' and \u201c\u201d`,
+  'tab\there, line\nfeed, carriage\rreturn',
+  'control \u0001\u0008\u000b\u001f\u007f\u0085 characters',
+  'not characters \ufffe\uffff, a rest \ud800 of a pair \udc00',
+  'right to left \u202e override, zero\u200bwidth, \ufeffmark',
+  'emoji \u{1F469}\u200d\u{1F4BB}, \u{10ffff}, Größe, 漢字',
+  'https://example.com/?a=1&b=2 100% <3',
+  'x'.repeat(5_000),
+]
+
+/** Readers disagree on how often these are to be decoded. */
+const ENTITIES = ['&amp; &lt;b&gt; &#60; &#x3C; &nbsp; &lol; &#0; &']
+
+const FORMATS = { '/api/rss': 'rss', '/api/atom': 'atom' } as const
+const WRITERS = { '/api/rss': writeRss, '/api/atom': writeAtom } as const
+const XML_PATHS = Object.keys(FORMATS) as (keyof typeof FORMATS)[]
+
+/** What XML 1.0 can hold of a text. */
+const asXml = (text: string): string =>
+  Array.from(text.toWellFormed(), (character) => {
+    const code = character.codePointAt(0) ?? 0
+    const isControl = code < 0x20 && !'\t\n\r'.includes(character)
+    return isControl || code === 0xfffe || code === 0xffff ? '\ufffd' : character
+  }).join('')
+
+const titled = (titles: readonly string[]): FeedEvent[] =>
+  titles.map((title, index) =>
+    feedEvent({
+      sourceId: `${index + 1}`,
+      title,
+      url: `https://example.com/${index}`,
+      points: 1_000 - index,
+    }),
+  )
+
+async function ask(
+  events: readonly FeedEvent[],
+  path: string,
+  details: ReadonlyMap<string, ItemDetails> = new Map(),
+  changes: Partial<ServerPorts> = {},
+): Promise<string> {
+  const workspace = await openWorkspace()
+  await keepSnapshot(workspace.feed, events, NOW, details)
+  const { status, body } = await askLive(openApp(workspace, changes), path)
+  expect(status).toBe(200)
+  return body
+}
+
+describe.each(XML_PATHS)('%s with hostile titles', (path) => {
+  test('is what its grammar asks for under libxml2', async () => {
+    expect(
+      await complaintsOfLibxml(await ask(titled([...HOSTILE, ...ENTITIES]), path), FORMATS[path]),
+    ).toEqual([])
+  })
+
+  test('gives every title back under a parser on sax', async () => {
+    const items = await readWithSax(await ask(titled([...HOSTILE, ...ENTITIES]), path))
+    expect(items.map(({ title }) => title)).toEqual([...HOSTILE, ...ENTITIES].map(asXml))
+  })
+
+  test('gives every title back under a parser on fast-xml-parser', async () => {
+    const { items } = readWithFastXml(await ask(titled(HOSTILE), path))
+    expect(items.map(({ title }) => title)).toEqual(HOSTILE.map((title) => asXml(title).trim()))
+  })
+
+  test('gives back whatever else a title may be', async () => {
+    const titles = fc.array(
+      fc.string({ unit: 'binary', minLength: 1 }).filter((title) => title.trim() !== ''),
+      { minLength: 1, maxLength: 8 },
+    )
+    await fc.assert(
+      fc.asyncProperty(titles, async (all) => {
+        const events = titled([...new Set(all)])
+        const [trending] = sealEvents(events).feeds
+        if (!trending) throw new Error('nothing was sealed')
+        const host = { baseUrl: 'http://dash.test', demo: false }
+        const items = await readWithSax(WRITERS[path](subscriptionFeed(trending, host, path, '/docs')))
+        expect(items.map(({ title }) => title)).toEqual(events.map(({ title }) => asXml(title).trim()))
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('the JSON Feed', () => {
+  test('keeps to its specification, and gives every title back', async () => {
+    const body = await ask(titled([...HOSTILE, ...ENTITIES]), '/api/feed.json')
+    expect(complaintsOfJsonFeed(body)).toEqual([])
+    const { items } = JSON.parse(body) as { items: { title: string }[] }
+    expect(items.map(({ title }) => title)).toEqual([...HOSTILE, ...ENTITIES])
+  })
+})
+
+describe('every subscription', () => {
+  const lobster = feedEvent({
+    source: 'lobsters',
+    sourceId: 'abc',
+    points: 7,
+    comments: null,
+    titleProvenance: null,
+  })
+  const details = new Map<string, ItemDetails>([
+    [
+      'lobsters-abc',
+      { ...lobster, author: '<b>&', tags: ['c', ' ', '<x>"&\n'], description: null, collectedAt: NOW },
+    ],
+    [
+      'hype-github-o/n',
+      {
+        source: 'hype:github',
+        sourceId: 'o/n',
+        author: null,
+        tags: [],
+        description: ' does <b>it</b> ',
+        collectedAt: NOW,
+      },
+    ],
+  ])
+  const mixed = [
+    ...feedEvents('hn', 3),
+    lobster,
+    feedEvent({ source: 'lesswrong', sourceId: 'q', url: null, points: -4 }),
+    feedEvent({ source: 'hype:github', sourceId: 'o/n', points: 9_000, comments: null }),
+    feedEvent({ source: 'midjourney', sourceId: 'pic', url: null }),
+  ]
+
+  test('carries popular, hype and images as one list by agg_score, with rank, raw score and unit', async () => {
+    const body = await ask(mixed, '/api/feed.json?sort=day', details)
+    const { items } = JSON.parse(body) as { items: { _dash: Record<string, unknown> }[] }
+    expect(items.map(({ _dash: { rank, key, aggScore, score } }) => [rank, key, aggScore, score])).toEqual([
+      [1, 'hn-1', 83.33, { value: 3, unit: 'points' }],
+      [2, 'hn-2', 50, { value: 2, unit: 'points' }],
+      [3, 'hype-github-o/n', 50, { value: 9000, unit: 'stars' }],
+      [4, 'lesswrong-q', 50, { value: -4, unit: 'karma' }],
+      [5, 'lobsters-abc', 50, { value: 7, unit: 'points' }],
+      [6, 'midjourney-pic', 50, { value: 10, unit: 'points' }],
+      [7, 'hn-3', 16.67, { value: 1, unit: 'points' }],
+    ])
+  })
+
+  test.each(XML_PATHS)('%s says the same under its own name space, and is valid', async (path) => {
+    const body = await ask(mixed, `${path}?sort=day`, details)
+    expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+    const items = await readWithSax(body)
+    const [hn, , github, , lobsters] = items
+    expect(items.map(({ element }) => element('dash:rank')?.['#'])).toEqual([
+      '1',
+      '2',
+      '3',
+      '4',
+      '5',
+      '6',
+      '7',
+    ])
+    expect(github?.element('dash:score')).toMatchObject({ '#': '9000', '@': { unit: 'stars' } })
+    expect(github?.element('dash:source')?.['#']).toBe('hype:github')
+    if (path === '/api/rss') {
+      // An RSS description is HTML inside XML: a text is escaped for both.
+      expect(github?.element('rss:description')?.['#']).toContain('does &lt;b&gt;it&lt;/b&gt;')
+      expect(body).toContain('does &amp;lt;b&amp;gt;it&amp;lt;/b&amp;gt;')
+    } else expect(body).toContain('does &lt;b&gt;it&lt;/b&gt;')
+    expect(lobsters?.element('dash:author')?.['#']).toBe('<b>&')
+    expect(lobsters?.element('dash:titleverified')?.['#']).toBe('false')
+    expect(hn).toMatchObject({
+      id: itemId('hn-1'),
+      link: 'https://example.com/hn/1',
+      publishedAt: '2026-03-15T11:00:00.000Z',
+    })
+    expect(body.match(/<(item|entry)>/g)).toHaveLength(7)
+  })
+
+  test('has three formats that tell of the same items', async () => {
+    const workspace = await openWorkspace()
+    await keepSnapshot(workspace.feed, mixed, NOW, details)
+    const app = openApp(workspace)
+    const [rss, atom] = await Promise.all(
+      XML_PATHS.map(async (path) => readWithFastXml((await askLive(app, path)).body).items),
+    )
+    const json = JSON.parse((await askLive(app, '/api/feed.json')).body) as {
+      items: Record<string, string>[]
+    }
+    expect(atom).toEqual(rss)
+    expect(
+      json.items.map(({ id, title, url, date_published }) => ({
+        id,
+        title,
+        link: url ?? null,
+        publishedAt: date_published,
+      })),
+    ).toEqual(rss)
+  })
+
+  test('names itself by the configured address, never by the one it was asked under', async () => {
+    const baseUrl = (): string => 'https://dash.example/under'
+    for (const path of [...XML_PATHS, '/api/feed.json']) {
+      const body = await ask(mixed, `${path}?sort=week`, new Map(), { baseUrl })
+      expect(body).toContain(`https://dash.example/under${path}?sort=week`)
+      expect(body).not.toContain('asked.test')
+    }
+  })
+
+  test('has its media type', async () => {
+    const workspace = await openWorkspace()
+    await keepSnapshot(workspace.feed, mixed)
+    const app = openApp(workspace)
+    const types = await Promise.all(
+      [...XML_PATHS, '/api/feed.json'].map(async (path) =>
+        (await askLive(app, path)).headers.get('content-type'),
+      ),
+    )
+    expect(types).toEqual([
+      'application/rss+xml; charset=utf-8',
+      'application/atom+xml; charset=utf-8',
+      'application/feed+json; charset=utf-8',
+    ])
+  })
+
+  test('says so when it is a demo, and is valid when it is empty', async () => {
+    for (const path of XML_PATHS) {
+      const body = await ask([], path, new Map(), { demo: true })
+      expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+      expect(readWithFastXml(body)).toEqual({ title: 'DEMO: dash: trending now', items: [] })
+    }
+    expect(complaintsOfJsonFeed(await ask([], '/api/feed.json'))).toEqual([])
+  })
+})
+
+test('the start page tells feed readers where to subscribe', async () => {
+  const app = openApp(await openWorkspace())
+  const page = await (await app.request('http://dash.test/')).text()
+  const links = [...page.matchAll(/<link rel="alternate" type="([^"]+)" title="[^"]+" href="([^"]+)"/g)]
+  expect(links.map(([, type, href]) => [type, href])).toEqual([
+    ['application/rss+xml', '/api/rss'],
+    ['application/atom+xml', '/api/atom'],
+    ['application/feed+json', '/api/feed.json'],
+  ])
+})
+
+test('makes UUIDs of version 5 as RFC 9562 shows them', () => {
+  const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
+  expect(uuidV5(dns, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2')
+})
+
+test('gives a save key the id it has always had', () => {
+  expect(itemId('hn-29135559')).toBe('urn:uuid:4aa3f1ca-aa1f-570b-949a-5ceb73dc4185')
+  expect(itemId('hn-29135558')).not.toBe(itemId('hn-29135559'))
+})
+
+test.each([
+  ['https://example.com', 'https://example.com/'],
+  ['HTTP://EXAMPLE.com:80/A b?c d#e f', 'http://example.com/A%20b?c%20d#e%20f'],
+  ['https://example.com/{a}|^`\\?q=[1]|{}', 'https://example.com/%7Ba%7D%7C%5E%60/?q=%5B1%5D%7C%7B%7D'],
+  ['https://[::1]:8080/[x]', 'https://[::1]:8080/%5Bx%5D'],
+  ['https://bücher.example/größe', 'https://xn--bcher-kva.example/gr%C3%B6%C3%9Fe'],
+  ['https://user:p%40ss@example.com/', 'https://user:p%40ss@example.com/'],
+  ['https://example.com/?q=%26&a="<>\'', 'https://example.com/?q=%26&a=%22%3C%3E%27'],
+  ['https://example.com/%zz?100%&a=%4#%', 'https://example.com/%25zz?100%25&a=%254#%25'],
+  ['https://example.com/%41%%41%c3%A9', 'https://example.com/%41%25%41%c3%A9'],
+  ['https://example.com/#a#b##', 'https://example.com/#a%23b%23%23'],
+  ['https://example.com/#', 'https://example.com/#'],
+  ['https://example.com/#é "q" \'', "https://example.com/#%C3%A9%20%22q%22%20'"],
+])('makes of %s a URI', (url, uri) => {
+  expect(uriOf(url)).toBe(uri)
+})
+
+const URI =
+  /^https:\/\/example\.com(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-F]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-F]{2})*)?$/i
+
+const decoded = (text: string): string =>
+  text.replaceAll(/%([\dA-F]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+test('has only what a URI may have, and leads where the URL leads', () => {
+  const text = fc.string({ unit: fc.constantFrom(...Array.from('%#"\'<>[]^`{|}\\ az09éß漢?&=/')) })
+  fc.assert(
+    fc.property(fc.webPath(), text, text, (path, query, fragment) => {
+      const url = `https://example.com${path}?${query}#${fragment}`
+      const uri = uriOf(url)
+      expect(uri).toMatch(URI)
+      expect(decoded(uri)).toBe(decoded(new URL(url).href))
+      expect(uriOf(uri)).toBe(uri)
+    }),
+  )
+})

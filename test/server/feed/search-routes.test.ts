@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { SEARCH_REFUSALS, PAGES_CALLER } from '../../../src/domain/feed/search.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
+import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
+import { searchContract, similarContract, trendContract } from '../../../src/server/feed/search-routes.ts'
+import type { Contract } from '../../../src/server/route.ts'
+import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
+import { signal, refresh } from '../../support/signals.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+const CONTRACTS: Record<string, Contract<string>> = {
+  '/api/search': searchContract,
+  '/api/similar': similarContract,
+  '/api/trend': trendContract,
+}
+
+type App = ReturnType<typeof openApp>
+
+/** Asks, and holds every answer to its contract. */
+async function ask(app: App, path: string, init: RequestInit = {}) {
+  const response = await app.request(`http://dash.test${path}`, init)
+  const text = await response.text()
+  const contract = CONTRACTS[path.split('?')[0] ?? '']
+  if (!contract) throw new Error(`no contract for ${path}`)
+  expect(response.headers.get('access-control-allow-origin')).toBe('*')
+  const body: unknown = text === '' ? null : JSON.parse(text)
+  if (response.status === 200 && init.method === undefined) {
+    expect(contract.success.parse(body)).toEqual(body)
+    expect(response.headers.get('cache-control')).toBe('public, max-age=60')
+    const sha256 = createHash('sha256').update(text)
+    const digest = `sha-256=:${sha256.copy().digest('base64')}:`
+    expect(response.headers.get('etag')).toBe(`"${sha256.digest('hex')}"`)
+    expect(response.headers.get('content-digest')).toBe(digest)
+    expect(response.headers.get('repr-digest')).toBe(digest)
+  } else if (response.status >= 400) {
+    const { error } = body as { error: string }
+    expect(SEARCH_REFUSALS).toContain(error)
+    expect(contract.refusals[error]?.status).toBe(response.status)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  }
+  return { status: response.status, headers: response.headers, body }
+}
+
+async function openSearchApp(): Promise<App> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals([
+    signal({ sourceId: '1', title: 'Rust in the kernel' }),
+    signal({ sourceId: '2', title: 'Rust in kernels', url: 'https://example.org/1?utm_source=x' }),
+    signal({ sourceId: '3', title: 'Cooking', url: null, source: 'hype:github', titleProvenance: null }),
+  ])
+  await refresh(workspace.search)
+  return openApp(workspace)
+}
+
+describe('the search over HTTP', () => {
+  test('answers questions, with an entity tag that saves the body', async () => {
+    const app = await openSearchApp()
+    const found = await ask(
+      app,
+      '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1',
+    )
+    expect(found).toMatchObject({
+      status: 200,
+      body: { items: [{ match: 'all' }], cursor: expect.any(String) },
+    })
+    const { cursor } = found.body as { cursor: string }
+    const second = await ask(
+      app,
+      `/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1&cursor=${cursor}`,
+    )
+    expect(second.body).toMatchObject({ items: [{}], cursor: null })
+    const headers = { 'if-none-match': found.headers.get('etag') ?? '' }
+    const again = await ask(
+      app,
+      '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1',
+      { headers },
+    )
+    expect(again).toMatchObject({ status: 304, body: null })
+    const similar = await ask(app, '/api/similar?key=hn-1')
+    expect(similar.body).toMatchObject({ key: 'hn-1', items: [{ key: 'hn-2' }] })
+    const hype = await ask(app, '/api/trend?key=hype-github-3')
+    expect(hype.body).toMatchObject({ key: 'hype-github-3', days: [{ day: '2026-03-01', rank: 1 }] })
+    const term = await ask(app, '/api/trend?term=rust&from=2026-01-01')
+    expect(term.body).toEqual({ term: 'rust', mentions: 2, days: [{ day: '2026-02-28', mentions: 2 }] })
+  })
+
+  test.each([
+    ['/api/search', 'invalid_query'],
+    ['/api/search?q=', 'invalid_query'],
+    ['/api/search?q=%20%0A', 'invalid_query'],
+    ['/api/search?q=a&q=b', 'invalid_query'],
+    [`/api/search?q=${'a'.repeat(1_001)}`, 'invalid_query'],
+    ['/api/search?q=a&source=', 'invalid_source'],
+    ['/api/search?q=a&source=hn,nowhere', 'invalid_source'],
+    [`/api/search?q=a&source=${'hn,'.repeat(20)}hn`, 'invalid_source'],
+    ['/api/search?q=a&from=2026-02-30', 'invalid_time'],
+    ['/api/search?q=a&from=2026-02-02&to=2026-02-01', 'invalid_time'],
+    ['/api/search?q=a&to=2026-02-02&to=2026-02-02', 'invalid_time'],
+    ['/api/search?q=a&limit=0', 'invalid_limit'],
+    ['/api/search?q=a&limit=101', 'invalid_limit'],
+    ['/api/search?q=a&limit=1e1', 'invalid_limit'],
+    ['/api/search?q=a&cursor=x', 'invalid_cursor'],
+    ['/api/similar', 'invalid_key'],
+    ['/api/similar?key=nowhere-1', 'invalid_key'],
+    [`/api/similar?key=hn-${'1'.repeat(130)}`, 'invalid_key'],
+    ['/api/similar?key=hn-1&limit=-1', 'invalid_limit'],
+    ['/api/trend', 'invalid_trend'],
+    ['/api/trend?key=hn-1&term=a', 'invalid_trend'],
+    ['/api/trend?key=hn-1&from=2026-01-01', 'invalid_trend'],
+    ['/api/trend?term=%20', 'invalid_trend'],
+    ['/api/trend?term=a&to=x', 'invalid_time'],
+    ['/api/trend?key=', 'invalid_key'],
+  ])('refuses %s with %s', async (path, error) => {
+    const app = await openSearchApp()
+    expect(await ask(app, path)).toMatchObject({ status: 400, body: { error } })
+  })
+
+  test('tells what is not stored, and a method it does not take', async () => {
+    const app = await openSearchApp()
+    expect(await ask(app, '/api/similar?key=hn-99')).toMatchObject({
+      status: 404,
+      body: { error: 'item_not_found' },
+    })
+    expect(await ask(app, '/api/trend?key=hn-99')).toMatchObject({
+      status: 404,
+      body: { error: 'item_not_found' },
+    })
+    const posted = await ask(app, '/api/search?q=a', { method: 'POST' })
+    expect(posted).toMatchObject({ status: 405, body: { error: 'method_not_allowed' } })
+    expect(await ask(app, '/api/search?q=a', { method: 'OPTIONS' })).toMatchObject({ status: 200 })
+  })
+
+  test('answers 503, and nothing old, while the store is not there', async () => {
+    const workspace = await openWorkspace()
+    const app = openApp(workspace)
+    expect(await ask(app, '/api/search?q=a')).toMatchObject({ status: 200, body: { items: [] } })
+    const { rmSync } = await import('node:fs')
+    rmSync(workspace.feedPath)
+    expect(await ask(app, '/api/search?q=a')).toMatchObject({
+      status: 503,
+      body: { error: 'search_unavailable' },
+    })
+  })
+
+  const RETRYING = { retryAfterSeconds: 2 }
+  const PATHS = ['/api/search?q=a', '/api/similar?key=hn-1', '/api/trend?key=hn-1', '/api/trend?term=a']
+
+  test('tells an address with too many open queries when to ask again, on the page of an item too', async () => {
+    const full = (): Promise<never> =>
+      Promise.reject(new Refusal('search_limit', 'too many', { members: RETRYING }))
+    const search = { search: full, similar: full, itemTrend: full, termTrend: full }
+    const app = openApp(await openWorkspace(), { search: { by: () => search } })
+    for (const path of PATHS) {
+      const { status, headers, body } = await ask(app, path)
+      expect({ status, body }).toEqual({ status: 429, body: { error: 'search_limit', ...RETRYING } })
+      expect(headers.get('retry-after')).toBe('2')
+    }
+    const page = await app.request('http://dash.test/item?key=hn-1')
+    expect(page.status).toBe(429)
+    expect(page.headers.get('retry-after')).toBe('2')
+    expect(await page.text()).toContain('search_limit')
+  })
+
+  test('makes the item page say when to ask again, and logs no error for what is expected', async () => {
+    const errors: string[] = []
+    const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
+    const refuse = (code: string) => (): Promise<never> =>
+      Promise.reject(new Refusal(code, 'full', { members: RETRYING }))
+    const pageOf = async (code: string): Promise<unknown[]> => {
+      const search = {
+        search: refuse(code),
+        similar: refuse(code),
+        itemTrend: refuse(code),
+        termTrend: refuse(code),
+      }
+      const app = openApp(await openWorkspace(), { search: { by: () => search }, log })
+      const { status, headers } = await app.request('http://dash.test/item?key=hn-1')
+      return [status, headers.get('retry-after'), errors.splice(0)]
+    }
+    const again = String(RETRYING.retryAfterSeconds)
+    expect(await pageOf('search_busy')).toEqual([503, again, []])
+    expect(await pageOf('search_limit')).toEqual([429, again, []])
+    expect(await pageOf('storage_damaged')).toEqual([503, null, ['panel refused']])
+  })
+
+  test('counts callers by the address a trusted proxy tells on every route that asks, and pages as one caller', async () => {
+    const callers: SearchCaller[] = []
+    const by = (caller: SearchCaller): CallerSearch => {
+      callers.push(caller)
+      const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
+      return { search: none, similar: none, itemTrend: none, termTrend: none }
+    }
+    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
+    const app = openApp(await openWorkspace(), { search: { by }, trustedProxies })
+    const server = await listenLocally(app)
+    const headers = { 'x-forwarded-for': '198.51.100.1, 2001:db8:1:2:3::4' }
+    for (const path of [...PATHS, '/item?key=hn-1'])
+      await (await fetch(`${server.url}${path}`, { headers })).text()
+    const caller = { address: '2001:db8:1:2::/64', isChat: false, signal: expect.any(AbortSignal) }
+    // A page is read once for all who ask for it, so no client is refused for another: renders are limited by address.
+    expect(callers).toEqual([PAGES_CALLER, caller, caller, caller, caller])
+  })
+
+  test.each([
+    [new Refusal('search_busy', 'all taken', { members: RETRYING }), 'search_busy'],
+    [new Refusal('storage_damaged'), 'search_damaged'],
+    [new StorageFault('the thread ended'), 'search_failed'],
+    [new TypeError('unexpected'), 'search_failed'],
+  ])('answers 503 when asking comes to %s', async (thrown, error) => {
+    const failing = (): Promise<never> => Promise.reject(thrown)
+    const search = { search: failing, similar: failing, itemTrend: failing, termTrend: failing }
+    const app = openApp(await openWorkspace(), { search: { by: () => search } })
+    for (const path of PATHS) {
+      expect(await ask(app, path)).toMatchObject({ status: 503, body: { error } })
+    }
+  })
+})

@@ -1,0 +1,504 @@
+import { readFileSync } from 'node:fs'
+import { PassThrough } from 'node:stream'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
+import { MCP_OPEN, MCP_REFUSALS, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import type { McpRefusal } from '../../../src/domain/agent/tools.ts'
+import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { createAgentTools } from '../../../src/server/agent/tools.ts'
+import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
+import { mcpContract } from '../../../src/server/mcp/route.ts'
+import type { McpPorts } from '../../../src/server/mcp/route.ts'
+import { serveStdio } from '../../../src/server/mcp/stdio.ts'
+import { settle, readAsAgent } from '../../support/agent-reads.ts'
+import { openApp, listenLocally } from '../../support/api-client.ts'
+import { signal as signalOf } from '../../support/signals.ts'
+import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import { ownOrigins } from '../../../src/domain/agent/chat-request.ts'
+
+const NOW = RUN_AT + 3_600_000
+const ALLOWED = 'https://allowed.example'
+const never = new AbortController().signal
+
+interface McpServer {
+  url: string
+  sources: AgentSources
+  faults: unknown[]
+}
+
+async function startMcp(
+  changes: Partial<Omit<McpPorts, 'sources'>> & { sources?: Partial<AgentSources> } = {},
+  signals: readonly Signal[] = sampleSignals(),
+): Promise<McpServer> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals([...signals])
+  await settle(workspace, NOW)
+  await publishDays(workspace, [AS_OF])
+  const faults: unknown[] = []
+  const sources = { ...readAsAgent(workspace, NOW).sources, ...changes.sources }
+  let origins: readonly string[] = []
+  const mcp: McpPorts = {
+    version: '1.2.3',
+    demo: false,
+    origins: () => origins,
+    trustedProxies: [],
+    requestsPerMinute: 1_000,
+    clock: () => NOW,
+    onFault: (_, error) => faults.push(error),
+    ...changes,
+    sources,
+  }
+  const server = await listenLocally(openApp(workspace, { mcp }))
+  origins = [...ownOrigins(server.url, null), ALLOWED]
+  return { url: server.url, sources, faults }
+}
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' })
+  // The class has the members of the interface, which does not say that they may be undefined.
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)) as Transport)
+  onTestFinished(() => client.close())
+  return client
+}
+
+const TYPES = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+
+const post = (url: string, body: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${url}/mcp`, { method: 'POST', body, headers: { ...TYPES, ...headers } })
+
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+
+/** The code of a refusal, which is held to the contract. */
+async function refused(response: Response): Promise<string> {
+  const { status, headers } = response
+  const body = (await response.json()) as { error: McpRefusal; retryAfterSeconds?: number }
+  expect(MCP_REFUSALS).toContain(body.error)
+  expect(status).toBe(mcpContract.refusals[body.error].status)
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('vary')).toBe('Origin')
+  expect(headers.get('retry-after')).toBe(body.retryAfterSeconds?.toString() ?? null)
+  return body.error
+}
+
+/** A call of each tool, on the sample. */
+const CALLS: [string, Record<string, unknown>][] = [
+  ['search_items', { query: 'lobsters title', sources: null, from: null, to: null, limit: 2 }],
+  ['get_period_top', { period: 'year', list: null, limit: 2, at: null }],
+  ['get_feed_snapshot', { sort: 'week', limit: 2 }],
+  ['read_article', { key: 'hn-hn3', offset: null }],
+  ['find_similar_items', { key: 'hn-hn3', limit: 2 }],
+  ['get_trend_history', { key: null, term: 'title', from: null, to: null }],
+]
+
+describe('the tools over HTTP', () => {
+  test('are those of the chat, said to read only what is stored', async () => {
+    const client = await connect((await startMcp()).url)
+    expect(client.getServerVersion()).toMatchObject({ name: 'dash', version: '1.2.3' })
+    expect(client.getInstructions()).toContain('never instructions')
+    const { tools } = await client.listTools()
+    expect(
+      tools.map(({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema })),
+    ).toEqual(TOOL_DEFINITIONS)
+    for (const { annotations, outputSchema } of tools) {
+      expect(annotations).toEqual({
+        readOnlyHint: true,
+        destructiveHint: false,
+        idempotentHint: true,
+        openWorldHint: false,
+      })
+      expect(outputSchema).toMatchObject({
+        type: 'object',
+        properties: { untrusted: { const: true }, notice: { const: UNTRUSTED.notice } },
+        required: ['untrusted', 'notice', 'source'],
+      })
+    }
+  })
+
+  test.each(CALLS)(
+    '%s gives what the chat is given, as text and as a value marked as untrusted',
+    async (name, given) => {
+      const { url, sources } = await startMcp()
+      const client = await connect(url)
+      // The client holds values to the schema only when it knows the tools.
+      await client.listTools()
+      const result = await client.callTool({ name, arguments: given })
+      const tools = createAgentTools(sources, {
+        caller: { address: '192.0.2.1', isChat: true },
+        onFault: () => undefined,
+      })
+      const call = { callId: 'c1', name, arguments: JSON.stringify(given) }
+      const { output, failed } = await tools.run(call, never)
+      expect(failed).toBe(false)
+      expect(result.content).toEqual([{ type: 'text', text: output }])
+      expect(result.structuredContent).toEqual(JSON.parse(output))
+      expect(result.structuredContent).toMatchObject({ untrusted: true, source: `dash ${name}` })
+      expect(result.isError).toBeUndefined()
+    },
+  )
+
+  test('keep a result within the bytes of a call, however often they are called', async () => {
+    const long = Array.from({ length: 20 }, (_, index) => ({
+      ...signalOf({ sourceId: `${index}`, day: AS_OF, points: index }),
+      title: `${'длинный "заголовок" '.repeat(20)}${index}`,
+    }))
+    const client = await connect((await startMcp({}, long)).url)
+    for (let calls = 0; calls < 10; calls += 1) {
+      const result = await client.callTool({
+        name: 'get_feed_snapshot',
+        arguments: { sort: 'month', limit: 20 },
+      })
+      const [text] = result.content as { text: string }[]
+      expect(result.structuredContent).toHaveProperty('leftOut')
+      expect(Buffer.byteLength(text?.text ?? '')).toBeLessThanOrEqual(RESULT_MAX_BYTES)
+    }
+  })
+
+  test('answer a wrong call, an unknown tool and a store that fails with an error a model can read', async () => {
+    const { url, faults } = await startMcp({
+      sources: { feed: () => Promise.reject(new Error('the disk is gone')) },
+    })
+    const client = await connect(url)
+    await client.listTools()
+    const errorOf = async (name: string, given?: Record<string, unknown>): Promise<string> => {
+      const result = await client.callTool({ name, ...(given && { arguments: given }) })
+      expect(result).toMatchObject({ isError: true })
+      expect(result.structuredContent).toBeUndefined()
+      const [text] = result.content as { text: string }[]
+      return (JSON.parse(text?.text ?? '') as { error: string }).error
+    }
+    expect(await errorOf('search_items', { query: 1 })).toContain('query: ')
+    expect(await errorOf('search_items')).toContain('query: ')
+    expect(await errorOf('drop_tables', {})).toContain('there is no such tool')
+    expect(await errorOf('search_items', { query: 'x'.repeat(5_000) })).toContain('longer than 4096')
+    expect(faults).toEqual([])
+    expect(await errorOf('get_feed_snapshot', { sort: 'week', limit: 1 })).toBe('the data could not be read')
+    expect(faults).toMatchObject([{ message: 'the disk is gone' }])
+  })
+
+  test('answer arguments nested deeper than can be written down as any other wrong call', async () => {
+    const { url, faults } = await startMcp()
+    const deep = `${'['.repeat(15_000)}${']'.repeat(15_000)}`
+    const params = `{"name":"search_items","arguments":{"query":${deep}}}`
+    const response = await post(url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
+    const [text, isError] = [JSON.stringify({ error: 'the arguments are nested too deep' }), true]
+    const { result } = (await response.json()) as { result: unknown }
+    expect(result).toEqual({ content: [{ type: 'text', text }], isError })
+    expect(faults).toEqual([])
+  })
+
+  test.each([
+    [{ name: 'search_items', arguments: [] }],
+    [{ name: 'search_items', arguments: 'x' }],
+    [{ name: 'search_items', arguments: null }],
+    [{ arguments: {} }],
+    [undefined],
+  ])('answer %j, which is no call, in the words of the protocol', async (params) => {
+    const { url } = await startMcp()
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
+    expect(error.code).toBe(-32_602)
+    expect(error.message).toContain(
+      'a call has a name, which is a string, and arguments, which are an object',
+    )
+  })
+
+  test('say that the data of a demo is a sample', async () => {
+    const client = await connect((await startMcp({ demo: true })).url)
+    expect(client.getServerVersion()).toMatchObject({ title: 'DEMO: dash' })
+    expect(client.getInstructions()).toMatch(/^DEMO: /)
+  })
+})
+
+describe('POST /mcp', () => {
+  test('answers by itself, with JSON and its length, and keeps nothing', async () => {
+    const { url } = await startMcp()
+    const response = await post(url, PING)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toContain('application/json')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(response.headers.get('mcp-session-id')).toBeNull()
+    expect(response.headers.get('content-length')).not.toBeNull()
+    expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+    const notified = await post(url, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }))
+    expect([notified.status, await notified.text()]).toEqual([202, ''])
+  })
+
+  test('refuses pages of other origins, and answers no page at all to nobody', async () => {
+    const { url } = await startMcp()
+    for (const origin of ['https://evil.example', 'null', url.replace('127.0.0.1', 'rebound.example')])
+      expect(await refused(await post(url, PING, { origin }))).toBe('forbidden_origin')
+    for (const origin of [ALLOWED, url]) {
+      const response = await post(url, PING, { origin })
+      expect(response.status).toBe(200)
+      expect(response.headers.get('access-control-allow-origin')).toBe(origin)
+    }
+    expect((await post(url, PING)).headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('lets pages of allowed origins ask first', async () => {
+    const { url } = await startMcp()
+    const ask = (origin: string): Promise<Response> =>
+      fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { origin } })
+    const { status, headers } = await ask(ALLOWED)
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([204, ALLOWED])
+    expect(headers.get('access-control-allow-headers')).toContain('mcp-protocol-version')
+    expect((await ask('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test.each(['GET', 'DELETE', 'PUT'])('has no streams and no sessions for %s', async (method) => {
+    const response = await fetch(`${(await startMcp()).url}/mcp`, { method, headers: TYPES })
+    expect(response.headers.get('allow')).toBe('POST')
+    expect(await refused(response)).toBe('method_not_allowed')
+  })
+
+  test('takes one message of the protocol, of a bounded length', async () => {
+    const { url } = await startMcp()
+    expect(await refused(await post(url, `[${PING}]`))).toBe('batch_not_supported')
+    expect(await refused(await post(url, '{'))).toBe('invalid_json')
+    expect(await refused(await post(url, 'x'.repeat(BODY_MAX_BYTES + 1)))).toBe('payload_too_large')
+    for (const [body, headers, status, code] of [
+      ['{"a":1}', {}, 400, -32_700],
+      [PING, { 'content-type': 'text/plain' }, 415, -32_000],
+      [PING, { accept: 'application/json' }, 406, -32_000],
+      [PING, { 'mcp-protocol-version': '1999-01-01' }, 400, -32_000],
+    ] as const) {
+      const response = await post(url, body, headers)
+      expect(response.status).toBe(status)
+      expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
+    }
+  })
+
+  test('counts the requests of an address in each minute', async () => {
+    let now = NOW
+    const proxy = parseIpRange('127.0.0.0/8')
+    const { url } = await startMcp({
+      requestsPerMinute: 2,
+      clock: () => now,
+      trustedProxies: proxy === null ? [] : [proxy],
+    })
+    const from = (address: string): Promise<Response> => post(url, PING, { 'x-forwarded-for': address })
+    expect([(await from('192.0.2.1')).status, (await from('192.0.2.1')).status]).toEqual([200, 200])
+    const third = await from('192.0.2.1')
+    expect(Number(third.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await refused(third)).toBe('rate_limited')
+    expect((await from('192.0.2.2')).status).toBe(200)
+    now += 60_000
+    expect((await from('192.0.2.1')).status).toBe(200)
+  })
+
+  /** A server whose calls of `get_feed_snapshot` wait; `waiting(n)` resolves when n of them do. */
+  async function startGated() {
+    let openGate: () => void = () => undefined
+    const gate = new Promise<null>((resolve) => (openGate = () => resolve(null)))
+    let count = 0
+    let wanted = { count: Number.NaN, reached: (): void => undefined }
+    const feed = (): Promise<null> => {
+      count += 1
+      if (count === wanted.count) wanted.reached()
+      return gate
+    }
+    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
+    const { url } = await startMcp({ sources: { feed }, trustedProxies })
+    const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const from = (address: string, body = PING) => post(url, body, { 'x-forwarded-for': address })
+    const open: Promise<Response>[] = []
+    return {
+      from,
+      async open(addresses: readonly string[]) {
+        await new Promise<void>((reached) => {
+          wanted = { count: count + addresses.length, reached }
+          for (const address of addresses) open.push(from(address, call))
+        })
+      },
+      async release() {
+        openGate()
+        return (await Promise.all(open)).map(({ status }) => status)
+      },
+    }
+  }
+
+  test('asks the search for the client, and not as the chat', async () => {
+    const callers: SearchCaller[] = []
+    const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
+    const by = (caller: SearchCaller): CallerSearch => {
+      callers.push(caller)
+      return { search: none, similar: none, itemTrend: none, termTrend: none }
+    }
+    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
+    const { url } = await startMcp({ sources: { search: { by } }, trustedProxies })
+    const params = { name: 'find_similar_items', arguments: { key: 'hn-hn3', limit: 1 } }
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    expect((await post(url, call, { 'x-forwarded-for': '192.0.2.7' })).status).toBe(200)
+    expect(callers).toMatchObject([{ address: '192.0.2.7', isChat: false }])
+  })
+
+  test('answers four requests of one address at the same time, and meanwhile those of others', async () => {
+    const { from, open, release } = await startGated()
+    await open(Array<string>(MCP_OPEN.perAddress).fill('192.0.2.1'))
+    expect(await refused(await from('192.0.2.1'))).toBe('rate_limited')
+    expect((await from('192.0.2.2')).status).toBe(200)
+    expect(await release()).toEqual([200, 200, 200, 200])
+    expect((await from('192.0.2.1')).status).toBe(200)
+  })
+
+  test('answers a bounded number of requests at the same time', async () => {
+    const { from, open, release } = await startGated()
+    const addresses = Array.from({ length: MCP_OPEN.all }, (_, at) => `192.0.2.${at}`)
+    await open(addresses)
+    expect(await refused(await from('198.51.100.1'))).toBe('busy')
+    expect(await release()).toEqual(addresses.map(() => 200))
+    expect((await from('198.51.100.1')).status).toBe(200)
+  })
+
+  test('is described by a valid OpenAPI document with every code, and is not there when it is not offered', async () => {
+    const app = openApp(await openWorkspace())
+    const document = (await (
+      await app.request('http://dash.test/docs/api/mcp/openapi.json')
+    ).json()) as object
+    expect((await new Validator().validate({ ...document })).errors ?? []).toEqual([])
+    for (const code of MCP_REFUSALS) expect(JSON.stringify(document)).toContain(`"${code}"`)
+    expect((await app.request('http://dash.test/mcp', { method: 'POST', body: PING })).status).toBe(404)
+  })
+})
+
+describe('the page about it', () => {
+  const page = readFileSync(new URL('../../../docs/mcp.md', import.meta.url), 'utf8')
+  const blocks = (language: string): string[] =>
+    [...page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => block)
+
+  test('shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
+    const configurations = blocks('json').map((block) => JSON.parse(block) as Record<string, unknown>)
+    expect(configurations).toHaveLength(3)
+    for (const { mcpServers, servers = mcpServers } of configurations) {
+      const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
+      if (dash.url === undefined)
+        expect([dash.command, dash.args?.[0], ...(dash.args ?? []).slice(2)]).toEqual([
+          '/usr/bin/node',
+          '/opt/dash/dist/cli/main.js',
+          '--dotenv',
+          '/etc/dash/.env',
+        ])
+      else expect(new URL(dash.url).pathname).toBe('/mcp')
+    }
+  })
+
+  test('asks with curl what is answered', async () => {
+    const { url } = await startMcp()
+    const command = blocks('sh').find((block) => block.startsWith('curl')) ?? ''
+    const [, body = ''] = /-d '([^']+)'/.exec(command) ?? []
+    const headers = [...command.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ])
+    expect(command).toContain('http://127.0.0.1:3000/mcp')
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      body,
+      headers: Object.fromEntries(headers) as Record<string, string>,
+    })
+    expect(await response.json()).toMatchObject({ id: 1, result: { structuredContent: { sort: 'week' } } })
+  })
+})
+
+describe('the tools on two streams', () => {
+  /** What is answered to an input and its end. */
+  async function answersToText(text: string): Promise<{ answers: unknown[]; problems: string[] }> {
+    const { sources } = await startMcp()
+    const input = new PassThrough()
+    const output = new PassThrough()
+    const problems: string[] = []
+    input.end(text)
+    await serveStdio(
+      { sources, address: 'local', version: '1.2.3', demo: false, onFault: () => undefined },
+      { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
+    )
+    const written = (output.read() as Buffer | null)?.toString() ?? ''
+    return {
+      answers: written
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as unknown),
+      problems,
+    }
+  }
+
+  const answersTo = (lines: readonly string[]): ReturnType<typeof answersToText> =>
+    answersToText(lines.map((line) => `${line}\n`).join(''))
+
+  const message = (rest: object): string => JSON.stringify({ jsonrpc: '2.0', ...rest })
+  const searching = { name: 'search_items', arguments: CALLS[0]?.[1] }
+
+  test('answer every call that was begun before the input ended', async () => {
+    const { answers } = await answersTo([message({ id: 7, method: 'tools/call', params: searching })])
+    expect(answers).toMatchObject([{ id: 7, result: { structuredContent: { untrusted: true } } }])
+  })
+
+  test('do not answer what was cancelled, and say in a line what was no message', async () => {
+    const { answers, problems } = await answersTo([
+      message({ id: 2, method: 'tools/call', params: searching }),
+      message({ method: 'notifications/cancelled', params: { requestId: 2 } }),
+      'no message',
+      message({ id: 3, method: 'ping' }),
+    ])
+    expect(answers).toMatchObject([{ id: 3 }])
+    expect(problems).toEqual(['a line on standard input was no message that could be answered'])
+  })
+
+  test('answer a last line that does not end, and say of half a message that it is none', async () => {
+    const ping = message({ id: 1, method: 'ping' })
+    expect(await answersToText(ping)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    expect(await answersToText(`${ping}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    const half = await answersToText(`${ping}\n${ping.slice(0, -1)}`)
+    expect(half.answers).toHaveLength(1)
+    expect(half.problems).toEqual(['a line on standard input was no message that could be answered'])
+    expect(await answersToText('')).toEqual({ answers: [], problems: [] })
+  })
+
+  test('end with an input that cannot be read any more, and say why', async () => {
+    const { sources } = await startMcp()
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const problems: string[] = []
+    input.destroy(new Error('the pipe broke'))
+    await serveStdio(
+      { sources, address: 'local', version: '1.2.3', demo: false, onFault: () => undefined },
+      { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
+    )
+    expect(problems).toEqual(['standard input cannot be read: the pipe broke'])
+  })
+
+  test('give up what a cancelled call reads', async () => {
+    const input = new PassThrough()
+    const output = new PassThrough()
+    const { sources, faults } = await startMcp({
+      sources: {
+        feed() {
+          input.end(`${message({ method: 'notifications/cancelled', params: { requestId: 1 } })}\n`)
+          return new Promise<never>(() => undefined)
+        },
+      },
+    })
+    const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
+    input.write(`${message({ id: 1, method: 'tools/call', params })}\n`)
+    await serveStdio(
+      { sources, address: 'local', version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
+      { input, output, signal: never, onProblem: () => undefined },
+    )
+    expect(output.read()).toBeNull()
+    // Nobody gave it up as reading that takes too long.
+    expect(faults).toEqual([])
+  })
+
+  test('refuse a line without end', async () => {
+    await expect(answersTo(['x'.repeat(2 * 1024 * 1024)])).rejects.toMatchObject({ code: 'input_unreadable' })
+  })
+})

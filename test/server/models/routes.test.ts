@@ -1,0 +1,381 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import type { H3 } from 'h3'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { FREE_MODELS_REFUSALS } from '../../../src/domain/models/shortlist.ts'
+import {
+  healthSchema,
+  recommendationSchema,
+  statusSchema,
+  topModelsSchema,
+} from '../../../src/domain/models/schema.ts'
+import type { Recommendation, TopModels, StoredRun } from '../../../src/domain/models/schema.ts'
+import { sealRun } from '../../../src/domain/models/stored-run.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { FREE_MODELS_CONTRACTS, badgeSvg } from '../../../src/server/models/routes.ts'
+import { openApp, silentLog } from '../../support/api-client.ts'
+import { RUN_AT, sampleRun } from '../../support/free-models.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+import { seedRun } from '../../../src/domain/models/seed.ts'
+
+const [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS] = FREE_MODELS_CONTRACTS.map(({ path }) => path) as [
+  string,
+  string,
+  string,
+  string,
+]
+const PATHS = [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS]
+const HOUR_MS = 3_600_000
+
+interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  seed: boolean
+}
+
+/** Asks one of the routes and holds the answer to its contract. */
+async function ask(
+  app: Pick<H3, 'request'>,
+  target: string,
+  init: { method?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const response = await app.request(`http://dash.test${target}`, init)
+  const { status, headers } = response
+  const text = await response.text()
+  const seed = headers.get('x-free-llm-seed') === 'true'
+  expect(headers.get('access-control-allow-origin')).toBe('*')
+  if (init.method === 'OPTIONS') return { status, headers, text, seed }
+  expect(headers.get('link')).toContain('</docs/api/free-llm/openapi.json>; rel="service-desc"')
+  expect(headers.get('access-control-expose-headers')).toBe('ETag, Link, X-Free-LLM-Seed')
+  const contract = FREE_MODELS_CONTRACTS.find(({ path }) => path === target.split('?')[0])
+  if (status === 200 || status === 304) {
+    expect(headers.get('cache-control')).toBe('public, max-age=300, stale-while-revalidate=3600')
+    if (status === 304) expect([text, headers.get('content-length')]).toEqual(['', null])
+    else {
+      expect(headers.get('etag')).toBe(`"${sha256Hex(text)}"`)
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect(contract?.success.safeParse(JSON.parse(text)).error).toBeUndefined()
+    }
+    return { status, headers, text, seed }
+  }
+  expect([headers.get('cache-control'), headers.get('etag'), seed]).toEqual(['no-store', null, false])
+  const { error } = JSON.parse(text) as { error: string }
+  expect(FREE_MODELS_REFUSALS).toContain(error)
+  expect(new Map(Object.entries(contract?.refusals ?? {})).get(error)?.status).toBe(status)
+  return { status, headers, text, seed }
+}
+
+const json = async <T>(app: Pick<H3, 'request'>, target: string): Promise<T> =>
+  JSON.parse((await ask(app, target)).text) as T
+
+/** The application over a real folder that holds the sample run. */
+async function openStored(now: () => number = () => RUN_AT + HOUR_MS, run = sampleRun()): Promise<H3> {
+  const workspace = await openWorkspace()
+  await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+  return openApp(workspace, { clock: now })
+}
+
+describe('a stored recommendation', () => {
+  test('is served by all four endpoints, which agree with each other', async () => {
+    const app = await openStored()
+    const recommendation = await json<Recommendation>(app, RECOMMENDATION)
+    const top = await json<TopModels>(app, TOP_MODELS)
+    expect([recommendation.primary, ...recommendation.alternatives]).toEqual(top.models)
+    expect([top.count, top.seed, top.stale, top.ageHours]).toEqual([4, false, false, 1])
+    expect(await json(app, HEALTH)).toEqual({
+      ok: true,
+      lastUpdatedAt: '2026-08-22T03:17:01.124Z',
+      ageHours: 1,
+      maxFreshHours: 36,
+      usingSeedFallback: false,
+      hasKvBinding: true,
+    })
+    expect(await json(app, STATUS)).toMatchObject({
+      ok: true,
+      service: 'free-llm',
+      primary: 'maker/good:free',
+      rankingVersion: '2026-08-22.v1',
+      rankingConfidence: top.rankingConfidence,
+    })
+    for (const path of PATHS) expect((await ask(app, path)).seed).toBe(false)
+  })
+
+  test('names the address of the setting in place of the stored one, and so does the seed', async () => {
+    const publishedBaseUrl = 'https://models.example/v1'
+    const workspace = await openWorkspace()
+    const run = sampleRun({ baseUrl: 'http://10.0.0.7:8080/v1' })
+    await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+    for (const app of [
+      openApp(workspace, { clock: () => RUN_AT, publishedBaseUrl }),
+      openApp(await openWorkspace(), { clock: () => RUN_AT, publishedBaseUrl }),
+    ]) {
+      for (const path of [RECOMMENDATION, TOP_MODELS])
+        expect(await json(app, path)).toMatchObject({ baseUrl: publishedBaseUrl })
+    }
+    const app = openApp(workspace, { clock: () => RUN_AT })
+    for (const path of [RECOMMENDATION, TOP_MODELS])
+      expect(await json(app, path)).toMatchObject({ baseUrl: 'https://openrouter.ai/api/v1' })
+  })
+
+  test('is filtered and cut as asked, with the ranks of the whole list', async () => {
+    const app = await openStored()
+    const { count, models } = await json<TopModels>(app, `${TOP_MODELS}?needs=stop&limit=1`)
+    expect([count, models.map(({ id }) => id)]).toEqual([1, ['maker/good:free']])
+    const none = await json<TopModels>(app, `${TOP_MODELS}?minContext=99999999`)
+    expect([none.count, none.models]).toEqual([0, []])
+  })
+
+  test.each([
+    ['limit=0', 'invalid_limit'],
+    ['limit=1&limit=2', 'invalid_limit'],
+    ['needs=everything', 'invalid_filter'],
+    ['health=unknown', 'invalid_filter'],
+    ['minContext=-1', 'invalid_filter'],
+  ])('is refused to %s', async (query, code) => {
+    const { status, text } = await ask(await openStored(), `${TOP_MODELS}?${query}`)
+    expect([status, text]).toEqual([400, JSON.stringify({ error: code })])
+  })
+
+  test('answers 304 to whoever holds it, until the hour is over', async () => {
+    let now = RUN_AT + 10
+    const app = await openStored(() => now)
+    for (const path of PATHS) {
+      now = RUN_AT + 10
+      const { headers } = await ask(app, path)
+      const init = { headers: { 'if-none-match': `W/"x", ${headers.get('etag')}` } }
+      expect((await ask(app, path, init)).status).toBe(304)
+      now = RUN_AT + 2 * HOUR_MS
+      expect((await ask(app, path, init)).status).toBe(200)
+    }
+  })
+
+  test('that is stale says so in every body, and is served all the same', async () => {
+    const app = await openStored(() => RUN_AT + 40 * HOUR_MS)
+    for (const path of [RECOMMENDATION, TOP_MODELS]) {
+      const { stale, ageHours, notes, seed } = await json<TopModels>(app, path)
+      expect([stale, ageHours, seed]).toEqual([true, 40, false])
+      expect(notes.at(-1)).toContain('40 hours old')
+    }
+    expect(await json(app, HEALTH)).toMatchObject({ ok: false, ageHours: 40, usingSeedFallback: false })
+  })
+
+  test('is exchanged without a restart', async () => {
+    const workspace = await openWorkspace()
+    const app = openApp(workspace, { clock: () => RUN_AT })
+    expect((await ask(app, RECOMMENDATION)).seed).toBe(true)
+    for (const rankingVersion of ['2026-08-22.v1', '2026-08-22.v2']) {
+      await workspace.recommendations.put(rankingVersion, sealRun(sampleRun({ rankingVersion })))
+      expect(await json(app, RECOMMENDATION)).toMatchObject({ rankingVersion, seed: false })
+    }
+  })
+
+  test('that meets anything unexpected is an internal error, logged, with nothing of it in the body', async () => {
+    const logged: unknown[] = []
+    const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
+    const clock = (): number => {
+      throw new Error('no clock at /secret/path')
+    }
+    const app = openApp(await openWorkspace(), { clock, log })
+    for (const path of PATHS) {
+      const { status, text } = await ask(app, path)
+      expect([status, text]).toEqual([500, '{"error":"internal_error"}'])
+    }
+    expect(logged).toEqual(PATHS.map(() => 'internal_error'))
+  })
+
+  test.each(['POST', 'PUT', 'DELETE', 'HEAD'])('takes no %s', async (method) => {
+    const app = await openStored()
+    for (const path of PATHS) {
+      const response = await app.request(`http://dash.test${path}`, { method })
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+    }
+  })
+
+  test('may be asked by any origin, preflight included', async () => {
+    const app = await openStored()
+    for (const path of PATHS) {
+      const { status, headers } = await ask(app, path, {
+        method: 'OPTIONS',
+        headers: { origin: 'https://x.test' },
+      })
+      expect([status, headers.get('access-control-allow-headers')]).toEqual([200, 'If-None-Match'])
+    }
+  })
+})
+
+describe('the seed is served with its header', () => {
+  const sealed = sealRun(sampleRun())
+  const flipped = Uint8Array.from(sealed)
+  flipped[500] = (flipped[500] ?? 0) ^ 1
+
+  test.each([
+    ['nothing is stored', null],
+    ['the stored bytes are not UTF-8', Uint8Array.of(0xff, 0xfe)],
+    ['the stored bytes are empty', new Uint8Array()],
+    ['the stored bytes are cut', sealed.slice(0, -100)],
+    ['a bit of them has changed', flipped],
+    ['they are another JSON document', new TextEncoder().encode('{"models":[]}')],
+  ])('when %s, and the store still answers', async (_what, bytes) => {
+    const app = openApp(await openWorkspace(), {
+      recommendations: { current: async () => bytes },
+      clock: () => RUN_AT,
+    })
+    for (const path of PATHS) expect((await ask(app, path)).seed).toBe(true)
+    expect(await json(app, RECOMMENDATION)).toMatchObject({
+      source: 'seed',
+      seed: true,
+      rankingConfidence: 'low',
+    })
+    expect((await json<TopModels>(app, TOP_MODELS)).count).toBeGreaterThanOrEqual(3)
+    expect(await json(app, HEALTH)).toMatchObject({
+      ok: false,
+      usingSeedFallback: true,
+      lastUpdatedAt: null,
+      ageHours: null,
+      hasKvBinding: true,
+    })
+  })
+
+  test.each([
+    ['cannot be reached', new Refusal('storage_unavailable', 'nothing listens'), false],
+    ['holds a folder in its place', new Refusal('storage_damaged', 'no file'), true],
+    ['fails in any other way', new Error('EIO'), false],
+  ])('when the store %s, which is logged', async (_what, thrown, answers) => {
+    const logged: unknown[] = []
+    const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['err']) }
+    const recommendations = { current: () => Promise.reject(thrown) }
+    const app = openApp(await openWorkspace(), { recommendations, log })
+    for (const path of PATHS) expect((await ask(app, path)).seed).toBe(true)
+    expect(await json(app, STATUS)).toMatchObject({ hasKvBinding: answers, usingSeedFallback: true })
+    expect(logged[0]).toBe(thrown)
+  })
+
+  test('on a 304 too, and under the filters', async () => {
+    const app = openApp(await openWorkspace())
+    const { headers } = await ask(app, RECOMMENDATION)
+    const again = await ask(app, RECOMMENDATION, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    expect([again.status, again.seed]).toEqual([304, true])
+    const { models, seed } = await json<TopModels>(app, `${TOP_MODELS}?needs=tools&limit=2`)
+    expect([models.length, seed]).toEqual([2, true])
+  })
+})
+
+describe('the OpenAPI document', () => {
+  const open = async () => {
+    const response = await openApp(await openWorkspace()).request(
+      'http://dash.test/docs/api/free-llm/openapi.json',
+    )
+    expect(response.status).toBe(200)
+    return (await response.json()) as {
+      paths: Record<string, { get: { parameters: { name: string }[]; responses: Record<string, unknown> } }>
+      components: { schemas: Record<string, { required?: string[] }> }
+    }
+  }
+
+  test('is valid OpenAPI 3.1 under an independent validator', async () => {
+    const result = await new Validator().validate({ ...(await open()) })
+    expect([result.valid, result.errors ?? []]).toEqual([true, []])
+  })
+
+  test('names every path, parameter, status and refusal code, and the schemas as they are parsed', async () => {
+    const { paths, components } = await open()
+    expect(Object.keys(paths)).toEqual([...PATHS, '/badge/free-model.svg'])
+    expect(paths[TOP_MODELS]?.get.parameters.map(({ name }) => name)).toEqual([
+      'limit',
+      'needs',
+      'minContext',
+      'health',
+      'If-None-Match',
+    ])
+    expect(Object.keys(paths[TOP_MODELS]?.get.responses ?? {}).sort()).toEqual([
+      '200',
+      '304',
+      '400',
+      '405',
+      '500',
+    ])
+    for (const code of FREE_MODELS_REFUSALS) expect(JSON.stringify(paths)).toContain(`"${code}"`)
+    for (const [id, schema] of [
+      ['FreeModelRecommendation', recommendationSchema],
+      ['FreeModelShortlist', topModelsSchema],
+      ['FreeModelHealth', healthSchema],
+      ['FreeModelStatus', statusSchema],
+    ] as const)
+      expect(components.schemas[id]?.required).toEqual(Object.keys(schema.shape))
+  })
+
+  test('of each interface shows its own schemas alone', async () => {
+    const app = openApp(await openWorkspace())
+    const names = async (path: string): Promise<string[]> => {
+      const document = (await (await app.request(`http://dash.test${path}/openapi.json`)).json()) as {
+        components: { schemas: object }
+      }
+      return Object.keys(document.components.schemas).sort()
+    }
+    expect(await names('/docs/api/top-year-history')).toEqual([
+      'IndexedGap',
+      'IndexedPublication',
+      'YearCoverage',
+      'YearFeed',
+      'YearHistoryIndex',
+      'YearItem',
+      'YearPublication',
+    ])
+    expect(await names('/docs/api/free-llm')).toEqual([
+      'FreeModelEvalCoverage',
+      'FreeModelEvalSummary',
+      'FreeModelHealth',
+      'FreeModelRecommendation',
+      'FreeModelShortlist',
+      'FreeModelStatus',
+      'RankedFreeModel',
+    ])
+  })
+
+  test('has its page and its place in the index', async () => {
+    const app = openApp(await openWorkspace())
+    expect((await app.request('http://dash.test/docs/api/free-llm')).status).toBe(200)
+    expect(await (await app.request('http://dash.test/docs')).text()).toContain('href="/docs/api/free-llm"')
+  })
+})
+
+const run = seedRun()
+const UPDATED = Date.parse(run.updatedAt)
+
+function withPrimary(id: string): StoredRun {
+  const [first, ...others] = run.models
+  return { ...run, models: first ? [{ ...first, id }, ...others] : [] }
+}
+
+const served = (id: string) => ({ run: withPrimary(id), seed: false, storeAnswers: true })
+
+describe('the badge', () => {
+  test('is served as a picture that may be kept, with a tag, and says that it is the seed', async () => {
+    const app = openApp(await openWorkspace())
+    const address = 'http://dash.test/badge/free-model.svg'
+    const response = await app.request(address)
+    const picture = await response.text()
+    expect(response.headers.get('content-type')).toBe('image/svg+xml; charset=utf-8')
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300, stale-while-revalidate=3600')
+    expect(response.headers.get('content-security-policy')).toBe("default-src 'none'")
+    expect(picture).toContain(`${run.models[0]?.id} (seed)</title>`)
+    const etag = response.headers.get('etag') ?? ''
+    expect((await app.request(address, { headers: { 'if-none-match': etag } })).status).toBe(304)
+    expect((await app.request(address, { method: 'POST' })).status).toBe(405)
+  })
+
+  test('says when the recommendation is stale, and when it is a demo', () => {
+    expect(badgeSvg(served('a/b:free'), false, UPDATED + 3_600_000)).toContain('free model: a/b:free</title>')
+    const stale = badgeSvg(served('a/b:free'), true, UPDATED + 37 * 3_600_000)
+    expect(stale).toContain('DEMO: free model: a/b:free (stale)</title>')
+  })
+
+  test('escapes and cuts what a catalogue wrote', () => {
+    const hostile = badgeSvg(served(`"/><script>alert(1)</script>\u0000\ud800&`), false, UPDATED)
+    expect(hostile).toContain('&quot;/&gt;&lt;script&gt;alert(1)&lt;/script&gt;')
+    expect(hostile).not.toContain('<script')
+    expect(hostile.isWellFormed()).toBe(true)
+    expect(badgeSvg(served('😀'.repeat(500)), false, UPDATED)).toContain(`${'😀'.repeat(59)}…</text>`)
+  })
+})

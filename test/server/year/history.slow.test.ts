@@ -1,0 +1,242 @@
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { createClient } from '@libsql/client'
+import { describe, expect, test } from 'vitest'
+import { addDays } from '../../../src/domain/time.ts'
+import { askHistory, openApp } from '../../support/api-client.ts'
+import type { HistoryAnswer } from '../../support/api-client.ts'
+import { changeFile } from '../../support/temporary-folder.ts'
+import { holdExclusively } from '../../adapters/sqlite/lock-holder.ts'
+import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const SECOND_DAY = addDays(AS_OF, 1)
+
+/** A file clock ahead of the real one makes every proof settle at once, so that each test meets the memory. */
+const settledClock = (): number => Date.now() + 60_000
+
+interface Scene {
+  workspace: Workspace
+  ask: () => Promise<HistoryAnswer>
+  newestObject: string
+}
+
+/** Two publications, and an app that has already proved and kept the newest. */
+async function warmScene(): Promise<Scene> {
+  const workspace = await openWorkspace(settledClock)
+  await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(SECOND_DAY)])
+  await publishDays(workspace, [AS_OF, SECOND_DAY])
+  const app = openApp(workspace)
+  const ask = (): Promise<HistoryAnswer> => askHistory(app, '?sort=year')
+  expect((await ask()).status).toBe(200)
+  expect((await ask()).status).toBe(200)
+  const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''
+  return { workspace, ask, newestObject: join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256) }
+}
+
+async function sql(path: string, ...statements: string[]): Promise<void> {
+  const client = createClient({ url: `file:${path}` })
+  for (const statement of statements) await client.execute(statement)
+  client.close()
+}
+
+function flipByte(path: string, position: number): void {
+  const bytes = readFileSync(path)
+  chmodSync(path, 0o644)
+  bytes[position] = (bytes[position] ?? 0) ^ 1
+  changeFile(path, () => writeFileSync(path, bytes))
+}
+
+describe('the next request notices that the object', () => {
+  const damages: Record<string, (path: string) => void> = {
+    'has a flipped bit': (path) => flipByte(path, 100),
+    'lost its last byte': (path) => {
+      chmodSync(path, 0o644)
+      changeFile(path, () => writeFileSync(path, readFileSync(path).subarray(0, -1)))
+    },
+    'has a byte too many': (path) => {
+      chmodSync(path, 0o644)
+      changeFile(path, () => writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.from('\n')])))
+    },
+    'is gone': (path) => rmSync(path),
+    'became a folder': (path) => {
+      rmSync(path)
+      mkdirSync(path)
+    },
+    'became a link to the same bytes': (path) => {
+      renameSync(path, `${path}.moved`)
+      symlinkSync(`${path}.moved`, path)
+    },
+  }
+  test.each(Object.entries(damages))(
+    '%s, and never answers with the older publication',
+    async (_name, damage) => {
+      const { ask, newestObject } = await warmScene()
+      damage(newestObject)
+      expect((await ask()).error).toBe('year_history_archive_corrupt')
+      expect((await ask()).error).toBe('year_history_archive_corrupt')
+    },
+  )
+
+  test('was swapped with another valid object', async () => {
+    const { ask, newestObject, workspace } = await warmScene()
+    const older = (await workspace.year.read()).proved.timeline[0]?.manifest.sha256 ?? ''
+    rmSync(newestObject)
+    copyFileSync(join(workspace.objectsPath, 'sha256', older.slice(0, 2), older), newestObject)
+    expect((await ask()).error).toBe('year_history_archive_corrupt')
+  })
+
+  test('is back as it was', async () => {
+    const { ask, newestObject } = await warmScene()
+    renameSync(newestObject, `${newestObject}.away`)
+    expect((await ask()).error).toBe('year_history_archive_corrupt')
+    renameSync(`${newestObject}.away`, newestObject)
+    expect((await ask()).status).toBe(200)
+  })
+})
+
+describe('the next request notices that the ledger', () => {
+  const unlocked = ['DROP TRIGGER entries_no_update', 'DROP TRIGGER entries_no_delete']
+  const changes: Record<string, string[]> = {
+    'has an edited column': [...unlocked, 'UPDATE entries SET generated_at = generated_at + 1 WHERE seq = 2'],
+    'has a back-dated entry': [
+      ...unlocked,
+      'UPDATE entries SET published_at = published_at - 1 WHERE seq = 2',
+    ],
+    'lost its last entry': [...unlocked, 'DELETE FROM entries WHERE seq = 2'],
+    'lost its first entry': [...unlocked, 'DELETE FROM entries WHERE seq = 1'],
+    'has two entries in each other’s place': [
+      ...unlocked,
+      'UPDATE entries SET seq = 3 WHERE seq = 1',
+      'UPDATE entries SET seq = 1 WHERE seq = 2',
+      'UPDATE entries SET seq = 2 WHERE seq = 3',
+    ],
+    'has text that is not UTF-8': [
+      ...unlocked,
+      "UPDATE entries SET envelope_kind = CAST(x'c328' AS TEXT) WHERE seq = 2",
+    ],
+    'has a NUL in a text': [
+      ...unlocked,
+      "UPDATE entries SET sha256 = sha256 || char(0) || 'x' WHERE seq = 2",
+    ],
+    'has a path in its digest column': [
+      ...unlocked,
+      "UPDATE entries SET sha256 = '../../../etc/passwd' WHERE seq = 2",
+    ],
+    'has a legacy row nobody sealed': [
+      'DROP TRIGGER legacy_closed',
+      "INSERT INTO legacy_publications VALUES (1, 'x', 'top-year-v1', 1, 'k', '2020-01-01', 0, 1, 1, 1, '" +
+        'a'.repeat(64) +
+        "', 1)",
+    ],
+    'lacks its legacy table': ['DROP TABLE legacy_publications'],
+    'lacks its table': ['DROP TABLE entries'],
+  }
+  test.each(Object.entries(changes))('%s', async (_name, statements) => {
+    const { ask, workspace } = await warmScene()
+    await sql(workspace.ledgerPath, ...statements)
+    expect((await ask()).error).toBe('year_history_archive_corrupt')
+  })
+
+  test('was rolled back to an older copy', async () => {
+    const workspace = await openWorkspace(settledClock)
+    await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(SECOND_DAY)])
+    await publishDays(workspace, [AS_OF])
+    const copy = join(workspace.folder, 'older.db')
+    copyFileSync(workspace.ledgerPath, copy)
+    await publishDays(workspace, [SECOND_DAY])
+    const app = openApp(workspace)
+    expect((await askHistory(app, '?sort=year')).status).toBe(200)
+    renameSync(copy, workspace.ledgerPath)
+    expect((await askHistory(app, '?sort=year')).error).toBe('year_history_archive_corrupt')
+  })
+
+  test('is no database any more', async () => {
+    const { ask, workspace } = await warmScene()
+    changeFile(workspace.ledgerPath, () => writeFileSync(workspace.ledgerPath, 'x'.repeat(8192)))
+    expect((await ask()).error).toBe('year_history_archive_corrupt')
+  })
+
+  test('is gone, and does not make a new one', async () => {
+    const { ask, workspace } = await warmScene()
+    rmSync(workspace.ledgerPath)
+    expect((await ask()).error).toBe('year_history_storage_unavailable')
+    expect((await ask()).error).toBe('year_history_storage_unavailable')
+    expect(existsSync(workspace.ledgerPath)).toBe(false)
+  })
+
+  test('is locked by another process, without keeping the event loop from its work', async () => {
+    const { workspace } = await warmScene()
+    const release = await holdExclusively(workspace.ledgerPath)
+    const app = openApp(reopenWorkspace(workspace.folder, Date.now, 1_000))
+    let ticks = 0
+    const ticking = setInterval(() => (ticks += 1), 10)
+    expect((await askHistory(app, '?sort=year')).error).toBe('year_history_lookup_failed')
+    clearInterval(ticking)
+    expect(ticks).toBeGreaterThan(20)
+    await release()
+    expect((await askHistory(app, '?sort=year')).status).toBe(200)
+  })
+})
+
+describe('the next request notices that the heads', () => {
+  test('are gone', async () => {
+    const { ask, workspace } = await warmScene()
+    rmSync(join(workspace.objectsPath, 'heads'), { recursive: true })
+    expect((await ask()).error).toBe('year_history_archive_corrupt')
+  })
+
+  test('have one for an entry the ledger lacks', async () => {
+    const { ask, workspace } = await warmScene()
+    const head = { seq: 3, leaf: 'a'.repeat(64), time: '2026-03-05T00:00:00.000Z' }
+    writeFileSync(join(workspace.objectsPath, 'heads', '3'), JSON.stringify(head))
+    expect((await ask()).error).toBe('year_history_archive_corrupt')
+  })
+
+  test('have a newest one that was edited in place', async () => {
+    const { ask, workspace } = await warmScene()
+    flipByte(join(workspace.objectsPath, 'heads', '2'), 20)
+    expect((await ask()).error).toBe('year_history_archive_corrupt')
+  })
+
+  test('lack only the newest: what a crash between commit and head leaves is sound', async () => {
+    const { ask, workspace } = await warmScene()
+    rmSync(join(workspace.objectsPath, 'heads', '2'))
+    expect((await ask()).status).toBe(200)
+  })
+})
+
+test('a store whose folder is gone is unavailable, not corrupt', async () => {
+  const { ask, workspace } = await warmScene()
+  renameSync(workspace.objectsPath, `${workspace.objectsPath}.unmounted`)
+  expect((await ask()).error).toBe('year_history_storage_unavailable')
+})
+
+test('a new publication is answered by the next request', async () => {
+  const { ask, workspace } = await warmScene()
+  const before = (await ask()).headers.get('etag')
+  await publishDays(workspace, [addDays(AS_OF, 2)])
+  const after = await ask()
+  expect(after.status).toBe(200)
+  expect(after.headers.get('etag')).not.toBe(before)
+})
+
+test('a publication just made is answered without waiting for its files to settle', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  const app = openApp(workspace)
+  expect((await askHistory(app, '?sort=year')).error).toBe('year_history_not_found')
+  await publishDays(workspace, [AS_OF])
+  const answers = await Promise.all(Array.from({ length: 20 }, () => askHistory(app, '?sort=year')))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+})

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { transformSync } from 'rolldown/utils'
+import { onTestFinished } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const SOURCES = join(ROOT, 'src')
+/** Beside `src`, so that a compiled module finds migrations, assets and packages where its source does. */
+const COMPILED = join(ROOT, 'dist-test')
+
+/**
+ * Compiles each source by itself, without checking types, before the first suite runs. Only what changed is written, and
+ * each file in one step, so that another run may use the folder at the same time.
+ */
+export function setup(): void {
+  for (const name of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.ts')) continue
+    const path = join(COMPILED, name.replace(/ts$/, 'js'))
+    const compiled = compile(name)
+    if (existsSync(path) && readFileSync(path, 'utf8') === compiled) continue
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(`${path}-${process.pid}`, compiled)
+    renameSync(`${path}-${process.pid}`, path)
+  }
+}
+
+function compile(name: string): string {
+  const { code, errors } = transformSync(name, readFileSync(join(SOURCES, name), 'utf8'), {
+    typescript: { rewriteImportExtensions: 'rewrite' },
+  })
+  const [error] = errors
+  if (error) throw new Error(`${name}: ${error.message}`)
+  return code
+}
+
+/** URL of a compiled source, for a thread or a process: it cannot read TypeScript. */
+export function builtModule(path: string): string {
+  const url = new URL(`../../dist-test/${path}`, import.meta.url)
+  if (!existsSync(url)) throw new Error(`src/${path.replace(/js$/, 'ts')} is missing`)
+  return url.href
+}
+
+/** A Node process that runs a script and talks in lines. */
+export interface ScriptProcess {
+  /** The next line of its standard output, or null after the last. */
+  line(): Promise<string | null>
+  /** Writes a line to its standard input. */
+  tell(text: string): void
+  kill(): void
+  /** Resolves when it has ended. */
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; errors: string }>
+}
+
+/**
+ * Starts `script`, an ES module, in another process, which is killed when the test ends.
+ *
+ * @param args what the script finds from `process.argv[1]` on
+ */
+export function runScript(script: string, args: readonly string[]): ScriptProcess {
+  const started = startScript(script, args)
+  onTestFinished(() => started.kill())
+  return started
+}
+
+/** As {@link runScript}, but whoever starts it must kill it. */
+export function startScript(script: string, args: readonly string[]): ScriptProcess {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script, ...args], { cwd: ROOT })
+  let errors = ''
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString('utf8')))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    async line() {
+      const next = await lines.next()
+      return next.done === true ? null : next.value
+    },
+    tell: (text) => child.stdin.write(`${text}\n`),
+    kill() {
+      child.kill('SIGKILL')
+    },
+    ended: exitOf(child).then((exit) => ({ ...exit, errors })),
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => resolve({ code, signal }))
+  })
+}
