@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { pathToFileURL } from 'node:url'
-import { fileArchive } from '../dist/adapters/objects/open.js'
-import { yearReader } from '../dist/adapters/objects/archive.js'
+import { fileObjects } from '../dist/adapters/objects/open.js'
+import { yearReader } from '../dist/adapters/objects/objects.js'
 import { libsqlLedger } from '../dist/adapters/ledger/ledger.js'
 import { database } from '../dist/adapters/sqlite/database.js'
 import { migrationsOf } from '../dist/adapters/sqlite/migrate.js'
@@ -37,7 +37,7 @@ function openArchive(folder) {
     retryMs: 2_000,
   })
   const ledger = libsqlLedger(opened)
-  const archive = fileArchive(join(folder, 'objects'))
+  const archive = fileObjects(join(folder, 'objects'))
   return { opened, ledger, archive, year: yearReader(ledger, archive) }
 }
 

@@ -17,8 +17,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { openArchive } from '../../dist/adapters/objects/open.js'
-import { yearReader } from '../../dist/adapters/objects/archive.js'
+import { openObjects } from '../../dist/adapters/objects/open.js'
+import { yearReader } from '../../dist/adapters/objects/objects.js'
 import { libsqlLedger } from '../../dist/adapters/ledger/ledger.js'
 import { database } from '../../dist/adapters/sqlite/database.js'
 import { migrationsOf } from '../../dist/adapters/sqlite/migrate.js'
@@ -125,7 +125,7 @@ function openServer(fileClock) {
     retryMs: 100,
   })
   const ledger = libsqlLedger(store, fileClock)
-  const archive = openArchive({ kind: 'file', path: objectsPath }, fileClock)
+  const archive = openObjects({ kind: 'file', path: objectsPath }, fileClock)
   const app = createApp({
     ledger,
     archive,

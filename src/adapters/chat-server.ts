@@ -6,8 +6,8 @@ import {
   sessionSchema,
   statusSchema,
 } from '../domain/agent/schema.ts'
-import type { AgentEvents, AgentStatus, ChatApiRefusal } from '../domain/agent/schema.ts'
-import type { ChatApi, Clock, ServedEvent } from '../domain/ports.ts'
+import type { AgentEvents, AgentStatus, ChatApiRefusal, ServedEvent } from '../domain/agent/schema.ts'
+import type { Clock, PublicHost } from '../domain/ports.ts'
 import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { EventStream, StreamTooLarge } from './event-stream.ts'
@@ -146,7 +146,7 @@ export interface ChatApiOptions {
 export function openChatApi(
   base: string,
   { answerMs = ANSWER_MS, silenceMs = SILENCE_MS, turnMs = TURN_MS, clock = Date.now }: ChatApiOptions = {},
-): ChatApi & { close(): Promise<void> } {
+): PublicHost['chat'] & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const pool = openConnections({
     connect: { timeout: answerMs },
@@ -293,7 +293,7 @@ function unreachable(root: string, error: unknown): Refusal<ChatApiRefusal> {
 
 /** Parts of the answers that a client uses; what else a server sends is its own affair. */
 
-type Answer<Name extends 'config' | 'status' | 'session'> = Awaited<ReturnType<ChatApi[Name]>>
+type Answer<Name extends 'config' | 'status' | 'session'> = Awaited<ReturnType<PublicHost['chat'][Name]>>
 
 const config = configSchema.pick({
   enabled: true,

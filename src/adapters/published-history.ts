@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { PublishedAnswer, PublishedHistory, PublishedRefusal } from '../domain/ports.ts'
+import type { PublicHost } from '../domain/ports.ts'
+import type { PublishedAnswer, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/envelope.ts'
@@ -45,7 +46,7 @@ export interface PublishedHistoryOptions {
 export function openPublishedHistory(
   base: string,
   { answerTimeoutMs = ANSWER_TIMEOUT_MS, connections = 8 }: PublishedHistoryOptions = {},
-): PublishedHistory & { close(): Promise<void> } {
+): PublicHost['history'] & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const pool = openConnections({
     connect: { timeout: SILENCE_TIMEOUT_MS },

@@ -1,28 +1,23 @@
 import type { Database } from '../adapters/sqlite/database.ts'
-import type { SourceClient } from '../adapters/sources/source-client.ts'
+import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../domain/feed/search.ts'
-import type { LiveSource } from '../domain/feed/live-source.ts'
 import type {
-  AnswerCache,
-  Archive,
-  ArchiveAuditor,
   ArchiveFolder,
   ArticleTexts,
-  ChatApi,
+  Auditors,
   ChatModel,
   Clock,
-  DamageSample,
+  FeedSearch,
   HumanVerifier,
   JobWatch,
-  LedgerAuditor,
   LineSource,
-  PublishedHistory,
-  PublishedShortlist,
+  LiveSource,
+  Objects,
+  PublicHost,
   Reach,
-  RecommendationStore,
-  SharedFeedSearch,
-  SourceMemory,
+  State,
 } from '../domain/ports.ts'
+import type { DamageSample } from '../domain/year/finding.ts'
 import type { DatabaseLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../domain/survey.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-context.ts'
@@ -57,7 +52,7 @@ const PUBLISH_PATIENCE = { answerMs: 10_000, longestWaitMs: 10_000 }
 const IN_MEMORY: DatabaseLocation = { url: ':memory:', authToken: null }
 
 /** The recommendations of a rehearsal where nothing was ever stored. */
-const NO_RECOMMENDATIONS: RecommendationStore = {
+const NO_RECOMMENDATIONS: Objects['recommendations'] = {
   current: () => Promise.resolve(null),
   run: () => Promise.resolve(null),
   versions: () => Promise.resolve([]),
@@ -118,18 +113,18 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).libsqlLedger(await this.#ledgerDatabase()),
   )
 
-  readonly archive = once(async (): Promise<Archive> => {
-    const { openArchive } = await import('../adapters/objects/open.ts')
-    return this.#closing(openArchive(this.config.store))
+  readonly archive = once(async (): Promise<Objects> => {
+    const { openObjects } = await import('../adapters/objects/open.ts')
+    return this.#closing(openObjects(this.config.store))
   })
 
   readonly year = once(async () =>
-    (await import('../adapters/objects/archive.ts')).yearReader(await this.ledger(), await this.archive()),
+    (await import('../adapters/objects/objects.ts')).yearReader(await this.ledger(), await this.archive()),
   )
 
   /** Auditors of ledger and archive, which write nothing. */
-  readonly auditors = once(async (): Promise<{ ledger: LedgerAuditor; archive: ArchiveAuditor }> => {
-    const { openArchiveAuditor } = await import('../adapters/objects/open.ts')
+  readonly auditors = once(async (): Promise<Auditors> => {
+    const { openObjectsAuditor } = await import('../adapters/objects/open.ts')
     const { ledger, store } = this.config
     return {
       ledger: {
@@ -139,14 +134,11 @@ export class Container {
           return ledgerAuditor(ledger, BUSY.batch).read()
         },
       },
-      archive: openArchiveAuditor(store, await this.archive()),
+      archive: openObjectsAuditor(store, await this.archive()),
     }
   })
 
-  readonly recommendations = once(async (): Promise<RecommendationStore> => {
-    const { openRecommendations } = await import('../adapters/objects/open.ts')
-    return this.#closing(openRecommendations(this.config.store))
-  })
+  readonly recommendations = once(async () => (await this.archive()).recommendations)
 
   // The feed
 
@@ -154,18 +146,6 @@ export class Container {
 
   readonly feed = once(async () =>
     (await import('../adapters/feed/feed.ts')).libsqlFeed(await this.#feedDatabase()),
-  )
-
-  readonly live = once(async () =>
-    (await import('../adapters/feed/live-feed.ts')).libsqlLiveFeed(await this.#feedDatabase()),
-  )
-
-  readonly articles = once(async () =>
-    (await import('../adapters/feed/articles.ts')).libsqlArticles(await this.#feedDatabase()),
-  )
-
-  readonly index = once(async () =>
-    (await import('../adapters/feed/search-index.ts')).libsqlSearchIndex(await this.#feedDatabase()),
   )
 
   /** Reads a feed that is a file in a process of its own, started by the first query. */
@@ -188,7 +168,7 @@ export class Container {
   )
 
   /** @param onDamage called with the key of a stored answer that cannot be read */
-  async answerCache(onDamage: (key: string) => void): Promise<AnswerCache> {
+  async answerCache(onDamage: (key: string) => void): Promise<State['answers']> {
     const { libsqlAnswerCache } = await import('../adapters/state/answer-cache.ts')
     return libsqlAnswerCache(await this.#stateDatabase(), onDamage)
   }
@@ -198,10 +178,8 @@ export class Container {
   /** What the chat agent reads, through handles of its own that cannot write (docs/agent-tools.md). */
   readonly agentReads = once(async (): Promise<Omit<AgentReads, 'clock'>> => {
     const { libsqlLedger } = await import('../adapters/ledger/ledger.ts')
-    const { libsqlItems } = await import('../adapters/feed/stored-items.ts')
-    const { libsqlLiveFeed } = await import('../adapters/feed/live-feed.ts')
-    const { libsqlArticles } = await import('../adapters/feed/articles.ts')
-    const { yearReader } = await import('../adapters/objects/archive.ts')
+    const { libsqlFeed } = await import('../adapters/feed/feed.ts')
+    const { yearReader } = await import('../adapters/objects/objects.ts')
     const ledger = libsqlLedger(await this.#readOnly(this.config.ledger, await this.#ledgerDatabase()))
     const feed = await this.#readOnly(this.config.feed, await this.#feedDatabase())
     const objects = await this.archive()
@@ -212,10 +190,8 @@ export class Container {
       headWitness: (newest) => objects.headWitness(newest),
     }
     return {
-      items: libsqlItems(feed),
+      feed: libsqlFeed(feed),
       search: await this.#search(this.#readLocation(this.config.feed), feed),
-      snapshots: libsqlLiveFeed(feed),
-      articles: libsqlArticles(feed),
       ledger: { witness: () => ledger.witness() },
       archive,
       year: yearReader(ledger, archive),
@@ -254,7 +230,7 @@ export class Container {
   }
 
   /** The chat interface of a server, as a terminal asks it. */
-  async chatApi(base: string): Promise<ChatApi> {
+  async chatApi(base: string): Promise<PublicHost['chat']> {
     const { openChatApi } = await import('../adapters/chat-server.ts')
     return this.#closing(openChatApi(base))
   }
@@ -263,9 +239,8 @@ export class Container {
 
   readonly liveSources = once(async (): Promise<LiveSource[]> => {
     const { liveSources } = await import('../adapters/sources/live-sources.ts')
-    const { libsqlSourceMemory } = await import('../adapters/feed/source-memory.ts')
     const { config } = this
-    const client = await this.#sources(COLLECT_PATIENCE, libsqlSourceMemory(await this.#feedDatabase()))
+    const client = await this.#sources(COLLECT_PATIENCE, await this.feed())
     const urls = {
       hackerNews: config.hackerNewsUrl,
       hackerNewsSearch: config.hackerNewsSearchUrl,
@@ -301,13 +276,13 @@ export class Container {
   )
 
   /** The shortlist of free models that another host serves. */
-  async publishedShortlist(base: string): Promise<PublishedShortlist> {
+  async publishedShortlist(base: string): Promise<PublicHost['shortlist']> {
     const { publishedShortlist } = await import('../adapters/sources/live-sources.ts')
     return publishedShortlist(await this.#sources(PUBLISH_PATIENCE), base)
   }
 
   /** The public history of another host. */
-  async publishedHistory(base: string): Promise<PublishedHistory> {
+  async publishedHistory(base: string): Promise<PublicHost['history']> {
     const { openPublishedHistory } = await import('../adapters/published-history.ts')
     return this.#closing(openPublishedHistory(base))
   }
@@ -439,7 +414,7 @@ export class Container {
     return { ...location, authToken: this.config.databaseReadToken ?? location.authToken }
   }
 
-  async #search(location: DatabaseLocation, database: Database): Promise<SharedFeedSearch> {
+  async #search(location: DatabaseLocation, database: Database): Promise<FeedSearch> {
     const { openFeedSearch } = await import('../adapters/feed/feed-search.ts')
     return this.#closing(openFeedSearch({ location, database, ...SEARCH_LIMITS[this.#kind] }))
   }

@@ -155,14 +155,15 @@ async function fill(
     const sample = (await Promise.all(files)).map((file) => shifted(file, shiftMs))
     const onProgress = (): void => signal.throwIfAborted()
     progress('DEMO: importing the sample')
-    const imported = await importSignals({ feed: await container.feed(), onProgress }, sample, {
+    const feed = await container.feed()
+    const imported = await importSignals({ feed, onProgress }, sample, {
       onError: 'abort',
       titleProvenance: null,
       signal,
     })
     if (imported.errorCount > 0)
       throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
-    await refreshIndex({ index: await container.index(), onProgress, signal })
+    await refreshIndex({ search: await container.search(), onProgress, signal })
     note(`DEMO: ${imported.inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
     const published = Array.from({ length: REPLAYED_DAYS }, (_, index) => REPLAYED_DAYS - 1 - index).filter(
       (daysAgo) => daysAgo !== GAP_DAYS_AGO,
@@ -175,8 +176,7 @@ async function fill(
     progress('DEMO: ranking the live periods and evaluating models')
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
-    const live = await container.live()
-    await rankPeriods({ live, clock: () => endOfSample }, { signal, discardLater: false })
+    await rankPeriods({ feed, clock: () => endOfSample }, { signal, discardLater: false })
     await evaluateDemoModels(container, signal)
     note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
     await auditDemo(container, signal, note)

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LeaseHolder } from '../domain/ports.ts'
+import type { LeaseHolder } from '../domain/job-run.ts'
 
 /**
  * This process as a lease holder. On Linux its identity names the boot, the process namespace, the pid and the start

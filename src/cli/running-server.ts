@@ -129,7 +129,7 @@ async function openApp(
     ledger,
     archive,
     year: await container.year(),
-    live: await container.live(),
+    feed,
     recommendations: await container.recommendations(),
     publishedBaseUrl: config.publishedBaseUrl,
     clock,

@@ -8,10 +8,6 @@ export type Day = string
 
 /** Epoch milliseconds, a safe integer. */
 export type Instant = number
-
-/** Epoch milliseconds now. */
-export type Clock = () => Instant
-
 export const DAY_MS = 86_400_000
 
 const DAY_PATTERN = /^\d{4}-\d{2}-\d{2}$/

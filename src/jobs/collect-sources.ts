@@ -1,5 +1,5 @@
-import type { LiveSource, LiveSourceName, SourceBatch } from '../domain/feed/live-source.ts'
-import type { Clock, FeedStore } from '../domain/ports.ts'
+import type { LiveSourceName, SourceBatch } from '../domain/feed/live-source.ts'
+import type { Clock, FeedStore, LiveSource } from '../domain/ports.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
 

@@ -1,17 +1,16 @@
 import { WANTED_DAYS, laneOf, planNextTry } from '../domain/feed/article.ts'
 import type { ArticleReading, MinPoints, SkipReason, WantedItem } from '../domain/feed/article.ts'
-import type { LiveSource } from '../domain/feed/live-source.ts'
 import { saveKey } from '../domain/feed/source.ts'
-import type { ArticleStore, ArticleTexts, Clock, IndexProgress, SearchIndex } from '../domain/ports.ts'
+import type { IndexProgress } from '../domain/feed/search.ts'
+import type { ArticleTexts, Clock, LiveSource, FeedSearch, FeedStore } from '../domain/ports.ts'
 import { addDays, dayOf } from '../domain/time.ts'
 import { collectSources, shorten } from './collect-sources.ts'
 import type { SourcesPorts, SourcesReport } from './collect-sources.ts'
 import { takeSnapshot } from './rank-periods.ts'
 import type { RankPeriodsPorts, TakenOrRefused } from './rank-periods.ts'
 
-export interface CollectPorts extends RankPeriodsPorts, Pick<IndexPorts, 'index'> {
-  feed: SourcesPorts['feed']
-  articles: ArticlesPorts['articles']
+export interface CollectPorts extends Pick<IndexPorts, 'search'> {
+  feed: SourcesPorts['feed'] & ArticlesPorts['feed'] & RankPeriodsPorts['feed']
   texts: ArticlesPorts['texts']
   clock: Clock
   /** Called after each batch of a source that is stored. */
@@ -46,7 +45,7 @@ export async function collect(
 ): Promise<CollectReport> {
   const startedAt = ports.clock()
   const index = (): Promise<number> =>
-    refreshIndex({ index: ports.index, onProgress: () => undefined, signal }).then(({ indexed }) => indexed)
+    refreshIndex({ search: ports.search, onProgress: () => undefined, signal }).then(({ indexed }) => indexed)
   const read = await collectSources({ ...ports, onProgress: ports.onItems }, sources, signal)
   const isFresh = read.outcome !== 'failed'
   const snapshot = isFresh ? await takeSnapshot(ports, signal) : null
@@ -66,7 +65,7 @@ export interface IndexReport {
 }
 
 export interface IndexPorts {
-  index: SearchIndex
+  search: Omit<FeedSearch, 'by'>
   /** Called after each step with the events taken in so far. */
   onProgress: (indexed: number) => void
   /** Ends the work between two steps; what was done stays. */
@@ -78,8 +77,8 @@ export interface IndexPorts {
  * anywhere, run by several processes at once, and beside an import. An index of another release's rules is rebuilt.
  */
 export async function refreshIndex(ports: IndexPorts): Promise<IndexReport> {
-  if (!(await ports.index.isCurrent())) return { ...(await rebuildIndex(ports)), job: 'refresh-index' }
-  const indexed = await untilDone(() => ports.index.refresh(), ports, 0)
+  if (!(await ports.search.isCurrent())) return { ...(await rebuildIndex(ports)), job: 'refresh-index' }
+  const indexed = await untilDone(() => ports.search.refresh(), ports, 0)
   return { job: 'refresh-index', indexed }
 }
 
@@ -90,9 +89,9 @@ export async function refreshIndex(ports: IndexPorts): Promise<IndexReport> {
  * @throws Refusal `rebuild_superseded` when another rebuild began meanwhile
  */
 export async function rebuildIndex(ports: IndexPorts): Promise<IndexReport> {
-  const build = await ports.index.beginRebuild()
-  const rebuilt = await untilDone(() => ports.index.rebuild(build), ports, 0)
-  const indexed = await untilDone(() => ports.index.refresh(), ports, rebuilt)
+  const build = await ports.search.beginRebuild()
+  const rebuilt = await untilDone(() => ports.search.rebuild(build), ports, 0)
+  const indexed = await untilDone(() => ports.search.refresh(), ports, rebuilt)
   return { job: 'reindex', indexed }
 }
 
@@ -126,7 +125,7 @@ export interface ArticlesReport {
 }
 
 export interface ArticlesPorts {
-  articles: Pick<ArticleStore, 'itemsWantingText' | 'saveArticles' | 'recordFailedTry'>
+  feed: Pick<FeedStore, 'itemsWantingText' | 'saveArticles' | 'recordFailedTry'>
   texts: ArticleTexts
   clock: Clock
   /** Called after each item with the items done so far and all there are. */
@@ -154,13 +153,12 @@ const FAILURES_KEPT = 100
  * @throws what the store throws; the signal's reason
  */
 export async function collectArticles(
-  { articles, texts, clock, onProgress }: ArticlesPorts,
+  { feed, texts, clock, onProgress }: ArticlesPorts,
   { minPoints, limit, signal }: ArticlesOptions,
 ): Promise<ArticlesReport> {
   const startedAt = clock()
   const seenSince = addDays(dayOf(startedAt), 1 - WANTED_DAYS)
-  const items =
-    limit === 0 ? [] : await articles.itemsWantingText({ minPoints, seenSince, at: startedAt, limit })
+  const items = limit === 0 ? [] : await feed.itemsWantingText({ minPoints, seenSince, at: startedAt, limit })
   const report: ArticlesReport = { wanted: items.length, stored: 0, skipped: {}, failed: [], failedCount: 0 }
   let done = 0
   await inLanes(items, signal, async (item) => {
@@ -169,9 +167,9 @@ export async function collectArticles(
     if (reading.kind === 'text') {
       const { source, sourceId } = item
       const { text, provenance } = reading
-      await articles.saveArticles([{ source, sourceId, text, provenance, fetchedAt: at }])
+      await feed.saveArticles([{ source, sourceId, text, provenance, fetchedAt: at }])
     } else {
-      await articles.recordFailedTry(planNextTry(item, reading, at))
+      await feed.recordFailedTry(planNextTry(item, reading, at))
     }
     count(report, item, reading)
     done += 1

@@ -1,12 +1,5 @@
-import type {
-  Archive,
-  ArchiveAuditor,
-  Clock,
-  LeaseHolder,
-  Ledger,
-  LedgerAuditor,
-  YearReader,
-} from '../domain/ports.ts'
+import type { LeaseHolder } from '../domain/job-run.ts'
+import type { Objects, Auditors, Clock, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import { isDamage, objectPath } from '../domain/year/finding.ts'
@@ -20,9 +13,9 @@ import type { VerifyReport } from './verify-archive.ts'
 /** One archive: its two stores, and how an audit reads them. */
 export interface ArchivePlace {
   ledger: Ledger
-  archive: Archive
+  archive: Objects
   year: YearReader
-  auditors: { ledger: LedgerAuditor; archive: ArchiveAuditor }
+  auditors: Auditors
 }
 
 export interface CopyPorts {
@@ -139,7 +132,7 @@ function requireBeginning(target: LedgerContents, source: LedgerContents): void 
   }
 }
 
-async function requireOwnHeads(archive: Archive, rows: readonly LedgerRow[]): Promise<void> {
+async function requireOwnHeads(archive: Objects, rows: readonly LedgerRow[]): Promise<void> {
   const newest = await archive.newestHead()
   if (newest === null || rows[newest.seq - 1]?.leaf === newest.leaf) return
   throw copyRefused(`its head ${newest.seq} is not one of the archive to copy`)
@@ -170,7 +163,7 @@ async function copyObjects(
   return result
 }
 
-async function copyHeads(heads: readonly Head[], target: Archive): Promise<CopyReport['heads']> {
+async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyReport['heads']> {
   const there = new Set(await target.keys('heads'))
   const result = { copied: 0, unchanged: 0 }
   for (const head of heads) {

@@ -1,15 +1,8 @@
-import type {
-  Archive,
-  ArchiveFolder,
-  FoundingRefusal,
-  InputLine,
-  Ledger,
-  YearReader,
-} from '../domain/ports.ts'
+import type { Objects, ArchiveFolder, InputLine, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
-import type { Head, LedgerRow } from '../domain/year/ledger.ts'
+import type { Head, LedgerRow, FoundingRefusal } from '../domain/year/ledger.ts'
 import {
   beganWith,
   MANIFESTS_FILE,
@@ -35,7 +28,7 @@ export interface ArchiveImportReport {
 export interface ArchiveImportPorts extends LeasePorts {
   folder: ArchiveFolder
   ledger: Ledger
-  archive: Pick<Archive, 'put' | 'putHead'>
+  archive: Pick<Objects, 'put' | 'putHead'>
   year: YearReader
   /** Makes the folders of the stores; called once everything is verified, before the stores are used. */
   prepare: () => void

@@ -1,9 +1,9 @@
 import { parseArticle } from '../domain/feed/article.ts'
 import type { Article, KeyedArticle } from '../domain/feed/article.ts'
 import { parseSignal } from '../domain/feed/signal.ts'
-import type { Signal } from '../domain/feed/signal.ts'
+import type { Signal, ImportCounts } from '../domain/feed/signal.ts'
 import type { ItemRef } from '../domain/feed/source.ts'
-import type { ArticleStore, FeedStore, ImportCounts, InputLine, LineSource } from '../domain/ports.ts'
+import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { shorten } from './collect-sources.ts'
 
@@ -188,7 +188,7 @@ class Tally<Row, Aside> {
 }
 
 export interface ArticleImportPorts {
-  articles: Pick<ArticleStore, 'saveArticles' | 'storedItems'>
+  feed: Pick<FeedStore, 'saveArticles' | 'storedItems'>
   /** Called after each batch with the rows read so far. */
   onProgress: (rows: number) => void
 }
@@ -198,7 +198,7 @@ const ARTICLE_BATCH_ROWS = 20
 
 /** Imports article texts; see {@link importLines}. Idempotent. */
 export function importArticles(
-  { articles, onProgress }: ArticleImportPorts,
+  { feed, onProgress }: ArticleImportPorts,
   sources: readonly LineSource[],
   options: LinesOptions,
 ): Promise<LinesReport> {
@@ -208,7 +208,7 @@ export function importArticles(
         const parsed = parseArticle(value)
         return parsed.kind === 'bad' ? parsed : { kind: 'row', row: parsed.article }
       },
-      store: async (batch) => articles.saveArticles(await ofStoredItems(articles, batch)),
+      store: async (batch) => feed.saveArticles(await ofStoredItems(feed, batch)),
       batchRows: ARTICLE_BATCH_ROWS,
       onProgress,
     },
@@ -219,11 +219,11 @@ export function importArticles(
 
 /** Each text for the likeliest item of its key that is stored, or for the likeliest where none is. */
 async function ofStoredItems(
-  articles: ArticleImportPorts['articles'],
+  feed: ArticleImportPorts['feed'],
   batch: readonly KeyedArticle[],
 ): Promise<Article[]> {
   const open = batch.flatMap(({ items }) => (items.length > 1 ? items : []))
-  const stored = new Set((open.length > 0 ? await articles.storedItems(open) : []).map(textOf))
+  const stored = new Set((open.length > 0 ? await feed.storedItems(open) : []).map(textOf))
   return batch.flatMap(({ items, ...article }) => {
     const item = items.find((each) => stored.has(textOf(each))) ?? items[0]
     return item ? [{ ...item, ...article }] : []

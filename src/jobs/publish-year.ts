@@ -1,5 +1,5 @@
 import { saveKey } from '../domain/feed/source.ts'
-import type { Archive, Clock, FeedStore, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
+import type { Objects, Clock, FeedStore, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -39,7 +39,7 @@ import type { ChainEnd, Gap, LeasePorts, PublishReport } from './publisher.ts'
 export interface PublishPorts extends LeasePorts {
   ledger: Ledger
   year: YearReader
-  archive: Archive
+  archive: Objects
   feed: FeedStore
   titles: TitleSource
   /** Waits between attempts; rejects when the signal is aborted. */

@@ -1,4 +1,5 @@
-import type { AppendRefusal, Archive, Clock, LeaseHolder, LeaseKeeper, Ledger } from '../domain/ports.ts'
+import type { LeaseHolder } from '../domain/job-run.ts'
+import type { Objects, Clock, LeaseKeeper, Ledger } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -7,14 +8,22 @@ import type { ProvedLedger } from '../domain/year/chain.ts'
 import { countDistinctItems, countItems } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
 import { lastCompleteDay } from '../domain/year/ledger.ts'
-import type { Attempt, EntryContent, GapReason, Head, LedgerRow, Manifest } from '../domain/year/ledger.ts'
+import type {
+  Attempt,
+  EntryContent,
+  GapReason,
+  Head,
+  LedgerRow,
+  Manifest,
+  AppendRefusal,
+} from '../domain/year/ledger.ts'
 import { COMMIT_WITHIN_MS, LEASE_MS } from '../domain/year/plan.ts'
 import type { Coverage } from '../domain/year/schema.ts'
 
 /** The writing of entries and their heads by whoever holds the lease (docs/publishing.md). */
 interface EntryPorts {
   ledger: Pick<Ledger, 'append'>
-  archive: Pick<Archive, 'putHead'>
+  archive: Pick<Objects, 'putHead'>
   clock: Clock
 }
 

@@ -2,7 +2,7 @@ import type { LiveFeed } from '../domain/feed/live-items.ts'
 import { LIVE_SORTS } from '../domain/feed/columns.ts'
 import type { LiveSort } from '../domain/feed/columns.ts'
 import { listedEvents, rankLivePeriods, sealSnapshot } from '../domain/feed/snapshot.ts'
-import type { Clock, LiveFeedStore } from '../domain/ports.ts'
+import type { Clock, FeedStore } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Instant } from '../domain/time.ts'
@@ -40,7 +40,7 @@ interface SupersededSnapshot {
 const CLOCK_TOLERANCE_MS = 300_000
 
 export interface RankPeriodsPorts {
-  live: Pick<LiveFeedStore, 'liveEvents' | 'details' | 'saveSnapshot'>
+  feed: Pick<FeedStore, 'liveEvents' | 'details' | 'saveSnapshot'>
   clock: Clock
 }
 
@@ -63,17 +63,17 @@ type RankPeriodsRefusal = (typeof RANK_PERIODS_REFUSALS)[number]
  *   only seems later, its stored time being damaged, `snapshot_too_large`; whatever reading, sealing or storing throws; the signal's reason
  */
 export async function rankPeriods(
-  { live, clock }: RankPeriodsPorts,
+  { feed, clock }: RankPeriodsPorts,
   { signal, discardLater }: RankPeriodsOptions,
 ): Promise<SnapshotReport> {
   const startedAt = clock()
-  const events = await live.liveEvents(startedAt)
+  const events = await feed.liveEvents(startedAt)
   signal.throwIfAborted()
   const ranked = rankLivePeriods(events, startedAt)
-  const details = await live.details(listedEvents(ranked))
+  const details = await feed.details(listedEvents(ranked))
   signal.throwIfAborted()
   const sealed = sealSnapshot(ranked, details, startedAt)
-  const saving = await live.saveSnapshot(sealed, { discardLater })
+  const saving = await feed.saveSnapshot(sealed, { discardLater })
   if (!saving.saved) {
     const served = newestOf(saving.newest, startedAt)
     return { job: 'snapshot', outcome: 'superseded', ...served, durationMs: clock() - startedAt }

@@ -1,6 +1,5 @@
-import type { DamageSample, Mutation } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import type { Finding } from '../domain/year/finding.ts'
+import type { Finding, DamageSample, Mutation } from '../domain/year/finding.ts'
 import type { Head } from '../domain/year/ledger.ts'
 
 /** What one audit said; `cause` is what ended it early, or null. */

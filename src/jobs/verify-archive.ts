@@ -1,4 +1,4 @@
-import type { ArchiveAuditor, Clock, LedgerAuditor, ReadAhead } from '../domain/ports.ts'
+import type { Auditors, Clock, ReadAhead } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { Day } from '../domain/time.ts'
 import { auditLedger, chooseManifests } from '../domain/year/audit.ts'
@@ -282,9 +282,7 @@ async function examineAgain(
 }
 
 /** What an audit asks of the outside. */
-export interface VerifyPorts {
-  ledger: LedgerAuditor
-  archive: ArchiveAuditor
+export interface VerifyPorts extends Auditors {
   clock: Clock
   random: () => number
   onProgress: (progress: VerifyProgress) => void

@@ -1,4 +1,4 @@
-import type { Clock, PublishedAnswer, PublishedHistory, PublishedRefusal } from '../domain/ports.ts'
+import type { Clock, PublicHost } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { auditLedger } from '../domain/year/audit.ts'
 import type { AuditedContents, LedgerAudit } from '../domain/year/audit.ts'
@@ -22,7 +22,12 @@ import {
   PUBLISHED_LEGACY_LEDGER,
   publishedDocument,
 } from '../domain/year/published-ledger.ts'
-import type { PublishedDocument, Reference } from '../domain/year/published-ledger.ts'
+import type {
+  PublishedDocument,
+  Reference,
+  PublishedAnswer,
+  PublishedRefusal,
+} from '../domain/year/published-ledger.ts'
 
 /** Findings after which a host is not audited further: what it is, is plain, and each of them takes memory. */
 const FINDINGS_MAX = 1_000
@@ -31,7 +36,7 @@ const FINDINGS_MAX = 1_000
 const UNANSWERED_MAX = 5
 
 export interface PublishedAuditPorts {
-  published: PublishedHistory
+  published: PublicHost['history']
   /** The auditor's own ledgers, when there are any. */
   ledger: AuditedContents | null
   clock: Clock
@@ -162,7 +167,7 @@ async function auditLedgers(
 
 /** Our own ledger stands in for one that the host does not publish. */
 function withoutTheirLedger(
-  { base }: PublishedHistory,
+  { base }: PublicHost['history'],
   findings: readonly Finding[],
   { own, expectedHead }: Reference,
 ): LedgerAudit {
@@ -180,7 +185,7 @@ function withoutTheirLedger(
 }
 
 async function documentFrom(
-  { base }: PublishedHistory,
+  { base }: PublicHost['history'],
   path: string,
   ask: () => Promise<PublishedAnswer>,
 ): Promise<PublishedDocument> {
@@ -258,7 +263,7 @@ function distinct(findings: readonly Finding[]): Finding[] {
 
 /** Asks, and tells a question without an answer as a finding, until too many in a row go without one. */
 function patientAsker(
-  published: PublishedHistory,
+  published: PublicHost['history'],
   signal: AbortSignal,
 ): (question: Question) => Promise<{ answer: PublishedAnswer | null; found: Finding[] }> {
   let unansweredInARow = 0

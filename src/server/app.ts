@@ -2,7 +2,7 @@ import { H3 } from 'h3'
 import type { H3Event } from 'h3'
 import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/ip-address.ts'
-import type { AuditLog, RecommendationStore, SharedFeedSearch } from '../domain/ports.ts'
+import type { State, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
 import { addressOf } from './agent/service.ts'
 import { mountDocs } from './docs/docs.ts'
@@ -48,7 +48,7 @@ import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 
 export interface ServerPorts extends ReaderPorts {
-  search: SharedFeedSearch
+  search: Pick<FeedSearch, 'by'>
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly IpRange[]
   agent: Pick<Agent, 'routes' | 'config' | 'shownStatus'>
@@ -56,7 +56,7 @@ export interface ServerPorts extends ReaderPorts {
   mcp: McpPorts | null
   /** Address of the script of the human challenge; null while nobody has to prove to be human. */
   widgetUrl: string | null
-  audits: Pick<AuditLog, 'newest'>
+  audits: Pick<State['audits'], 'newest'>
   checks: ReadinessChecks
   isDraining: () => boolean
   /** Is told which route answers. */
@@ -162,8 +162,8 @@ export interface Readers {
 }
 
 export interface ReaderPorts extends PublicationPorts {
-  live: SnapshotReader
-  recommendations: Pick<RecommendationStore, 'current'>
+  feed: SnapshotReader
+  recommendations: Pick<Objects['recommendations'], 'current'>
   /** Address of the routing service to publish with every recommendation. */
   publishedBaseUrl: string
   log: Log
@@ -172,7 +172,7 @@ export interface ReaderPorts extends PublicationPorts {
 export function openReaders(ports: ReaderPorts): Readers {
   return {
     publications: provedPublications(ports),
-    snapshots: provedSnapshots(ports.live),
+    snapshots: provedSnapshots(ports.feed),
     recommendation: servedRecommendation(ports.recommendations, ports.publishedBaseUrl, ports.log),
   }
 }

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatApi } from '../../src/adapters/chat-server.ts'
 import type { ChatApiOptions } from '../../src/adapters/chat-server.ts'
-import type { ChatApi, ServedEvent } from '../../src/domain/ports.ts'
+import type { PublicHost } from '../../src/domain/ports.ts'
+import type { ServedEvent } from '../../src/domain/agent/schema.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { startAgent } from '../support/agent.ts'
 import { unreachableUrl } from '../support/local-source.ts'
@@ -23,7 +24,7 @@ import {
 
 const never = new AbortController().signal
 
-function apiOf(url: string, options: ChatApiOptions = {}): ChatApi {
+function apiOf(url: string, options: ChatApiOptions = {}): PublicHost['chat'] {
   const api = openChatApi(url, options)
   onTestFinished(() => api.close())
   return api
@@ -31,7 +32,7 @@ function apiOf(url: string, options: ChatApiOptions = {}): ChatApi {
 
 const body = (content: string): string => JSON.stringify({ messages: [{ role: 'user', content }] })
 
-async function answerOf(api: ChatApi, content = 'Hello', signal = never): Promise<ServedEvent[]> {
+async function answerOf(api: PublicHost['chat'], content = 'Hello', signal = never): Promise<ServedEvent[]> {
   const { sessionToken } = await api.session(never)
   const events: ServedEvent[] = []
   for await (const event of api.ask(sessionToken, body(content), signal)) events.push(event)

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
 import type { PublishedHistoryOptions } from '../../src/adapters/published-history.ts'
-import type { PublishedHistory } from '../../src/domain/ports.ts'
+import type { PublicHost } from '../../src/domain/ports.ts'
 import { seeBytes } from '../../src/domain/year/envelope.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
 import type { LocalSource, SourceQuestion } from '../support/local-source.ts'
@@ -12,7 +12,7 @@ import { SOURCE_UNAVAILABLE } from '../support/refusals.ts'
 const AT = Date.UTC(2026, 2, 1, 0, 10, 0, 7)
 const never = new AbortController().signal
 
-function published(base: string, options: PublishedHistoryOptions = {}): PublishedHistory {
+function published(base: string, options: PublishedHistoryOptions = {}): PublicHost['history'] {
   const opened = openPublishedHistory(base, options)
   onTestFinished(() => opened.close())
   return opened

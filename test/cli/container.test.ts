@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Container } from '../../src/cli/container.ts'
 import { prepareFolders } from '../../src/cli/data-folder.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
-import type { LiveFeedStore } from '../../src/domain/ports.ts'
+import type { FeedStore } from '../../src/domain/ports.ts'
 import { openDescriptors } from '../support/temporary-folder.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -20,7 +20,7 @@ test('the agent reads through handles that cannot write', async () => {
   const { container } = await openServer()
   const reads = await container.agentReads()
   expect(Object.keys(reads.archive)).toEqual(['get', 'newestHead', 'objectWitness', 'headWitness'])
-  const writer = reads.snapshots as unknown as LiveFeedStore
+  const writer = reads.feed as unknown as FeedStore
   const saving = writer.saveSnapshot(
     { snapshot: { id: 'feed-x', generatedAt: 0, feeds: [] }, payloads: new Map(), feeds: [] },
     { discardLater: true },
@@ -33,7 +33,7 @@ test('all parts of a container share one connection to each database', async () 
   await (await container.ledger()).ping()
   await (await container.year()).read()
   await (await container.feed()).ping()
-  await (await container.live()).newestSnapshot()
+  await (await container.feed()).newestSnapshot()
   await (await container.chatLedger()).ping()
   await (await container.audits()).newest()
   await (await container.jobs()).states()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
-import type { LiveSource, ItemDetails } from '../../src/domain/feed/live-source.ts'
+import type { LiveSource } from '../../src/domain/ports.ts'
+import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import { collectSources } from '../../src/jobs/collect-sources.ts'

@@ -16,13 +16,13 @@ const NOW = startOfDay(AS_OF) + 3_600_000
 const HOUR = 3_600_000
 
 function run(
-  { articles }: Workspace,
+  { feed }: Workspace,
   texts: ArticleTexts,
   changes: Partial<ArticlesOptions & Pick<ArticlesPorts, 'clock' | 'onProgress'>> = {},
 ): Promise<ArticlesReport> {
   const { clock = () => NOW, onProgress = () => undefined, ...options } = changes
   return collectArticles(
-    { articles, texts, clock, onProgress },
+    { feed, texts, clock, onProgress },
     {
       minPoints: { hn: 1, lobsters: 1, lesswrong: 1 },
       limit: 100,
@@ -74,20 +74,20 @@ test('a run keeps the texts of sources and pages, with where and when each was r
   })
   expect(report).toEqual({ wanted: 4, stored: 4, skipped: {}, failed: [], failedCount: 0 })
   expect(progress).toEqual(['1/4', '2/4', '3/4', '4/4'])
-  const { articles } = workspace
-  expect(await articles.article('hn', '1')).toEqual({
+  const { feed } = workspace
+  expect(await feed.article('hn', '1')).toEqual({
     source: 'hn',
     sourceId: '1',
     text: 'Ask 1\n\nMore.',
     provenance: 'hn:item-text',
     fetchedAt: NOW,
   })
-  expect(await articles.article('hn', '2')).toMatchObject({
+  expect(await feed.article('hn', '2')).toMatchObject({
     text: expect.stringContaining('The page, with') as string,
     provenance: `page:readability ${page.url}/a`,
   })
-  expect((await articles.article('lobsters', 'abc'))?.text).toBe('Story abc')
-  expect((await articles.article('lesswrong', 'x'))?.provenance).toBe('lesswrong:post-body')
+  expect((await feed.article('lobsters', 'abc'))?.text).toBe('Story abc')
+  expect((await feed.article('lesswrong', 'x'))?.provenance).toBe('lesswrong:post-body')
   expect(await run(workspace, openTexts())).toMatchObject({ wanted: 0, stored: 0 })
 })
 
@@ -126,7 +126,7 @@ test('what one server does costs no other item its text', async () => {
   })
   expect(report.failed.map(({ key }) => key).sort()).toEqual(['hn-0', 'hn-2', 'hn-5', 'hn-7'])
   for (const { reason } of report.failed) expect(reason).not.toBe('')
-  expect((await workspace.articles.article('hn', '9'))?.text).toContain('A good page')
+  expect((await workspace.feed.article('hn', '9'))?.text).toContain('A good page')
 })
 
 describe('an item whose text could not be read', () => {
@@ -165,7 +165,7 @@ test('no more items are read than the run may', async () => {
     [1, 2, 3].map((points) => item(String(points), `${url}/${points}`, { points })),
   )
   expect(await run(workspace, openTexts(), { limit: 2 })).toMatchObject({ wanted: 2, stored: 2 })
-  expect(await workspace.articles.article('hn', '1')).toBeNull()
+  expect(await workspace.feed.article('hn', '1')).toBeNull()
   expect(await run(workspace, openTexts(), { limit: 0 })).toMatchObject({ wanted: 0 })
 })
 
@@ -186,7 +186,7 @@ test('a run that is stopped keeps what it has stored and rejects with the reason
     onProgress: () => controller.abort(reason),
   })
   await expect(running).rejects.toBe(reason)
-  expect(await workspace.articles.article('hn', '1')).not.toBeNull()
+  expect(await workspace.feed.article('hn', '1')).not.toBeNull()
   expect(await run(workspace, openTexts({ pageMs: 100 }))).toMatchObject({ wanted: 1 })
 })
 
@@ -202,8 +202,8 @@ test('what the store throws ends the run, and nothing is left at work', async ()
       return openTexts().read(...args)
     },
   }
-  const articles = { ...workspace.articles, saveArticles: () => Promise.reject(fault) }
-  await expect(run({ ...workspace, articles }, texts)).rejects.toBe(fault)
+  const feed = { ...workspace.feed, saveArticles: () => Promise.reject(fault) }
+  await expect(run({ ...workspace, feed }, texts)).rejects.toBe(fault)
   expect(reads).toBe(1)
 })
 

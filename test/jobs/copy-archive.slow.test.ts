@@ -2,10 +2,10 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { yearReader } from '../../src/adapters/objects/archive.ts'
+import { yearReader } from '../../src/adapters/objects/objects.ts'
 import { streamingAuditor } from '../../src/adapters/objects/auditor.ts'
 import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
-import type { Archive, Ledger } from '../../src/domain/ports.ts'
+import type { Objects, Ledger } from '../../src/domain/ports.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { copyArchive } from '../../src/jobs/copy-archive.ts'
 import type { ArchivePlace, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
@@ -41,7 +41,7 @@ async function filledWorkspace(firstDay = FIRST_DAY): Promise<Workspace> {
 function placeOf(
   workspace: Workspace,
   ledger: Ledger = workspace.ledger,
-  archive: Archive = workspace.archive,
+  archive: Objects = workspace.archive,
 ) {
   const location = { url: pathToFileURL(workspace.ledgerPath).href, authToken: null }
   return {

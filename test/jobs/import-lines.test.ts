@@ -164,12 +164,12 @@ const row = (key: string, changes: Record<string, unknown> = {}): string =>
   })
 
 function runArticles(
-  { articles }: Workspace,
+  { feed }: Workspace,
   sources: readonly LineSource[],
   options: Partial<LinesOptions> = {},
 ): Promise<LinesReport> {
   const { signal: stopped } = new AbortController()
-  return importArticles({ articles, onProgress: () => undefined }, sources, {
+  return importArticles({ feed, onProgress: () => undefined }, sources, {
     onError: 'abort',
     signal: stopped,
     ...options,
@@ -190,22 +190,22 @@ test('texts are stored by the item their key names, made plain', async () => {
     errorCount: 0,
     failedFiles: 0,
   })
-  const { articles } = workspace
-  expect(await articles.article('hn', '1')).toMatchObject({ text: 'A b', provenance: 'import:test' })
-  expect(await articles.article('hype:github', 'owner/a-b')).toMatchObject({
+  const { feed } = workspace
+  expect(await feed.article('hn', '1')).toMatchObject({ text: 'A b', provenance: 'import:test' })
+  expect(await feed.article('hype:github', 'owner/a-b')).toMatchObject({
     text: 'text of hype-github-owner/a-b',
   })
 })
 
 test('a key that may name several items is that of the one that is stored', async () => {
   const workspace = await openWorkspace()
-  const { articles, feed } = workspace
+  const { feed } = workspace
   await feed.importSignals([signal({ source: 'hype:hf-papers', sourceId: '1' })])
   const rows = ['hype-hf-papers-1', 'hype-hf-papers-2', 'hn-1'].map((key) => row(key))
   expect(await runArticles(workspace, [file('a', ...rows)])).toMatchObject({ inserted: 3, errorCount: 0 })
-  expect(await articles.article('hype:hf-papers', '1')).toMatchObject({ text: 'text of hype-hf-papers-1' })
-  expect(await articles.article('hype:hf', 'papers-1')).toBeNull()
-  expect(await articles.article('hype:hf', 'papers-2')).toMatchObject({ text: 'text of hype-hf-papers-2' })
+  expect(await feed.article('hype:hf-papers', '1')).toMatchObject({ text: 'text of hype-hf-papers-1' })
+  expect(await feed.article('hype:hf', 'papers-1')).toBeNull()
+  expect(await feed.article('hype:hf', 'papers-2')).toMatchObject({ text: 'text of hype-hf-papers-2' })
 })
 
 test('the same rows again change nothing, and a later row replaces, an older time too', async () => {
@@ -215,7 +215,7 @@ test('the same rows again change nothing, and a later row replaces, an older tim
   expect(await runArticles(workspace, [file('a', ...rows)])).toMatchObject({ inserted: 0, unchanged: 45 })
   const changed = [row('hn-1', { text: 'x' }), row('hn-1', { fetchedAt: '2020-01-01T00:00:00Z' })]
   expect(await runArticles(workspace, [file('a', ...changed)])).toMatchObject({ replaced: 2 })
-  expect((await workspace.articles.article('hn', '1'))?.fetchedAt).toBe(Date.UTC(2020, 0, 1))
+  expect((await workspace.feed.article('hn', '1'))?.fetchedAt).toBe(Date.UTC(2020, 0, 1))
 })
 
 test.each([
@@ -230,7 +230,7 @@ test.each([
     { file: 'b', line: 2, reason: expect.stringContaining('key: ') as string },
   ])
   const stored = []
-  for (const id of ['1', '2', '4']) if (await workspace.articles.article('hn', id)) stored.push(`hn-${id}`)
+  for (const id of ['1', '2', '4']) if (await workspace.feed.article('hn', id)) stored.push(`hn-${id}`)
   expect(stored).toEqual(kept)
 })
 

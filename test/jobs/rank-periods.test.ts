@@ -17,14 +17,14 @@ async function filledWorkspace(): Promise<Workspace> {
 }
 
 async function run(
-  { live }: Workspace,
-  changes: Partial<RankPeriodsPorts['live']> = {},
+  { feed }: Workspace,
+  changes: Partial<RankPeriodsPorts['feed']> = {},
   now = NOW,
   signal = new AbortController().signal,
   discardLater = false,
 ): Promise<TakenSnapshot> {
   const report = await rankPeriods(
-    { live: { ...live, ...changes }, clock: () => now },
+    { feed: { ...feed, ...changes }, clock: () => now },
     { signal, discardLater },
   )
   return taken(report)
@@ -42,9 +42,9 @@ test('takes rows over the bounds of an event, and what it stores can be read bac
   const url = `https://example.org/${'x'.repeat(5_000)}`
   await workspace.feed.importSignals([{ ...long, title: 'x'.repeat(1_001), url }])
   await run(workspace)
-  const snapshot = await workspace.live.newestSnapshot()
+  const snapshot = await workspace.feed.newestSnapshot()
   for (const feed of snapshot?.feeds ?? [])
-    proveFeed(snapshot?.id ?? '', feed, await workspace.live.snapshotFeed(snapshot?.id ?? '', feed))
+    proveFeed(snapshot?.id ?? '', feed, await workspace.feed.snapshotFeed(snapshot?.id ?? '', feed))
   expect(snapshot?.feeds).toHaveLength(LIVE_SORTS.length)
 })
 
@@ -61,7 +61,7 @@ test('stores what it reports', async () => {
     },
   ])
   const report = await run(workspace)
-  const snapshot = await workspace.live.newestSnapshot()
+  const snapshot = await workspace.feed.newestSnapshot()
   expect(report).toMatchObject({
     job: 'snapshot',
     outcome: 'taken',
@@ -75,7 +75,7 @@ test('stores what it reports', async () => {
   expect(report.items).toEqual({ trending: column, day: none, week: column, month: column })
   const feed = snapshot?.feeds.find(({ sort }) => sort === 'week')
   if (!snapshot || !feed) throw new Error('nothing was stored')
-  const bytes = proveFeed(snapshot.id, feed, await workspace.live.snapshotFeed(snapshot.id, feed))
+  const bytes = proveFeed(snapshot.id, feed, await workspace.feed.snapshotFeed(snapshot.id, feed))
   expect(report.byteSize.week).toBe(bytes.byteLength)
   expect(Buffer.from(bytes).toString()).toContain('"submitter_user":"a","tags":["t"]')
 })
@@ -91,7 +91,7 @@ test('takes a snapshot of nothing, too: the periods move on whether something wa
   const report = await run(workspace)
   expect(report.events).toBe(0)
   expect(Object.keys(report.items)).toEqual([...LIVE_SORTS])
-  expect((await workspace.live.newestSnapshot())?.id).toBe(report.snapshotId)
+  expect((await workspace.feed.newestSnapshot())?.id).toBe(report.snapshotId)
 })
 
 test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
@@ -101,41 +101,41 @@ test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
     const before = await run(workspace)
     const failing = { [step]: () => Promise.reject(new Error('the store broke off')) }
     await expect(run(workspace, failing, NOW + 1)).rejects.toThrow('broke off')
-    expect((await workspace.live.newestSnapshot())?.id).toBe(before.snapshotId)
+    expect((await workspace.feed.newestSnapshot())?.id).toBe(before.snapshotId)
     const after = await run(workspace, {}, NOW + 2)
-    expect((await workspace.live.newestSnapshot())?.id).toBe(after.snapshotId)
+    expect((await workspace.feed.newestSnapshot())?.id).toBe(after.snapshotId)
   },
 )
 
 test('may store the same again when only its answer was lost', async () => {
   const workspace = await filledWorkspace()
-  const lost: RankPeriodsPorts['live']['saveSnapshot'] = async (...args) => {
-    await workspace.live.saveSnapshot(...args)
+  const lost: RankPeriodsPorts['feed']['saveSnapshot'] = async (...args) => {
+    await workspace.feed.saveSnapshot(...args)
     throw new Error('the answer was lost')
   }
   await expect(run(workspace, { saveSnapshot: lost })).rejects.toThrow('lost')
   const { snapshotId } = await run(workspace)
-  expect((await workspace.live.newestSnapshot())?.id).toBe(snapshotId)
+  expect((await workspace.feed.newestSnapshot())?.id).toBe(snapshotId)
 })
 
 test('stores nothing that does not fit the schema', async () => {
   const workspace = await filledWorkspace()
   const before = await run(workspace)
-  const liveEvents: RankPeriodsPorts['live']['liveEvents'] = async (now) =>
-    (await workspace.live.liveEvents(now)).map((event) => ({ ...event, title: '' }))
+  const liveEvents: RankPeriodsPorts['feed']['liveEvents'] = async (now) =>
+    (await workspace.feed.liveEvents(now)).map((event) => ({ ...event, title: '' }))
   await expect(run(workspace, { liveEvents }, NOW + 1)).rejects.toThrow()
-  expect((await workspace.live.newestSnapshot())?.id).toBe(before.snapshotId)
+  expect((await workspace.feed.newestSnapshot())?.id).toBe(before.snapshotId)
 })
 
 test('stores nothing once it is told to stop', async () => {
   const workspace = await filledWorkspace()
   const stopping = new AbortController()
-  const liveEvents: RankPeriodsPorts['live']['liveEvents'] = (now) => {
+  const liveEvents: RankPeriodsPorts['feed']['liveEvents'] = (now) => {
     stopping.abort(new Error('told to stop'))
-    return workspace.live.liveEvents(now)
+    return workspace.feed.liveEvents(now)
   }
   await expect(run(workspace, { liveEvents }, NOW, stopping.signal)).rejects.toThrow('told to stop')
-  expect(await workspace.live.newestSnapshot()).toBeNull()
+  expect(await workspace.feed.newestSnapshot()).toBeNull()
 })
 
 test('refuses under a clock that is behind, says how to mend it, and then discards on demand', async () => {
@@ -145,10 +145,10 @@ test('refuses under a clock that is behind, says how to mend it, and then discar
     code: 'clock_behind',
     detail: expect.stringContaining('2026-03-02T01:00:00.000Z') as string,
   })
-  expect((await workspace.live.newestSnapshot())?.id).toBe(future.snapshotId)
+  expect((await workspace.feed.newestSnapshot())?.id).toBe(future.snapshotId)
   const report = await run(workspace, {}, NOW, new AbortController().signal, true)
   expect(report.removed).toBe(1)
-  expect((await workspace.live.newestSnapshot())?.id).toBe(report.snapshotId)
+  expect((await workspace.feed.newestSnapshot())?.id).toBe(report.snapshotId)
 })
 
 test('is superseded by a snapshot that is later by five minutes at most, and by one of another content of its instant', async () => {
@@ -156,15 +156,15 @@ test('is superseded by a snapshot that is later by five minutes at most, and by 
   for (const ahead of [0, 300_000]) {
     const later = await run(workspace, {}, NOW + ahead)
     const options = { signal: new AbortController().signal, discardLater: false }
-    const live = { ...workspace.live, liveEvents: () => Promise.resolve([]) }
-    expect(await rankPeriods({ live, clock: () => NOW }, options)).toEqual({
+    const feed = { ...workspace.feed, liveEvents: () => Promise.resolve([]) }
+    expect(await rankPeriods({ feed, clock: () => NOW }, options)).toEqual({
       job: 'snapshot',
       outcome: 'superseded',
       snapshotId: later.snapshotId,
       generatedAt: later.generatedAt,
       durationMs: 0,
     })
-    expect((await workspace.live.newestSnapshot())?.id).toBe(later.snapshotId)
+    expect((await workspace.feed.newestSnapshot())?.id).toBe(later.snapshotId)
   }
   await run(workspace, {}, NOW + 300_001)
   await expect(run(workspace)).rejects.toMatchObject({ code: 'clock_behind' })
@@ -173,7 +173,7 @@ test('is superseded by a snapshot that is later by five minutes at most, and by 
 test('refuses a snapshot larger than what is read back, and leaves the one that is served', async () => {
   const workspace = await filledWorkspace()
   const before = await run(workspace)
-  const stored = await workspace.live.liveEvents(NOW)
+  const stored = await workspace.feed.liveEvents(NOW)
   const events = Array.from({ length: 60 }, (_, index) =>
     stored.slice(0, 1).map((event) => ({
       ...event,
@@ -189,5 +189,5 @@ test('refuses a snapshot larger than what is read back, and leaves the one that 
       /^the feed \w+ would have \d+ bytes, at most 67108864 are read back/,
     ) as string,
   })
-  expect((await workspace.live.newestSnapshot())?.id).toBe(before.snapshotId)
+  expect((await workspace.feed.newestSnapshot())?.id).toBe(before.snapshotId)
 })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { DamageSample, Mutation } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
-import type { Finding, FindingCode } from '../../src/domain/year/finding.ts'
+import type { Finding, FindingCode, DamageSample, Mutation } from '../../src/domain/year/finding.ts'
 import { selfTest } from '../../src/jobs/self-test.ts'
 import type { SelfTestAudit, SelfTestPorts } from '../../src/jobs/self-test.ts'
 

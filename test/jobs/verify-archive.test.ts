@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ArchiveAuditor, LedgerAuditor, ReadAhead } from '../../src/domain/ports.ts'
+import type { Auditors, ReadAhead } from '../../src/domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../src/domain/refusal.ts'
 import { objectPath, READ_ERROR } from '../../src/domain/year/finding.ts'
 import type { AuditedContents, AuditedHead } from '../../src/domain/year/audit.ts'
@@ -124,7 +124,7 @@ type Readings = Record<string, (ObjectOutcome | Error)[]>
 
 function fakeArchive(
   readings: Readings = {},
-  changes: { ledger?: Partial<LedgerAuditor>; archive?: Partial<ArchiveAuditor> } = {},
+  changes: { ledger?: Partial<Auditors['ledger']>; archive?: Partial<Auditors['archive']> } = {},
 ): FakeArchive {
   const contents = sampleLedger()
   const asked: Asked[] = []
@@ -138,7 +138,7 @@ function fakeArchive(
     if (outcome instanceof Error) throw outcome
     return outcome
   }
-  const archive: ArchiveAuditor = {
+  const archive: Auditors['archive'] = {
     heads: () => Promise.resolve(headsOf(contents.rows, 7)),
     objectKeys: () => Promise.resolve(sampleManifests().map(({ sha256 }) => objectPath(sha256))),
     readAhead: () => null,

@@ -3,7 +3,7 @@ import type { H3 } from 'h3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
-import type { PublishedHistory } from '../../src/domain/ports.ts'
+import type { PublicHost } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { isDamage } from '../../src/domain/year/finding.ts'
@@ -24,7 +24,7 @@ import type { SampleArchive } from '../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 
 async function verify(
-  published: PublishedHistory,
+  published: PublicHost['history'],
   options: Partial<PublishedAuditOptions> = {},
   ports: Partial<PublishedAuditPorts> = {},
 ): Promise<PublishedAuditReport> {
@@ -488,10 +488,10 @@ describe('a host that does not answer', () => {
   const unreachable = new Refusal('source_unavailable', 'the host cannot be reached (refused)')
 
   /** A host that answers the first of every `count` questions and none of the others. */
-  const answeringOneOf = (count: number): { published: PublishedHistory; asked: () => number } => {
+  const answeringOneOf = (count: number): { published: PublicHost['history']; asked: () => number } => {
     const honest = publishedBy(openSampleApp(sampleArchive(30)))
     let asked = 0
-    const at: PublishedHistory['at'] = (instant, held, signal) => {
+    const at: PublicHost['history']['at'] = (instant, held, signal) => {
       asked += 1
       return asked % count === 1 ? honest.at(instant, held, signal) : Promise.reject(unreachable)
     }
@@ -524,7 +524,7 @@ describe('a host that does not answer', () => {
     ])
     expect(findings.some(isDamage)).toBe(false)
     const honest = publishedBy(openSampleApp(archive))
-    const dropping: PublishedHistory = {
+    const dropping: PublicHost['history'] = {
       ...honest,
       at: (instant, held, signal) =>
         instant === at ? Promise.reject(unreachable) : honest.at(instant, held, signal),
@@ -538,7 +538,7 @@ describe('a host that does not answer', () => {
   test('what was found before the host fell silent is reported all the same', async () => {
     const archive = sampleArchive(30)
     const honest = publishedBy(openSampleApp(archive))
-    const lying: PublishedHistory = {
+    const lying: PublicHost['history'] = {
       ...honest,
       ledger: async (signal) => {
         const answer = await honest.ledger(signal)
@@ -563,7 +563,7 @@ describe('a host that does not answer', () => {
 
   test('any more ends the audit after a few questions', async () => {
     let asked = 0
-    const published: PublishedHistory = {
+    const published: PublicHost['history'] = {
       ...publishedBy(openSampleApp(sampleArchive(30))),
       at: () => {
         asked += 1
@@ -591,7 +591,7 @@ describe('a host that does not answer', () => {
     const stop = new AbortController()
     let asked = 0
     const honest = publishedBy(openSampleApp(sampleArchive(30)))
-    const published: PublishedHistory = {
+    const published: PublicHost['history'] = {
       ...honest,
       at: (instant, held, signal) => {
         asked += 1
@@ -677,7 +677,7 @@ function shortened(archive: SampleArchive, count: number): SampleArchive {
   return { ...archive, contents: { ...archive.contents, rows }, head: headAt(rows, rows.length) }
 }
 
-async function served(app: H3): Promise<PublishedHistory> {
+async function served(app: H3): Promise<PublicHost['history']> {
   const server = await listenLocally(app)
   const published = openPublishedHistory(server.url)
   onTestFinished(() => published.close())

@@ -45,12 +45,13 @@ test('every tool answers through a token that may only read, and the server refu
   const container = new Container({ config, version: '0', kind: 'server' })
   onTestFinished(() => container.close())
   const signal = new AbortController().signal
-  await (await container.feed()).importSignals(sampleSignals())
-  await (
-    await container.articles()
-  ).saveArticles([{ source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 }])
-  await refresh(await container.index())
-  await rankPeriods({ live: await container.live(), clock: () => NOW }, { signal, discardLater: false })
+  const feed = await container.feed()
+  await feed.importSignals(sampleSignals())
+  await feed.saveArticles([
+    { source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
+  ])
+  await refresh(await container.search())
+  await rankPeriods({ feed, clock: () => NOW }, { signal, discardLater: false })
 
   const reads = await container.agentReads()
   const faults: unknown[] = []

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { openRecommendations } from '../../src/adapters/objects/open.ts'
+import { openObjects } from '../../src/adapters/objects/open.ts'
 import { recommendationsContract } from '../adapters/objects/archive-contract.ts'
 import { UNAVAILABLE } from '../support/refusals.ts'
 import { s3Error, startS3Server } from '../support/s3-server.ts'
@@ -22,9 +22,9 @@ beforeEach(() => {
 const prefix = (): string => `of-recommendations-${prefixes}`
 
 function open() {
-  const store = openRecommendations(server.location({ prefix: prefix() }))
-  onTestFinished(() => store.close())
-  return store
+  const objects = openObjects(server.location({ prefix: prefix() }))
+  onTestFinished(() => objects.close())
+  return objects.recommendations
 }
 
 recommendationsContract('an S3 server', () =>
@@ -61,8 +61,8 @@ describe('recommendations on an S3 server', () => {
   })
 
   test('of a bucket that is not there are unavailable, not absent', async () => {
-    const store = openRecommendations(server.location({ bucket: 'nowhere' }))
-    onTestFinished(() => store.close())
-    await expect(store.current()).rejects.toMatchObject(UNAVAILABLE)
+    const objects = openObjects(server.location({ bucket: 'nowhere' }))
+    onTestFinished(() => objects.close())
+    await expect(objects.recommendations.current()).rejects.toMatchObject(UNAVAILABLE)
   })
 })

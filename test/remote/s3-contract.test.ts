@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { openArchive } from '../../src/adapters/objects/open.ts'
+import { openObjects } from '../../src/adapters/objects/open.ts'
 import { archiveContract } from '../adapters/objects/archive-contract.ts'
 import { startS3Server } from '../support/s3-server.ts'
 import type { S3Server } from '../support/s3-server.ts'
@@ -16,7 +16,7 @@ afterAll(() => server.close())
 archiveContract('an S3 server', () => {
   prefixes += 1
   const prefix = `of-test-${prefixes}/archive`
-  const archive = openArchive(server.location({ prefix }))
+  const archive = openObjects(server.location({ prefix }))
   onTestFinished(() => archive.close())
   return Promise.resolve({ archive, plant: (path, bytes) => server.plant(`${prefix}/${path}`, bytes) })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { unstorageArchive } from '../../src/adapters/objects/archive.ts'
-import type { OpenArchive } from '../../src/adapters/objects/archive.ts'
-import { openArchive } from '../../src/adapters/objects/open.ts'
+import { unstorageObjects } from '../../src/adapters/objects/objects.ts'
+import type { OpenObjects } from '../../src/adapters/objects/objects.ts'
+import { openObjects } from '../../src/adapters/objects/open.ts'
 import { s3Objects } from '../../src/adapters/objects/s3-driver.ts'
 import type { S3Location, S3Patience } from '../../src/adapters/objects/s3-request.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
@@ -36,15 +36,15 @@ beforeEach(() => {
 
 const prefix = (): string => `of-test-${prefixes}`
 
-function open(changes: Partial<S3Location> = {}, patience = PATIENCE): OpenArchive {
+function open(changes: Partial<S3Location> = {}, patience = PATIENCE): OpenObjects {
   const { driver, prepare } = s3Objects(server.location({ prefix: prefix(), ...changes }), patience)
-  const archive = unstorageArchive(driver, prepare)
+  const archive = unstorageObjects(driver, prepare)
   onTestFinished(() => archive.close())
   return archive
 }
 
 /** An archive that holds the object, with no questions asked of the server so far. */
-async function openWithObject(patience = PATIENCE): Promise<OpenArchive> {
+async function openWithObject(patience = PATIENCE): Promise<OpenObjects> {
   await server.plant(`${prefix()}/${KEY}`, BYTES)
   const archive = open({}, patience)
   await archive.prepare()
@@ -52,7 +52,7 @@ async function openWithObject(patience = PATIENCE): Promise<OpenArchive> {
   return archive
 }
 
-async function openPrepared(patience = PATIENCE): Promise<OpenArchive> {
+async function openPrepared(patience = PATIENCE): Promise<OpenObjects> {
   const archive = open({}, patience)
   await archive.prepare()
   server.reset()
@@ -63,7 +63,7 @@ const asked = (method: string, target: RegExp): number =>
   server.questions.filter((question) => question.method === method && target.test(question.target)).length
 
 /** Everything an archive is asked for. */
-const QUESTIONS: Record<string, (archive: OpenArchive) => Promise<unknown>> = {
+const QUESTIONS: Record<string, (archive: OpenObjects) => Promise<unknown>> = {
   get: (archive) => archive.get(DIGEST),
   put: (archive) => archive.put(DIGEST, BYTES),
   newestHead: (archive) => archive.newestHead(),
@@ -213,7 +213,7 @@ describe('an S3 store that honours If-None-Match', () => {
   })
 
   test('may be a whole bucket', async () => {
-    const archive = openArchive(server.location({ prefix: '' }))
+    const archive = openObjects(server.location({ prefix: '' }))
     onTestFinished(() => archive.close())
     await archive.put(DIGEST, BYTES)
     expect(await archive.keys('sha256')).toContain(KEY)

@@ -1,11 +1,9 @@
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
-import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
-import { libsqlItems } from '../../src/adapters/feed/stored-items.ts'
+import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
-import { yearReader } from '../../src/adapters/objects/archive.ts'
+import { yearReader } from '../../src/adapters/objects/objects.ts'
 import { database, readOnlyDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
@@ -44,10 +42,8 @@ export function readAsAgent(
   })
   onTestFinished(() => search.close())
   const reads = {
-    items: libsqlItems(feed),
+    feed: libsqlFeed(feed),
     search,
-    snapshots: libsqlLiveFeed(feed),
-    articles: libsqlArticles(feed),
     ledger,
     archive,
     year: yearReader(ledger, archive),
@@ -57,8 +53,8 @@ export function readAsAgent(
 }
 
 /** Brings the index up to date and takes a snapshot. */
-export async function settle({ index, live }: Workspace, now: Instant): Promise<void> {
-  await refresh(index)
+export async function settle({ search, feed }: Workspace, now: Instant): Promise<void> {
+  await refresh(search)
   const signal = new AbortController().signal
-  await rankPeriods({ live, clock: () => now }, { signal, discardLater: false })
+  await rankPeriods({ feed, clock: () => now }, { signal, discardLater: false })
 }

@@ -2,14 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { libsqlItems } from '../../src/adapters/feed/stored-items.ts'
 import { database } from '../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
-import type { AnswerCache } from '../../src/domain/ports.ts'
+import type { State } from '../../src/domain/ports.ts'
 import type { AgentEvents } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../src/domain/agent/token.ts'
@@ -42,7 +41,7 @@ export interface AgentServer {
   workspace: Workspace
   provider: SyntheticProvider
   ledger: WatchedLedger
-  cache: AnswerCache
+  cache: State['answers']
   /** Counts its requests and turns. */
   meters: { requests: RequestMeter; agent: AgentMeter }
   /** Every line logged so far. */
@@ -94,13 +93,6 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     retryMs: 2_000,
     fast: true,
   })
-  const feed = database({
-    location: { url: pathToFileURL(workspace.feedPath).href, authToken: null },
-    store: 'feed',
-    migrationsFolder: migrationsOf('feed'),
-    nativeBusyMs: 10,
-    retryMs: 2_000,
-  })
   const model = openChatModel({
     base: provider.url,
     key: 'key',
@@ -137,10 +129,8 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     ledger,
     cache,
     sources: agentSources({
-      items: libsqlItems(feed),
+      feed: workspace.feed,
       search: workspace.search,
-      snapshots: workspace.live,
-      articles: workspace.articles,
       ledger: workspace.ledger,
       archive: workspace.archive,
       year: workspace.year,
@@ -168,7 +158,6 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     await agent.settled()
     await model.close()
     state.close()
-    feed.close()
   })
   return {
     url: server.url,

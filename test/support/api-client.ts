@@ -12,7 +12,8 @@ import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import { historyContract } from '../../src/server/year/history.ts'
 import type { Workspace } from './workspace.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
-import type { PublishedAnswer, PublishedHistory } from '../../src/domain/ports.ts'
+import type { PublicHost } from '../../src/domain/ports.ts'
+import type { PublishedAnswer } from '../../src/domain/year/published-ledger.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { seeBytes } from '../../src/domain/year/envelope.ts'
 import {
@@ -123,7 +124,7 @@ export type Lie = (
 ) => Omit<PublishedAnswer, 'seen'>
 
 /** The public answers of an application without a socket, as an auditor asks for them. */
-export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublishedHistory {
+export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublicHost['history'] {
   const ask = async (path: string, at: number | null, held: readonly string[]): Promise<PublishedAnswer> => {
     const ifNoneMatch = held.map((sha256) => `"${sha256}"`).join(', ')
     const response = await app.request(`http://dash.test${path}`, {

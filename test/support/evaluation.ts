@@ -3,11 +3,10 @@ import { mkdirSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { openRecommendations } from '../../src/adapters/objects/open.ts'
+import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { openRouter } from '../../src/adapters/router/router.ts'
-import type { RouterAllowance } from '../../src/domain/ports.ts'
+import type { State, Shell } from '../../src/domain/ports.ts'
 import { proveRun } from '../../src/domain/models/stored-run.ts'
-import type { Shell } from '../../src/domain/models/lite/shell.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
 import { evaluateModels } from '../../src/jobs/models/evaluate-models.ts'
 import type { EvaluateResult } from '../../src/jobs/models/evaluate-models.ts'
@@ -50,7 +49,7 @@ export interface EvaluationBench {
   service: RouterSimulator
   ports: EvaluatePorts
   /** The chat's side of the account's requests. */
-  allowance: RouterAllowance
+  allowance: State['allowance']
   notes: string[]
   run(options?: Partial<EvaluateOptions>): Promise<EvaluateResult>
   stored(): Promise<StoredRun | null>
@@ -87,7 +86,7 @@ async function benchIn(
   })
   onTestFinished(() => router.close())
   const { evaluations, allowance } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
-  const recommendations = openRecommendations({ kind: 'file', path: join(folder, 'objects') })
+  const recommendations = fileObjects(join(folder, 'objects')).recommendations
   const notes: string[] = []
   const ports: EvaluatePorts = {
     router,

@@ -12,7 +12,7 @@ import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
 import { LIVE_REFUSALS } from '../../src/domain/feed/columns.ts'
 import { rankLivePeriods, sealSnapshot } from '../../src/domain/feed/snapshot.ts'
 import type { SealedSnapshot } from '../../src/domain/feed/snapshot.ts'
-import type { LiveFeedStore } from '../../src/domain/ports.ts'
+import type { FeedStore } from '../../src/domain/ports.ts'
 import { liveContract } from '../../src/server/feed/live-routes.ts'
 import { NOW } from './signals.ts'
 
@@ -27,11 +27,11 @@ export function sealEvents(
 
 /** As {@link sealEvents}, and stores the snapshot. */
 export async function keepSnapshot(
-  live: LiveFeedStore,
+  feed: FeedStore,
   ...args: Parameters<typeof sealEvents>
 ): Promise<SealedSnapshot> {
   const sealed = sealEvents(...args)
-  expect(await live.saveSnapshot(sealed, { discardLater: false })).toMatchObject({ saved: true })
+  expect(await feed.saveSnapshot(sealed, { discardLater: false })).toMatchObject({ saved: true })
   return sealed
 }
 

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import type { H3 } from 'h3'
 import { BASE_URL } from '../../src/domain/models/catalogue.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
-import type { Archive, YearReader } from '../../src/domain/ports.ts'
+import type { Objects, YearReader } from '../../src/domain/ports.ts'
 import { addDays, formatInstant } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { GENESIS_LEAF, leafOf, proveLedger } from '../../src/domain/year/chain.ts'
@@ -77,7 +77,7 @@ export function rewritten(archive: SampleArchive, seq: number, changes: Partial<
 /** The whole application over an archive in memory. */
 export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPorts> = {}): H3 {
   const refuse = (): Promise<never> => Promise.reject(new Error('nobody may write here'))
-  const store: Archive = {
+  const store: Objects = {
     get: async (sha256) => archive.objects.get(sha256) ?? null,
     put: refuse,
     newestHead: async () => archive.head,
@@ -88,6 +88,13 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
+    recommendations: {
+      current: async () => null,
+      run: async () => null,
+      versions: async () => [],
+      put: refuse,
+      ping: async () => undefined,
+    },
   }
   const read = async (): ReturnType<YearReader['read']> => {
     const { contents, head } = archive
@@ -114,10 +121,10 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     ledger,
     archive: store,
     year: { read },
-    live: { newestSnapshot: async () => null, snapshotFeed: async () => null },
+    feed: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { by: () => ({ search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
     trustedProxies: [],
-    recommendations: { current: async () => null },
+    recommendations: store.recommendations,
     agent: NO_CHAT,
     mcp: null,
     widgetUrl: null,

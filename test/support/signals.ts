@@ -1,5 +1,5 @@
 import type { Signal } from '../../src/domain/feed/signal.ts'
-import type { SearchIndex, InputLine, LineSource } from '../../src/domain/ports.ts'
+import type { FeedSearch, InputLine, LineSource } from '../../src/domain/ports.ts'
 import { rebuildIndex, refreshIndex } from '../../src/jobs/collect.ts'
 import type { SearchQuestion } from '../../src/domain/feed/search.ts'
 import type { FeedEvent } from '../../src/domain/feed/columns.ts'
@@ -34,13 +34,13 @@ export function tripleOf({ source, sourceId, day }: Signal): string {
 const quiet = { onProgress: () => undefined, signal: new AbortController().signal }
 
 /** Brings an index up to date; returns how many events it took in. */
-export async function refresh(index: SearchIndex): Promise<number> {
-  return (await refreshIndex({ index, ...quiet })).indexed
+export async function refresh(search: Omit<FeedSearch, 'by'>): Promise<number> {
+  return (await refreshIndex({ search, ...quiet })).indexed
 }
 
 /** Builds an index anew; returns how many events it took in. */
-export async function rebuild(index: SearchIndex): Promise<number> {
-  return (await rebuildIndex({ index, ...quiet })).indexed
+export async function rebuild(search: Omit<FeedSearch, 'by'>): Promise<number> {
+  return (await rebuildIndex({ search, ...quiet })).indexed
 }
 
 /** A question about everything, but for what is overridden. */

@@ -4,29 +4,22 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
-import { fileArchive, openRecommendations } from '../../src/adapters/objects/open.ts'
-import { yearReader } from '../../src/adapters/objects/archive.ts'
-import { libsqlArticles } from '../../src/adapters/feed/articles.ts'
+import { fileObjects } from '../../src/adapters/objects/open.ts'
+import { yearReader } from '../../src/adapters/objects/objects.ts'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
-import { libsqlLiveFeed } from '../../src/adapters/feed/live-feed.ts'
-import { libsqlSearchIndex } from '../../src/adapters/feed/search-index.ts'
 import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { database } from '../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { libsqlAudits } from '../../src/adapters/state/job-log.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type {
-  Archive,
-  ArticleStore,
-  AuditLog,
+  State,
   Clock,
   FeedStore,
   Ledger,
-  LiveFeedStore,
-  RecommendationStore,
-  SearchIndex,
-  SharedFeedSearch,
+  Objects,
+  FeedSearch,
   YearReader,
 } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
@@ -44,14 +37,11 @@ export interface Workspace {
   objectsPath: string
   ledger: Ledger
   feed: FeedStore
-  live: LiveFeedStore
-  articles: ArticleStore
-  search: SharedFeedSearch
-  index: SearchIndex
-  archive: Archive
+  search: FeedSearch
+  archive: Objects
   year: YearReader
-  recommendations: RecommendationStore
-  audits: AuditLog
+  recommendations: Objects['recommendations']
+  audits: State['audits']
   /** Closes the connections before the test ends, which closes them anyway. */
   close: () => void
 }
@@ -98,7 +88,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   }
   onTestFinished(close)
   const ledger = libsqlLedger(ledgerDatabase, fileClock)
-  const archive = fileArchive(objectsPath, fileClock)
+  const archive = fileObjects(objectsPath, fileClock)
   const feed = libsqlFeed(feedDatabase)
   const location = { url: pathToFileURL(feedPath).href, authToken: null }
   const search = openFeedSearch({
@@ -116,13 +106,10 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     objectsPath,
     ledger,
     feed,
-    live: libsqlLiveFeed(feedDatabase),
-    articles: libsqlArticles(feedDatabase),
     search,
-    index: libsqlSearchIndex(feedDatabase),
     archive,
     year: yearReader(ledger, archive),
-    recommendations: openRecommendations({ kind: 'file', path: objectsPath }),
+    recommendations: archive.recommendations,
     audits: libsqlAudits(stateDatabase),
     close,
   }

@@ -84,7 +84,7 @@ describe('an answer on a terminal', () => {
         ],
       },
     })
-    await refresh(server.workspace.index)
+    await refresh(server.workspace.search)
     const terminal = await openChat(server)
     for (const left of ['9999/10000', '9998/10000']) {
       await terminal.enter('Find it')

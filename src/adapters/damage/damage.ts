@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { sha256Hex } from '../../domain/digest.ts'
-import type { Mutation } from '../../domain/ports.ts'
+import type { Mutation } from '../../domain/year/finding.ts'
 import { DAY_MS, addDays, formatInstant, startOfDay } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { sealYear } from '../../domain/year/envelope.ts'

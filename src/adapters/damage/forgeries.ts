@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { getTableColumns } from 'drizzle-orm'
-import type { Mutation } from '../../domain/ports.ts'
+import type { Mutation } from '../../domain/year/finding.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { sealLegacy } from '../../domain/year/chain.ts'
 import { formatHead } from '../../domain/year/ledger.ts'

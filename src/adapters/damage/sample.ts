@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Archive, DamageSample, Ledger, Mutation } from '../../domain/ports.ts'
+import type { DamageSample, Mutation } from '../../domain/year/finding.ts'
+import type { Objects, Ledger } from '../../domain/ports.ts'
 import { DAY_MS } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { GENESIS_LEAF, sealEntry } from '../../domain/year/chain.ts'
@@ -10,7 +11,7 @@ import type { EntryContent, Head, LedgerRow } from '../../domain/year/ledger.ts'
 import { planFounding, sealFounding } from '../../domain/year/legacy-import.ts'
 import type { Founding } from '../../domain/year/legacy-import.ts'
 import { libsqlLedger } from '../ledger/ledger.ts'
-import { fileArchive } from '../objects/open.ts'
+import { fileObjects } from '../objects/open.ts'
 import { database } from '../sqlite/database.ts'
 import { migrationsOf } from '../sqlite/migrate.ts'
 import { olderPublication, ownPublication, publishedAtOf, rememberFolder } from './damage.ts'
@@ -92,7 +93,7 @@ async function fill(folder: string): Promise<SampleContents> {
     retryMs: 1_000,
   })
   try {
-    return await write(libsqlLedger(store), fileArchive(objectsPath), () => readFileSync(ledgerPath))
+    return await write(libsqlLedger(store), fileObjects(objectsPath), () => readFileSync(ledgerPath))
   } finally {
     store.close()
   }
@@ -100,7 +101,7 @@ async function fill(folder: string): Promise<SampleContents> {
 
 async function write(
   ledger: Ledger,
-  archive: Archive,
+  archive: Objects,
   ledgerFile: () => Uint8Array,
 ): Promise<SampleContents> {
   const own = ['2026-01-02', '2026-01-05', '2026-01-06', '2026-01-07'].map((day) =>
@@ -141,7 +142,7 @@ async function leaseOf(ledger: Ledger): Promise<string> {
 
 async function found(
   ledger: Ledger,
-  archive: Archive,
+  archive: Objects,
   founding: Founding,
   token: string,
 ): Promise<Pick<SampleContents, 'legacy'> & { rows: LedgerRow[]; heads: Head[] }> {
@@ -172,7 +173,7 @@ function timeOf(content: EntryContent): Instant {
   return publishedAtOf(content.kind === 'gap' ? content.asOfDay : '2026-01-01')
 }
 
-async function putHead(archive: Archive, { seq, leaf, recordedAt }: LedgerRow): Promise<Head> {
+async function putHead(archive: Objects, { seq, leaf, recordedAt }: LedgerRow): Promise<Head> {
   const head = { seq, leaf, time: recordedAt + 5 }
   await archive.putHead(head)
   return head

@@ -2,15 +2,21 @@ import type { InStatement } from '@libsql/client'
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
 import type { Article, ArticleWish, FailedTry, WantedItem } from '../../domain/feed/article.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
-import type { ArticleStore, ImportCounts } from '../../domain/ports.ts'
+import type { ImportCounts } from '../../domain/feed/signal.ts'
+import type { FeedStore } from '../../domain/ports.ts'
 import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, foldRows, importCounts, selectJsonRows, toJsonArrays } from '../sqlite/rows.ts'
 import type { Reader, StoreClient } from '../sqlite/store-client.ts'
 
-/** Article texts on libSQL, in the database of the feed. */
-export function libsqlArticles(database: Database): ArticleStore {
+type Articles = Pick<
+  FeedStore,
+  'saveArticles' | 'storedItems' | 'article' | 'itemsWantingText' | 'recordFailedTry'
+>
+
+/** The part of the feed that keeps the texts of items. */
+export function articles(database: Database): Articles {
   return {
-    saveArticles: (articles) => database.use(({ client }) => saveArticles(client, articles)),
+    saveArticles: (batch) => database.use(({ client }) => saveArticles(client, batch)),
     storedItems: (items) => database.use(({ client }) => storedItems(client, items)),
     article: (source, sourceId) => database.use(({ client }) => readArticle(client, source, sourceId)),
     itemsWantingText: (wish) => database.use(({ client }) => itemsWantingText(client, wish)),

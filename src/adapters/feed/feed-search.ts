@@ -9,13 +9,14 @@ import type {
   SimilarItem,
   TermTrend,
 } from '../../domain/feed/search.ts'
-import type { SharedFeedSearch } from '../../domain/ports.ts'
+import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StorageRefusal } from '../../domain/refusal.ts'
 import { withTimeLimit } from '../http.ts'
 import type { Database } from '../sqlite/database.ts'
 import { answer } from './search-engine.ts'
 import type { Answer, Question } from './search-engine.ts'
+import { searchIndex } from './search-index.ts'
 import { searchProcess } from './search-process.ts'
 
 export interface FeedSearchOptions {
@@ -37,13 +38,11 @@ const PROCESS_BUSY = { nativeBusyMs: 200, retryMs: 1_000 }
 const SERVER_LANES = 4
 
 /**
- * Queries about stored items. A file is read by a separate process, since its driver blocks the thread that calls it; a
+ * Queries about stored items, and their index. A file is read by a separate process, since its driver blocks the thread that calls it; a
  * server is asked from here (docs/decisions/0019-the-search-index.md). Callers are served in turn
  * (docs/decisions/0047-turns-of-the-search.md).
  */
-export function openFeedSearch(
-  options: FeedSearchOptions,
-): SharedFeedSearch & { close: () => Promise<void> } {
+export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
   const { location, database, timeoutMs } = options
   const script = options.script ?? new URL('./search-worker.js', import.meta.url)
   const reading = location.url.startsWith('file:')
@@ -60,6 +59,7 @@ export function openFeedSearch(
   }
   const turns = searchTurns(options.bounds, reading ? 1 : SERVER_LANES)
   return {
+    ...searchIndex(database),
     by(caller) {
       const ask = (question: Question): Promise<Answer> => turns.take(caller, () => run(question))
       return {

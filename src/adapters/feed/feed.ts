@@ -1,8 +1,8 @@
 import type { InStatement } from '@libsql/client'
 import type { ItemDetails } from '../../domain/feed/live-source.ts'
-import type { Signal } from '../../domain/feed/signal.ts'
+import type { Signal, ImportCounts } from '../../domain/feed/signal.ts'
 import { saveKey } from '../../domain/feed/source.ts'
-import type { FeedStore, ImportCounts } from '../../domain/ports.ts'
+import type { FeedStore } from '../../domain/ports.ts'
 import type { FeedFacts } from '../../domain/survey.ts'
 import type { Instant } from '../../domain/time.ts'
 import { lastCompleteDay, windowEnding } from '../../domain/year/ledger.ts'
@@ -11,16 +11,25 @@ import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, foldRows, importCounts, selectJsonRows, toJsonArrays } from '../sqlite/rows.ts'
 import { isTooLarge } from '../sqlite/store-client.ts'
 import type { Reader, StoreClient } from '../sqlite/store-client.ts'
+import { articles } from './articles.ts'
+import { liveFeed } from './live-feed.ts'
 import { verifiedTitles as verifiedTitlesTable } from './schema.ts'
+import { sourceMemory } from './source-memory.ts'
+import { items } from './stored-items.ts'
 import { latestDay, readEvents, readWindow, verifiedTitles } from './window.ts'
 
-/** Daily signals and verified titles on libSQL. */
+/** The feed on libSQL: all that is kept in its database but the search index. */
 export function libsqlFeed(database: Database): FeedStore {
   return {
+    ...liveFeed(database),
+    ...articles(database),
+    ...items(database),
+    ...sourceMemory(database),
     importSignals: (signals) => database.use(({ client }) => importSignals(client, signals)),
     readWindow: (window) => database.use(({ client }) => readWindow(client, window)),
     verifiedTitles: (events) => database.use(({ client }) => verifiedTitles(client, events)),
     latestDay: (event, asOfDay) => database.use(({ client }) => latestDay(client, event, asOfDay)),
+    details: (events) => database.use(({ client }) => readDetails(client, events)),
     saveDetails: (details) => database.use(({ client }) => saveDetails(client, details)),
     saveVerifiedTitle: (source, sourceId, { title, provenance }, verifiedAt) =>
       database.use(async ({ orm }) => {
@@ -158,7 +167,7 @@ const DETAILS = asJsonRows(
 type DetailsRow = [string, string, string | null, string[], string | null, number]
 
 /** What sources say of the given events, by save key. */
-export async function readDetails(
+async function readDetails(
   reader: Reader,
   events: readonly { source: string; sourceId: string }[],
 ): Promise<Map<string, ItemDetails>> {

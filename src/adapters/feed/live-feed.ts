@@ -4,23 +4,23 @@ import { isSha256Hex } from '../../domain/digest.ts'
 import { LIVE_SORTS, LONGEST_PERIOD_MS } from '../../domain/feed/columns.ts'
 import type { FeedEvent } from '../../domain/feed/columns.ts'
 import { isInstantOf } from '../../domain/feed/snapshot.ts'
-import type { SealedSnapshot, Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
+import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from '../../domain/feed/snapshot.ts'
 import { isTitleTooLong, saveKey } from '../../domain/feed/source.ts'
-import type { LiveFeedStore, SnapshotSaving } from '../../domain/ports.ts'
+import type { FeedStore } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, storageDamaged } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
 import type { Reader, StoreClient } from '../sqlite/store-client.ts'
-import { readDetails } from './feed.ts'
 import { REVISION, readEvents, verifiedTitles } from './window.ts'
 
-/** The live feed on libSQL, in the feed's own database. */
-export function libsqlLiveFeed(database: Database): LiveFeedStore {
+type LiveFeed = Pick<FeedStore, 'liveEvents' | 'saveSnapshot' | 'newestSnapshot' | 'snapshotFeed'>
+
+/** The part of the feed that keeps the snapshots, and what they are ranked from. */
+export function liveFeed(database: Database): LiveFeed {
   return {
     liveEvents: (now) => database.use(({ client }) => liveEvents(client, now)),
-    details: (events) => database.use(({ client }) => readDetails(client, events)),
     saveSnapshot: (sealed, options) => database.use(({ client }) => saveSnapshot(client, sealed, options)),
     newestSnapshot: () => database.use(({ client }) => newestSnapshot(client)),
     snapshotFeed: (id, feed) => database.use(({ client }) => snapshotFeed(client, id, feed)),

@@ -1,5 +1,6 @@
 import type { InStatement } from '@libsql/client'
-import type { IndexProgress, SearchIndex, SearchIndexRefusal } from '../../domain/ports.ts'
+import type { IndexProgress, SearchIndexRefusal } from '../../domain/feed/search.ts'
+import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
@@ -16,8 +17,8 @@ const STEP_TEXT_BYTES = 2_000_000
 /** Pages of 4 KB that one step of merging writes. */
 const MERGE_PAGES = 1_000
 
-/** The search index on libSQL (docs/decisions/0019-the-search-index.md). */
-export function libsqlSearchIndex(database: Database): SearchIndex {
+/** The index that the search answers from, on libSQL (docs/decisions/0019-the-search-index.md). */
+export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     isCurrent: () => database.use(async ({ client }) => (await readState(client)).format === INDEX_FORMAT),
     refresh: () => database.use(({ client }) => refresh(client)),

@@ -1,5 +1,5 @@
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
-import type { SourceMemory } from '../../domain/ports.ts'
+import type { FeedStore } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
@@ -21,8 +21,10 @@ const PAUSE = `
   INSERT INTO source_pauses (host, paused_until) VALUES (?, ?)
   ON CONFLICT (host) DO UPDATE SET paused_until = max(paused_until, excluded.paused_until)`
 
-/** What is remembered of sources on libSQL, in the feed database. */
-export function libsqlSourceMemory(database: Database): SourceMemory {
+/** The part of the feed that remembers sources from one run to the next. */
+export function sourceMemory(
+  database: Database,
+): Pick<FeedStore, 'keptAnswer' | 'keepAnswer' | 'pausedUntil' | 'pauseUntil'> {
   return {
     keptAnswer: (url, since, now) => database.use(({ client }) => keptAnswer(client, url, since, now)),
     keepAnswer: (url, { etag, lastModified, body, keptAt }, since) =>

@@ -2,15 +2,15 @@ import { dayOfItem } from '../../domain/feed/search.ts'
 import type { StoredItem } from '../../domain/feed/search.ts'
 import { TITLE_MAX_LENGTH, discussionUrl, itemsOfKey, saveKey } from '../../domain/feed/source.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
-import type { StoredItems } from '../../domain/ports.ts'
+import type { FeedStore } from '../../domain/ports.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
 import type { Reader } from '../sqlite/store-client.ts'
 
-/** Single items on libSQL, in the database of the feed. */
-export function libsqlItems(database: Database): StoredItems {
+/** The part of the feed that reads single items. */
+export function items(database: Database): Pick<FeedStore, 'item' | 'revision'> {
   return {
     item: (key) => database.use(({ client }) => readItem(client, key)),
     revision: () => database.use(({ client }) => readRevision(client)),

@@ -1,7 +1,7 @@
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
 import { getTableColumns } from 'drizzle-orm/utils'
-import type { LedgerAuditor } from '../../domain/ports.ts'
+import type { Auditors } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import type { LedgerFacts } from '../../domain/survey.ts'
@@ -19,7 +19,7 @@ import { entries, founding, legacyPublications, markOf } from './schema.ts'
 export function ledgerAuditor(
   location: DatabaseLocation,
   waiting: { nativeBusyMs: number; retryMs: number },
-): LedgerAuditor {
+): Auditors['ledger'] {
   const ledger = untouchedDatabase(location, waiting)
   return { read: () => ledger.read(readForAudit) }
 }

@@ -2,9 +2,16 @@ import type { Client, InStatement, InValue, Value } from '@libsql/client'
 import { and, eq, getTableColumns, isNull, max, sql } from 'drizzle-orm'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { AppendRefusal, Clock, FoundingRefusal, Ledger } from '../../domain/ports.ts'
+import type { Clock, Ledger } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
-import type { Attempt, FoundingMark, LedgerContents, LedgerRow } from '../../domain/year/ledger.ts'
+import type {
+  Attempt,
+  FoundingMark,
+  LedgerContents,
+  LedgerRow,
+  AppendRefusal,
+  FoundingRefusal,
+} from '../../domain/year/ledger.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
 import { decodeJsonRows, rowReader, selectAllAsJson, selectRows } from '../sqlite/rows.ts'

@@ -1,4 +1,4 @@
-import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
+import type { Objects, Auditors } from '../../domain/ports.ts'
 import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { AuditedHead } from '../../domain/year/audit.ts'
 import type { examineBytes } from '../../domain/year/envelope.ts'
@@ -12,7 +12,7 @@ import { examinationOf } from './examine-file.ts'
 const HEADS_AT_A_TIME = 16
 
 /** The auditor of an archive whose objects come over the network, or from memory. */
-export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'get'>): ArchiveAuditor {
+export function streamingAuditor(archive: Pick<Objects, 'keys' | 'headFile' | 'get'>): Auditors['archive'] {
   return {
     async heads() {
       const keys = await archive.keys('heads')
@@ -42,7 +42,7 @@ export function streamingAuditor(archive: Pick<Archive, 'keys' | 'headFile' | 'g
   }
 }
 
-async function readHead(archive: Pick<Archive, 'headFile'>, path: string): Promise<AuditedHead> {
+async function readHead(archive: Pick<Objects, 'headFile'>, path: string): Promise<AuditedHead> {
   const seq = headSeq(path)
   try {
     return auditedHead(path, seq === 0 ? null : await headBytes(archive, seq))
@@ -65,7 +65,7 @@ function headSeq(path: string): number {
 }
 
 /** The bytes of a head file; null also for something in its place that is no file, which spoils this head alone. */
-async function headBytes(archive: Pick<Archive, 'headFile'>, seq: number): Promise<Uint8Array | null> {
+async function headBytes(archive: Pick<Objects, 'headFile'>, seq: number): Promise<Uint8Array | null> {
   try {
     return await archive.headFile(seq)
   } catch (error) {
@@ -75,7 +75,7 @@ async function headBytes(archive: Pick<Archive, 'headFile'>, seq: number): Promi
 }
 
 async function outcomeOf(
-  archive: Pick<Archive, 'get'>,
+  archive: Pick<Objects, 'get'>,
   manifest: Manifest,
   examine: typeof examineBytes,
 ): Promise<ObjectOutcome> {

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Archive, ArchiveAuditor } from '../../domain/ports.ts'
+import type { Objects, Auditors } from '../../domain/ports.ts'
 import type { AuditedHead } from '../../domain/year/audit.ts'
 import { isReadError, objectPath } from '../../domain/year/finding.ts'
 import type { ObjectOutcome } from '../../domain/year/finding.ts'
@@ -25,7 +25,7 @@ const WORTH_READING_AHEAD = 100
  *
  * @param root folder of the store
  */
-export function fileAuditor(archive: Pick<Archive, 'keys'>, root: string): ArchiveAuditor {
+export function fileAuditor(archive: Pick<Objects, 'keys'>, root: string): Auditors['archive'] {
   return {
     async heads() {
       const readHead = fileReader()

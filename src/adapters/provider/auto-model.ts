@@ -4,13 +4,7 @@ import { DAILY_LIMIT_UNTOLD } from '../../domain/models/quota.ts'
 import { chatCandidates } from '../../domain/models/ranking.ts'
 import type { ChatCandidate } from '../../domain/models/ranking.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type {
-  ChatModel,
-  Clock,
-  ModelRouter,
-  RecommendationStore,
-  RouterAllowance,
-} from '../../domain/ports.ts'
+import type { ChatModel, Clock, ModelRouter, Objects, State } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { classifyAnswer } from '../router/classify.ts'
@@ -26,9 +20,9 @@ export interface AutoModelOptions extends SilenceLimits {
   key: string
   /** Names the product to the service: the address under which it is used. */
   referer: string
-  recommendations: Pick<RecommendationStore, 'current'>
+  recommendations: Pick<Objects['recommendations'], 'current'>
   /** Shared with the evaluation of models; a request is counted before it is sent. */
-  allowance: RouterAllowance
+  allowance: State['allowance']
   /** Share of the account's daily requests, in millionths, that one address may send. */
   requestShare: number
   clock: Clock
@@ -144,7 +138,7 @@ const KEPT_MS = 10_000
  * @throws Refusal of the store, when it cannot be read or holds anything else
  */
 function recommendedModels(
-  store: Pick<RecommendationStore, 'current'>,
+  store: Pick<Objects['recommendations'], 'current'>,
   clock: Clock,
 ): () => Promise<readonly ChatCandidate[]> {
   let kept: { at: Instant; read: Promise<readonly ChatCandidate[]> } | null = null

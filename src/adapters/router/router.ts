@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../domain/models/catalogue.ts'
-import type { EndpointRecord } from '../../domain/models/evaluation.ts'
-import type { ChatCall, Clock, ModelRouter, RouterFacts } from '../../domain/ports.ts'
+import type { EndpointRecord, ChatCall, RouterFacts } from '../../domain/models/evaluation.ts'
+import type { Clock, ModelRouter } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, headerTexts, openConnections, readInto } from '../http.ts'
 import type { Connections, HttpExchange } from '../http.ts'

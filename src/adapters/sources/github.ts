@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
-import type { LiveSource } from '../../domain/feed/live-source.ts'
+import type { LiveSource } from '../../domain/ports.ts'
 import { addDays } from '../../domain/time.ts'
 import { liveSource, instant, listOfRows, shapeReader } from './source-batch.ts'
 import type { Desk, SourceRow } from './source-batch.ts'

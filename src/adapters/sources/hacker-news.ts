@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
-import type { LiveSource } from '../../domain/feed/live-source.ts'
+import type { LiveSource } from '../../domain/ports.ts'
 import { DAY_MS, addDays, formatInstant, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { describeIssues, instant, listOfRows, liveSource, shapeReader, unixSeconds } from './source-batch.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { LiveSource } from '../../domain/feed/live-source.ts'
+import type { LiveSource } from '../../domain/ports.ts'
 import { addDays } from '../../domain/time.ts'
 import { liveSource, instant, listOfRows } from './source-batch.ts'
 import type { SourceRow } from './source-batch.ts'

@@ -1,5 +1,4 @@
-import type { LiveSource } from '../../domain/feed/live-source.ts'
-import type { PublishedShortlist } from '../../domain/ports.ts'
+import type { PublicHost, LiveSource } from '../../domain/ports.ts'
 import { gitHub } from './github.ts'
 import { hackerNews } from './hacker-news.ts'
 import { huggingFace } from './hugging-face.ts'
@@ -53,7 +52,7 @@ export function liveSources(client: SourceClient, urls: LiveSourceUrls, tokens: 
  *
  * @param base absolute http(s) URL without a slash at its end; a path in it comes before those of the interface
  */
-export function publishedShortlist(client: SourceClient, base: string): PublishedShortlist {
+export function publishedShortlist(client: SourceClient, base: string): PublicHost['shortlist'] {
   return {
     topModels: (signal) =>
       client.ask<unknown>(

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { LiveSource } from '../../domain/feed/live-source.ts'
+import type { LiveSource } from '../../domain/ports.ts'
 import { liveSource, instant, listOfRows, shapeReader } from './source-batch.ts'
 import type { SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'

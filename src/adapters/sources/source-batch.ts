@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
+import type { LiveSource } from '../../domain/ports.ts'
 import type {
   ItemDetails,
-  LiveSource,
   LiveSourceName,
   SourceBatch,
   SourceFailure,

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptAnswer } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
-import type { Clock, SourceMemory } from '../../domain/ports.ts'
+import type { Clock, FeedStore } from '../../domain/ports.ts'
 import { isUsedUp, openConnections, readBody, retryAt } from '../http.ts'
 import type { Connections, HttpExchange, HttpResponse } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
@@ -50,6 +50,9 @@ export interface RequestCounts {
   requests: number
   notModified: number
 }
+
+/** What a client remembers of sources from one run to the next. */
+export type SourceMemory = Pick<FeedStore, 'keptAnswer' | 'keepAnswer' | 'pausedUntil' | 'pauseUntil'>
 
 export interface SourceClientOptions {
   /** `dash/<version> (+<URL>)` */

@@ -4,7 +4,7 @@ import type { SQL } from 'drizzle-orm'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { ImportCounts } from '../../domain/ports.ts'
+import type { ImportCounts } from '../../domain/feed/signal.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 
 /**

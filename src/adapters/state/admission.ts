@@ -1,7 +1,7 @@
 import type { InStatement, ResultSet, Value } from '@libsql/client'
 import { BURST_WINDOW_MS, admissionOf, refusalOf, shareOf } from '../../domain/agent/budget.ts'
 import type { OpenTurn, Standing } from '../../domain/agent/budget.ts'
-import type { Admission, TurnClaim, TurnExtension } from '../../domain/ports.ts'
+import type { Admission, TurnClaim, TurnExtension } from '../../domain/agent/bounds.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { asJsonRows, decodeJsonRows } from '../sqlite/rows.ts'
 import type { Reader } from '../sqlite/store-client.ts'

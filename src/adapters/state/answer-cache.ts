@@ -1,6 +1,7 @@
 import type { InStatement } from '@libsql/client'
 import { sha256Hex } from '../../domain/digest.ts'
-import type { AnswerCache, CachedAnswer } from '../../domain/ports.ts'
+import type { CachedAnswer } from '../../domain/agent/bounds.ts'
+import type { State } from '../../domain/ports.ts'
 import { DAY_MS } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
@@ -28,7 +29,7 @@ export function libsqlAnswerCache(
   database: Database,
   onDamage: (key: string) => void,
   bounds = CACHE_BOUNDS,
-): AnswerCache {
+): State['answers'] {
   return {
     get: (key, now) =>
       database.use(async ({ client }) => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Value } from '@libsql/client'
-import type { ChatLedger } from '../../domain/ports.ts'
+import type { State } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
@@ -21,9 +21,9 @@ const TURN_ID_BYTES = 16
  * Quotas, budget and salts of the chat on libSQL. A salt never changes while it is there, so that it is read once from each
  * database that is opened, and forgotten when the rows of its day are.
  */
-export function libsqlChatLedger(database: Database): ChatLedger {
+export function libsqlChatLedger(database: Database): State['chat'] {
   const known = new WeakMap<StoreClient, Map<Day, Uint8Array>>()
-  const salt: ChatLedger['salt'] = (day) =>
+  const salt: State['chat']['salt'] = (day) =>
     database.use(async ({ client }) => {
       const kept = known.get(client)?.get(day)
       if (kept) return kept

@@ -7,12 +7,11 @@ import type {
   AttemptEnd,
   CountedAttempt,
   DayScore,
-  EvaluationLedger,
   ModelAttempt,
 } from '../../domain/models/evaluation.ts'
 import type { TaskResult } from '../../domain/models/lite/suite.ts'
 import { RESERVED_REQUESTS } from '../../domain/models/quota.ts'
-import type { RouterAllowance } from '../../domain/ports.ts'
+import type { State } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { DAY_MS, addDays, dayOf } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
@@ -36,7 +35,7 @@ const COUNTED_OF_DAY = `
     + (SELECT count(*) FROM chat_router_requests WHERE day = ?1))`
 
 /** The chat's side of the account's requests of a day, on libSQL. */
-export function libsqlRouterAllowance(database: Database): RouterAllowance {
+export function libsqlRouterAllowance(database: Database): State['allowance'] {
   return {
     countChatRequest: (model, sentAt, limit, asking) =>
       database.use(async ({ client }) => {
@@ -56,7 +55,7 @@ const COUNT_CHAT_REQUEST = `
   RETURNING id`
 
 /** Runs, attempts, scores and rejections on libSQL. */
-export function libsqlEvaluations(database: Database): EvaluationLedger {
+export function libsqlEvaluations(database: Database): State['evaluations'] {
   return {
     ...leaseOn(database, evaluationLease),
     sweep: (now) => database.use(({ client }) => sweep(client, now)),
@@ -171,8 +170,8 @@ async function sweep(client: StoreClient, now: Instant): Promise<number> {
 
 async function countAttempt(
   client: StoreClient,
-  { run, model, kind, sentAt }: Parameters<EvaluationLedger['countAttempt']>[0],
-  { token, sentBeforeAtMost, countedBeforeAtMost }: Parameters<EvaluationLedger['countAttempt']>[1],
+  { run, model, kind, sentAt }: Parameters<State['evaluations']['countAttempt']>[0],
+  { token, sentBeforeAtMost, countedBeforeAtMost }: Parameters<State['evaluations']['countAttempt']>[1],
 ): Promise<CountedAttempt> {
   const day = dayOf(sentAt)
   const guards = [day, sentAt, model, token, sentBeforeAtMost]

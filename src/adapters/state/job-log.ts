@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { JOBS } from '../../domain/job-run.ts'
 import type { Job } from '../../domain/job-run.ts'
-import type { AuditLog, JobLog } from '../../domain/ports.ts'
+import type { State } from '../../domain/ports.ts'
 import type { StateFacts } from '../../domain/survey.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Database } from '../sqlite/database.ts'
@@ -11,7 +11,7 @@ import { readLease } from '../sqlite/untouched.ts'
 import { audits, jobs } from './schema.ts'
 
 /** How jobs went, on libSQL. */
-export function libsqlJobLog(database: Database): JobLog {
+export function libsqlJobLog(database: Database): State['jobs'] {
   return {
     record: ({ job, startedAt, endedAt, exitCode }) =>
       database.use(async ({ client }) => {
@@ -45,7 +45,7 @@ const UPSERT = `
 const KEPT = 100
 
 /** Records of audits on libSQL. */
-export function libsqlAudits(database: Database): AuditLog {
+export function libsqlAudits(database: Database): State['audits'] {
   return {
     record: ({ endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }) =>
       database.use(async ({ client }) => {

@@ -25,9 +25,7 @@ export async function collectCommand(
   const items = new Map<LiveSourceName, number>()
   const ports = {
     feed: await container.feed(),
-    live: await container.live(),
-    index: await container.index(),
-    articles: await container.articles(),
+    search: await container.search(),
     texts: await container.articleTexts(),
     clock: Date.now,
     onItems(source: LiveSourceName, count: number): void {

@@ -32,11 +32,11 @@ export function importArticlesCommand(
 ): Promise<number> {
   return importLinesCommand(context, files, {
     run({ stores, sources, onProgress }) {
-      const articles: ArticleImportPorts['articles'] = {
-        saveArticles: async (batch) => (await stores().articles()).saveArticles(batch),
-        storedItems: async (items) => (await stores().articles()).storedItems(items),
+      const feed: ArticleImportPorts['feed'] = {
+        saveArticles: async (batch) => (await stores().feed()).saveArticles(batch),
+        storedItems: async (items) => (await stores().feed()).storedItems(items),
       }
-      return importArticles({ articles, onProgress }, sources, { ...options, signal: context.signal })
+      return importArticles({ feed, onProgress }, sources, { ...options, signal: context.signal })
     },
   })
 }
@@ -98,9 +98,9 @@ export async function importLinesCommand<Report extends LinesReport>(
 }
 
 async function indexItems(container: Container, terminal: Terminal, signal: AbortSignal): Promise<number> {
-  const index = await container.index()
+  const search = await container.search()
   const onProgress = (items: number): void => terminal.progress(`${items} items indexed`)
-  return (await refreshIndex({ index, onProgress, signal })).indexed
+  return (await refreshIndex({ search, onProgress, signal })).indexed
 }
 
 /** What is wrong is an error, said even under `--quiet`, when a file failed for it; else it is a note. */
@@ -145,7 +145,7 @@ export async function importSignalsCommand(
         terminal.note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
       }
     },
-    afterwards: async (stores) => takeSnapshot({ live: await stores.live(), clock: Date.now }, signal),
+    afterwards: async (stores) => takeSnapshot({ feed: await stores.feed(), clock: Date.now }, signal),
   })
 }
 

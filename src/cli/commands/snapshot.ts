@@ -13,7 +13,7 @@ export async function snapshotCommand(
 ): Promise<number> {
   prepareFolders(config, false)
   const report = await rankPeriods(
-    { live: await container.live(), clock: Date.now },
+    { feed: await container.feed(), clock: Date.now },
     { signal, discardLater },
   )
   terminal.result(report, escaped(summary(report)))
@@ -40,10 +40,10 @@ export async function reindexCommand({
   signal,
 }: CommandContext): Promise<number> {
   requireFeed(config)
-  const index = await container.index()
+  const search = await container.search()
   const started = performance.now()
   const onProgress = (indexed: number): void => terminal.progress(`${indexed} items indexed`)
-  const report = await rebuildIndex({ index, onProgress, signal })
+  const report = await rebuildIndex({ search, onProgress, signal })
   const durationMs = Math.round(performance.now() - started)
   const line = `${report.indexed} ${report.indexed === 1 ? 'item' : 'items'} indexed in ${(durationMs / 1000).toFixed(1)} s`
   terminal.result({ ...report, durationMs }, line)

@@ -1,3 +1,4 @@
+import type { Instant, Day } from '../time.ts'
 import { SAVE_KEY_MAX_LENGTH } from '../feed/source.ts'
 
 /** What bounds a turn (docs/agent-tools.md). Lengths are in code points, sizes in bytes of UTF-8. */
@@ -36,3 +37,83 @@ export const ARGUMENTS_MAX_LENGTH = 4_096
 
 /** Money in millionths of a US dollar: an integer, so that sums are exact (decisions, part 6). */
 export type MicroUsd = number
+
+/** What one admission counts against (decisions, part 6). */
+export interface ChatLimits {
+  messagesPerSession: number
+  messagesPerDay: number
+  burstPerMinute: number
+  minGapMs: number
+  /** Turns of one server that may be open at once. */
+  maxOpenTurns: number
+  budgetPerDay: MicroUsd
+  /** Share of a day's budget, in millionths, that one address may hold and spend; a /48 twice as much. */
+  budgetShare: number
+}
+
+/** The most that the first model call of a turn can cost. */
+export interface CallCost {
+  /** And the last call, without tools and results, where there is no room for more. */
+  withTools: MicroUsd
+  withoutTools: MicroUsd
+}
+
+/** A turn that asks to be admitted. */
+export interface TurnClaim {
+  /** Session id of the token, not the token. */
+  session: string
+  /** When the token of that session ends. */
+  sessionEndsAt: Instant
+  /** Salted hash of the caller's address under the salt of `day`; nothing else of the caller is ever stored. */
+  address: string
+  /** Salted hash of the /48 of an IPv6 address; null for IPv4. */
+  network: string | null
+  /**
+   * The address under the salt of the day before, needed in the first minute of a day alone, so that a burst counts across
+   * midnight; null when that salt is not known.
+   */
+  formerAddress: string | null
+  /** Names the server whose open turns are counted. */
+  server: string
+  now: Instant
+  /** UTC day of `now`: the day charged, whenever the turn ends. */
+  day: Day
+  /** The turn's first model call. */
+  firstCall: CallCost
+  /** The first call of the shortest turn there can be: the bands of the day are measured with it. */
+  shortestCall: CallCost
+  /** What one address may take of the daily requests of a routing service; null where none are counted. */
+  requestsPerAddress: number | null
+  /** How long the reservation stands without being settled. */
+  leaseMs: number
+  limits: ChatLimits
+}
+
+/** An open turn that needs another model call. */
+export interface TurnExtension {
+  turn: string
+  /** What the turn is to hold in all: the cost of its earlier calls and the most that those it can still need cost. */
+  upTo: MicroUsd
+  /** As in {@link TurnClaim}. */
+  requestsPerAddress: number | null
+  limits: Pick<ChatLimits, 'budgetPerDay' | 'budgetShare'>
+}
+
+export type Admission =
+  | {
+      admitted: true
+      turn: string
+      /** What is left after this turn. */
+      remaining: { session: number; day: number }
+      /** True when the turn is answered without tools: the day is soft, or a call with tools does not fit. */
+      degraded: boolean
+      /** For the first model call. */
+      reserved: MicroUsd
+    }
+  | { admitted: false; scope: 'ip' | 'session' | 'global-budget'; retryAfterSeconds: number }
+
+/** A complete answer that may be given again. */
+export interface CachedAnswer {
+  text: string
+  storedAt: Instant
+}

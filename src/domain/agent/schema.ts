@@ -140,22 +140,6 @@ export type ServedEvent = {
  * answers is no such server), `answer_cut` (the stream ended before its terminal event).
  */
 export type ChatApiRefusal = 'server_unreachable' | 'server_foreign' | 'answer_cut'
-
-/** Every call throws a Refusal whose code is public or one of {@link ChatApiRefusal}, and the signal's reason once it is aborted. */
-export interface ChatApi {
-  /** Base address, without a slash at its end. */
-  readonly base: string
-  config(signal: AbortSignal): Promise<ServedConfig>
-  status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
-  session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
-  /**
-   * One turn. The last event is the terminal one; leaving the loop or aborting closes the connection.
-   *
-   * @param body the request as JSON text
-   */
-  ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
-}
-
 /** Public codes of `/api/agent/*` (docs/agent-chat.md): the whole, closed list. */
 export const AGENT_ERRORS = [
   'disabled',

@@ -1,7 +1,6 @@
 import { Refusal } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
-import type { Day, Instant } from '../time.ts'
-import type { VerifiedTitle } from '../year/rank.ts'
+import type { Instant } from '../time.ts'
 import type { Signal } from './signal.ts'
 
 /** The sources `dash collect` reads, in the order they are reported (docs/collecting.md). */
@@ -53,20 +52,6 @@ export interface SourceBatch {
   notModified: number
 }
 
-/** One source as a collection reads it. */
-export interface LiveSource {
-  source: LiveSourceName
-  /** Names of the settings it cannot be read without and that are not set; nobody may ask it then. */
-  lacks: readonly string[]
-  /**
-   * What the source shows today, in batches as they are read. What cannot be had is told in the batches; it throws for
-   * the signal and for stores that fail, and for nothing a source does.
-   *
-   * @param day the day every signal is of, whatever the clock says by then
-   */
-  read(day: Day, signal: AbortSignal): AsyncIterable<SourceBatch>
-}
-
 /** An answer of a source, kept so that it need not be sent again while it is unchanged. */
 export interface KeptAnswer {
   etag: string | null
@@ -87,18 +72,6 @@ export interface ItemDetails {
   /** A line or two from the source itself, or null. */
   description: string | null
   collectedAt: Instant
-}
-
-/** The owning sources, asked for one item's own title. */
-export interface TitleSource {
-  /**
-   * The title as the owning source gives it for this very id; one that is longer than an event may have is cut to one
-   * character more than that.
-   *
-   * @throws Refusal `source_unavailable` when the source cannot be reached or does not answer as it should, and
-   *   `title_not_vouched` when it answers but cannot vouch: deleted, another id, or an empty title
-   */
-  title(event: { source: string; sourceId: string }, signal: AbortSignal): Promise<VerifiedTitle>
 }
 
 /** Refusals of {@link TitleSource}. */

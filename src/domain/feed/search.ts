@@ -132,7 +132,7 @@ export const PAGES_CALLER: SearchCaller = { address: 'pages', isChat: false, sig
 export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, signal: null }
 
 /**
- * What {@link FeedSearch} may decline with, beside the refusals of stores: `search_limit` when the caller's address or
+ * What {@link CallerSearch} may decline with, beside the refusals of stores: `search_limit` when the caller's address or
  * network has too many open queries, `search_busy` when all places are taken.
  */
 export type FeedSearchRefusal = 'invalid_cursor' | 'item_not_found' | 'search_limit' | 'search_busy'
@@ -168,3 +168,14 @@ export interface StoredItem extends IndexedItem {
 export function dayOfItem(publishedAt: string | null, firstDay: Day): Day {
   return publishedAt === null ? firstDay : publishedAt.slice(0, 10)
 }
+
+/** How far a step of indexing came. */
+export interface IndexProgress {
+  /** Events taken in by this step. */
+  indexed: number
+  /** True when nothing is left to do. */
+  done: boolean
+}
+
+/** Refusals of indexing. */
+export type SearchIndexRefusal = 'rebuild_superseded'

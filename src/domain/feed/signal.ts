@@ -107,3 +107,10 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
 function vouchesFor(provenance: string, source: string): boolean {
   return provenance.startsWith(`${source}:`) && provenance.slice(source.length + 1).trim() !== ''
 }
+
+/** How many of a batch of signals were new, changed a stored one, or changed nothing. */
+export interface ImportCounts {
+  inserted: number
+  replaced: number
+  unchanged: number
+}

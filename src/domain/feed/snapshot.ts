@@ -45,28 +45,13 @@ export interface SealedSnapshot {
   feeds: readonly LiveFeed[]
 }
 
-/** The four rankings of a run, in the order of {@link LIVE_SORTS}. */
-export type RankedPeriods = readonly (readonly [LiveSort, RankedLive])[]
-
-/** Ranks every live period at one instant; see {@link rankLive}. */
-export function rankLivePeriods(events: readonly FeedEvent[], now: Instant): RankedPeriods {
-  return LIVE_SORTS.map((sort) => [sort, rankLive(sort, events, now)] as const)
-}
-
-/** Every event that stands in a list, each once. */
-export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
-  const listed = ranked.flatMap(([, { columns, hype, midjourney, popular }]) =>
-    [...Object.values(columns), hype, midjourney, popular].flat(),
-  )
-  return [...new Map(listed.map(({ key, event }) => [key, event])).values()]
-}
-
 /**
- * The bytes of a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
- *
- * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what is
- *   read back; nothing is sealed then
+ * Whether a snapshot was stored and how many others were removed, or which one is not earlier; `generatedAt` is null when
+ * its stored time is damaged.
  */
+export type SnapshotSaving =
+  { saved: true; removed: number } | { saved: false; newest: { id: string; generatedAt: Instant | null } }
+
 export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
   const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
   const instant = formatInstant(generatedAt)
@@ -142,3 +127,26 @@ function listsOf({ columns, hype, midjourney, popular }: RankedLive, details: De
     popular: popular.map((entry) => popularItem(entry, details)),
   }
 }
+
+/** The four rankings of a run, in the order of {@link LIVE_SORTS}. */
+export type RankedPeriods = readonly (readonly [LiveSort, RankedLive])[]
+
+/** Ranks every live period at one instant; see {@link rankLive}. */
+export function rankLivePeriods(events: readonly FeedEvent[], now: Instant): RankedPeriods {
+  return LIVE_SORTS.map((sort) => [sort, rankLive(sort, events, now)] as const)
+}
+
+/** Every event that stands in a list, each once. */
+export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
+  const listed = ranked.flatMap(([, { columns, hype, midjourney, popular }]) =>
+    [...Object.values(columns), hype, midjourney, popular].flat(),
+  )
+  return [...new Map(listed.map(({ key, event }) => [key, event])).values()]
+}
+
+/**
+ * The bytes of a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
+ *
+ * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what is
+ *   read back; nothing is sealed then
+ */

@@ -1,9 +1,8 @@
-import type { LeaseKeeper } from '../job-run.ts'
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { LiteQuestion, ModelReply, TaskResult } from './lite/suite.ts'
 import { publishedText } from './schema.ts'
-import type { HealthStatus, StoredRun } from './schema.ts'
+import type { HealthStatus } from './schema.ts'
 
 /** What each kind of answer means, and whose matter it is (docs/model-errors.md). */
 export const ANSWER_CLASSES = {
@@ -187,7 +186,7 @@ export function rememberedDetails(
 export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
 
 /** Where a request to a model was written down. */
-interface AttemptStart {
+export interface AttemptStart {
   run: number
   model: string
   kind: LiteQuestion['kind']
@@ -260,40 +259,29 @@ export interface RunEnd {
   reason: string | null
 }
 
-/**
- * Runs, attempts and scores of `evaluate-models`, and the lease that lets one run at a time. Everything is durable on
- * return. Kept for {@link EVALUATIONS_KEPT_DAYS} days.
- */
-export interface EvaluationLedger extends LeaseKeeper {
-  /** Ends every run that has no end as killed, and its open attempts as abandoned; returns how many runs. */
-  sweep(now: Instant): Promise<number>
-  /** Begins a run, and forgets what is older than is kept; returns the run's number. */
-  beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
-  endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
-  /** Ends a run that cannot go on as failed, and its open attempts as abandoned; one that has ended stays as it is. */
-  abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
-  /** Writes a request down before it is sent. */
-  countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
-  /** Tells how an attempt ended; told again, the later counts. */
-  settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
-  /** Keeps the evaluation of a day. A complete one stays when one comes that is not. */
-  saveScore(score: DayScore): Promise<void>
-  /** Every attempt sent at or after an instant, ascending. */
-  attemptsSince(since: Instant): Promise<ModelAttempt[]>
-  /** Every evaluation of a day or a later one, ascending by day, then model. */
-  scoresSince(day: Day): Promise<DayScore[]>
-  /** Keeps what was said of endpoints; what was said of the same model before is replaced. */
-  saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
-  /** What was said at or after an instant, one record a model, in no order. */
-  endpointsSince(since: Instant): Promise<EndpointRecord[]>
-  /** When the chat sent requests to the same service at or after an instant, ascending: see {@link RouterAllowance}. */
-  chatRequestsSince(since: Instant): Promise<Instant[]>
-  /** The lowest rate a run since an instant learned; null when there is none. */
-  learnedSince(since: Instant): Promise<number | null>
-  /** Ranking versions given on a day. */
-  versionsOf(day: Day): Promise<string[]>
-  ping(): Promise<void>
-}
-
 /** Nothing looks further back than three days; the rest is for whoever asks what happened. */
 export const EVALUATIONS_KEPT_DAYS = 90
+
+/** One chat call of an evaluation. */
+export interface ChatCall {
+  /** `vendor/model:free` */
+  model: string
+  question: LiteQuestion
+  /** Limit of the answer, in tokens, what the model thinks included. */
+  maxTokens: number
+  /** False for a model that takes no temperature. */
+  temperature: boolean
+  /** True to ask a model that thinks to do little of it. */
+  lowEffort: boolean
+}
+
+/** The verdict on a chat call. */
+export interface ChatOutcome extends Verdict {
+  /** When the response was whole, or given up. */
+  endedAt: Instant
+  /** From the call to the end of its response, in milliseconds. */
+  latencyMs: number
+}
+
+/** What the service said, null when nothing of it can be read; or the verdict on a call that failed. */
+export type RouterFacts<T> = { facts: T | null } | { failed: Verdict }

@@ -1,7 +1,7 @@
 import type { Instant } from '../time.ts'
 import { examineSeen } from './envelope.ts'
 import type { ObjectProblem, SeenBytes } from './envelope.ts'
-import type { Manifest } from './ledger.ts'
+import type { Manifest, Head } from './ledger.ts'
 
 /** The words of the audit (docs/auditing.md): what can be found, and what of it is damage. */
 
@@ -103,4 +103,28 @@ export function auditRecord(
   const { ok, complete, publications, objects, bytes, gaps, head, findings } = report
   const damage = findings.filter(isDamage).length
   return { endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }
+}
+
+/** One way to damage an archive, and what an audit must then say. */
+export interface Mutation {
+  name: string
+  /** Of these an audit must report one. */
+  expects: readonly FindingCode[]
+  /** True for what is reported as a note and leaves the archive sound. */
+  sound: boolean
+  /** True when no trace is left inside the archive, so that only a head kept elsewhere can tell. */
+  needsKeptHead: boolean
+  /** Damages the archive in the folder that {@link DamageSample.restored} gave. */
+  apply(folder: string): Promise<void>
+}
+
+/** A small sound archive of its own making, in a temporary folder, to be damaged again and again. */
+export interface DamageSample {
+  mutations: readonly Mutation[]
+  /** The newest head, as an auditor would have kept it. */
+  keptHead: Head & { path: string }
+  /** The sample's data folder as it was made, whatever was done to it since. */
+  restored(): Promise<string>
+  /** Removes the sample. */
+  remove(): Promise<void>
 }

@@ -118,6 +118,12 @@ export interface Attempt {
   reason: string | null
 }
 
+/** Why an entry was not appended although the ledger works. */
+export type AppendRefusal = 'lease-lost' | 'ledger-moved' | 'clock-went-back' | 'too-late'
+
+/** Why an archive was not founded although the ledger works. */
+export type FoundingRefusal = Extract<AppendRefusal, 'lease-lost' | 'ledger-moved'>
+
 /**
  * The texts whose digests chain and seal the ledgers (docs/decisions/0003-leaves-seals-and-heads.md). They are what a
  * host publishes of its ledgers, so that anyone can hash them (docs/auditing.md).

@@ -1,4 +1,4 @@
-import type { PublishedAnswer } from '../ports.ts'
+import type { PublishedAnswer } from './published-ledger.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { timeOf } from './audit.ts'

@@ -1,4 +1,4 @@
-import type { PublishedAnswer } from '../ports.ts'
+import type { SeenBytes } from './envelope.ts'
 import { auditExpectedHead, auditLedger, readable } from './audit.ts'
 import type { AuditedContents, AuditedRow, LedgerAudit } from './audit.ts'
 import type { Finding } from './finding.ts'
@@ -6,6 +6,24 @@ import { parseHead, parseLeafText, parseLegacyLine } from './ledger.ts'
 import type { Head, LedgerRow } from './ledger.ts'
 
 /** The rules by which the ledgers that a host publishes are audited (docs/auditing.md). */
+
+/** What a host answered to one question. Its header values are plain ASCII, or null. */
+export interface PublishedAnswer {
+  status: number
+  etag: string | null
+  lastModified: string | null
+  /** `X-Year-History-Requested-At` */
+  requestedAt: string | null
+  /** The code in a refusal's `error`, or null. */
+  error: string | null
+  /** The body as it was sent; null when it is too large to be kept, or a refusal too long to be read. */
+  bytes: Uint8Array | null
+  /** Of the body, whether or not it is kept. */
+  seen: SeenBytes
+}
+
+/** Refusals of {@link PublicHost.history}. */
+export type PublishedRefusal = 'source_unavailable'
 
 /** Where a host publishes its ledgers and its head. */
 export const PUBLISHED_LEDGER = '/api/feed/history/ledger'

@@ -6,12 +6,13 @@ import type {
   LiteEvaluation,
   Suspicion,
   Verdict,
+  ChatCall,
 } from '../../domain/models/evaluation.ts'
 import { isCutShort } from '../../domain/models/lite/answer.ts'
 import type { LiteKind, LiteQuestion, LiteSuite, TaskResult } from '../../domain/models/lite/suite.ts'
 import { WINDOW_MS } from '../../domain/models/quota.ts'
 import type { NextStart } from '../../domain/models/quota.ts'
-import type { ChatCall, EvaluationLedger } from '../../domain/ports.ts'
+import type { State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -284,7 +285,7 @@ interface Suspicions {
   answered(startedAt: number): void
 }
 
-function openSuspicions(evaluations: Pick<EvaluationLedger, 'settleAttempt'>): Suspicions {
+function openSuspicions(evaluations: Pick<State['evaluations'], 'settleAttempt'>): Suspicions {
   let standing: Suspect[] = []
   const settledAnew = new Set<number>()
   return {

@@ -16,7 +16,7 @@ import { siftCatalogue } from '../../domain/models/recommend.ts'
 import type { Sifted } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type { EvaluationLedger, RecommendationStore } from '../../domain/ports.ts'
+import type { State, Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
@@ -25,7 +25,7 @@ import { SETTING_OF } from './evaluation-report.ts'
 import type { AskOptions, AskPorts, Asked } from './evaluation-report.ts'
 
 export interface EvaluatePorts extends AskPorts, HolderPorts {
-  recommendations: RecommendationStore
+  recommendations: Objects['recommendations']
   /** Makes the suite of a UTC day. @throws Refusal `lite_suite_refused` */
   makeSuite: (day: Day) => Promise<LiteSuite>
   /** API base of the routing service as it is published: readers send their keys there. */
@@ -89,7 +89,7 @@ export async function readSituation(
 }
 
 /** The recommendation before this one; one that is damaged is replaced, and said to be. */
-async function previousRun(store: RecommendationStore, notes: string[]): Promise<StoredRun | null> {
+async function previousRun(store: Objects['recommendations'], notes: string[]): Promise<StoredRun | null> {
   const bytes = await store.current()
   if (bytes === null) return null
   try {
@@ -115,7 +115,7 @@ export async function readKnown(
 
 /** What {@link knownModel} goes by. */
 export async function readLedgerRows(
-  evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
+  evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
   now: Instant,
 ): Promise<LedgerRows> {
   return {

@@ -3,7 +3,7 @@ import type { AnswerClass, LiteEvaluation, RunOutcome } from '../../domain/model
 import type { LiteQuestion, LiteSuite, TaskResult } from '../../domain/models/lite/suite.ts'
 import type { CallPlan } from '../../domain/models/quota.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
-import type { Clock, EvaluationLedger, ModelRouter } from '../../domain/ports.ts'
+import type { Clock, State, ModelRouter } from '../../domain/ports.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 
@@ -88,7 +88,7 @@ function formatOrNull(at: Instant | null): string | null {
 
 export interface AskPorts {
   router: ModelRouter
-  evaluations: EvaluationLedger
+  evaluations: State['evaluations']
   clock: Clock
   /** Milliseconds of a clock that only goes forward. */
   monotonic: () => number

@@ -5,7 +5,7 @@ import { goneLeaders, rankCandidates } from '../../domain/models/ranking.ts'
 import { siftCatalogue } from '../../domain/models/recommend.ts'
 import type { EvalSummary } from '../../domain/models/schema.ts'
 import type { ScoreComponent } from '../../domain/models/score.ts'
-import type { Clock, EvaluationLedger, ModelRouter } from '../../domain/ports.ts'
+import type { Clock, State, ModelRouter } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -97,7 +97,7 @@ function rejectionOf(model: CatalogueModel, now: Instant): ModelExplanation['rej
 
 export interface ExplainPorts {
   router: Pick<ModelRouter, 'catalogue'>
-  evaluations: Pick<EvaluationLedger, 'attemptsSince' | 'scoresSince' | 'endpointsSince'>
+  evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>
   clock: Clock
 }
 

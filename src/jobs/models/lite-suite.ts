@@ -6,7 +6,7 @@ import { drawItems, solutions, worthlessReplies } from '../../domain/models/lite
 import type { LiteItems } from '../../domain/models/lite/items.ts'
 import { SHELL_LIMITS, gradeShell } from '../../domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../domain/models/lite/shell-task.ts'
-import type { Shell } from '../../domain/models/lite/shell.ts'
+import type { Shell } from '../../domain/ports.ts'
 import type {
   LiteKind,
   LiteRefusal,

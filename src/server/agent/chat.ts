@@ -10,7 +10,7 @@ import {
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
 import { addressHash, isSameCaller, networkOf } from '../../domain/agent/client-address.ts'
-import type { Admission, TurnClaim } from '../../domain/ports.ts'
+import type { Admission, TurnClaim } from '../../domain/agent/bounds.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
 import { openPlaces } from '../../domain/fair-queue.ts'

@@ -115,7 +115,7 @@ function shown(data: string, of: string): Shown {
 }
 
 async function readItem(item: StoredItem, sources: CallerSources): Promise<Shown> {
-  const article = await sources.articles.article(item.source, item.sourceId)
+  const article = await sources.items.article(item.source, item.sourceId)
   const { days } = await sources.search.itemTrend(item.key)
   const newest = await sources.feed('trending')
   const head = {

@@ -3,7 +3,7 @@ import { budgetState, shortestCallCost } from '../../domain/agent/budget.ts'
 import { addressHash } from '../../domain/agent/client-address.ts'
 import type { AgentConfig, AgentRefusal, AgentSession, AgentStatus } from '../../domain/agent/schema.ts'
 import { SESSION_ID_BYTES, beginSession } from '../../domain/agent/token.ts'
-import type { ChatLedger } from '../../domain/ports.ts'
+import type { State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, formatInstant } from '../../domain/time.ts'
 import { NO_STORE, requestId, respondJson, respondStream } from '../respond.ts'
@@ -139,7 +139,10 @@ async function config(ports: AgentPorts): Promise<AgentConfig> {
 }
 
 /** Today's spending. While no turn can run nothing has to be writable, so nothing is written to know it. */
-async function spendingOf(ports: AgentPorts, probe: () => Promise<void>): ReturnType<ChatLedger['spending']> {
+async function spendingOf(
+  ports: AgentPorts,
+  probe: () => Promise<void>,
+): ReturnType<State['chat']['spending']> {
   if ((await readiness(ports)).enabled) await probe()
   return ports.ledger.spending(dayOf(ports.clock()))
 }

@@ -6,14 +6,8 @@ import type { Prices } from '../../domain/agent/model-call.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { IpRange } from '../../domain/ip-address.ts'
-import type {
-  AnswerCache,
-  ChatLedger,
-  ChatLimits,
-  ChatModel,
-  Clock,
-  HumanVerifier,
-} from '../../domain/ports.ts'
+import type { ChatLimits } from '../../domain/agent/bounds.ts'
+import type { State, ChatModel, Clock, HumanVerifier } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { AgentMeter } from '../metrics/agent-meter.ts'
 import type { HeadersFor, Log } from '../route.ts'
@@ -46,7 +40,7 @@ export interface AgentPorts {
   /** null: nobody has to prove to be human. */
   verification: { siteKey: string; verifier: HumanVerifier } | null
   ledger: WatchedLedger
-  cache: AnswerCache
+  cache: State['answers']
   /** The product's own stored data, through handles that only read. */
   sources: AgentSources
   meter: AgentMeter
@@ -104,7 +98,7 @@ export async function fromQuotaStore<T>(asked: Promise<T>): Promise<T> {
 const BELIEVED_MS = 1_000
 
 /** Knows what the last write came to. */
-export interface WatchedLedger extends ChatLedger {
+export type WatchedLedger = State['chat'] & {
   /** As `ping`, but while the last write that ended was a success, however old, it is believed and nothing is written. */
   lastPing(): Promise<void>
 }
@@ -122,7 +116,7 @@ interface Probe {
  * @param now milliseconds of a clock that only goes forward
  */
 export function watchedLedger(
-  ledger: ChatLedger,
+  ledger: State['chat'],
   now: () => number = () => performance.now(),
 ): WatchedLedger {
   let known: Probe | null = null
@@ -227,7 +221,7 @@ const SWEEP_MS = 5_000
  * @returns stops it, and resolves when no sweep is under way
  */
 export function startSweeper(
-  ledger: Pick<ChatLedger, 'sweep'>,
+  ledger: Pick<State['chat'], 'sweep'>,
   clock: Clock,
   log: Log,
   sessionSeconds: number,

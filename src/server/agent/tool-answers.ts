@@ -16,13 +16,12 @@ import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import type {
-  Archive,
-  ArticleStore,
+  Objects,
+  FeedStore,
   Clock,
-  FeedSearch,
+  CallerSearch,
   Ledger,
-  SharedFeedSearch,
-  StoredItems,
+  FeedSearch,
   YearReader,
 } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
@@ -156,14 +155,14 @@ function ranked(items: readonly (NamedItem & { rank: number })[], limit: number)
 
 async function readArticle(
   { key, offset }: CallOf<'read_article'>,
-  { items, articles }: CallerSources,
+  { items }: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const item = await items.item(key)
   const facts = head('read_article')
   if (!item) return fitLists({ ...facts, found: false, note: notStored(key) }, {}, maxBytes)
   const shown = { ...facts, found: true, item: shownItem(item) }
-  const stored = await articles.article(item.source, item.sourceId)
+  const stored = await items.article(item.source, item.sourceId)
   if (!stored)
     return fitLists({ ...shown, text: null, note: 'No text of this item is stored.' }, {}, maxBytes)
   const characters = Array.from(visibleText(stored.text))
@@ -232,14 +231,15 @@ async function unlessNotFound<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
+/** Single items and their texts, as the agent reads them. */
+type AgentItems = Pick<FeedStore, 'item' | 'revision' | 'article'>
+
 /** What the agent reads: handles through which nothing can be written (docs/agent-tools.md). */
 export interface AgentReads {
-  items: StoredItems
-  search: SharedFeedSearch
-  snapshots: SnapshotReader
-  articles: Pick<ArticleStore, 'article'>
+  feed: AgentItems & SnapshotReader
+  search: Pick<FeedSearch, 'by'>
   ledger: Pick<Ledger, 'witness'>
-  archive: Pick<Archive, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
+  archive: Pick<Objects, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
   year: YearReader
   clock: Clock
 }
@@ -252,7 +252,8 @@ interface YearPublication {
 }
 
 /** What the agent reads, proved where the interfaces prove it. One for a server. */
-export interface AgentSources extends Pick<AgentReads, 'items' | 'search' | 'articles' | 'clock'> {
+export interface AgentSources extends Pick<AgentReads, 'search' | 'clock'> {
+  items: AgentItems
   /** The newest snapshot's feed of a sort; null when there is no snapshot. */
   feed: (sort: LiveSort) => Promise<LiveFeed | null>
   /** The Year publication that was current at an instant; null when there was none. */
@@ -261,7 +262,7 @@ export interface AgentSources extends Pick<AgentReads, 'items' | 'search' | 'art
 
 /** The same as one caller reads it. */
 export interface CallerSources extends Omit<AgentSources, 'search'> {
-  search: FeedSearch
+  search: CallerSearch
 }
 
 export function sourcesFor(caller: SearchCaller, sources: AgentSources): CallerSources {
@@ -272,15 +273,14 @@ export function sourcesFor(caller: SearchCaller, sources: AgentSources): CallerS
 const YEAR_MEMORY_BYTES = 8 * 1024 * 1024
 
 export function agentSources(reads: AgentReads): AgentSources {
-  const { items, search, articles, clock } = reads
-  const snapshots = provedSnapshots(reads.snapshots)
+  const { feed: items, search, clock } = reads
+  const snapshots = provedSnapshots(items)
   const publications = provedPublications(reads, YEAR_MEMORY_BYTES)
   const feeds = new WeakMap<ProvedFeed, LiveFeed>()
   const years = new WeakMap<ProvedPublication, YearPublication>()
   return {
     items,
     search,
-    articles,
     clock,
     async feed(sort) {
       const proved = await snapshots.newest(sort)

@@ -1,7 +1,7 @@
 import { proveFeed } from '../../domain/feed/snapshot.ts'
 import type { Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
 import type { LiveSort } from '../../domain/feed/columns.ts'
-import type { LiveFeedStore } from '../../domain/ports.ts'
+import type { FeedStore } from '../../domain/ports.ts'
 import { coalesce } from '../single-flight.ts'
 import { published } from '../respond.ts'
 import type { Published } from '../respond.ts'
@@ -22,7 +22,7 @@ export interface ProvedSnapshots {
 }
 
 /** Where the store is read: which snapshot is the newest, and the bytes of its feeds. */
-export type SnapshotReader = Pick<LiveFeedStore, 'newestSnapshot' | 'snapshotFeed'>
+export type SnapshotReader = Pick<FeedStore, 'newestSnapshot' | 'snapshotFeed'>
 
 const CACHE_CONTROL = 'public, max-age=60, stale-while-revalidate=300'
 

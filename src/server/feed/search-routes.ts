@@ -16,14 +16,17 @@ import {
   SEARCH_PLACES,
 } from '../../domain/feed/search.ts'
 import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
-import type { FeedSearch, SharedFeedSearch } from '../../domain/ports.ts'
+import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { published, respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
 /** Questions about stored items (docs/search.md). */
-export function searchRoutes(shared: SharedFeedSearch, callerOf: (event: H3Event) => SearchCaller): Route[] {
-  const by = (event: H3Event): FeedSearch => shared.by(callerOf(event))
+export function searchRoutes(
+  shared: Pick<FeedSearch, 'by'>,
+  callerOf: (event: H3Event) => SearchCaller,
+): Route[] {
+  const by = (event: H3Event): CallerSearch => shared.by(callerOf(event))
   return [
     route(searchContract, async (event) =>
       answer(event, searchContract, await by(event).search(parseSearchRequest(event.url.searchParams))),

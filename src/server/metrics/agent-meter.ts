@@ -1,4 +1,4 @@
-import type { Admission } from '../../domain/ports.ts'
+import type { Admission } from '../../domain/agent/bounds.ts'
 import type { FailureCode } from '../../domain/agent/model-call.ts'
 import { single } from './catalogue.ts'
 import type { MetricFamily } from './catalogue.ts'

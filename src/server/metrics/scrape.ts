@@ -1,5 +1,5 @@
 import { H3 } from 'h3'
-import type { AuditLog, ChatLedger, Clock, JobLog } from '../../domain/ports.ts'
+import type { State, Clock } from '../../domain/ports.ts'
 import { dayOf, startOfDay } from '../../domain/time.ts'
 import type { Readers, ReadinessChecks } from '../app.ts'
 import { NO_STORE, respondJson, respondText } from '../respond.ts'
@@ -56,9 +56,9 @@ export function scraper({ meters, sources, sourceMs, log }: ScrapePorts): () => 
 
 export interface StoredMetricsPorts {
   readers: Readers
-  audits: Pick<AuditLog, 'newest'>
-  jobs: Pick<JobLog, 'states'>
-  budget: { ledger: Pick<ChatLedger, 'spending'>; perDayMicroUsd: number }
+  audits: Pick<State['audits'], 'newest'>
+  jobs: Pick<State['jobs'], 'states'>
+  budget: { ledger: Pick<State['chat'], 'spending'>; perDayMicroUsd: number }
   checks: ReadinessChecks
   clock: Clock
 }

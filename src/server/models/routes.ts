@@ -20,7 +20,7 @@ import {
 } from '../../domain/models/shortlist.ts'
 import type { FreeModelsRefusal, Served } from '../../domain/models/shortlist.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type { Clock, RecommendationStore } from '../../domain/ports.ts'
+import type { Clock, Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { xml } from '../feed/feeds.ts'
@@ -278,7 +278,7 @@ export type ServedRecommendation = () => Promise<Served>
  * @param publishedBaseUrl address of the routing service to publish, whatever the stored run says
  */
 export function servedRecommendation(
-  store: Pick<RecommendationStore, 'current'>,
+  store: Pick<Objects['recommendations'], 'current'>,
   publishedBaseUrl: string,
   log: Log,
 ): ServedRecommendation {

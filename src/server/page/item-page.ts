@@ -2,7 +2,7 @@ import { parseKey } from '../../domain/feed/search-request.ts'
 import type { ItemTrend } from '../../domain/feed/search.ts'
 import { discussionUrl, itemsOfKey } from '../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
-import type { FeedSearch } from '../../domain/ports.ts'
+import type { CallerSearch } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
@@ -64,7 +64,7 @@ const DAYS_SHOWN = 366
 type ObservedDay = ItemTrend['days'][number]
 
 /** An item, and its rank among what its source was observed with, day by day. */
-function itemPanel(search: Pick<FeedSearch, 'itemTrend'>): Panel {
+function itemPanel(search: Pick<CallerSearch, 'itemTrend'>): Panel {
   return {
     id: 'item',
     title: 'The item, day by day',

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../../domain/digest.ts'
 import { PAGES_CALLER, SEARCH_PLACES } from '../../domain/feed/search.ts'
 import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
-import type { AuditLog, Clock, FeedSearch, SharedFeedSearch } from '../../domain/ports.ts'
+import type { State, Clock, CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
@@ -20,8 +20,8 @@ export interface PageSources {
   publications: ShownPublications
   recommendation: ServedRecommendation
   agent: Pick<Agent, 'config'> & { status: Agent['shownStatus'] }
-  audits: Pick<AuditLog, 'newest'>
-  search: Pick<FeedSearch, 'itemTrend'>
+  audits: Pick<State['audits'], 'newest'>
+  search: Pick<CallerSearch, 'itemTrend'>
 }
 
 /** Readings at a time, of all pages together: a publication may be a proof, and an item asks the search. */
@@ -35,7 +35,7 @@ export function sharedSources({
   publications,
   search,
   ...others
-}: Omit<PageSources, 'search'> & { search: SharedFeedSearch }): PageSources {
+}: Omit<PageSources, 'search'> & { search: Pick<FeedSearch, 'by'> }): PageSources {
   const ofPages = search.by(PAGES_CALLER)
   return {
     ...others,

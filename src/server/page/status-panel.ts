@@ -1,6 +1,6 @@
 import type { AgentStatus } from '../../domain/agent/schema.ts'
 import { statusPayload } from '../../domain/models/shortlist.ts'
-import type { AuditLog } from '../../domain/ports.ts'
+import type { State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, addDays } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
@@ -147,7 +147,7 @@ export function gapFact(publications: ShownPublications): StatusFact {
 }
 
 /** How the archive was found last, as `verify-archive` left it. */
-export function auditFact(audits: Pick<AuditLog, 'newest'>): StatusFact {
+export function auditFact(audits: Pick<State['audits'], 'newest'>): StatusFact {
   return {
     label: 'Last audit',
     refusalOf: auditRefusal,

@@ -1,4 +1,4 @@
-import type { Archive, Clock, Ledger, Witness, YearReader } from '../../domain/ports.ts'
+import type { Objects, Clock, Ledger, Witness, YearReader } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
@@ -24,7 +24,7 @@ export interface ProvedPublication {
 
 export interface PublicationPorts {
   ledger: Pick<Ledger, 'witness'>
-  archive: Pick<Archive, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
+  archive: Pick<Objects, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
   year: YearReader
   clock: Clock
 }

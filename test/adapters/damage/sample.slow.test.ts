@@ -3,9 +3,9 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openArchive } from '../../../src/adapters/objects/open.ts'
+import { openObjects } from '../../../src/adapters/objects/open.ts'
 import { makeDamageSample } from '../../../src/adapters/damage/sample.ts'
-import type { DamageSample } from '../../../src/domain/ports.ts'
+import type { DamageSample } from '../../../src/domain/year/finding.ts'
 import { proveLedger } from '../../../src/domain/year/chain.ts'
 import { proveBytes } from '../../../src/domain/year/envelope.ts'
 import { reopenWorkspace } from '../../support/workspace.ts'
@@ -158,7 +158,7 @@ describe('the mutations', () => {
     const folder = await sample.restored()
     rmSync(join(folder, 'objects', 'heads', String(sample.keptHead.seq)))
     await expect(reopenWorkspace(folder).year.read()).resolves.toBeDefined()
-    const archive = openArchive({ kind: 'file', path: join(folder, 'objects') })
+    const archive = openObjects({ kind: 'file', path: join(folder, 'objects') })
     expect((await archive.newestHead())?.seq).toBe(sample.keptHead.seq - 1)
   })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Article, ArticleWish, FailedTry, WantedItem } from '../../../src/domain/feed/article.ts'
-import type { ImportCounts } from '../../../src/domain/ports.ts'
+import type { ImportCounts } from '../../../src/domain/feed/signal.ts'
 import { signal } from '../../support/signals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
@@ -25,8 +25,8 @@ const failedTry = (changes: Partial<FailedTry> = {}): FailedTry => ({
   ...changes,
 })
 
-const wantedIds = async ({ articles }: OpenFeed, changes: Partial<ArticleWish> = {}): Promise<string[]> =>
-  (await articles.itemsWantingText({ ...WISH, ...changes })).map(
+const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleWish> = {}): Promise<string[]> =>
+  (await feed.itemsWantingText({ ...WISH, ...changes })).map(
     ({ source, sourceId }) => `${source} ${sourceId}`,
   )
 
@@ -34,26 +34,26 @@ const wantedIds = async ({ articles }: OpenFeed, changes: Partial<ArticleWish> =
 export function articlesContract(name: string, engine: FeedOpener): void {
   describe(`article texts in ${name}`, () => {
     test('are none before one is kept', async () => {
-      const { articles } = await engine.open()
-      expect(await articles.article('hn', '1')).toBeNull()
-      expect(await articles.saveArticles([])).toEqual(counts(0, 0, 0))
+      const { feed } = await engine.open()
+      expect(await feed.article('hn', '1')).toBeNull()
+      expect(await feed.saveArticles([])).toEqual(counts(0, 0, 0))
     })
 
     test('can be told which items are stored', async () => {
-      const { articles, feed } = await engine.open()
-      expect(await articles.storedItems([])).toEqual([])
+      const { feed } = await engine.open()
+      expect(await feed.storedItems([])).toEqual([])
       const [one, two] = [
         { source: 'hype:hf-papers', sourceId: '1' },
         { source: 'hn', sourceId: 'ä "2"' },
       ]
       await feed.importSignals([signal(one), signal(two), signal({ sourceId: '3' })])
-      const found = await articles.storedItems([one, two, { source: 'hype:hf', sourceId: 'papers-1' }])
+      const found = await feed.storedItems([one, two, { source: 'hype:hf', sourceId: 'papers-1' }])
       expect(found).toHaveLength(2)
       expect(found).toEqual(expect.arrayContaining([one, two]))
     })
 
     test('come back as they were kept, each by its own source and id', async () => {
-      const { articles, another } = await engine.open()
+      const { feed, another } = await engine.open()
       const kept = [
         article({ text: 'Größe “quoted” \\ 漢字 😀\n\nb "x"' }),
         article({ source: 'lobsters', text: 'another', fetchedAt: 0 }),
@@ -63,10 +63,9 @@ export function articlesContract(name: string, engine: FeedOpener): void {
           provenance: 'page:readability https://e.org/',
         }),
       ]
-      expect(await articles.saveArticles(kept)).toEqual(counts(3, 0, 0))
-      for (const each of kept)
-        expect(await another().articles.article(each.source, each.sourceId)).toEqual(each)
-      expect(await articles.article('lobsters', 'owner/name')).toBeNull()
+      expect(await feed.saveArticles(kept)).toEqual(counts(3, 0, 0))
+      for (const each of kept) expect(await another().feed.article(each.source, each.sourceId)).toEqual(each)
+      expect(await feed.article('lobsters', 'owner/name')).toBeNull()
     })
 
     test.each<[string, Partial<Article>]>([
@@ -76,11 +75,11 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       ['fetchedAt, later', { fetchedAt: NOW }],
       ['fetchedAt, earlier', { fetchedAt: 1 }],
     ])('are replaced by a later row with another %s', async (_what, change) => {
-      const { articles } = await engine.open()
-      await articles.saveArticles([article()])
-      expect(await articles.saveArticles([article(change)])).toEqual(counts(0, 1, 0))
-      expect(await articles.article('hn', '1')).toEqual(article(change))
-      expect(await articles.saveArticles([article(change)])).toEqual(counts(0, 0, 1))
+      const { feed } = await engine.open()
+      await feed.saveArticles([article()])
+      expect(await feed.saveArticles([article(change)])).toEqual(counts(0, 1, 0))
+      expect(await feed.article('hn', '1')).toEqual(article(change))
+      expect(await feed.saveArticles([article(change)])).toEqual(counts(0, 0, 1))
     })
 
     test('are counted the same however the rows are cut into batches', async () => {
@@ -90,7 +89,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
         .map((values) => article(values))
       await fc.assert(
         fc.asyncProperty(fc.array(fc.array(row, { maxLength: 4 }), { maxLength: 3 }), async (batches) => {
-          const { articles, close } = await next()
+          const { feed, close } = await next()
           const stored = new Map<string, string>()
           try {
             for (const batch of batches) {
@@ -100,10 +99,10 @@ export function articlesContract(name: string, engine: FeedOpener): void {
                 expected[before === undefined ? 'inserted' : before === text ? 'unchanged' : 'replaced'] += 1
                 stored.set(sourceId, text)
               }
-              expect(await articles.saveArticles(batch)).toEqual(expected)
+              expect(await feed.saveArticles(batch)).toEqual(expected)
             }
             for (const [sourceId, text] of stored)
-              expect((await articles.article('hn', sourceId))?.text).toBe(text)
+              expect((await feed.article('hn', sourceId))?.text).toBe(text)
           } finally {
             close()
           }
@@ -113,32 +112,32 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
 
     test('of the largest size are kept, twenty at once', { timeout: 60_000 }, async () => {
-      const { articles } = await engine.open()
+      const { feed } = await engine.open()
       const batch = Array.from({ length: 20 }, (_, index) =>
         article({ sourceId: String(index), text: '😀'.repeat(60_000) }),
       )
-      expect(await articles.saveArticles(batch)).toEqual(counts(20, 0, 0))
-      expect(await articles.saveArticles(batch)).toEqual(counts(0, 0, 20))
-      expect((await articles.article('hn', '19'))?.text).toBe('😀'.repeat(60_000))
+      expect(await feed.saveArticles(batch)).toEqual(counts(20, 0, 0))
+      expect(await feed.saveArticles(batch)).toEqual(counts(0, 0, 20))
+      expect((await feed.article('hn', '19'))?.text).toBe('😀'.repeat(60_000))
     })
 
     test('keep the number of their row when they are replaced', async () => {
-      const { articles, raw } = await engine.open()
-      await articles.saveArticles([article(), article({ sourceId: '2' })])
+      const { feed, raw } = await engine.open()
+      await feed.saveArticles([article(), article({ sourceId: '2' })])
       const ids = async (): Promise<unknown> =>
         (await raw().execute('SELECT id, source_id FROM articles ORDER BY id')).rows.map((row) => ({
           ...row,
         }))
       const before = await ids()
-      await articles.saveArticles([article({ text: 'new' })])
+      await feed.saveArticles([article({ text: 'new' })])
       expect(await ids()).toEqual(before)
     })
 
     test('that are not valid UTF-8 are damage, and end nothing', async () => {
-      const { articles, raw } = await engine.open()
-      await articles.saveArticles([article()])
+      const { feed, raw } = await engine.open()
+      await feed.saveArticles([article()])
       await raw().execute("UPDATE articles SET text = CAST(x'ff' AS TEXT)")
-      await expect(articles.article('hn', '1')).rejects.toMatchObject({ code: 'storage_damaged' })
+      await expect(feed.article('hn', '1')).rejects.toMatchObject({ code: 'storage_damaged' })
     })
   })
 
@@ -173,7 +172,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     test('have none, and are wanted no more once they have one', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals([signal(), signal({ sourceId: '2' })])
-      await opened.articles.saveArticles([article({ sourceId: '2' }), article({ source: 'lobsters' })])
+      await opened.feed.saveArticles([article({ sourceId: '2' }), article({ source: 'lobsters' })])
       expect(await wantedIds(opened)).toEqual(['hn 1'])
     })
 
@@ -188,13 +187,13 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
 
     test('come with their link, unless it is too long, and with their tries', async () => {
-      const { feed, articles } = await engine.open()
+      const { feed } = await engine.open()
       await feed.importSignals([
         signal({ sourceId: '1', points: 30 }),
         signal({ sourceId: '2', points: 20, url: null }),
         signal({ sourceId: '3', points: 10, url: `https://example.org/${'x'.repeat(2_048)}` }),
       ])
-      await articles.recordFailedTry(failedTry({ tries: 3, nextTryAt: NOW }))
+      await feed.recordFailedTry(failedTry({ tries: 3, nextTryAt: NOW }))
       const item = (changes: Partial<WantedItem>): WantedItem => ({
         source: 'hn',
         sourceId: '1',
@@ -202,7 +201,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
         tries: 0,
         ...changes,
       })
-      expect(await articles.itemsWantingText(WISH)).toEqual([
+      expect(await feed.itemsWantingText(WISH)).toEqual([
         item({ url: 'https://example.org/1', tries: 3 }),
         item({ sourceId: '2' }),
         item({ sourceId: '3' }),
@@ -212,19 +211,19 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     test('are left alone after a failed try until the next one, or for ever', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals(['1', '2', '3'].map((sourceId) => signal({ sourceId })))
-      await opened.articles.recordFailedTry(failedTry())
-      await opened.articles.recordFailedTry(failedTry({ sourceId: '2', nextTryAt: null }))
+      await opened.feed.recordFailedTry(failedTry())
+      await opened.feed.recordFailedTry(failedTry({ sourceId: '2', nextTryAt: null }))
       expect(await wantedIds(opened)).toEqual(['hn 3'])
       expect(await wantedIds(opened, { at: NOW + 1 })).toEqual(['hn 1', 'hn 3'])
-      await opened.articles.recordFailedTry(failedTry({ tries: 2, nextTryAt: null }))
+      await opened.feed.recordFailedTry(failedTry({ tries: 2, nextTryAt: null }))
       expect(await wantedIds(opened, { at: Number.MAX_SAFE_INTEGER })).toEqual(['hn 3'])
     })
 
     test('have their failed tries forgotten once a text is kept', async () => {
-      const { articles, raw } = await engine.open()
-      await articles.recordFailedTry(failedTry())
-      await articles.recordFailedTry(failedTry({ sourceId: '2' }))
-      await articles.saveArticles([article()])
+      const { feed, raw } = await engine.open()
+      await feed.recordFailedTry(failedTry())
+      await feed.recordFailedTry(failedTry({ sourceId: '2' }))
+      await feed.saveArticles([article()])
       const { rows } = await raw().execute('SELECT source_id FROM article_tries')
       expect(rows.map((row) => row['source_id'])).toEqual(['2'])
     })

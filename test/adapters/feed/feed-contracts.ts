@@ -35,70 +35,70 @@ function answer(changes: Partial<KeptAnswer> = {}): KeptAnswer {
 function sourceMemoryContract(name: string, engine: FeedOpener): void {
   describe(`kept answers in ${name}`, () => {
     test('are none before one is kept', async () => {
-      const { memory } = await engine.open()
-      expect(await memory.keptAnswer(URL_ASKED, 0, NOW)).toBeNull()
+      const { feed } = await engine.open()
+      expect(await feed.keptAnswer(URL_ASKED, 0, NOW)).toBeNull()
     })
 
     test('come back as they were, by their URL alone', async () => {
-      const { memory, another } = await engine.open()
+      const { feed, another } = await engine.open()
       const second = answer({ etag: null, lastModified: 'Sat, 21 Nov 2026 10:00:00 GMT', body: '{}' })
-      await memory.keepAnswer(URL_ASKED, answer(), 0)
-      await memory.keepAnswer(`${URL_ASKED}#2`, second, 0)
-      expect(await another().memory.keptAnswer(URL_ASKED, 0, NOW)).toEqual(answer())
-      expect(await memory.keptAnswer(`${URL_ASKED}#2`, 0, NOW)).toEqual(second)
-      expect(await memory.keptAnswer('https://example.org/', 0, NOW)).toBeNull()
+      await feed.keepAnswer(URL_ASKED, answer(), 0)
+      await feed.keepAnswer(`${URL_ASKED}#2`, second, 0)
+      expect(await another().feed.keptAnswer(URL_ASKED, 0, NOW)).toEqual(answer())
+      expect(await feed.keptAnswer(`${URL_ASKED}#2`, 0, NOW)).toEqual(second)
+      expect(await feed.keptAnswer('https://example.org/', 0, NOW)).toBeNull()
     })
 
     test('are replaced by the next one', async () => {
-      const { memory } = await engine.open()
+      const { feed } = await engine.open()
       const next = answer({ etag: null, lastModified: 'x', body: '[2]', keptAt: 2_000 })
-      await memory.keepAnswer(URL_ASKED, answer(), 0)
-      await memory.keepAnswer(URL_ASKED, next, 0)
-      expect(await memory.keptAnswer(URL_ASKED, 0, NOW)).toEqual(next)
+      await feed.keepAnswer(URL_ASKED, answer(), 0)
+      await feed.keepAnswer(URL_ASKED, next, 0)
+      expect(await feed.keptAnswer(URL_ASKED, 0, NOW)).toEqual(next)
     })
 
     test('are not given once they are too old, and dropped when the next is kept', async () => {
-      const { memory, raw } = await engine.open()
-      await memory.keepAnswer(URL_ASKED, answer(), 0)
-      expect(await memory.keptAnswer(URL_ASKED, 999, NOW)).toEqual(answer())
-      expect(await memory.keptAnswer(URL_ASKED, 1_000, NOW)).toBeNull()
-      await memory.keepAnswer('https://example.org/other', answer({ keptAt: 5_000 }), 1_000)
+      const { feed, raw } = await engine.open()
+      await feed.keepAnswer(URL_ASKED, answer(), 0)
+      expect(await feed.keptAnswer(URL_ASKED, 999, NOW)).toEqual(answer())
+      expect(await feed.keptAnswer(URL_ASKED, 1_000, NOW)).toBeNull()
+      await feed.keepAnswer('https://example.org/other', answer({ keptAt: 5_000 }), 1_000)
       const { rows } = await raw().execute('SELECT count(*) AS n FROM kept_answers')
       expect(rows[0]?.['n']).toBe(1)
     })
 
     test('are not given before they were kept, as after a clock was set back', async () => {
-      const { memory } = await engine.open()
-      await memory.keepAnswer(URL_ASKED, answer({ keptAt: 2_000 }), 0)
-      expect(await memory.keptAnswer(URL_ASKED, 0, 1_999)).toBeNull()
-      expect(await memory.keptAnswer(URL_ASKED, 0, 2_000)).toEqual(answer({ keptAt: 2_000 }))
+      const { feed } = await engine.open()
+      await feed.keepAnswer(URL_ASKED, answer({ keptAt: 2_000 }), 0)
+      expect(await feed.keptAnswer(URL_ASKED, 0, 1_999)).toBeNull()
+      expect(await feed.keptAnswer(URL_ASKED, 0, 2_000)).toEqual(answer({ keptAt: 2_000 }))
     })
 
     test('may be a million characters long', async () => {
-      const { memory } = await engine.open()
+      const { feed } = await engine.open()
       const long = answer({ body: JSON.stringify('漢"'.repeat(300_000)) })
-      await memory.keepAnswer(URL_ASKED, long, 0)
-      expect(await memory.keptAnswer(URL_ASKED, 0, NOW)).toEqual(long)
+      await feed.keepAnswer(URL_ASKED, long, 0)
+      expect(await feed.keptAnswer(URL_ASKED, 0, NOW)).toEqual(long)
     })
 
     test('are refused when one is not valid UTF-8', async () => {
-      const { memory, raw } = await engine.open()
-      await memory.keepAnswer(URL_ASKED, answer(), 0)
+      const { feed, raw } = await engine.open()
+      await feed.keepAnswer(URL_ASKED, answer(), 0)
       await raw().execute("UPDATE kept_answers SET body = CAST(x'ff' AS TEXT)")
-      await expect(memory.keptAnswer(URL_ASKED, 0, NOW)).rejects.toMatchObject(DAMAGED)
+      await expect(feed.keptAnswer(URL_ASKED, 0, NOW)).rejects.toMatchObject(DAMAGED)
     })
   })
 
   describe(`pauses of sources in ${name}`, () => {
     test('are none before a host asked for one, and the latest of each host after', async () => {
-      const { memory, another } = await engine.open()
-      expect(await memory.pausedUntil('api.example')).toBeNull()
-      await memory.pauseUntil('api.example', 5_000)
-      await memory.pauseUntil('api.example', 4_000)
-      await memory.pauseUntil('127.0.0.1:8080', 1)
-      expect(await another().memory.pausedUntil('api.example')).toBe(5_000)
-      await another().memory.pauseUntil('api.example', 6_000)
-      expect([await memory.pausedUntil('api.example'), await memory.pausedUntil('127.0.0.1:8080')]).toEqual([
+      const { feed, another } = await engine.open()
+      expect(await feed.pausedUntil('api.example')).toBeNull()
+      await feed.pauseUntil('api.example', 5_000)
+      await feed.pauseUntil('api.example', 4_000)
+      await feed.pauseUntil('127.0.0.1:8080', 1)
+      expect(await another().feed.pausedUntil('api.example')).toBe(5_000)
+      await another().feed.pauseUntil('api.example', 6_000)
+      expect([await feed.pausedUntil('api.example'), await feed.pausedUntil('127.0.0.1:8080')]).toEqual([
         6_000, 1,
       ])
     })

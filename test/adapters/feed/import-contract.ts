@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Signal } from '../../../src/domain/feed/signal.ts'
-import type { ImportCounts } from '../../../src/domain/ports.ts'
+import type { Signal, ImportCounts } from '../../../src/domain/feed/signal.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { signal, tripleOf } from '../../support/signals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'

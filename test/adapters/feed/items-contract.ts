@@ -9,7 +9,7 @@ import { DAMAGED } from '../../support/refusals.ts'
 export function itemsContract(name: string, engine: FeedOpener): void {
   describe(`single items in ${name}`, () => {
     test('are given at their latest signal, with what their source says of them', async () => {
-      const { feed, items } = await engine.open()
+      const { feed } = await engine.open()
       await feed.importSignals([
         signal({
           source: 'hype:github',
@@ -39,7 +39,7 @@ export function itemsContract(name: string, engine: FeedOpener): void {
           collectedAt: 1,
         },
       ])
-      expect(await items.item('hype-github-a/b')).toEqual({
+      expect(await feed.item('hype-github-a/b')).toEqual({
         key: 'hype-github-a/b',
         source: 'hype:github',
         sourceId: 'a/b',
@@ -62,14 +62,14 @@ export function itemsContract(name: string, engine: FeedOpener): void {
         { title: 'verified', provenance: 'hype:github:search' },
         1,
       )
-      expect((await items.item('hype-github-a/b'))?.title).toBe('verified')
+      expect((await feed.item('hype-github-a/b'))?.title).toBe('verified')
     })
 
     test('that vouch for their own title keep it, and those nothing is known of have nothing', async () => {
-      const { feed, items } = await engine.open()
+      const { feed } = await engine.open()
       await feed.importSignals([signal({ publishedAt: null, url: null, points: null })])
       await feed.saveVerifiedTitle('hn', '1', { title: 'another', provenance: 'hn:x' }, 1)
-      expect(await items.item('hn-1')).toMatchObject({
+      expect(await feed.item('hn-1')).toMatchObject({
         title: 'a title',
         url: null,
         discussionUrl: 'https://news.ycombinator.com/item?id=1',
@@ -85,35 +85,35 @@ export function itemsContract(name: string, engine: FeedOpener): void {
     test.each(['hn-2', 'nonsense', '', 'hn-', `hn-${'1'.repeat(200)}`])(
       'are none under the key %j',
       async (key) => {
-        const { feed, items } = await engine.open()
+        const { feed } = await engine.open()
         await feed.importSignals([signal()])
-        expect(await items.item(key)).toBeNull()
+        expect(await feed.item(key)).toBeNull()
       },
     )
 
     test('change the revision with every signal and every text, once the index has them', async () => {
-      const { feed, articles, index, items } = await engine.open()
+      const { feed, index } = await engine.open()
       const seen: (string | null)[] = []
       const look = async (): Promise<void> => {
-        seen.push(await items.revision())
+        seen.push(await feed.revision())
         await refresh(index)
-        seen.push(await items.revision())
+        seen.push(await feed.revision())
       }
       await look()
       await feed.importSignals([signal()])
       await look()
-      await articles.saveArticles([
+      await feed.saveArticles([
         { source: 'hn', sourceId: '1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
       ])
       await look()
-      await articles.saveArticles([
+      await feed.saveArticles([
         { source: 'hn', sourceId: '1', text: 'another', provenance: 'test:test', fetchedAt: 1 },
       ])
       await look()
       const [first, , imported, indexed, textStored, textIndexed, textChanged, changeIndexed] = seen
       expect([imported, textStored, textChanged]).toEqual([null, null, null])
       expect(new Set([first, indexed, textIndexed, changeIndexed]).size).toBe(4)
-      expect(seen.at(-1)).toBe(await items.revision())
+      expect(seen.at(-1)).toBe(await feed.revision())
     })
   })
 }

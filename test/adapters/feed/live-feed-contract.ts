@@ -7,7 +7,7 @@ import type { FeedOpener } from './open-feed.ts'
 import type { LiveSort } from '../../../src/domain/feed/columns.ts'
 import { proveFeed, rankLivePeriods, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
-import type { LiveFeedStore } from '../../../src/domain/ports.ts'
+import type { FeedStore } from '../../../src/domain/ports.ts'
 
 const TODAY = dayOf(NOW)
 const YESTERDAY = dayOf(NOW - DAY_MS)
@@ -19,30 +19,30 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
 
   describe(`the events of the live periods in ${name}`, () => {
     test('are none in an empty store', async () => {
-      const { live } = await engine.open()
-      expect(await live.liveEvents(NOW)).toEqual([])
+      const { feed } = await engine.open()
+      expect(await feed.liveEvents(NOW)).toEqual([])
     })
 
     test('are those published in the 30 days that end with the instant, both ends included', async () => {
-      const { feed, live } = await engine.open()
+      const { feed } = await engine.open()
       const edges = { before: NOW - 30 * DAY_MS - 1, first: NOW - 30 * DAY_MS, last: NOW, future: NOW + 1 }
       await feed.importSignals([
         ...Object.entries(edges).map(([sourceId, publishedAt]) => recent({ sourceId, publishedAt })),
         recent({ sourceId: 'no time', publishedAt: null }),
         recent({ sourceId: 'no points', points: null }),
       ])
-      const events = await live.liveEvents(NOW)
+      const events = await feed.liveEvents(NOW)
       expect(events.map(({ sourceId }) => sourceId).sort()).toEqual(['first', 'last'])
     })
 
     test('have the values of their latest signal of today or earlier', async () => {
-      const { feed, live } = await engine.open()
+      const { feed } = await engine.open()
       await feed.importSignals([
         recent({ day: YESTERDAY, points: 1 }),
         recent({ points: 2, comments: null, url: null }),
         recent({ day: dayOf(NOW + DAY_MS), points: 3 }),
       ])
-      expect(await live.liveEvents(NOW)).toEqual([
+      expect(await feed.liveEvents(NOW)).toEqual([
         {
           source: 'hn',
           sourceId: '1',
@@ -57,7 +57,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
     })
 
     test('have the title their source verified where the signal itself was not vouched for', async () => {
-      const { feed, live } = await engine.open()
+      const { feed } = await engine.open()
       await feed.importSignals([
         recent({ sourceId: '1', titleProvenance: null }),
         recent({ sourceId: '2', titleProvenance: null }),
@@ -66,7 +66,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       const verified = { title: 'as its source gives it', provenance: 'hn:asked' }
       await feed.saveVerifiedTitle('hn', '1', verified, NOW)
       await feed.saveVerifiedTitle('hn', '3', verified, NOW)
-      const events = await live.liveEvents(NOW)
+      const events = await feed.liveEvents(NOW)
       const titles = events.map(({ sourceId, title, titleProvenance }) => [sourceId, title, titleProvenance])
       expect(titles.sort()).toEqual([
         ['1', 'as its source gives it', 'hn:asked'],
@@ -76,29 +76,29 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
     })
 
     test('keep their own title where the one their source gives is longer than an event may have', async () => {
-      const { feed, live, items } = await engine.open()
+      const { feed } = await engine.open()
       await feed.importSignals([recent({ sourceId: '1', titleProvenance: null })])
       await feed.saveVerifiedTitle('hn', '1', { title: '😀'.repeat(1_001), provenance: 'hn:asked' }, NOW)
-      const [event] = await live.liveEvents(NOW)
+      const [event] = await feed.liveEvents(NOW)
       expect(event).toMatchObject({ title: 'a title', titleProvenance: null })
-      expect((await items.item('hn-1'))?.title).toBe('a title')
+      expect((await feed.item('hn-1'))?.title).toBe('a title')
     })
 
     test('are all there however many they are', async () => {
-      const { feed, live } = await engine.open()
+      const { feed } = await engine.open()
       const many = Array.from({ length: 5_000 }, (_, index) =>
         recent({ sourceId: String(index), titleProvenance: null }),
       )
       await feed.importSignals(many)
-      const events = await live.liveEvents(NOW)
+      const events = await feed.liveEvents(NOW)
       expect(new Set(events.map(({ sourceId }) => sourceId)).size).toBe(5_000)
     })
 
     test('are refused when a stored text is not valid UTF-8', async () => {
-      const { feed, live, raw } = await engine.open()
+      const { feed, raw } = await engine.open()
       await feed.importSignals([recent()])
       await raw().execute("UPDATE signals SET title = CAST(x'c328' AS TEXT)")
-      await expect(live.liveEvents(NOW)).rejects.toMatchObject(DAMAGED)
+      await expect(feed.liveEvents(NOW)).rejects.toMatchObject(DAMAGED)
     })
   })
 
@@ -113,31 +113,31 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
     })
 
     test('are given for the events asked for, by save key, as they were stored', async () => {
-      const { feed, live } = await engine.open()
+      const { feed } = await engine.open()
       await feed.saveDetails([
         details('a'),
         details('b'),
         { ...details('c'), author: null, tags: [], description: null },
       ])
       const events = ['a', 'c', 'unknown'].map((sourceId) => ({ source: 'lobsters', sourceId }))
-      expect(await live.details(events)).toEqual(
+      expect(await feed.details(events)).toEqual(
         new Map([
           ['lobsters-a', details('a')],
           ['lobsters-c', { ...details('c'), author: null, tags: [], description: null }],
         ]),
       )
-      expect(await live.details([])).toEqual(new Map())
+      expect(await feed.details([])).toEqual(new Map())
     })
 
     test('are given however many and however long they are', async () => {
-      const { feed, live } = await engine.open()
+      const { feed } = await engine.open()
       const many = Array.from({ length: 1_200 }, (_, index) => ({
         ...details(String(index)),
         description: 'x'.repeat(10_000),
       }))
       for (let start = 0; start < many.length; start += 200)
         await feed.saveDetails(many.slice(start, start + 200))
-      const found = await live.details(many)
+      const found = await feed.details(many)
       expect(found.size).toBe(1_200)
       expect(found.get('lobsters-1199')?.description).toHaveLength(10_000)
     })
@@ -152,38 +152,38 @@ const sealed = (at = NOW, events = 2): SealedSnapshot =>
 /** What every engine promises about the snapshots it keeps. */
 export function snapshotContract(name: string, engine: FeedOpener): void {
   const keep = (
-    live: LiveFeedStore,
+    store: FeedStore,
     one: SealedSnapshot,
     discardLater = false,
-  ): ReturnType<LiveFeedStore['saveSnapshot']> => live.saveSnapshot(one, { discardLater })
+  ): ReturnType<FeedStore['saveSnapshot']> => store.saveSnapshot(one, { discardLater })
 
-  const expectServed = async (live: LiveFeedStore, { snapshot, payloads }: SealedSnapshot): Promise<void> => {
-    expect(await live.newestSnapshot()).toEqual(snapshot)
+  const expectServed = async (store: FeedStore, { snapshot, payloads }: SealedSnapshot): Promise<void> => {
+    expect(await store.newestSnapshot()).toEqual(snapshot)
     for (const feed of snapshot.feeds) {
-      const bytes = proveFeed(snapshot.id, feed, await live.snapshotFeed(snapshot.id, feed))
+      const bytes = proveFeed(snapshot.id, feed, await store.snapshotFeed(snapshot.id, feed))
       expect(Buffer.from(bytes).equals(payloads.get(feed.sort) ?? new Uint8Array())).toBe(true)
     }
   }
 
   describe(`snapshots in ${name}`, () => {
     test('are none at first', async () => {
-      const { live } = await engine.open()
+      const { feed: store } = await engine.open()
       const [feed] = sealed().snapshot.feeds
-      expect(await live.newestSnapshot()).toBeNull()
-      expect(feed && (await live.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
+      expect(await store.newestSnapshot()).toBeNull()
+      expect(feed && (await store.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
     })
 
     test('are read back byte for byte, also through another connection, and stored once', async () => {
-      const { live, another, raw } = await engine.open()
-      expect(await keep(live, sealed())).toEqual({ saved: true, removed: 0 })
-      expect(await keep(live, sealed())).toEqual({ saved: true, removed: 0 })
-      await expectServed(another().live, sealed())
+      const { feed: store, another, raw } = await engine.open()
+      expect(await keep(store, sealed())).toEqual({ saved: true, removed: 0 })
+      expect(await keep(store, sealed())).toEqual({ saved: true, removed: 0 })
+      await expectServed(another().feed, sealed())
       const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
       expect(rows[0]?.['n']).toBe(4)
     })
 
     test('are kept in parts when their payloads are long', async () => {
-      const { live } = await engine.open()
+      const { feed: store } = await engine.open()
       const one = sealed()
       const payloads = new Map<LiveSort, Uint8Array>()
       const feeds = one.snapshot.feeds.map((feed, index) => {
@@ -191,24 +191,24 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
         payloads.set(feed.sort, index === 0 ? Buffer.from('x') : bytes)
         return { ...feed, byteSize: payloads.get(feed.sort)?.byteLength ?? 0 }
       })
-      await keep(live, { ...one, snapshot: { ...one.snapshot, feeds }, payloads })
+      await keep(store, { ...one, snapshot: { ...one.snapshot, feeds }, payloads })
       for (const feed of feeds) {
-        const bytes = await live.snapshotFeed(one.snapshot.id, feed)
+        const bytes = await store.snapshotFeed(one.snapshot.id, feed)
         expect(Buffer.from(bytes ?? []).equals(payloads.get(feed.sort) ?? new Uint8Array())).toBe(true)
       }
     })
 
     test('are the newest ten, parts and all, and the newest is the one of the latest instant', async () => {
-      const { live, raw } = await engine.open()
+      const { feed: store, raw } = await engine.open()
       const all = Array.from({ length: 13 }, (_, index) => sealed(NOW + index * MINUTE_MS))
       const removed: unknown[] = []
-      for (const one of all) removed.push(await keep(live, one))
+      for (const one of all) removed.push(await keep(store, one))
       expect(removed.slice(9)).toEqual([
         { saved: true, removed: 0 },
         ...Array.from({ length: 3 }, () => ({ saved: true, removed: 1 })),
       ])
       const last = all.at(-1) ?? sealed()
-      await expectServed(live, last)
+      await expectServed(store, last)
       const { rows } = await raw().execute(
         'SELECT count(*) AS n, count(DISTINCT snapshot_id) AS ids FROM snapshot_feeds',
       )
@@ -218,51 +218,51 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     test.each([0, 1, 5 * MINUTE_MS + 1])(
       'are not stored unless they are later: the newest is %i ms ahead, and goes only on demand',
       async (ahead) => {
-        const { live, raw } = await engine.open()
+        const { feed: store, raw } = await engine.open()
         const later = sealed(NOW + ahead, 3)
         const newest = { id: later.snapshot.id, generatedAt: NOW + ahead }
-        await keep(live, later)
-        expect(await keep(live, sealed())).toEqual({ saved: false, newest })
-        await expectServed(live, later)
+        await keep(store, later)
+        expect(await keep(store, sealed())).toEqual({ saved: false, newest })
+        await expectServed(store, later)
         const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
         expect(rows[0]?.['n']).toBe(4)
         if (ahead === 0) return
-        expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 1 })
-        await expectServed(live, sealed())
+        expect(await keep(store, sealed(), true)).toEqual({ saved: true, removed: 1 })
+        await expectServed(store, sealed())
       },
     )
 
     test('do not take the place of one of ten later ones', async () => {
-      const { live, raw } = await engine.open()
-      for (let index = 1; index <= 10; index += 1) await keep(live, sealed(NOW + index))
-      expect(await keep(live, sealed())).toMatchObject({ saved: false, newest: { generatedAt: NOW + 10 } })
+      const { feed: store, raw } = await engine.open()
+      for (let index = 1; index <= 10; index += 1) await keep(store, sealed(NOW + index))
+      expect(await keep(store, sealed())).toMatchObject({ saved: false, newest: { generatedAt: NOW + 10 } })
       const { rows } = await raw().execute('SELECT count(*) AS n, min(generated_at) AS first FROM snapshots')
       expect([rows[0]?.['n'], rows[0]?.['first']]).toEqual([10, NOW + 1])
-      expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 10 })
+      expect(await keep(store, sealed(), true)).toEqual({ saved: true, removed: 10 })
     })
 
     test.each(['9007199254740991', '9223372036854775807', 'generated_at + 1', '8640000000000000'])(
       'are refused and told of when their time is damaged (%s), until they are discarded',
       async (damage) => {
-        const { live, raw } = await engine.open()
+        const { feed: store, raw } = await engine.open()
         const { id } = sealed().snapshot
-        await keep(live, sealed())
+        await keep(store, sealed())
         await raw().execute(`UPDATE snapshots SET generated_at = ${damage}`)
-        await expect(live.newestSnapshot()).rejects.toMatchObject(DAMAGED)
+        await expect(store.newestSnapshot()).rejects.toMatchObject(DAMAGED)
         const damaged = { saved: false, newest: { id, generatedAt: null } }
-        expect(await keep(live, sealed())).toEqual(damaged)
-        expect(await keep(live, sealed(NOW + 1, 3))).toEqual(damaged)
-        expect(await keep(live, sealed(), true)).toEqual({ saved: true, removed: 1 })
-        await expectServed(live, sealed())
+        expect(await keep(store, sealed())).toEqual(damaged)
+        expect(await keep(store, sealed(NOW + 1, 3))).toEqual(damaged)
+        expect(await keep(store, sealed(), true)).toEqual({ saved: true, removed: 1 })
+        await expectServed(store, sealed())
       },
     )
 
     test('have no bytes where a part is gone, and refuse where the row that describes them is damaged', async () => {
-      const { live, raw } = await engine.open()
-      await keep(live, sealed())
+      const { feed: store, raw } = await engine.open()
+      await keep(store, sealed())
       const [feed] = sealed().snapshot.feeds
       await raw().execute("DELETE FROM snapshot_feeds WHERE sort = 'trending'")
-      expect(feed && (await live.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
+      expect(feed && (await store.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
       for (const damage of [
         "'[]'",
         "'nonsense'",
@@ -270,11 +270,11 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
         "CAST(x'c328' AS TEXT)",
       ]) {
         await raw().execute(`UPDATE snapshots SET feeds = ${damage}`)
-        await expect(live.newestSnapshot()).rejects.toMatchObject(DAMAGED)
+        await expect(store.newestSnapshot()).rejects.toMatchObject(DAMAGED)
       }
       const next = sealed(NOW + 1)
-      expect(await keep(live, next)).toMatchObject({ saved: true })
-      await expectServed(live, next)
+      expect(await keep(store, next)).toMatchObject({ saved: true })
+      await expectServed(store, next)
     })
   })
 }

@@ -2,26 +2,14 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { libsqlArticles } from '../../../src/adapters/feed/articles.ts'
 import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
-import { libsqlLiveFeed } from '../../../src/adapters/feed/live-feed.ts'
-import { libsqlSearchIndex } from '../../../src/adapters/feed/search-index.ts'
-import { libsqlItems } from '../../../src/adapters/feed/stored-items.ts'
-import { libsqlSourceMemory } from '../../../src/adapters/feed/source-memory.ts'
+import { searchIndex } from '../../../src/adapters/feed/search-index.ts'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
-import type {
-  ArticleStore,
-  FeedSearch,
-  FeedStore,
-  LiveFeedStore,
-  SearchIndex,
-  SourceMemory,
-  StoredItems,
-} from '../../../src/domain/ports.ts'
+import type { CallerSearch, FeedSearch, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { rawClient } from '../sqlite/lock-holder.ts'
@@ -30,15 +18,11 @@ import type { RawClient } from '../ledger/open-ledger.ts'
 /** Everything that is kept in one feed database. */
 interface FeedStores {
   feed: FeedStore
-  articles: ArticleStore
-  memory: SourceMemory
-  live: LiveFeedStore
-  index: SearchIndex
-  items: StoredItems
+  index: Omit<FeedSearch, 'by'>
 }
 
 export interface OpenFeed extends FeedStores {
-  search: FeedSearch
+  search: CallerSearch
   /** A client past the store, for what somebody else may do to its database. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
@@ -113,15 +97,11 @@ export function storeAt(url: string): OneFeed {
 function storesIn(store: Database): FeedStores {
   return {
     feed: libsqlFeed(store),
-    articles: libsqlArticles(store),
-    memory: libsqlSourceMemory(store),
-    live: libsqlLiveFeed(store),
-    index: libsqlSearchIndex(store),
-    items: libsqlItems(store),
+    index: searchIndex(store),
   }
 }
 
-function searchOf(store: Database, url: string): FeedSearch {
+function searchOf(store: Database, url: string): CallerSearch {
   const search = openFeedSearch({
     location: { url, authToken: null },
     database: store,

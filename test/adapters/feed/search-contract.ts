@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
-import type { FeedSearch } from '../../../src/domain/ports.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { signal, asking, rebuild, refresh } from '../../support/signals.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
@@ -17,7 +17,7 @@ function titled(title: string, overrides: Partial<Signal> = {}): Signal {
   return signal({ sourceId, title, url, publishedAt: startOfDay(day), ...overrides })
 }
 
-const titlesOf = async (search: FeedSearch, query: string, overrides = {}): Promise<string[]> =>
+const titlesOf = async (search: CallerSearch, query: string, overrides = {}): Promise<string[]> =>
   (await search.search(asking(query, overrides))).items.map(({ title }) => title)
 
 async function saveText({ raw }: OpenFeed, sourceId: string, text: string): Promise<void> {

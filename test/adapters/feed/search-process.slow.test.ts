@@ -197,11 +197,11 @@ describe('the search in a file', () => {
 const INDEXER = `
   import { database } from '${builtModule('adapters/sqlite/database.js')}'
   import { migrationsOf } from '${builtModule('adapters/sqlite/migrate.js')}'
-  import { libsqlSearchIndex } from '${builtModule('adapters/feed/search-index.js')}'
+  import { searchIndex } from '${builtModule('adapters/feed/search-index.js')}'
   const [, url, what] = process.argv
   const location = { url, authToken: null }
   const opened = database({ location, store: 'feed', migrationsFolder: migrationsOf('feed'), nativeBusyMs: 5000, retryMs: 5000 })
-  const index = libsqlSearchIndex(opened)
+  const index = searchIndex(opened)
   const build = what === 'rebuild' ? await index.beginRebuild() : null
   console.log('begun')
   for (let done = false; !done; ) {

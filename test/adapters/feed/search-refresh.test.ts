@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { libsqlSearchIndex } from '../../../src/adapters/feed/search-index.ts'
+import { searchIndex } from '../../../src/adapters/feed/search-index.ts'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
@@ -40,7 +40,7 @@ test('what changes between the reading and the writing of a refresh is taken in 
   })
   onTestFinished(() => real.close())
   const after = before.map((each, at) => ({ ...each, title: `after ${at}` }))
-  const index = libsqlSearchIndex(interrupted(real, () => feed.importSignals(after)))
+  const index = searchIndex(interrupted(real, () => feed.importSignals(after)))
   expect(await refresh(index)).toBe(40)
   expect((await search.search(asking('before'))).items).toHaveLength(0)
   expect((await search.search(asking('after'))).items).toHaveLength(20)

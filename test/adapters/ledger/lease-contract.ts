@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { LeaseGrant, LeaseHolder, Ledger } from '../../../src/domain/ports.ts'
+import type { LeaseGrant, LeaseHolder } from '../../../src/domain/job-run.ts'
+import type { Ledger } from '../../../src/domain/ports.ts'
 import type { LedgerOpener } from './open-ledger.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 0, 10)

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
-import type { AppendRefusal } from '../../../src/domain/ports.ts'
-import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
+import type { LedgerRow, AppendRefusal } from '../../../src/domain/year/ledger.ts'
 import {
   chainOf,
   gap,

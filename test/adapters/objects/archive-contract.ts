@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { defineDriver } from 'unstorage'
 import type { Driver, TransactionOptions } from 'unstorage'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { Archive, RecommendationStore } from '../../../src/domain/ports.ts'
+import type { Objects } from '../../../src/domain/ports.ts'
 import type { Head } from '../../../src/domain/year/ledger.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { storageDamaged } from '../../../src/domain/refusal.ts'
 
 /** An empty archive, and a way past it. */
 interface ArchiveUnderTest {
-  archive: Archive
+  archive: Objects
   /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
   plant(path: string, bytes: Uint8Array): Promise<void>
 }
@@ -277,7 +277,7 @@ export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
 
 /** An empty store of recommendations, and a way past it. */
 interface RecommendationsUnderTest {
-  store: RecommendationStore
+  store: Objects['recommendations']
   /** Puts bytes under a path of the store, as somebody else would who can write to it. */
   plant(path: string, bytes: Uint8Array): Promise<void>
 }

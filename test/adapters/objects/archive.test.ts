@@ -3,17 +3,13 @@ import { dirname, join } from 'node:path'
 import { mkdirSync, writeFileSync, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
 import type { Driver } from 'unstorage'
 import { describe, expect, test } from 'vitest'
-import {
-  unstorageArchive,
-  yearReader,
-  unstorageRecommendations,
-} from '../../../src/adapters/objects/archive.ts'
+import { unstorageObjects, yearReader } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { archiveContract, headOf, memoryObjects, recommendationsContract } from './archive-contract.ts'
-import { openArchive, fileArchive, openRecommendations } from '../../../src/adapters/objects/open.ts'
+import { openObjects, fileObjects } from '../../../src/adapters/objects/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import type { Archive, Ledger } from '../../../src/domain/ports.ts'
+import type { Ledger, Objects } from '../../../src/domain/ports.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
@@ -23,7 +19,7 @@ const ready = (): Promise<void> => Promise.resolve()
 archiveContract('memory', () => {
   const objects = new Map<string, Uint8Array>()
   return Promise.resolve({
-    archive: unstorageArchive(memoryObjects(objects), ready),
+    archive: unstorageObjects(memoryObjects(objects), ready),
     plant(path, bytes) {
       objects.set(path, bytes)
       return Promise.resolve()
@@ -46,13 +42,13 @@ describe('an archive on any engine', () => {
   const digest = sha256Hex('x')
 
   test('takes an ArrayBuffer for bytes', async () => {
-    const archive = unstorageArchive(engineReading(Uint8Array.of(1, 2).buffer), ready)
+    const archive = unstorageObjects(engineReading(Uint8Array.of(1, 2).buffer), ready)
     expect(await archive.get(digest)).toEqual(Uint8Array.of(1, 2))
   })
 
   test('throws the error an engine gives as a value', async () => {
     const failure = new Error('EIO: i/o error, read')
-    const archive = unstorageArchive(engineReading(failure), ready)
+    const archive = unstorageObjects(engineReading(failure), ready)
     await expect(archive.get(digest)).rejects.toBe(failure)
   })
 
@@ -62,7 +58,7 @@ describe('an archive on any engine', () => {
     ['a number', 3],
     ['false', false],
   ])('throws when the engine gives %s for bytes', async (_what, value) => {
-    const archive = unstorageArchive(engineReading(value), ready)
+    const archive = unstorageObjects(engineReading(value), ready)
     await expect(archive.get(digest)).rejects.toThrow('instead of bytes')
   })
 
@@ -71,14 +67,14 @@ describe('an archive on any engine', () => {
     ['nothing', null],
   ])('refuses a write that reads back as %s', async (_what, value) => {
     const driver = { ...engineReading(value), setItemRaw: () => undefined }
-    const archive = unstorageArchive(driver, ready)
+    const archive = unstorageObjects(driver, ready)
     await expect(archive.put(digest, new TextEncoder().encode('x'))).rejects.toMatchObject(DAMAGED)
   })
 
   test('is asked whether it can be trusted before anything is written to it', async () => {
     const objects = new Map<string, Uint8Array>()
     const refusal = new Error('not to be trusted')
-    const archive = unstorageArchive(memoryObjects(objects), () => Promise.reject(refusal))
+    const archive = unstorageObjects(memoryObjects(objects), () => Promise.reject(refusal))
     await expect(archive.prepare()).rejects.toBe(refusal)
     await expect(archive.put(digest, new TextEncoder().encode('x'))).rejects.toBe(refusal)
     await expect(archive.putHead(headOf(1))).rejects.toBe(refusal)
@@ -88,14 +84,14 @@ describe('an archive on any engine', () => {
   test('takes a head another run wrote in between with the same leaf for its own', async () => {
     const objects = new Map<string, Uint8Array>()
     const driver = memoryObjects(objects)
-    const other = unstorageArchive(memoryObjects(objects), ready)
-    const archive = unstorageArchive(driver, () => other.putHead(headOf(1)))
+    const other = unstorageObjects(memoryObjects(objects), ready)
+    const archive = unstorageObjects(driver, () => other.putHead(headOf(1)))
     await archive.putHead(headOf(1, { time: Date.UTC(2027, 0, 1) }))
     expect(await archive.newestHead()).toEqual(headOf(1))
   })
 
   test('can prove nothing unchanged when the engine has no witness', async () => {
-    const archive = unstorageArchive(memoryObjects(new Map()), ready)
+    const archive = unstorageObjects(memoryObjects(new Map()), ready)
     await archive.putHead(headOf(1))
     expect(await archive.objectWitness(digest)).toBeNull()
     expect(await archive.headWitness(null)).toBeNull()
@@ -106,7 +102,7 @@ describe('an archive on any engine', () => {
 archiveContract('files', async () => {
   const root = await temporaryFolder()
   return {
-    archive: openArchive({ kind: 'file', path: root }),
+    archive: openObjects({ kind: 'file', path: root }),
     async plant(key, bytes) {
       const path = join(root, key)
       await mkdir(dirname(path), { recursive: true })
@@ -121,7 +117,7 @@ const ROWS = chainOf(
 
 interface Year {
   ledger: Ledger
-  archive: Archive
+  archive: Objects
   root: string
   /** Appends the next entry, with its head. */
   publish(): Promise<void>
@@ -132,7 +128,7 @@ async function year(entries: number, heads: number): Promise<Year> {
   const opened = await openLedger()
   const root = join(dirname(opened.path), 'objects')
   mkdirSync(root)
-  const archive = fileArchive(root)
+  const archive = fileObjects(root)
   const token = await fill(opened, { legacy: [], rows: ROWS.slice(0, entries) })
   for (let seq = 1; seq <= heads; seq += 1) await archive.putHead(headAt(ROWS, seq))
   let seq = entries
@@ -202,7 +198,7 @@ describe('a reading of both ledgers and the head', () => {
 
   test('is unavailable when the object store is', async () => {
     const { ledger, root } = await year(2, 2)
-    await expect(yearReader(ledger, fileArchive(`${root}-elsewhere`)).read()).rejects.toMatchObject(
+    await expect(yearReader(ledger, fileObjects(`${root}-elsewhere`)).read()).rejects.toMatchObject(
       UNAVAILABLE,
     )
   })
@@ -243,7 +239,7 @@ const BYTES = new TextEncoder().encode('a run')
 recommendationsContract('memory', () => {
   const objects = new Map<string, Uint8Array>()
   return Promise.resolve({
-    store: unstorageRecommendations(memoryObjects(objects), ready),
+    store: unstorageObjects(memoryObjects(objects), ready).recommendations,
     plant(path, bytes) {
       objects.set(path, bytes)
       return Promise.resolve()
@@ -254,7 +250,7 @@ recommendationsContract('memory', () => {
 recommendationsContract('files', async () => {
   const root = await temporaryFolder()
   return {
-    store: openRecommendations({ kind: 'file', path: root }),
+    store: fileObjects(root).recommendations,
     async plant(key, bytes) {
       const path = join(root, key)
       await mkdir(dirname(path), { recursive: true })
@@ -265,10 +261,10 @@ recommendationsContract('files', async () => {
 
 test('in a folder stand beside the archive, which does not take them for its own, and leave no temporary file', async () => {
   const root = await temporaryFolder()
-  const store = openRecommendations({ kind: 'file', path: root })
+  const store = fileObjects(root).recommendations
   await store.put('2026-08-22.v1', BYTES)
   await store.put('2026-08-22.v2', BYTES)
-  const archive = fileArchive(root)
+  const archive = fileObjects(root)
   expect([await archive.keys('sha256'), await archive.keys('heads')]).toEqual([[], []])
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
     lstatSync(join(root, name)).isFile(),
@@ -282,7 +278,7 @@ test('in a folder stand beside the archive, which does not take them for its own
 
 test('in a folder that is not there are unavailable, not absent, and create nothing', async () => {
   const root = await temporaryFolder()
-  const store = openRecommendations({ kind: 'file', path: root })
+  const store = fileObjects(root).recommendations
   rmSync(root, { recursive: true })
   for (const asked of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
     await expect(asked()).rejects.toMatchObject(UNAVAILABLE)
@@ -292,7 +288,7 @@ test('in a folder that is not there are unavailable, not absent, and create noth
 test('are damaged where a folder stands in the place of the current one', async () => {
   const root = await temporaryFolder()
   mkdirSync(join(root, 'free-llm/current'), { recursive: true })
-  const store = openRecommendations({ kind: 'file', path: root })
+  const store = fileObjects(root).recommendations
   await expect(store.current()).rejects.toMatchObject(DAMAGED)
   await expect(store.put('2026-08-22.v1', BYTES)).rejects.toMatchObject(DAMAGED)
 })

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type * as OpenModule from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { ArchiveAuditor } from '../../../src/domain/ports.ts'
+import type { Auditors } from '../../../src/domain/ports.ts'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
 import { examineSeenObject, objectPath } from '../../../src/domain/year/finding.ts'
@@ -26,7 +26,7 @@ import { builtModule } from '../../support/compiled-sources.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
 
 // The threads run the build, so the auditor that starts them does too.
-const { openArchive, openArchiveAuditor } = (await import(
+const { openObjects, openObjectsAuditor } = (await import(
   builtModule('adapters/objects/open.js')
 )) as typeof OpenModule
 
@@ -56,7 +56,7 @@ function smallObject(asOfDay: string, size = 0): { manifest: Manifest; bytes: Bu
 interface Store {
   root: string
   manifests: Manifest[]
-  auditor: ArchiveAuditor
+  auditor: Auditors['archive']
   pathOf: (index: number) => string
 }
 
@@ -72,7 +72,7 @@ async function openStore(count: number, sizeOf: (index: number) => number = () =
   })
   const location = { kind: 'file' as const, path: root }
   const pathOf = (index: number): string => join(root, objectPath(manifests[index]?.sha256 ?? ''))
-  return { root, manifests, auditor: openArchiveAuditor(location, openArchive(location)), pathOf }
+  return { root, manifests, auditor: openObjectsAuditor(location, openObjects(location)), pathOf }
 }
 
 const NEVER = new AbortController().signal
@@ -338,7 +338,7 @@ describe('the heads of a folder', () => {
   test('are no damaged ones in a store that goes away after they were listed: it is unavailable', async () => {
     const { root } = await openStore(1)
     const location = { kind: 'file' as const, path: root }
-    const archive = openArchive(location)
+    const archive = openObjects(location)
     await archive.putHead({ seq: 1, leaf: '1'.repeat(64), time: 1 })
     const keys = async (area: 'sha256' | 'heads'): Promise<string[]> => {
       const listed = await archive.keys(area)
@@ -346,7 +346,7 @@ describe('the heads of a folder', () => {
       return listed
     }
     try {
-      await expect(openArchiveAuditor(location, { ...archive, keys }).heads()).rejects.toMatchObject(
+      await expect(openObjectsAuditor(location, { ...archive, keys }).heads()).rejects.toMatchObject(
         UNAVAILABLE,
       )
     } finally {
@@ -356,7 +356,7 @@ describe('the heads of a folder', () => {
 
   test('are told one by one: what is no head spoils no other', async () => {
     const { root, auditor } = await openStore(1)
-    const archive = openArchive({ kind: 'file', path: root })
+    const archive = openObjects({ kind: 'file', path: root })
     const heads = [1, 2, 3, 4, 10].map((seq) => ({ seq, leaf: String(seq).padStart(64, '0'), time: seq }))
     for (const head of heads) await archive.putHead(head)
     rmSync(join(root, 'heads', '2'))

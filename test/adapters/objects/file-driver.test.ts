@@ -16,9 +16,9 @@ import { dirname, join } from 'node:path'
 import { createStorage } from 'unstorage'
 import { describe, expect, test } from 'vitest'
 import { immutableFiles } from '../../../src/adapters/objects/file-driver.ts'
-import { fileArchive } from '../../../src/adapters/objects/open.ts'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { Archive } from '../../../src/domain/ports.ts'
+import type { Objects } from '../../../src/domain/ports.ts'
 import { temporaryFolder, fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
@@ -28,9 +28,9 @@ const BYTES = new TextEncoder().encode('{"an":"object"}')
 const DIGEST = sha256Hex(BYTES)
 const OTHER_BYTES = new TextEncoder().encode('{"an":"Object"}')
 
-async function openRoot(): Promise<{ root: string; archive: Archive; path: string }> {
+async function openRoot(): Promise<{ root: string; archive: Objects; path: string }> {
   const root = await temporaryFolder()
-  return { root, archive: fileArchive(root, laterClock), path: pathOf(root, DIGEST) }
+  return { root, archive: fileObjects(root, laterClock), path: pathOf(root, DIGEST) }
 }
 
 function pathOf(root: string, digest: string): string {
@@ -201,10 +201,10 @@ describe('an archive in a folder', () => {
     const script = `
       import { createHash } from 'node:crypto'
       import { once } from 'node:events'
-      const { fileArchive } = await import(process.argv[1])
+      const { fileObjects } = await import(process.argv[1])
       const bytes = Buffer.alloc(3 * 1024 * 1024, 'dash')
       const digest = createHash('sha256').update(bytes).digest('hex')
-      const archive = fileArchive(process.argv[2])
+      const archive = fileObjects(process.argv[2])
       console.log('ready')
       await once(process.stdin, 'data')
       await archive.put(digest, bytes)
@@ -225,7 +225,7 @@ describe('an archive in a folder', () => {
 describe('an archive whose folder is not there', () => {
   test('is unavailable, whatever is asked of it, and creates nothing', async () => {
     const root = join(await temporaryFolder(), 'not-mounted')
-    const archive = fileArchive(root)
+    const archive = fileObjects(root)
     await expect(archive.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
     await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
     await expect(archive.newestHead()).rejects.toMatchObject(UNAVAILABLE)
@@ -240,7 +240,7 @@ describe('an archive whose folder is not there', () => {
   ])('is unavailable when its folder is %s', async (_what, below) => {
     const file = join(await temporaryFolder(), 'file')
     writeFileSync(file, '')
-    const archive = fileArchive(join(file, below))
+    const archive = fileObjects(join(file, below))
     await expect(archive.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
     await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
     await expect(archive.newestHead()).rejects.toMatchObject(UNAVAILABLE)
@@ -248,14 +248,14 @@ describe('an archive whose folder is not there', () => {
   })
 
   test.each(Object.entries(INVALID_DIGESTS))('is not even looked at for %s', async (_what, digest) => {
-    const archive = fileArchive(join(await temporaryFolder(), 'not-mounted'))
+    const archive = fileObjects(join(await temporaryFolder(), 'not-mounted'))
     await expect(async () => archive.get(digest)).rejects.toMatchObject(DAMAGED)
     await expect(async () => archive.objectWitness(digest)).rejects.toMatchObject(DAMAGED)
   })
 
   test('is available again once its folder is back', async () => {
     const root = join(await temporaryFolder(), 'mounted-later')
-    const archive = fileArchive(root)
+    const archive = fileObjects(root)
     await expect(archive.ping()).rejects.toMatchObject(UNAVAILABLE)
     mkdirSync(root)
     await expect(archive.ping()).resolves.toBeUndefined()
@@ -267,7 +267,7 @@ describe('an archive whose folder is not there', () => {
 describe('a witness of the archive', () => {
   test('is null for an object just written, even when its times are set back', async () => {
     const { root, path } = await openRoot()
-    const archive = fileArchive(root)
+    const archive = fileObjects(root)
     await archive.put(DIGEST, BYTES)
     expect(await archive.objectWitness(DIGEST)).toBeNull()
     utimesSync(path, new Date(2020, 1), new Date(2020, 1))

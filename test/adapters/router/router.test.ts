@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openRouter } from '../../../src/adapters/router/router.ts'
 import type { RouterOptions } from '../../../src/adapters/router/router.ts'
-import type { ChatCall, ModelRouter } from '../../../src/domain/ports.ts'
+import type { ChatCall } from '../../../src/domain/models/evaluation.ts'
+import type { ModelRouter } from '../../../src/domain/ports.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
 
 const NOW = Date.UTC(2026, 2, 1)

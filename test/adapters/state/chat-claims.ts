@@ -1,4 +1,5 @@
-import type { ChatLedger, ChatLimits, TurnClaim, TurnExtension } from '../../../src/domain/ports.ts'
+import type { ChatLimits, TurnClaim, TurnExtension } from '../../../src/domain/agent/bounds.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { dayOf, startOfDay } from '../../../src/domain/time.ts'
 
 /** Noon of a day. */
@@ -56,13 +57,13 @@ export function extensionOf(
 }
 
 /** Admits a turn that must be admitted; its id. */
-export async function admitted(ledger: ChatLedger, wish: Wish = {}): Promise<string> {
+export async function admitted(ledger: State['chat'], wish: Wish = {}): Promise<string> {
   const admission = await ledger.admit(claimOf(wish))
   if (!admission.admitted) throw new Error(`refused: ${admission.scope}`)
   return admission.turn
 }
 
 /** Settles a day at an amount. */
-export async function spend(ledger: ChatLedger, cost: number, now = NOW): Promise<void> {
+export async function spend(ledger: State['chat'], cost: number, now = NOW): Promise<void> {
   await ledger.settle(await admitted(ledger, { now }), cost, now)
 }

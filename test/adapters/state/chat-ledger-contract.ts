@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
-import type { ChatLedger } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
 import { admitted, claimOf, DAY, extensionOf, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'
 import type { ChatOpener } from './open-chat.ts'
@@ -496,7 +496,8 @@ function callerContract(engine: string, open: ChatOpener): void {
 
     test('lets an address try so often a minute to prove to be human', async () => {
       const { ledger, another } = await open()
-      const tryAt = (store: ChatLedger, at: number, address = 'a') => store.countVerification(address, at, 2)
+      const tryAt = (store: State['chat'], at: number, address = 'a') =>
+        store.countVerification(address, at, 2)
       expect(await tryAt(ledger, NOW)).toBe(true)
       expect(await tryAt(another().ledger, NOW + 10)).toBe(true)
       expect(await tryAt(ledger, NOW + 20)).toBe(false)

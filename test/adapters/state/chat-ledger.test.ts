@@ -14,7 +14,7 @@ import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import { dayOf } from '../../../src/domain/time.ts'
 import { answerCacheContract } from './answer-cache-contract.ts'
 import { chatLedgerContract } from './chat-ledger-contract.ts'
-import type { TurnClaim } from '../../../src/domain/ports.ts'
+import type { TurnClaim } from '../../../src/domain/agent/bounds.ts'
 
 interface StateFile extends OpenChat {
   path: string

@@ -9,7 +9,7 @@ import type {
 } from '../../../src/domain/models/evaluation.ts'
 import { RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
-import type { EvaluationLedger } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
 import type { EvaluationsOpener } from './open-chat.ts'
 
@@ -44,14 +44,14 @@ const END: RunEnd = {
   reason: null,
 }
 
-async function leased(evaluations: EvaluationLedger, now = NOW): Promise<string> {
+async function leased(evaluations: State['evaluations'], now = NOW): Promise<string> {
   const holder = { name: 'the test', process: null }
   const grant = await evaluations.takeLease(holder, now, 600_000, () => false)
   if (!grant.granted) throw new Error(`held by ${grant.heldBy}`)
   return grant.token
 }
 
-function begin(evaluations: EvaluationLedger, startedAt = NOW): Promise<number> {
+function begin(evaluations: State['evaluations'], startedAt = NOW): Promise<number> {
   return evaluations.beginRun({ day: dayOf(startedAt), refreshMode: 'fullEval', startedAt })
 }
 
@@ -98,7 +98,7 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const { evaluations, another } = await open()
       const token = await leased(evaluations)
       const run = await begin(evaluations)
-      const ask = (ledger: EvaluationLedger, sentAt: number): Promise<CountedAttempt> =>
+      const ask = (ledger: State['evaluations'], sentAt: number): Promise<CountedAttempt> =>
         ledger.countAttempt({ run, model: MODEL, kind: 'text', sentAt }, guardOf(token))
       const told = await Promise.all([1, 2, 3, 4].map((after) => ask(another().evaluations, NOW + after)))
       expect(told.filter((each) => 'counted' in each)).toHaveLength(3)

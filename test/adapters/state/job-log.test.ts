@@ -1,14 +1,14 @@
 import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { libsqlJobLog, libsqlAudits } from '../../../src/adapters/state/job-log.ts'
-import type { JobLog, AuditLog } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { openState, stateUrl } from './open-chat.ts'
 import type { AuditRecord } from '../../../src/domain/year/finding.ts'
 
 const RUN = { job: 'collect', startedAt: 1_000, endedAt: 2_000, exitCode: 0 } as const
 
-const openLog = (url: string): JobLog => libsqlJobLog(openState(url))
+const openLog = (url: string): State['jobs'] => libsqlJobLog(openState(url))
 
 describe('the log of jobs', () => {
   test('tells the last run of each and when one last succeeded, to another process too', async () => {
@@ -57,7 +57,7 @@ const AUDIT: AuditRecord = {
   head: { seq: 32, leaf: 'ab'.repeat(32) },
 }
 
-const openAudits = (url: string): AuditLog => libsqlAudits(openState(url))
+const openAudits = (url: string): State['audits'] => libsqlAudits(openState(url))
 
 describe('the log of audits', () => {
   test('gives the newest record as it was left, to another process too', async () => {

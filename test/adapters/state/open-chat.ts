@@ -7,7 +7,7 @@ import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { CACHE_BOUNDS, libsqlAnswerCache } from '../../../src/adapters/state/answer-cache.ts'
 import type { CacheBounds } from '../../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
-import type { AnswerCache, ChatLedger, EvaluationLedger, RouterAllowance } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 
@@ -34,10 +34,10 @@ export function openState(url: string, fast = false): Database {
 }
 
 export interface OpenChat {
-  ledger: ChatLedger
+  ledger: State['chat']
   /** For what no port tells. */
   database: Database
-  cache(bounds?: CacheBounds): AnswerCache
+  cache(bounds?: CacheBounds): State['answers']
   /** Keys of damaged answers, in the order they were met. */
   damaged: string[]
   /** The same store as another process sees it; in memory there is but one. */
@@ -69,8 +69,8 @@ export function connectChat(url: string): OpenChat {
 }
 
 interface OpenEvaluations {
-  evaluations: EvaluationLedger
-  allowance: RouterAllowance
+  evaluations: State['evaluations']
+  allowance: State['allowance']
   /** The same store as another process sees it; in memory there is but one. */
   another(): OpenEvaluations
 }

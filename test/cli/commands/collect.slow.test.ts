@@ -222,11 +222,11 @@ describe('collect', () => {
   /** A folder with a snapshot whose clock was ahead, and the id of that. */
   async function folderAhead(aheadMs: number): Promise<{ folder: string; snapshotId: string }> {
     const folder = data()
-    const { live, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
+    const { feed, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
     mkdirSync(folder)
     const later = Date.now() + aheadMs
     const { snapshotId } = await rankPeriods(
-      { live, clock: () => later },
+      { feed, clock: () => later },
       { signal: new AbortController().signal, discardLater: false },
     )
     close()

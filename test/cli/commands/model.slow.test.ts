@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openRecommendations } from '../../../src/adapters/objects/open.ts'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
 import type { Recommendation } from '../../../src/domain/models/schema.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { dash, serve, temporaryFolder } from '../../support/dash.ts'
@@ -13,10 +13,7 @@ async function storedFolder(now = Date.now(), candidates = sampleCandidates(now)
   const folder = temporaryFolder()
   const root = join(folder, 'objects')
   mkdirSync(root)
-  await openRecommendations({ kind: 'file', path: root }).put(
-    '2026-08-22.v1',
-    sealRun(sampleRun({ now, candidates })),
-  )
+  await fileObjects(root).recommendations.put('2026-08-22.v1', sealRun(sampleRun({ now, candidates })))
   return folder
 }
 

@@ -21,10 +21,10 @@ async function filledFolder(stories = 5): Promise<string> {
 
 /** Takes a snapshot under a clock that is ahead; returns its id. */
 async function takeAhead(data: string, aheadMs: number): Promise<string> {
-  const { live, close } = storeAt(pathToFileURL(join(data, 'feed.db')).href)
+  const { feed, close } = storeAt(pathToFileURL(join(data, 'feed.db')).href)
   const clock = (): number => Date.now() + aheadMs
   const options = { signal: new AbortController().signal, discardLater: false }
-  const { snapshotId } = await rankPeriods({ live, clock }, options)
+  const { snapshotId } = await rankPeriods({ feed, clock }, options)
   close()
   return snapshotId
 }

@@ -5,7 +5,7 @@ import type { Grounding } from '../../../src/domain/agent/shown-data.ts'
 import { turnInput } from '../../../src/domain/agent/prompt.ts'
 import type { LiveSort } from '../../../src/domain/feed/columns.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
-import type { FeedSearch } from '../../../src/domain/ports.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { groundingOf } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
@@ -37,7 +37,7 @@ async function ground(
 test('a turn on an item asks the search as the chat, for its caller', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const callers: SearchCaller[] = []
-  const by = (caller: SearchCaller): FeedSearch => {
+  const by = (caller: SearchCaller): CallerSearch => {
     callers.push(caller)
     const itemTrend = (key: string) => Promise.resolve({ key, title: 'title', days: [] })
     return { ...sources.search.by(caller), itemTrend }
@@ -87,7 +87,7 @@ describe('a turn on an item', () => {
   test('stands on the item, its trend and the beginning of its text', async () => {
     const workspace = await workspaceWith()
     const text = 'Первое предложение. '.repeat(1_000)
-    await workspace.articles.saveArticles([
+    await workspace.feed.saveArticles([
       { source: 'hn', sourceId: 'hn3', text, provenance: 'test:test', fetchedAt: 1_000 },
     ])
     await settle(workspace, NOW + 1)
@@ -117,11 +117,11 @@ describe('a turn on an item', () => {
     const changes = [
       () => workspace.feed.importSignals([{ ...sampleSignals()[2]!, points: 31 }]),
       () =>
-        workspace.articles.saveArticles([
+        workspace.feed.saveArticles([
           { source: 'hn', sourceId: 'hn3', text: 'one', provenance: 'test:test', fetchedAt: 1_000 },
         ]),
       () =>
-        workspace.articles.saveArticles([
+        workspace.feed.saveArticles([
           { source: 'hn', sourceId: 'hn3', text: 'two', provenance: 'test:test', fetchedAt: 1_000 },
         ]),
     ]
@@ -186,7 +186,7 @@ test('the largest of everything stays within its block', async () => {
   await workspace.feed.saveDetails([
     { ...ref, author: big, tags: Array.from({ length: 50 }, () => big), description: big, collectedAt: 1 },
   ])
-  await workspace.articles.saveArticles([{ ...ref, text: big, provenance: 'test:test', fetchedAt: 1 }])
+  await workspace.feed.saveArticles([{ ...ref, text: big, provenance: 'test:test', fetchedAt: 1 }])
   const { sources } = readAsAgent(workspace, NOW)
   const parsed = parseChatRequest('{"messages":[{"role":"user","content":"x"}]}')
   for (const key of [null, `hype-github-${ref.sourceId}`]) {

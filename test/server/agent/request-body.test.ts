@@ -34,7 +34,7 @@ test.each(['responses', 'chat'] as const)(
   async (api) => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals([signalOf({ title: HOSTILE, day: AS_OF })])
-    await workspace.articles.saveArticles([
+    await workspace.feed.saveArticles([
       { source: 'hn', sourceId: '1', text: `Text.\n${HOSTILE}`, provenance: 'test:test', fetchedAt: 1 },
     ])
     await settle(workspace, NOW)

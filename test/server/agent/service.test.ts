@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ChatLedger } from '../../../src/domain/ports.ts'
+import type { State } from '../../../src/domain/ports.ts'
 import { watchedLedger, startSweeper } from '../../../src/server/agent/service.ts'
 import { silentLog } from '../../support/api-client.ts'
 import { startAgent } from '../../support/agent.ts'
@@ -22,11 +22,11 @@ function brittleStore() {
     sweep: () => write(0),
     extend: () => write(true),
     countVerification: () => write(true),
-  } as unknown as ChatLedger
+  } as unknown as State['chat']
   return { store, ledger: watchedLedger(ledger, () => store.now) }
 }
 
-const ready = (ledger: ChatLedger): Promise<boolean> =>
+const ready = (ledger: State['chat']): Promise<boolean> =>
   ledger.ping().then(
     () => true,
     () => false,

@@ -61,9 +61,9 @@ const stuckAt = (where: 'revision' | 'search'): AgentSources => {
     items: {
       item: () => Promise.resolve(null),
       revision: where === 'revision' ? never : () => Promise.resolve('1'),
+      article: refuse,
     },
     search: { by: () => ({ search: never, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
-    articles: { article: refuse },
     clock: Date.now,
     feed: () => Promise.resolve(null),
     publication: () => Promise.resolve(null),
@@ -498,7 +498,7 @@ async function lineOf(server: AgentServer, message: string, fields: Record<strin
 /** With stored items, so that what an answer stands on has a revision. */
 async function withItems(server: AgentServer): Promise<AgentServer> {
   await server.workspace.feed.importSignals(sampleSignals())
-  await refresh(server.workspace.index)
+  await refresh(server.workspace.search)
   return server
 }
 
@@ -543,7 +543,7 @@ describe('an answer that was given', () => {
     expect(server.provider.requests).toHaveLength(8)
     const [signal] = sampleSignals()
     if (signal) await server.workspace.feed.importSignals([{ ...signal, points: 999 }])
-    await refresh(server.workspace.index)
+    await refresh(server.workspace.search)
     await ask(server, asked)
     expect(server.provider.requests).toHaveLength(9)
   })

@@ -71,7 +71,7 @@ async function ask(
   changes: Partial<ServerPorts> = {},
 ): Promise<string> {
   const workspace = await openWorkspace()
-  await keepSnapshot(workspace.live, events, NOW, details)
+  await keepSnapshot(workspace.feed, events, NOW, details)
   const { status, body } = await askLive(openApp(workspace, changes), path)
   expect(status).toBe(200)
   return body
@@ -202,7 +202,7 @@ describe('every subscription', () => {
 
   test('has three formats that tell of the same items', async () => {
     const workspace = await openWorkspace()
-    await keepSnapshot(workspace.live, mixed, NOW, details)
+    await keepSnapshot(workspace.feed, mixed, NOW, details)
     const app = openApp(workspace)
     const [rss, atom] = await Promise.all(
       XML_PATHS.map(async (path) => readWithFastXml((await askLive(app, path)).body).items),
@@ -232,7 +232,7 @@ describe('every subscription', () => {
 
   test('has its media type', async () => {
     const workspace = await openWorkspace()
-    await keepSnapshot(workspace.live, mixed)
+    await keepSnapshot(workspace.feed, mixed)
     const app = openApp(workspace)
     const types = await Promise.all(
       [...XML_PATHS, '/api/feed.json'].map(async (path) =>

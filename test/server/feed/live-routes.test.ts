@@ -18,7 +18,7 @@ const EVENTS = ['hn', 'lobsters', 'lesswrong', 'hype:github', 'midjourney'].flat
 describe('/api/feed', () => {
   test.each(LIVE_SORTS)('serves %s byte for byte as it was stored', async (sort) => {
     const workspace = await openWorkspace()
-    const { payloads } = await keepSnapshot(workspace.live, EVENTS)
+    const { payloads } = await keepSnapshot(workspace.feed, EVENTS)
     const { status, headers, body } = await askLive(openApp(workspace), `/api/feed?sort=${sort}`)
     expect(status).toBe(200)
     expect(body).toBe(new TextDecoder().decode(payloads.get(sort)))
@@ -29,7 +29,7 @@ describe('/api/feed', () => {
 
   test('serves trending when no sort is asked for', async () => {
     const workspace = await openWorkspace()
-    await keepSnapshot(workspace.live, EVENTS)
+    await keepSnapshot(workspace.feed, EVENTS)
     const { body } = await askLive(openApp(workspace), '/api/feed')
     expect(JSON.parse(body)).toMatchObject({ sortMode: 'trending', generatedAt: '2026-03-15T12:00:00.000Z' })
   })
@@ -38,7 +38,7 @@ describe('/api/feed', () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
     for (let run = 0; run < 3; run += 1) {
-      const { snapshot } = await keepSnapshot(workspace.live, EVENTS.slice(run), NOW + run)
+      const { snapshot } = await keepSnapshot(workspace.feed, EVENTS.slice(run), NOW + run)
       for (const sort of LIVE_SORTS) {
         const { body } = await askLive(app, `/api/feed?sort=${sort}`)
         expect(JSON.parse(body)).toMatchObject({ snapshotId: snapshot.id, sortMode: sort })
@@ -51,13 +51,13 @@ describe.each(PATHS)('%s', (path) => {
   test('answers 304 to the ETag of the current snapshot, and 200 to that of an older one', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
-    await keepSnapshot(workspace.live, EVENTS)
+    await keepSnapshot(workspace.feed, EVENTS)
     const etag = (await askLive(app, path)).headers.get('etag') ?? ''
     for (const field of [etag, `W/${etag}`, '*', `"x", ${etag}`]) {
       const again = await askLive(app, path, { headers: { 'if-none-match': field } })
       expect([again.status, again.headers.get('etag')]).toEqual([304, etag])
     }
-    await keepSnapshot(workspace.live, EVENTS.slice(1), NOW + 1)
+    await keepSnapshot(workspace.feed, EVENTS.slice(1), NOW + 1)
     expect((await askLive(app, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
   })
 
@@ -80,9 +80,9 @@ describe.each(PATHS)('%s', (path) => {
 
   test('answers 503 when the newest snapshot is damaged, never with an older one, and recovers with the next', async () => {
     const workspace = await openWorkspace()
-    const older = await keepSnapshot(workspace.live, EVENTS)
+    const older = await keepSnapshot(workspace.feed, EVENTS)
     expect((await askLive(openApp(workspace), path)).status).toBe(200)
-    const { snapshot } = await keepSnapshot(workspace.live, EVENTS.slice(1), NOW + 1)
+    const { snapshot } = await keepSnapshot(workspace.feed, EVENTS.slice(1), NOW + 1)
     const raw = rawClient(`file:${workspace.feedPath}`)
     await raw.execute({
       sql: "UPDATE snapshot_feeds SET payload = CAST(replace(CAST(payload AS TEXT), 'hn 2', 'hn X') AS BLOB) WHERE snapshot_id = ?",
@@ -94,7 +94,7 @@ describe.each(PATHS)('%s', (path) => {
       expect([status, error]).toEqual([503, 'feed_snapshot_corrupt'])
       expect(body).not.toContain(older.snapshot.id)
     }
-    await keepSnapshot(workspace.live, EVENTS, NOW + 2)
+    await keepSnapshot(workspace.feed, EVENTS, NOW + 2)
     expect((await askLive(app, path)).status).toBe(200)
   })
 
@@ -104,8 +104,8 @@ describe.each(PATHS)('%s', (path) => {
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
     const failing = [storageUnavailable('gone'), new Error('broke off')]
     for (const error of failing) {
-      const live = { ...workspace.live, newestSnapshot: () => Promise.reject(error) }
-      await askLive(openApp({ ...workspace, live }, { log }), path)
+      const feed = { ...workspace.feed, newestSnapshot: () => Promise.reject(error) }
+      await askLive(openApp({ ...workspace, feed }, { log }), path)
     }
     expect(logged).toEqual(['feed_storage_unavailable', 'feed_lookup_failed'])
   })
@@ -119,7 +119,7 @@ describe.each(PATHS)('%s', (path) => {
   test('answers a preflight without any store', async () => {
     const unusable = (): Promise<never> => Promise.reject(new Error('down'))
     const workspace = await openWorkspace()
-    const app = openApp({ ...workspace, live: { ...workspace.live, newestSnapshot: unusable } })
+    const app = openApp({ ...workspace, feed: { ...workspace.feed, newestSnapshot: unusable } })
     const { status, headers } = await askLive(app, path, { method: 'OPTIONS' })
     expect(status).toBe(200)
     expect(headers.get('access-control-allow-methods')).toBe('GET, OPTIONS')
@@ -130,25 +130,25 @@ describe.each(PATHS)('%s', (path) => {
 test('a payload is read once for all who ask, and again only for another snapshot', async () => {
   const workspace = await openWorkspace()
   const read: string[] = []
-  const live = {
-    ...workspace.live,
-    snapshotFeed: (...args: Parameters<typeof workspace.live.snapshotFeed>) => {
+  const feed = {
+    ...workspace.feed,
+    snapshotFeed: (...args: Parameters<typeof workspace.feed.snapshotFeed>) => {
       read.push(`${args[0]} ${args[1].sort}`)
-      return workspace.live.snapshotFeed(...args)
+      return workspace.feed.snapshotFeed(...args)
     },
   }
-  const app = openApp({ ...workspace, live })
-  const first = await keepSnapshot(workspace.live, EVENTS)
+  const app = openApp({ ...workspace, feed })
+  const first = await keepSnapshot(workspace.feed, EVENTS)
   await Promise.all(PATHS.flatMap((path) => [path, path]).map((path) => askLive(app, path)))
   await askLive(app, '/api/rss')
-  const second = await keepSnapshot(workspace.live, EVENTS, NOW + 1)
+  const second = await keepSnapshot(workspace.feed, EVENTS, NOW + 1)
   await askLive(app, '/api/rss')
   expect(read).toEqual([`${first.snapshot.id} trending`, `${second.snapshot.id} trending`])
 })
 
 test('a payload of another layout is served as it is, but made into no subscription', async () => {
   const workspace = await openWorkspace()
-  const sealed = await keepSnapshot(workspace.live, EVENTS)
+  const sealed = await keepSnapshot(workspace.feed, EVENTS)
   const bytes = Buffer.from('{"algoVersion":"live-v0"}')
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const feeds = sealed.snapshot.feeds.map((feed) => ({ ...feed, sha256, byteSize: bytes.byteLength }))
@@ -159,7 +159,7 @@ test('a payload of another layout is served as it is, but made into no subscript
     generatedAt: NOW + 1,
     feeds,
   }
-  await workspace.live.saveSnapshot({ ...sealed, snapshot, payloads }, { discardLater: false })
+  await workspace.feed.saveSnapshot({ ...sealed, snapshot, payloads }, { discardLater: false })
   const app = openApp(workspace)
   expect((await askLive(app, '/api/feed')).body).toBe(bytes.toString())
   expect((await askLive(app, '/api/rss')).error).toBe('feed_snapshot_corrupt')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SEARCH_REFUSALS, PAGES_CALLER } from '../../../src/domain/feed/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
-import type { FeedSearch } from '../../../src/domain/ports.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { searchContract, similarContract, trendContract } from '../../../src/server/feed/search-routes.ts'
 import type { Contract } from '../../../src/server/route.ts'
@@ -51,7 +51,7 @@ async function openSearchApp(): Promise<App> {
     signal({ sourceId: '2', title: 'Rust in kernels', url: 'https://example.org/1?utm_source=x' }),
     signal({ sourceId: '3', title: 'Cooking', url: null, source: 'hype:github', titleProvenance: null }),
   ])
-  await refresh(workspace.index)
+  await refresh(workspace.search)
   return openApp(workspace)
 }
 
@@ -188,7 +188,7 @@ describe('the search over HTTP', () => {
 
   test('counts callers by the address a trusted proxy tells on every route that asks, and pages as one caller', async () => {
     const callers: SearchCaller[] = []
-    const by = (caller: SearchCaller): FeedSearch => {
+    const by = (caller: SearchCaller): CallerSearch => {
       callers.push(caller)
       const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
       return { search: none, similar: none, itemTrend: none, termTrend: none }

@@ -12,7 +12,7 @@ import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { parseIpRange } from '../../../src/domain/ip-address.ts'
-import type { FeedSearch } from '../../../src/domain/ports.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { createAgentTools } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
@@ -330,7 +330,7 @@ describe('POST /mcp', () => {
   test('asks the search for the client, and not as the chat', async () => {
     const callers: SearchCaller[] = []
     const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
-    const by = (caller: SearchCaller): FeedSearch => {
+    const by = (caller: SearchCaller): CallerSearch => {
       callers.push(caller)
       return { search: none, similar: none, itemTrend: none, termTrend: none }
     }

@@ -19,7 +19,7 @@ async function filled(change: (signals: Signals) => Signals = (signals) => signa
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(change(sampleSignals()))
   await publishDays(workspace, [AS_OF])
-  const ports = { live: workspace.live, clock: () => NOON }
+  const ports = { feed: workspace.feed, clock: () => NOON }
   await rankPeriods(ports, { signal: new AbortController().signal, discardLater: false })
   return workspace
 }
@@ -118,8 +118,8 @@ describe('the page', () => {
     const workspace = await filled()
     const logged: unknown[] = []
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
-    const live = { ...workspace.live, snapshotFeed: () => Promise.resolve(new Uint8Array([1])) }
-    const damaged = await get(workspace, '/', { live, log })
+    const feed = { ...workspace.feed, snapshotFeed: () => Promise.resolve(new Uint8Array([1])) }
+    const damaged = await get(workspace, '/', { feed, log })
     expect(damaged.status).toBe(503)
     expect(damaged.page).toContain('feed_snapshot_corrupt')
     expect(facts(damaged.page)).toContain('Year as of')
@@ -166,7 +166,7 @@ describe('a page kept in memory', () => {
     await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
     await publishDays(workspace, [AS_OF])
     const snapshot = { signal: new AbortController().signal, discardLater: false }
-    await rankPeriods({ live: workspace.live, clock: () => NOON }, snapshot)
+    await rankPeriods({ feed: workspace.feed, clock: () => NOON }, snapshot)
     const chat = { budget: 'ok' as AgentStatus['budget'] }
     const agent = {
       ...NO_CHAT,
@@ -211,7 +211,7 @@ describe('a page kept in memory', () => {
     await publishDays(workspace, [addDays(AS_OF, 1)])
     expect(await shown()).toContain(`Year as of ${addDays(AS_OF, 1)}`)
     const later = { signal: new AbortController().signal, discardLater: false }
-    await rankPeriods({ live: workspace.live, clock: () => NOON + 7_200_000 }, later)
+    await rankPeriods({ feed: workspace.feed, clock: () => NOON + 7_200_000 }, later)
     expect(await shown()).toContain('22 h ago')
     const counts = { publications: 1, objects: 1, bytes: 1, gaps: 0, damage: 2 }
     const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Archive, YearReader } from '../../../src/domain/ports.ts'
+import type { Objects, YearReader } from '../../../src/domain/ports.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -28,7 +28,7 @@ async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Wo
       return workspace.year.read()
     },
   }
-  const archive: Archive = {
+  const archive: Objects = {
     ...workspace.archive,
     async get(sha256) {
       reads.object += 1

@@ -2,7 +2,8 @@ import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/columns.ts'
 import { isHttpUrl } from '../../../domain/http-url.ts'
-import type { ChatApi, ServedConfig } from '../../../domain/ports.ts'
+import type { ServedConfig } from '../../../domain/agent/schema.ts'
+import type { PublicHost } from '../../../domain/ports.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -101,7 +102,7 @@ function addressOf({ url }: ChatFlags, config: Config): string {
 }
 
 /** Why no talk can begin; null when one can. */
-function problemOf(config: ServedConfig, { base }: ChatApi, { item }: ChatFlags): Declined | null {
+function problemOf(config: ServedConfig, { base }: PublicHost['chat'], { item }: ChatFlags): Declined | null {
   if (!config.enabled) {
     const advice = 'its operator finds in docs/agent-chat.md what it needs'
     return { text: `the chat of ${base} is off; ${advice}`, exitCode: EXIT.unavailable }

@@ -1,7 +1,7 @@
 import { BODY_MAX_BYTES, MESSAGES_READ, MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import type { Replay } from '../../../domain/agent/conversation.ts'
 import type { ToolName } from '../../../domain/agent/model-call.ts'
-import type { ServedEvent } from '../../../domain/ports.ts'
+import type { ServedEvent } from '../../../domain/agent/schema.ts'
 import type { CommandContext } from '../../context.ts'
 import type { Keyboard } from './keyboard.ts'
 import { faintRow, markdownRows } from './markdown.ts'

@@ -1,8 +1,8 @@
 import { replayOf } from '../../../domain/agent/conversation.ts'
 import type { Replay, Turn, Wishes } from '../../../domain/agent/conversation.ts'
 import { cleanText } from '../../../domain/agent/answer-text.ts'
-import type { AgentSession } from '../../../domain/agent/schema.ts'
-import type { ChatApi, ServedConfig, ServedEvent } from '../../../domain/ports.ts'
+import type { AgentSession, ServedConfig, ServedEvent } from '../../../domain/agent/schema.ts'
+import type { PublicHost } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { pause } from '../../process-identity.ts'
 import type { Quota } from './words.ts'
@@ -20,7 +20,7 @@ export type TalkEvent =
  * replaced and the question is sent once more, so that nothing typed is lost.
  */
 export class Talk {
-  readonly #api: ChatApi
+  readonly #api: PublicHost['chat']
   #session: Pick<AgentSession, 'sessionToken' | 'quotas'> | null = null
   #turns: Turn[] = []
   #lastQuestion: string | null = null
@@ -30,7 +30,7 @@ export class Talk {
   /** As the server last told it; null before the first answer of a session. */
   quota: Quota | null = null
 
-  constructor(api: ChatApi, wishes: Wishes) {
+  constructor(api: PublicHost['chat'], wishes: Wishes) {
     this.#api = api
     this.wishes = wishes
   }
@@ -149,7 +149,7 @@ function shortWaitOf(error: unknown): number | null {
 /** A talk and what it is held with. */
 export interface Conversing {
   talk: Talk
-  api: ChatApi
+  api: PublicHost['chat']
   config: ServedConfig
   isDemo: boolean
   /** Whether questions are remembered between runs. */

@@ -28,16 +28,3 @@ export interface ShellRun {
   /** Real tools that the command called and the sandbox does not have. */
   missingTools: readonly string[]
 }
-
-/**
- * A shell in memory that judges a model's commands: no process, no file of the host, no network, no environment.
- */
-export interface Shell {
-  /**
-   * Runs one command line in a folder that holds `files` and nothing else. Every call begins anew. Whatever the command
-   * does it ends, within the limits, with an outcome: a rejection is a fault of the sandbox itself.
-   */
-  run(command: string, files: ShellFiles, limits: ShellLimits): Promise<ShellRun>
-  /** Gives back what the sandbox holds. */
-  close(): Promise<void>
-}

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Talk } from '../../../../src/cli/commands/chat/talk.ts'
 import type { TalkEvent } from '../../../../src/cli/commands/chat/talk.ts'
-import type { ChatApi, ServedEvent } from '../../../../src/domain/ports.ts'
+import type { PublicHost } from '../../../../src/domain/ports.ts'
+import type { ServedEvent } from '../../../../src/domain/agent/schema.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
 
 beforeEach(() => {
@@ -21,7 +22,7 @@ const limited = (scope: string, retryAfterSeconds: number): Refusal =>
 /** A talk with a server that answers each request as the next entry says, the last one again and again. */
 function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): { talk: Talk; asked: () => number } {
   let asked = 0
-  const api: ChatApi = {
+  const api: PublicHost['chat'] = {
     base: 'http://h',
     config: () => Promise.reject(new Error('not asked here')),
     status: () => Promise.reject(new Error('not asked here')),

@@ -1,25 +1,26 @@
 import { createStorage } from 'unstorage'
 import type { Driver, Storage } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
-import type { Archive, Ledger, RecommendationStore, Witness, YearReader } from '../../domain/ports.ts'
+import type { Objects, Ledger, Witness, YearReader } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { proveLedger } from '../../domain/year/chain.ts'
 import { objectPath } from '../../domain/year/finding.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 
-/** An archive that holds connections; whoever opens it closes it. */
-export type OpenArchive = Archive & { close(): Promise<void> }
+/** An object store that holds connections; whoever opens it closes it. */
+export type OpenObjects = Objects & { close(): Promise<void> }
 
 /**
- * The archive on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
+ * The object store on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
  * (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes. Keys are asked of
  * the driver itself, as the store names them: unstorage would take `heads/7?x` for `heads/7`.
  *
- * @param driver must refuse to overwrite an object with other bytes
+ * @param driver must refuse to overwrite an object with other bytes, but for writes with `replace`, which it does in one
+ *   step
  * @param prepare resolves when the engine can be trusted with writes
  */
-export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): OpenArchive {
+export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): OpenObjects {
   const storage = createStorage({ driver })
   const read = (key: string): Promise<Uint8Array | null> => readObject(storage, key)
 
@@ -41,6 +42,7 @@ export function unstorageArchive(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
+    recommendations: recommendationsIn(storage, driver, prepare),
     close: async () => storage.dispose(),
 
     get: async (sha256) => read(objectKey(sha256)),
@@ -117,27 +119,21 @@ async function readObject(storage: Storage, key: string): Promise<Uint8Array | n
     : new Error(`the object store gave ${typeof value} instead of bytes for ${key}`)
 }
 
-/** A store of recommendations that holds connections; whoever opens it closes it. */
-export type OpenRecommendations = RecommendationStore & { close(): Promise<void> }
-
 const CURRENT = 'free-llm:current'
 const RUNS = 'free-llm:runs'
 
 const VERSION_PATTERN = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
 
 /**
- * Recommendations on an unstorage engine: every run under `free-llm/runs/<rankingVersion>`, the newest also under
- * `free-llm/current`, the one object of the store that is ever replaced (docs/free-models.md).
- *
- * @param driver must refuse to overwrite an object with other bytes, but for writes with `replace`, which it does in one
- *   step
- * @param prepare resolves when the engine can be trusted with writes
+ * Recommendations: every run under `free-llm/runs/<rankingVersion>`, the newest also under `free-llm/current`, the one
+ * object of the store that is ever replaced (docs/free-models.md).
  */
-export function unstorageRecommendations(driver: Driver, prepare: () => Promise<void>): OpenRecommendations {
-  const storage = createStorage({ driver })
+function recommendationsIn(
+  storage: Storage,
+  driver: Driver,
+  prepare: () => Promise<void>,
+): Objects['recommendations'] {
   return {
-    close: async () => storage.dispose(),
-
     current: () => readObject(storage, CURRENT),
 
     run: async (rankingVersion) => readObject(storage, runKey(rankingVersion)),
@@ -177,7 +173,7 @@ const READINGS = 5
  * ledger one entry ahead, which is sound. Several commits in between would look like lost heads, so a reading that
  * does not hold counts only if the head is still the same afterwards.
  */
-export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Archive, 'newestHead'>): YearReader {
+export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Objects, 'newestHead'>): YearReader {
   return {
     async read() {
       let head = await archive.newestHead()
