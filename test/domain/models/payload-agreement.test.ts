@@ -60,10 +60,7 @@ function candidateNamed(id: string, drawn: object): Candidate {
 }
 
 const candidates = fc
-  .array(fc.record({ evaluation, health, failuresIn72h: fc.nat(8) }), {
-    minLength: 1,
-    maxLength: IDS.length,
-  })
+  .array(fc.record({ evaluation, health, failuresIn72h: fc.nat(8) }), { minLength: 1, maxLength: IDS.length })
   .map((drawn) => drawn.map((each, index) => candidateNamed(IDS[index] ?? '', each)))
 
 /** What readers get after any run, as JSON. */

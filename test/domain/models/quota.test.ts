@@ -126,12 +126,7 @@ describe('the plan of calls', () => {
 
   test('leaves a model out that has no requests left today, without calling it postponed', () => {
     const claims = [claim('a/one', { left: 1 }), claim('b/two', { open: ['text'], left: 0 })]
-    expect(planCalls(claims, 40)).toEqual({
-      calls: [],
-      postponed: [],
-      spent: ['a/one', 'b/two'],
-      budget: 40,
-    })
+    expect(planCalls(claims, 40)).toEqual({ calls: [], postponed: [], spent: ['a/one', 'b/two'], budget: 40 })
   })
 
   test('and its retries never exceed what is left, nor a model its three, in any order of failures', () => {
