@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isSha256Hex, sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
 

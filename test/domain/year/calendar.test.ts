@@ -95,7 +95,7 @@ describe('a comparison of lists', () => {
   const compare = (before: string[], after: string[]) => compareLists(list(before), list(after))
 
   test('puts every item of both in exactly one part, and the other way round what entered left', () => {
-    const lists = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'))
+    const lists = fc.uniqueArray(fc.constantFrom<string>('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'))
     fc.assert(
       fc.property(lists, lists, (before, after) => {
         const { moved, stayed, entered, left } = compare(before, after)

@@ -176,8 +176,9 @@ describe('a list', () => {
   test('of news orders by points, then comments with none as 0, then id in code units', () => {
     const rows = ['a 5 0', '9 5', '10 5 0', 'Z 5', 'late 5 1', 'few 4 99', 'many 6', 'below -1']
     const events = rows.map((row) => {
-      const [sourceId = '', points, comments = null] = row.split(' ')
-      return yearEvent({ sourceId, points: Number(points), comments: comments && Number(comments) })
+      const [sourceId = '', points, comments] = row.split(' ')
+      const known = comments === undefined ? null : Number(comments)
+      return yearEvent({ sourceId, points: Number(points), comments: known })
     })
     const { hn } = rankedYear(events).columns
     const order = 'many late 10 9 Z a few below'
