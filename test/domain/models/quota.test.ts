@@ -31,11 +31,7 @@ describe('the requests of a key', () => {
   })
 
   test.each([
-    '',
-    '<html>',
-    '{}',
-    '{"data":{}}',
-    '{"data":{"free_model_daily_requests":null}}',
+    ...['', '<html>', '{}', '{"data":{}}', '{"data":{"free_model_daily_requests":null}}'],
     '{"data":{"free_model_daily_requests":{"limit":"x"}}}',
   ])('are not told by %j', (body) => {
     expect(parseKeyRequests(body)).toBeNull()
