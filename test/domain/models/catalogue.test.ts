@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { parseCatalogue } from '../../../src/domain/models/catalogue.ts'
-import { catalogueRow } from '../../support/free-models.ts'
+import {
+  judge,
+  parseCatalogue,
+  parseEndpoints,
+  REJECTION_REASONS,
+} from '../../../src/domain/models/catalogue.ts'
+import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
+import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
+import { catalogueModel, catalogueRow, RUN_AT } from '../../support/free-models.ts'
 
 const only = (row: unknown) => parseCatalogue({ data: [row] })
 
@@ -29,13 +36,9 @@ test('a row is read with its facts in our words', () => {
 })
 
 test('fields beside the list, new ones in a row and a page of links change nothing', () => {
-  const plain = only(catalogueRow('a/b:free'))
-  const more = parseCatalogue({
-    data: [catalogueRow('a/b:free', { benchmarks: { x: [1] }, links: null, brand_new: { deep: true } })],
-    total_count: 1,
-    links: { next: null },
-  })
-  expect(more).toEqual(plain)
+  const row = catalogueRow('a/b:free', { benchmarks: { x: [1] }, links: null, brand_new: { deep: true } })
+  const more = parseCatalogue({ data: [row], total_count: 1, links: { next: null } })
+  expect(more).toEqual(only(catalogueRow('a/b:free')))
 })
 
 test.each([
@@ -82,12 +85,12 @@ describe('a row that stands for others', () => {
     parseCatalogue({ data: rows })
       .models.filter(({ standsForOthers }) => standsForOthers)
       .map(({ id }) => id)
-  const slug = (id: string, canonical_slug: unknown) => catalogueRow(id, { canonical_slug })
 
   test('is one that the service calls a router or an alias', () => {
+    const architecture = { modality: 'text->text', tokenizer: 'Router' }
     expect(
       standing(
-        catalogueRow('a/auto:free', { architecture: { modality: 'text->text', tokenizer: 'Router' } }),
+        catalogueRow('a/auto:free', { architecture }),
         catalogueRow('a/latest:free', { alias_target: { slug: 'a/b', name: 'B' } }),
         catalogueRow('a/plain:free', { alias_target: null }),
       ),
@@ -95,19 +98,13 @@ describe('a row that stands for others', () => {
   })
 
   test('is a second name of a free model, and not its paid row or a model with another slug', () => {
-    expect(
-      standing(
-        slug('a/b-latest:free', 'a/b-2026'),
-        slug('a/b:free', 'a/b-2026'),
-        slug('a/b', 'a/b-2026'),
-        slug('a/aaa:free', 'c/d'),
-        slug('c/d:free', 'c/d'),
-        slug('a/abc:free', 'c/d'),
-        slug('e/f:free', null),
-        slug('e/g:free', 7),
-        slug('e/h:free', 7),
-      ),
-    ).toEqual(['a/b:free', 'a/aaa:free', 'a/abc:free'])
+    const slugs = {
+      ...{ 'a/b-latest:free': 'a/b-2026', 'a/b:free': 'a/b-2026', 'a/b': 'a/b-2026' },
+      ...{ 'a/aaa:free': 'c/d', 'c/d:free': 'c/d', 'a/abc:free': 'c/d' },
+      ...{ 'e/f:free': null, 'e/g:free': 7, 'e/h:free': 7 },
+    }
+    const rows = Object.entries(slugs).map(([id, canonical_slug]) => catalogueRow(id, { canonical_slug }))
+    expect(standing(...rows)).toEqual(['a/b:free', 'a/aaa:free', 'a/abc:free'])
   })
 })
 
@@ -131,20 +128,124 @@ test('every price counts, those of steps too, and what is no number is not taken
 })
 
 test('names and descriptions become well-formed text without control characters, cut by code point', () => {
-  const name = '😀'.repeat(250)
-  const { models } = parseCatalogue(
-    JSON.parse(
-      `{"data":[${JSON.stringify(catalogueRow('a/b:free', { name }))},${JSON.stringify(
-        catalogueRow('a/c:free', { name: 'x' }),
-      ).replace('"x"', String.raw`"cut \ud83d \u0007 here"`)}]}`,
-    ),
-  )
-  expect(models[0]?.name).toBe(`${'😀'.repeat(199)}…`)
-  expect(models[1]?.name).toBe('cut \ufffd   here')
+  const named = (name: string): string | undefined =>
+    only(catalogueRow('a/b:free', { name, description: name })).models[0]?.name
+  expect(named('😀'.repeat(250))).toBe(`${'😀'.repeat(199)}…`)
+  expect(named('cut \ud83d \u0007 here')).toBe('cut \ufffd   here')
 })
 
-describe('a catalogue that is none', () => {
-  test.each([null, [], {}, { data: {} }, { error: { message: 'x' } }, '<html>'])('%j is refused', (body) => {
+test.each([null, [], {}, { data: {} }, { error: { message: 'x' } }, '<html>'])(
+  '%j is no catalogue',
+  (body) => {
     expect(() => parseCatalogue(body)).toThrow(expect.objectContaining({ code: 'catalogue_unreadable' }))
+  },
+)
+
+const JUDGED: [string, Partial<CatalogueModel>, string][] = [
+  ['maker/model:free', {}, 'eligible'],
+  ['openrouter/free', {}, 'router'],
+  ['openrouter/auto', { prices: { prompt: -1, completion: -1 } }, 'router'],
+  ['~maker/model-latest', { prices: { prompt: 1, completion: 1 } }, 'router'],
+  ['maker/model-router:free', {}, 'router'],
+  ['openrouter/auto:free', {}, 'router'],
+  ['openrouter/auto', {}, 'router'],
+  ['openrouter/auto-beta', {}, 'router'],
+  ['openrouter/free:free', {}, 'router'],
+  ['openrouter/pareto-code:free', {}, 'router'],
+  ['openrouter/owl-alpha:free', {}, 'router'],
+  ['~maker/model-latest:free', {}, 'router'],
+  ['maker/model-latest:free', { standsForOthers: true }, 'router'],
+  ['maker/automatic:free', {}, 'eligible'],
+  ['maker/model', { prices: { prompt: 0.1, completion: 0.1 } }, 'not_free'],
+  ['maker/model', {}, 'zero_price_without_suffix'],
+  ['openrouter/owl-alpha', {}, 'zero_price_without_suffix'],
+  ['maker/model:free', { prices: { prompt: 0 } }, 'price_unknown'],
+  ['maker/model:free', { prices: {} }, 'price_unknown'],
+  ['maker/model:free', { prices: { prompt: 0, completion: 0, request: null } }, 'price_unknown'],
+  ['maker/model:free', { prices: { prompt: 0, completion: 1e-12 } }, 'price_not_zero'],
+  [
+    'maker/model:free',
+    { prices: { prompt: 0, completion: 0, 'overrides.0.prompt': 1e-6 } },
+    'price_not_zero',
+  ],
+  ['maker/model:free', { prices: { prompt: -1, completion: -1 } }, 'price_not_zero'],
+  ['maker/model:free', { inputModalities: ['image', 'text', 'video'] }, 'eligible'],
+  ['maker/model:free', { inputModalities: ['audio'] }, 'no_text_input'],
+  ['maker/music:free', { outputModalities: ['text', 'audio'] }, 'not_only_text_output'],
+  ['maker/model:free', { outputModalities: [] }, 'not_only_text_output'],
+  ['maker/llama-guard-4-12b:free', {}, 'guard_model'],
+  ['maker/gpt-oss-safeguard-20b:free', {}, 'guard_model'],
+  ['maker/content-safety:free', {}, 'guard_model'],
+  ['maker/shieldgemma-9b:free', {}, 'guard_model'],
+  ['maker/x:free', { name: 'Maker: X Moderation' }, 'guard_model'],
+  ['maker/x:free', { description: 'A compact guardrail model, fine-tuned.' }, 'guard_model'],
+  ['maker/x:free', { description: 'Strong, with safety alignment and moderation in mind.' }, 'eligible'],
+  ['maker/text-embedding-3:free', {}, 'embedding_model'],
+  ['maker/reranker-v2:free', {}, 'embedding_model'],
+  ['maker/fast-tts:free', {}, 'speech_model'],
+  ['maker/gpt-audio-mini:free', {}, 'speech_model'],
+  ['maker/flash-image:free', {}, 'image_model'],
+  ['maker/imagine-7b:free', {}, 'eligible'],
+  ['maker/model:free', { contextLength: null }, 'context_unknown'],
+  ['maker/model:free', { contextLength: 8_191 }, 'context_too_short'],
+  ['maker/model:free', { contextLength: 8_192 }, 'eligible'],
+  ['maker/model:free', { expirationDay: '2026-08-21' }, 'expiring'],
+  ['maker/model:free', { expirationDay: '2026-08-25' }, 'expiring'],
+  ['maker/model:free', { expirationDay: '2026-08-26' }, 'eligible'],
+  ['maker/model:free', { expirationDay: '2098-12-31' }, 'eligible'],
+  ['maker/model:free', { expirationUnreadable: true }, 'expiry_unreadable'],
+]
+
+test.each(JUDGED)('%s with %j is %s', (id, changes, expected) => {
+  const judgement = judge(catalogueModel(id, changes), RUN_AT)
+  expect(judgement.eligible ? 'eligible' : judgement.reason).toBe(expected)
+})
+
+test('every reason is given for something', () => {
+  expect(new Set(JUDGED.map(([, , reason]) => reason))).toEqual(
+    new Set(['eligible', ...Object.keys(REJECTION_REASONS)]),
+  )
+})
+
+test('a catalogue is divided without a loss, each rejection with its reason', () => {
+  const { models } = parseCatalogue({
+    data: [
+      catalogueRow('maker/good:free'),
+      catalogueRow('maker/glitch'),
+      catalogueRow('maker/paid', { pricing: { prompt: '0.1', completion: '0.1' } }),
+      catalogueRow('openrouter/free'),
+    ],
+  })
+  const { eligible, rejections, unsuffixed } = siftCatalogue(models, RUN_AT)
+  expect(eligible.map(({ id }) => id)).toEqual(['maker/good:free'])
+  expect(rejections).toEqual([
+    { id: 'maker/glitch', reason: 'zero_price_without_suffix' },
+    { id: 'maker/paid', reason: 'not_free' },
+    { id: 'openrouter/free', reason: 'router' },
+  ])
+  expect(unsuffixed.map(({ id }) => id)).toEqual(['maker/glitch'])
+})
+
+const told = (endpoints: unknown): string => JSON.stringify({ data: { id: 'a/b', endpoints } })
+
+describe("a model's endpoints", () => {
+  test('are usable while one of them is, with the latency of the fastest', () => {
+    const slow = { status: 0, latency_last_30m: { p50: 2400.6, p90: 9000 } }
+    const fast = { status: 0, latency_last_30m: { p50: 640.4 } }
+    const out = { status: -5, latency_last_30m: { p50: 10 } }
+    expect(parseEndpoints(told([slow, out, fast]))).toEqual({ usable: true, latencyMs: 640 })
+  })
+
+  test.each([
+    [[], false],
+    [[{ status: -2 }, { status: -10 }], false],
+    [[{ status: 0, latency_last_30m: null }], true],
+    [[{ status: 'up', latency_last_30m: 'fast' }, 5], true],
+  ])('of %j have no latency, and are usable: %s', (endpoints, usable) => {
+    expect(parseEndpoints(told(endpoints))).toEqual({ usable, latencyMs: null })
+  })
+
+  test.each(['', '<html>', '[]', '{"data":[]}', '{"data":{}}'])('are not told by %j', (body) => {
+    expect(parseEndpoints(body)).toBeNull()
   })
 })
