@@ -107,24 +107,18 @@ describe('the metadata score', () => {
   test('has 600 points in all, every one of which some model gets, and a model of nothing gets next to none', () => {
     expect(Object.values(METADATA_MOST).reduce((sum, points) => sum + points, 0)).toBe(600)
     const best = catalogueModel('a/best-600b:free', {
-      createdAt: RUN_AT,
-      contextLength: 1_000_000,
-      maxCompletionTokens: 262_144,
+      ...{ createdAt: RUN_AT, contextLength: 1_000_000, maxCompletionTokens: 262_144 },
       supportedParameters: [
-        'tools',
-        'tool_choice',
-        'structured_outputs',
-        'response_format',
-        'reasoning',
-        'reasoning_effort',
+        ...['tools', 'tool_choice', 'structured_outputs', 'response_format', 'reasoning', 'reasoning_effort'],
       ],
     })
-    const worst = catalogueModel('a/worst-1b:free', {
+    const least = {
       createdAt: null,
       contextLength: 8_192,
       maxCompletionTokens: 1_024,
       supportedParameters: [],
-    })
+    }
+    const worst = catalogueModel('a/worst-1b:free', least)
     for (const part of metadataComponents(best, RUN_AT))
       expect([part.name, part.points]).toEqual([part.name, part.most])
     expect(metadataComponents(worst, RUN_AT).map(({ points }) => points)).toEqual(
@@ -171,11 +165,7 @@ test('the parts of a score add up to it, each with evidence', () => {
     contextLength: fc.option(fc.integer({ min: 8_192, max: 1e9 })),
     maxCompletionTokens: fc.option(fc.integer({ min: 1, max: 1e9 })),
     supportedParameters: fc.subarray([
-      'tools',
-      'reasoning',
-      'reasoning_effort',
-      'tool_choice',
-      'structured_outputs',
+      ...['tools', 'reasoning', 'reasoning_effort', 'tool_choice', 'structured_outputs'],
     ]),
   })
   fc.assert(
