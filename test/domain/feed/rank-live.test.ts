@@ -202,11 +202,4 @@ describe('trending', () => {
     const round = (hour: number): number => Math.round(trendOf(percentile, hour * HOUR_MS) * 100) / 100
     expect([0, 6, 12, 24, 48].map(round)).toEqual(scores)
   })
-
-  test('compares points among the month, not among what is still young', () => {
-    const month = feedEvents('hn', 99, (index) => ({ points: index, publishedAt: NOW - 20 * DAY_MS }))
-    const all = [...month, feedEvent({ sourceId: 'new', points: 1_000, publishedAt: NOW })]
-    const [first] = rankLive('trending', all, NOW).columns.hn
-    expect(first).toMatchObject({ key: 'hn-new', percentile: 0.995, aggScore: 200 })
-  })
 })

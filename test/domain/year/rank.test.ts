@@ -93,12 +93,6 @@ function hydrateAndRank({ events, truth }: Scene): NaiveOutcome {
 
 const keys = (list: readonly RankedEvent[]): string[] => list.map(({ key }) => key)
 
-/** The events a ranking asks for, by key. */
-function wanted(events: readonly YearEvent[], hydrated = new Map<string, VerifiedTitle>()): string[] {
-  const outcome = rankYear(events, hydrated)
-  return outcome.do === 'hydrate' ? outcome.events.map(naiveKey) : []
-}
-
 describe('a ranking', () => {
   const cases: readonly (readonly [string, number, Partial<Shape>])[] = [
     ['over all sources, with ties, duplicates and awkward ids', 400, {}],
@@ -188,29 +182,6 @@ describe('a list', () => {
     expect(hn.map(({ percentile }) => percentile)).toEqual(below.map((count) => count / 8))
   })
 
-  test('of news holds 100, and its percentiles still count everyone', () => {
-    const { columns, eligible } = rankedYear(yearEvents('lesswrong', 101))
-    expect(columns.lesswrong).toHaveLength(100)
-    const last = { key: 'lesswrong-100', rank: 100, percentile: 1.5 / 101 }
-    expect(columns.lesswrong.at(-1)).toMatchObject(last)
-    expect(eligible.get('lesswrong')).toBe(101)
-  })
-
-  test('of hype needs five verified events of a known provider', () => {
-    const year = rankedYear([
-      ...yearEvents('hype:github', 5),
-      ...yearEvents('hype:reddit', 6, (index) => (index < 2 ? { titleProvenance: null } : {})),
-      ...yearEvents('hype:civitai', 30),
-    ])
-    expect(keys(year.hype)).toEqual([1, 2, 3, 4, 5].map((n) => `hype-github-${n}`))
-    expect(year.hype.map(({ percentile }) => percentile)).toEqual([0.9, 0.7, 0.5, 0.3, 0.1])
-    expect(year.excludedCohorts).toEqual([
-      { provider: 'civitai', eligibleEvents: 30 },
-      { provider: 'reddit', eligibleEvents: 4 },
-    ])
-    expect(year.unverified).toBe(2)
-  })
-
   test('of popular skips a link or a title that was taken, exactly, and never a second missing link', () => {
     const event = (source: string, comments: number, url: string | null, title: string): YearEvent =>
       yearEvent({ source, comments, url, title })
@@ -234,36 +205,6 @@ describe('a list', () => {
 
 describe('hydration', () => {
   const unverified = { titleProvenance: null }
-  const url = 'https://example.com/same'
-
-  test('asks for events behind their column that popular needs, and for no other', () => {
-    // One link for the first 60 leaves popular 59 places for the events after the column's end.
-    const events = yearEvents('hn', 200, (index) => ({
-      ...(index < 60 ? { url } : {}),
-      ...(index >= 100 ? unverified : {}),
-    }))
-    expect(wanted(events)).toEqual(Array.from({ length: 59 }, (_, index) => `hn-${index + 101}`))
-  })
-
-  test('asks again only for what an answer brings into popular', () => {
-    // hn-101 turns out to repeat a title, so that popular reaches one event further than was asked at first.
-    const events = yearEvents('hn', 103, (index) => ({
-      ...(index < 2 ? { url } : {}),
-      ...(index >= 100 ? unverified : {}),
-    }))
-    expect(wanted(events)).toEqual(['hn-101'])
-    const hydrated = new Map([['hn-101', { title: 'hn 1', provenance: 'hn:asked' }]])
-    expect(wanted(events, hydrated)).toEqual(['hn-102'])
-  })
-
-  test('publishes the hydrated title, but never over a verified one of its own', () => {
-    const events = [yearEvent(unverified), yearEvent({ sourceId: '2' })]
-    const asked = { title: 'true', provenance: 'hn:asked' }
-    const hydrated = new Map(events.map((event) => [naiveKey(event), asked]))
-    const { hn } = rankedYear(events, hydrated).columns
-    expect(hn.map(({ title }) => title)).toEqual([asked, { title: 'hn 2', provenance: 'hn:test-api' }])
-  })
-
   test('makes an event not eligible whose title is over 1,000 characters, as if it were not there', () => {
     const events = yearEvents('hn', 3, (index) => (index === 1 ? unverified : {}))
     const rankedWith = (title: string): RankedYear =>
