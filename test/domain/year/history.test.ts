@@ -11,13 +11,6 @@ const askAt = (at: string): number => parseHistoryQuery(new URLSearchParams({ so
 
 const refusal = (code: string): unknown => expect.objectContaining({ code })
 
-test.each([
-  ...['at=2026-01-01T00:00:00Z', 'at=nonsense', 'sort=month', 'sort=year+', 'sort=%20year', 'Sort=year'],
-  ...['sort=year&sort=day', 'sort=day&sort=year', 'sort=year%E2%80%8B', 'sort=day&at=nonsense'],
-])('%j is invalid_sort', (query) => {
-  expect(() => ask(query)).toThrow(refusal('invalid_sort'))
-})
-
 describe('`at`', () => {
   test('defaults to now, whatever other parameters say', () => {
     expect(ask('sort=year&limit=5&At=x&asof=y')).toBe(NOW)

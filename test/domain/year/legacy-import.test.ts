@@ -3,15 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { proveLedger } from '../../../src/domain/year/chain.ts'
 import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
-import {
-  beganWith,
-  parseListed,
-  planFounding,
-  repeatedIds,
-  sealFounding,
-} from '../../../src/domain/year/legacy-import.ts'
+import { beganWith, parseListed, planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
 import type { ListedPublication } from '../../../src/domain/year/legacy-import.ts'
-import { gap, headAt, manifest, proved } from './ledger-rows.ts'
+import { headAt, manifest } from './ledger-rows.ts'
 
 const NOW = Date.UTC(2026, 2, 1)
 
@@ -113,14 +107,6 @@ function listed(line: number, ledger: 'v1' | 'versioned', publishedAt: number): 
   return { line, ledger, file: 'x', manifest: manifest('2025-12-31', { publicationId, publishedAt }) }
 }
 
-test('an id that an earlier line of either ledger has is refused, with that line', () => {
-  const [a, b] = [listed(2, 'v1', 1), listed(5, 'versioned', 2)]
-  const again = { ...b, line: 7, manifest: { ...b.manifest, publicationId: 'v1 2' } }
-  const refused = { publicationId: 'v1 2', reason: 'publicationId: line 2 has the same one' }
-  expect(repeatedIds([a, b])).toEqual([])
-  expect(repeatedIds([a, b, again, { ...a, line: 8 }])).toEqual([7, 8].map((line) => ({ ...refused, line })))
-})
-
 describe('a founding', () => {
   /** The ledgers of these publications, founded and proved. */
   function found(list: readonly ListedPublication[], now = 9): ProvedLedger {
@@ -146,25 +132,5 @@ describe('a founding', () => {
         expect(beganWith(entries, planFounding(list))).toBe(true)
       }),
     )
-  })
-
-  test('is known again whatever the order of its list, and taken for no other', () => {
-    const list = [listed(1, 'v1', 1), listed(2, 'versioned', 1), listed(3, 'versioned', 2)]
-    const { entries } = found(list)
-    const began = (other: readonly ListedPublication[]): boolean => beganWith(entries, planFounding(other))
-    expect(began(list.toReversed())).toBe(true)
-    const added = [listed(4, 'versioned', 3), listed(4, 'v1', 0)]
-    const replaced = [listed(4, 'v1', 1), listed(4, 'versioned', 1), listed(4, 'versioned', 2)]
-    const others = [
-      ...list.map((_one, index) => list.toSpliced(index, 1)),
-      ...added.map((one) => [...list, one]),
-      ...replaced.map((one, index) => list.with(index, one)),
-    ]
-    expect(others.filter(began)).toEqual([])
-  })
-
-  test('is not known in an archive that has none', () => {
-    expect(beganWith([], planFounding([]))).toBe(false)
-    expect(beganWith(proved([gap('2026-01-01')]).entries, planFounding([]))).toBe(false)
   })
 })

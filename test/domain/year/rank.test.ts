@@ -12,7 +12,7 @@ import type {
 } from '../../../src/domain/year/rank.ts'
 import { coverageSchema } from '../../../src/domain/year/schema.ts'
 import type { Coverage } from '../../../src/domain/year/schema.ts'
-import { rankedYear, yearEvent, yearEvents } from '../../support/year-events.ts'
+import { rankedYear, yearEvent } from '../../support/year-events.ts'
 import { naiveKey, naiveRanking } from './naive-ranking.ts'
 import type { NaiveOutcome } from './naive-ranking.ts'
 
@@ -200,18 +200,6 @@ describe('a list', () => {
       event('lesswrong', 7, two, 'B'),
     ]
     expect(popular(...skipped)).toEqual(['hn-1', 'lesswrong-1'])
-  })
-})
-
-describe('hydration', () => {
-  const unverified = { titleProvenance: null }
-  test('makes an event not eligible whose title is over 1,000 characters, as if it were not there', () => {
-    const events = yearEvents('hn', 3, (index) => (index === 1 ? unverified : {}))
-    const rankedWith = (title: string): RankedYear =>
-      rankedYear(events, new Map([['hn-2', { title, provenance: 'hn:asked' }]]))
-    const without = rankedYear(events.toSpliced(1, 1))
-    expect(rankedWith('x'.repeat(1_001))).toEqual({ ...without, unverified: 1 })
-    expect(rankedWith('😀'.repeat(1_000)).columns.hn).toHaveLength(3)
   })
 })
 
