@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FeedEvent, LiveSort } from '../../../src/domain/feed/columns.ts'
+import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import { LIVE_SORTS, PERIOD_MS } from '../../../src/domain/feed/columns.ts'
 import { rankLive, HALF_LIFE_MS, trendOf } from '../../../src/domain/feed/rank-live.ts'
 import type { LiveEntry, RankedLive } from '../../../src/domain/feed/rank-live.ts'
@@ -91,16 +91,6 @@ describe('every live ranking', () => {
 })
 
 describe('day, week and month', () => {
-  test.each([
-    ['day', DAY_MS],
-    ['week', 7 * DAY_MS],
-    ['month', 30 * DAY_MS],
-  ] as const)('%s begins exactly its length before the run and ends with it', (sort: LiveSort, length) => {
-    const edges = [NOW - length - 1, NOW - length, NOW, NOW + 1]
-    const all = edges.map((publishedAt, index) => feedEvent({ sourceId: String(index), publishedAt }))
-    expect(keysOf(rankLive(sort, all, NOW).columns.hn).sort()).toEqual(['hn-1', 'hn-2'])
-  })
-
   test('orders a column by points, then comments, then id', () => {
     const counts = { b: [5, null], a: [5, 0], c: [5, 1], d: [6, null], e: [-1, 99] } as const
     const all = Object.entries(counts).map(([sourceId, [points, comments]]) =>

@@ -135,10 +135,6 @@ describe('a bad row is refused with the name of the field', () => {
 })
 
 describe('a source', () => {
-  test.each(['hype:civitai', 'hype:some-new-provider', 'hype:4chan'])('%s is stored', (source) => {
-    expect(parse({ source })).toMatchObject({ signal: { source } })
-  })
-
   test.each(['producthunt', 'HN', 'hype:', 'hype:Big', 'hype:a:b', 'hype', '__proto__'])(
     '%s is reported by name, whatever else the row holds',
     (source) => {

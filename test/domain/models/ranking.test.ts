@@ -186,16 +186,6 @@ describe('coverage', () => {
       'medium',
     )
   })
-
-  test('is low when nobody was evaluated, and when an equal would win the tie', () => {
-    expect(level(eight.map((one) => ({ ...one, ...NEVER })))).toBe('low')
-    expect(level([candidate('m/only:free', NEVER)])).toBe('low')
-    // The same model with the same perfect score, but an id that comes first.
-    expect(level([candidate('m/b:free'), candidate('m/a:free', NEVER)])).toBe('low')
-    expect(coverageOf(rank([candidate('m/b:free'), candidate('m/c:free', NEVER)]), 0, RUN_AT)).toMatchObject({
-      unevaluatedCanStillWin: false,
-    })
-  })
   const unanswered = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
   const halfOf = (kind: 'tool' | 'text'): Pick<Candidate, 'evaluation'> => {
     const { updatedAt, tasks } = evaluation(RUN_AT)

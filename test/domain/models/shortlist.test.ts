@@ -255,21 +255,6 @@ describe('any payload agrees with itself', () => {
       }),
     )
   })
-
-  test('coverage counts the published summaries', () => {
-    fc.assert(
-      fc.property(payloads, ({ top: { evalCoverage, models } }) => {
-        const withStatus = (wanted: RankedModel['evalSummary']['status']): RankedModel[] =>
-          models.filter(({ evalSummary }) => evalSummary.status === wanted)
-        expect(evalCoverage.evaluated).toBe(models.length - withStatus('not_evaluated').length)
-        expect(evalCoverage.completedToday).toBe(withStatus('completed').length)
-        expect(evalCoverage.totalRanked).toBe(models.length)
-        const threat = evalCoverage.topUnevaluatedThreat
-        expect(threat !== null).toBe(evalCoverage.unevaluatedCanStillWin)
-        if (threat !== null) expect(withStatus('not_evaluated').map(({ id }) => id)).toContain(threat)
-      }),
-    )
-  })
 })
 
 test('no published text but the id of a ranked model has a slash and the free suffix', () => {

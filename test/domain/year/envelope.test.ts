@@ -235,23 +235,6 @@ describe('stored bytes', () => {
     expect(isDamaged({ ...SEALED.manifest, [field]: other }, SEALED.bytes)).toBe(true)
   })
 
-  test.each([
-    ['schemaVersion', [2, 4, '3', 3.5]],
-    ['kind', ['top-year', 'TOP-YEAR-PUBLICATION', ['top-year-publication']]],
-    ['publicationId', ['top-year-v3-2026-03-13', 'top-year-v3-2026-03-14 ', 3]],
-    ['algorithmVersion', ['top-year-v2', 'top-year-v4']],
-    ['asOfDay', ['2026-03-13', '2026-3-14', 20260314]],
-    ['generatedAt', ['2026-03-15T00:05:00.008Z', '2026-03-15T00:05:00Z', SEALED.manifest.generatedAt]],
-    ['windowStart', ['2025-03-14T00:00:00.000Z', '2025-03-15', SEALED.manifest.windowStart]],
-    ['windowEnd', ['2026-03-14T23:59:59.999Z', '2026-03-15', SEALED.manifest.windowEnd]],
-    ['archivedAt', ['2026-03-15T00:05:02.001Z', SEALED.manifest.publishedAt]],
-    ['coverage', [{ ...stored.coverage, targetDays: 364 }]],
-    ['feed', [[]]],
-  ])('are damaged when %s in them is another one or missing', (field, values) => {
-    for (const value of [...values, '', null, undefined])
-      expect(isDamagedJson({ ...stored, [field]: value }), JSON.stringify(value)).toBe(true)
-  })
-
   test.each(LISTS)('of version 3 are damaged without evidence for every title in %s', (list) => {
     const evidence = [
       ...[false, 'true', null, undefined].map((value) => ({ event_title_verified: value })),
@@ -264,6 +247,14 @@ describe('stored bytes', () => {
         expect(isDamagedJson(changed), `${index} ${JSON.stringify(change)}`).toBe(true)
       }
     }
+  })
+
+  test.each([
+    { coverage: undefined },
+    { feed: undefined },
+    { coverage: { ...stored.coverage, targetDays: 364 } },
+  ])('of version 3 are damaged with %.40j', (change) => {
+    expect(isDamagedJson({ ...stored, ...change })).toBe(true)
   })
 
   const [item] = stored.feed.hackerNews
@@ -290,20 +281,6 @@ describe('stored bytes', () => {
       expect(isDamaged(...resealed(bytes))).toBe(true)
     },
   )
-
-  test.each([
-    '',
-    TEXT.slice(0, -1),
-    `${TEXT}x`,
-    `[${TEXT}]`,
-    JSON.stringify(TEXT),
-    '3',
-    'null',
-    'true',
-    '{}',
-  ])('are damaged when they are %.20j and no object that ends there', (text) => {
-    expect(isDamaged(...resealed(text))).toBe(true)
-  })
 })
 
 /** An imported publication, whose payload nobody looks into. */

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { HISTORY_REFUSALS, parseHistoryQuery } from '../../../src/domain/year/history.ts'
 
@@ -51,21 +50,6 @@ describe('`at`', () => {
       expect(() => ask(query)).toThrow(refusal('invalid_at'))
     },
   )
-
-  test('takes exactly the days of the calendar and the seconds of the clock', () => {
-    const field = (max: number) => fc.integer({ min: 0, max }).map((value) => String(value).padStart(2, '0'))
-    const written = fc.tuple(field(14), field(33), field(25), field(61), field(61))
-    fc.assert(
-      fc.property(written, ([month, day, hour, minute, second]) => {
-        const text = `2025-${month}-${day}T${hour}:${minute}:${second}Z`
-        const at = new Date(text)
-        const real = !Number.isNaN(at.getTime()) && at.toISOString() === text.replace('Z', '.000Z')
-        if (real) expect(askAt(text)).toBe(at.getTime())
-        else expect(() => askAt(text)).toThrow(refusal('invalid_at'))
-      }),
-      { numRuns: 500 },
-    )
-  })
 })
 
 test('the refusal codes are the list of the contract', () => {

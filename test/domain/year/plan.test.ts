@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addDays, daysBetween } from '../../../src/domain/time.ts'
+import { daysBetween } from '../../../src/domain/time.ts'
 import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
 import type { Attempt, EntryContent } from '../../../src/domain/year/ledger.ts'
 import {
@@ -93,25 +93,6 @@ describe('the missed days', () => {
     ],
   ])('when %s are none or those since the newest day', (_when, ledger, attempted, days) => {
     expect(missedDays(ledger, attempted, DAY)).toEqual(days)
-  })
-
-  test('leave no day without an entry once they are recorded', () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }), (pauses) => {
-        const contents: EntryContent[] = [publication('2026-01-01')]
-        let day = '2026-01-01'
-        for (const pause of pauses) {
-          day = addDays(day, pause)
-          contents.push(...missedDays(proved(contents), null, day).map(gap), publication(day))
-        }
-        const days = proved(contents).entries.map((entry) => {
-          if (entry.kind === 'publication') return entry.manifest.asOfDay
-          return entry.kind === 'gap' ? entry.asOfDay : ''
-        })
-        expect(days).toEqual(daysBetween('2026-01-01', day))
-      }),
-      { numRuns: 50 },
-    )
   })
 })
 

@@ -4,7 +4,6 @@ import { compareCodeUnits } from '../../../src/domain/order.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { coverageOf, rankYear } from '../../../src/domain/year/rank.ts'
 import type {
-  RankedEvent,
   RankedYear,
   SourceObservation,
   VerifiedTitle,
@@ -91,8 +90,6 @@ function hydrateAndRank({ events, truth }: Scene): NaiveOutcome {
   throw new Error('still asking after a round for every event')
 }
 
-const keys = (list: readonly RankedEvent[]): string[] => list.map(({ key }) => key)
-
 describe('a ranking', () => {
   const cases: readonly (readonly [string, number, Partial<Shape>])[] = [
     ['over all sources, with ties, duplicates and awkward ids', 400, {}],
@@ -152,18 +149,6 @@ describe('a ranking', () => {
       }),
     )
   })
-
-  test('of nothing is empty', () => {
-    expect(rankedYear([])).toEqual({
-      columns: { hn: [], lobsters: [], lesswrong: [] },
-      hype: [],
-      popular: [],
-      midjourney: [],
-      excludedCohorts: [],
-      unverified: 0,
-      eligible: new Map(),
-    })
-  })
 })
 
 describe('a list', () => {
@@ -180,26 +165,6 @@ describe('a list', () => {
     expect(hn.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
     const below = [7.5, 6.5, 4, 4, 4, 4, 1.5, 0.5]
     expect(hn.map(({ percentile }) => percentile)).toEqual(below.map((count) => count / 8))
-  })
-
-  test('of popular skips a link or a title that was taken, exactly, and never a second missing link', () => {
-    const event = (source: string, comments: number, url: string | null, title: string): YearEvent =>
-      yearEvent({ source, comments, url, title })
-    const [one, two] = ['https://example.com/', 'https://example.com']
-    const popular = (...events: YearEvent[]): string[] => keys(rankedYear(events).popular)
-    const apart = [
-      event('hn', 9, null, 'A'),
-      event('lobsters', 8, null, 'a'),
-      event('lesswrong', 7, one, 'A '),
-    ]
-    expect(popular(...apart)).toHaveLength(3)
-    // What was skipped takes neither its link nor its title from those after it.
-    const skipped = [
-      event('hn', 9, one, 'A'),
-      event('lobsters', 8, two, 'A'),
-      event('lesswrong', 7, two, 'B'),
-    ]
-    expect(popular(...skipped)).toEqual(['hn-1', 'lesswrong-1'])
   })
 })
 
@@ -318,14 +283,6 @@ describe('coverage', () => {
       firstDay: '2025-03-15',
       lastDay: '2026-03-14',
       missingDays: [],
-    })
-  })
-
-  test.each([0, 182, 364])('is not complete without day %i, and names it', (missing) => {
-    expect(coverageOf(WINDOW, [every('hn', ALL_DAYS.toSpliced(missing, 1))], NOTHING)).toMatchObject({
-      materializedDays: 364,
-      complete: false,
-      missingDays: [dayAt(missing)],
     })
   })
 })
