@@ -1,19 +1,21 @@
 import { expect, test } from 'vitest'
 import { isHttpUrl, networkReason } from '../../src/domain/http.ts'
 
+// prettier-ignore
 test.each([
-  ...['http://example.com', 'https://example.com/a?b=c#d', 'HTTPS://EXAMPLE.COM/', 'http://127.0.0.1'],
-  ...['https://user:secret@example.com:8443/', 'http://[::1]/', 'https://b\u00fccher.example/\u6f22\u5b57'],
+  'http://example.com', 'https://example.com/a?b=c#d', 'HTTPS://EXAMPLE.COM/', 'http://127.0.0.1',
+  'https://user:secret@example.com:8443/', 'http://[::1]/', 'https://b\u00fccher.example/\u6f22\u5b57',
   'https://example.com/a b"<>',
 ])('%s is an absolute http(s) URL', (text) => {
   expect(isHttpUrl(text)).toBe(true)
 })
 
+// prettier-ignore
 test.each([
-  ...['', 'example.com', '/path', '//example.com/', '?query', 'http:', 'https://', 'http://exa mple.com/'],
-  ...['http://example.com:99999/', 'http://[::1', 'ftp://example.com/', 'file:///etc/passwd'],
-  ...['javascript:alert(1)', 'data:text/html,https://example.com', 'xhttp://example.com/'],
-  ...['httpss://example.com/', 'blob:https://example.com/1'],
+  '', 'example.com', '/path', '//example.com/', '?query', 'http:', 'https://', 'http://exa mple.com/',
+  'http://example.com:99999/', 'http://[::1', 'ftp://example.com/', 'file:///etc/passwd',
+  'javascript:alert(1)', 'data:text/html,https://example.com', 'xhttp://example.com/',
+  'httpss://example.com/', 'blob:https://example.com/1',
 ])('%j is none', (text) => {
   expect(isHttpUrl(text)).toBe(false)
 })

@@ -112,8 +112,9 @@ describe('the cache key', () => {
   })
 
   test('is shared by two turns only if the model gets the same input in both', () => {
+    // prettier-ignore
     const content = fc.constantFrom(
-      ...['a', ' a', 'a ', 'a\n', 'a\u00a0', 'a\u200b', 'DASH-UNTRUSTED', 'dash untrusted'],
+      'a', ' a', 'a ', 'a\n', 'a\u00a0', 'a\u200b', 'DASH-UNTRUSTED', 'dash untrusted',
     )
     const message = fc.record({ role: fc.constantFrom('user', 'assistant'), content })
     const tone = fc.constantFrom('neutral', 'casual')

@@ -93,8 +93,8 @@ describe('every live ranking', () => {
 describe('day, week and month', () => {
   test('orders a column by points, then comments, then id', () => {
     const counts = { b: [5, null], a: [5, 0], c: [5, 1], d: [6, null], e: [-1, 99] } as const
-    const all = Object.entries(counts).map(([sourceId, [points, comments]]) =>
-      feedEvent({ sourceId, points, comments }),
+    const all = Object.entries(counts).map(([sourceId, [most, comments]]) =>
+      feedEvent({ sourceId, points: most, comments }),
     )
     expect(keysOf(rankLive('day', all, NOW).columns.hn)).toEqual(['hn-d', 'hn-c', 'hn-a', 'hn-b', 'hn-e'])
   })

@@ -79,15 +79,13 @@ describe('an item', () => {
     const event = feedEvent({ sourceId: '77', titleProvenance: null, comments: null })
     expect(dayOf([event]).hackerNews).toMatchObject([
       {
-        ...{
-          key: 'hn-77',
-          source: 'hn',
-          sourceId: '77',
-          rank: 1,
-          title: 'hn 77',
-          points: 10,
-          comments: null,
-        },
+        key: 'hn-77',
+        source: 'hn',
+        sourceId: '77',
+        rank: 1,
+        title: 'hn 77',
+        points: 10,
+        comments: null,
         url: 'https://example.com/hn/77',
         discussionUrl: 'https://news.ycombinator.com/item?id=77',
         publishedAt: createdAt,
@@ -114,7 +112,10 @@ describe('an item', () => {
       { author: 'somebody', tags: ['c', 'linux'] },
       {
         comments_url: 'https://lobste.rs/s/nilais',
-        ...{ score: 10, comment_count: 2, created_at: createdAt, submitter_user: 'somebody' },
+        score: 10,
+        comment_count: 2,
+        created_at: createdAt,
+        submitter_user: 'somebody',
         tags: ['c', 'linux'],
       },
     ],
@@ -147,8 +148,13 @@ describe('an item', () => {
     ]
     expect(dayOf([model, post], told).hypeReplicate).toMatchObject([
       {
-        ...{ source: 'hype:huggingface', provider: 'huggingface', id: 'owner/model' },
-        ...{ username: 'owner', name: 'model', stars: 10, description: 'a small model' },
+        source: 'hype:huggingface',
+        provider: 'huggingface',
+        id: 'owner/model',
+        username: 'owner',
+        name: 'model',
+        stars: 10,
+        description: 'a small model',
         url: model.url,
         created_at: createdAt,
       },

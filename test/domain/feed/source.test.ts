@@ -38,9 +38,10 @@ test.each(['civitai', 'a', '0', 'two-words'])('knows hype of %s but ranks no suc
   expect(isRankedProvider(provider)).toBe(false)
 })
 
+// prettier-ignore
 test.each([
-  ...['', 'HN', 'hn ', 'hackernews', 'reddit', 'hype', 'hype:', 'hype: github', 'hype:GitHub', 'hype:a:b'],
-  ...['hype:a_b', 'hype:é', 'xhype:github', 'hype:github\n', 'constructor', '__proto__'],
+  '', 'HN', 'hn ', 'hackernews', 'reddit', 'hype', 'hype:', 'hype: github', 'hype:GitHub', 'hype:a:b',
+  'hype:a_b', 'hype:é', 'xhype:github', 'hype:github\n', 'constructor', '__proto__',
 ])('does not know %j', (source) => {
   expect([isKnownSource(source), isNewsSource(source)]).toEqual([false, false])
   expect(hypeProviderOf(source)).toBeNull()

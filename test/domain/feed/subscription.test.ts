@@ -34,8 +34,12 @@ test('says the numbers in plain words, and what a provider tells; a blank author
   const repository = feedEvent({ source: 'hype:github', sourceId: 'o/n', comments: null })
   const story = feedEvent({ source: 'lobsters', sourceId: 'x', points: 1 })
   const told = (author: string, description: string | null, tags: string[]): ItemDetails => ({
-    ...{ source: '', sourceId: '', collectedAt: NOW },
-    ...{ author, description, tags },
+    source: '',
+    sourceId: '',
+    collectedAt: NOW,
+    author,
+    description,
+    tags,
   })
   const details = new Map([
     ['hype-github-o/n', told('owner', ' a tool ', [])],

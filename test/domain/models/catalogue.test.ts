@@ -99,9 +99,15 @@ describe('a row that stands for others', () => {
 
   test('is a second name of a free model, and not its paid row or a model with another slug', () => {
     const slugs = {
-      ...{ 'a/b-latest:free': 'a/b-2026', 'a/b:free': 'a/b-2026', 'a/b': 'a/b-2026' },
-      ...{ 'a/aaa:free': 'c/d', 'c/d:free': 'c/d', 'a/abc:free': 'c/d' },
-      ...{ 'e/f:free': null, 'e/g:free': 7, 'e/h:free': 7 },
+      'a/b-latest:free': 'a/b-2026',
+      'a/b:free': 'a/b-2026',
+      'a/b': 'a/b-2026',
+      'a/aaa:free': 'c/d',
+      'c/d:free': 'c/d',
+      'a/abc:free': 'c/d',
+      'e/f:free': null,
+      'e/g:free': 7,
+      'e/h:free': 7,
     }
     const rows = Object.entries(slugs).map(([id, canonical_slug]) => catalogueRow(id, { canonical_slug }))
     expect(standing(...rows)).toEqual(['a/b:free', 'a/aaa:free', 'a/abc:free'])

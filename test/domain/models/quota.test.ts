@@ -35,8 +35,9 @@ describe('the requests of a key', () => {
     expect(parseKeyRequests(body)).toEqual({ limit: 50, used: 52 })
   })
 
+  // prettier-ignore
   test.each([
-    ...['', '<html>', '{}', '{"data":{}}', '{"data":{"free_model_daily_requests":null}}'],
+    '', '<html>', '{}', '{"data":{}}', '{"data":{"free_model_daily_requests":null}}',
     '{"data":{"free_model_daily_requests":{"limit":"x"}}}',
   ])('are not told by %j', (body) => {
     expect(parseKeyRequests(body)).toBeNull()
@@ -164,7 +165,7 @@ const PACE: Pace = { startsAMinute: STARTS_A_MINUTE, notBefore: 0, oneByOne: fal
 const call = (vendor: string, readyAt = 0): Waiting => ({ vendor, readyAt })
 
 describe('the next start', () => {
-  const starts = Array.from({ length: STARTS_A_MINUTE }, (_, index) => index)
+  const full = Array.from({ length: STARTS_A_MINUTE }, (_, index) => index)
 
   test.each<[string, Waiting[], string[], number[], Partial<Pace>, number, ReturnType<typeof nextStart>]>([
     [
@@ -192,8 +193,8 @@ describe('the next start', () => {
     ],
     ['waits for a retry', [call('a', 900)], [], [], {}, 5, { do: 'wait', until: 900 }],
     ['waits for the account', [call('a')], [], [], { notBefore: 70 }, 5, { do: 'wait', until: 70 }],
-    ['waits for the window', [call('a')], [], starts, {}, 30, { do: 'wait', until: WINDOW_MS }],
-    ['follows the window', [call('a')], [], starts, {}, WINDOW_MS, { do: 'start', index: 0 }],
+    ['waits for the window', [call('a')], [], full, {}, 30, { do: 'wait', until: WINDOW_MS }],
+    ['follows the window', [call('a')], [], full, {}, WINDOW_MS, { do: 'start', index: 0 }],
   ])('%s', (_what, queue, open, started, pace, now, next) => {
     expect(nextStart(queue, open, started, { ...PACE, ...pace }, now)).toEqual(next)
   })

@@ -78,8 +78,15 @@ describe('a ranking', () => {
     const [good, ...others] = rankCandidates(sampleCandidates(), previous, RUN_AT).map(({ model }) => model)
     const [now, yesterday] = ['2026-08-22T03:17:01.124Z', '2026-08-21T03:17:01.124Z']
     expect(good).toMatchObject({
-      ...{ id: 'maker/good:free', rank: 1, previousRank: 3, toolUse: 'proven', checkedAt: now },
-      ...{ healthScore: 400, latencyScore: 75, liteEvalScore: 750, instabilityPenalty: 0 },
+      id: 'maker/good:free',
+      rank: 1,
+      previousRank: 3,
+      toolUse: 'proven',
+      checkedAt: now,
+      healthScore: 400,
+      latencyScore: 75,
+      liteEvalScore: 750,
+      instabilityPenalty: 0,
       supportsStructuredOutputs: true,
       reason: 'Tools, structured outputs, reasoning; lite eval 3/3',
       evalSummary: { status: 'completed', passed: 3, total: 3, updatedAt: now },
@@ -89,12 +96,19 @@ describe('a ranking', () => {
     expect(others).toMatchObject([
       { previousRank: null, toolUse: 'disproven', supportsTools: true, liteEvalScore: 400 },
       {
-        ...{ id: 'other/cached:free', healthScore: 100, latencyScore: 25, liteEvalScore: 468 },
-        ...{ instabilityPenalty: 50, rateLimitKind: 'model' },
+        id: 'other/cached:free',
+        healthScore: 100,
+        latencyScore: 25,
+        liteEvalScore: 468,
+        instabilityPenalty: 50,
+        rateLimitKind: 'model',
         evalSummary: { status: 'cached_recent', passed: 1, total: 3, ...cached },
       },
       {
-        ...{ liteEvalScore: 0, toolUse: 'unknown', checkedAt: null, latencyMs: null },
+        liteEvalScore: 0,
+        toolUse: 'unknown',
+        checkedAt: null,
+        latencyMs: null,
         reason: '32k context; lite eval 0/3',
         evalSummary: { status: 'not_evaluated', passed: 0, total: 3, tasks: [], updatedAt: null },
       },

@@ -105,9 +105,12 @@ describe('the metadata score', () => {
   test('has 600 points in all, every one of which some model gets, and a model of nothing gets next to none', () => {
     expect(Object.values(METADATA_MOST).reduce((sum, points) => sum + points, 0)).toBe(600)
     const best = catalogueModel('a/best-600b:free', {
-      ...{ createdAt: RUN_AT, contextLength: 1_000_000, maxCompletionTokens: 262_144 },
+      createdAt: RUN_AT,
+      contextLength: 1_000_000,
+      maxCompletionTokens: 262_144,
+      // prettier-ignore
       supportedParameters: [
-        ...['tools', 'tool_choice', 'structured_outputs', 'response_format', 'reasoning', 'reasoning_effort'],
+        'tools', 'tool_choice', 'structured_outputs', 'response_format', 'reasoning', 'reasoning_effort',
       ],
     })
     const least = {

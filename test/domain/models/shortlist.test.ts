@@ -317,10 +317,11 @@ describe('a shortlist query', () => {
     },
   )
 
+  // prettier-ignore
   test.each([
-    ...['needs=', 'needs=vision', 'needs=tools,', 'needs=tools,%20seed', 'needs=Tools'],
-    ...['needs=constructor', 'needs=tools&needs=seed', 'minContext=', 'minContext=0'],
-    ...['minContext=128k', 'minContext=1&minContext=1', 'health=imperfect', 'health='],
+    'needs=', 'needs=vision', 'needs=tools,', 'needs=tools,%20seed', 'needs=Tools',
+    'needs=constructor', 'needs=tools&needs=seed', 'minContext=', 'minContext=0',
+    'minContext=128k', 'minContext=1&minContext=1', 'health=imperfect', 'health=',
     'health=passed&health=passed',
   ])('refuses %s', (query) => {
     expect(() => parseShortlistQuery(new URLSearchParams(query))).toThrow(

@@ -287,7 +287,11 @@ describe('stored bytes', () => {
 const V2 = manifest('2026-01-03', { algorithmVersion: 'top-year-v2', schemaVersion: 2 })
 const { kind, publicationId, algorithmVersion, schemaVersion, asOfDay } = V2
 const SCALARS = {
-  ...{ schemaVersion, kind, publicationId, algorithmVersion, asOfDay },
+  schemaVersion,
+  kind,
+  publicationId,
+  algorithmVersion,
+  asOfDay,
   generatedAt: formatInstant(V2.generatedAt),
   windowStart: formatInstant(V2.windowStart),
   windowEnd: formatInstant(V2.windowEnd),

@@ -88,9 +88,10 @@ describe('the files task', () => {
     arguments: { path: first?.path, content: first?.solution },
   })
 
+  // prettier-ignore
   test.each([
-    ...[asText, `<tool_call>${asText}</tool_call>`, `[TOOL_CALLS][${asText}]`, 'write_file("a", "b")'],
-    ...['<|channel|>commentary to=functions.write_file <|message|>{}', '<function=write_file>{}</function>'],
+    asText, `<tool_call>${asText}</tool_call>`, `[TOOL_CALLS][${asText}]`, 'write_file("a", "b")',
+    '<|channel|>commentary to=functions.write_file <|message|>{}', '<function=write_file>{}</function>',
     '<minimax:tool_call><invoke name="write_file">',
   ])('tells a call from text that looks like one: %.60s', (text) => {
     const { points, details } = gradeFiles(files, replyWith([], text))
@@ -126,9 +127,10 @@ describe('the files task', () => {
 })
 
 describe('a path', () => {
+  // prettier-ignore
   test.each([
-    ...['/etc/passwd', '../a', 'a/../../b', 'a/..', '~/.bashrc', '~root', 'C:\\a', 'C:/a', 'c:a', 'a\\b'],
-    ...['a\0b', 'a\nb', '', '.', './', 'a/', '/', 'a'.repeat(256)],
+    '/etc/passwd', '../a', 'a/../../b', 'a/..', '~/.bashrc', '~root', 'C:\\a', 'C:/a', 'c:a', 'a\\b',
+    'a\0b', 'a\nb', '', '.', './', 'a/', '/', 'a'.repeat(256),
   ])('%j is not safe', (path) => expect(safePath(path)).toBeNull())
 
   test.each([

@@ -27,8 +27,13 @@ const ran = (name: Case, of = job): ShellRun => ({
   missingTools: [],
 })
 const ended = (outcome: ShellRun['outcome'], missingTools: string[] = []): ShellRun => ({
-  ...{ outcome, stdout: '', stderr: '', exitCode: null, files: new Map() },
-  ...{ why: `it ${outcome}`, missingTools },
+  outcome,
+  stdout: '',
+  stderr: '',
+  exitCode: null,
+  files: new Map(),
+  why: `it ${outcome}`,
+  missingTools,
 })
 const runs = (changed: Partial<ShellRuns> = {}, of = job): ShellRuns => ({
   shown: ran('shown', of),
