@@ -81,6 +81,9 @@ test('the longest list loses first', () => {
   const [long, short] = [8, 2].map((length) => Array.from({ length }, (_, index) => `entry number ${index}`))
   const text = fitLists({}, { long: long ?? [], short: short ?? [] }, 150)
   expect(JSON.parse(text)).toEqual({ leftOut: { long: 5 }, long: long?.slice(0, 3), short })
+  // Each of the two lists is reckoned with a comma more than it has.
+  const all = JSON.stringify({ long, short })
+  expect(fitLists({}, { long: long ?? [], short: short ?? [] }, all.length + 2)).toBe(all)
 })
 
 test('thousands of entries are cut at once, not one after the other', () => {

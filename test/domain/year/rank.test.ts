@@ -151,21 +151,19 @@ describe('a ranking', () => {
   })
 })
 
-describe('a list', () => {
-  test('of news orders by points, then comments with none as 0, then id in code units', () => {
-    const rows = ['a 5 0', '9 5', '10 5 0', 'Z 5', 'late 5 1', 'few 4 99', 'many 6', 'below -1']
-    const events = rows.map((row) => {
-      const [sourceId = '', points, comments] = row.split(' ')
-      const known = comments === undefined ? null : Number(comments)
-      return yearEvent({ sourceId, points: Number(points), comments: known })
-    })
-    const { hn } = rankedYear(events).columns
-    const order = 'many late 10 9 Z a few below'
-    expect(hn.map(({ event }) => event.sourceId).join(' ')).toBe(order)
-    expect(hn.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
-    const below = [7.5, 6.5, 4, 4, 4, 4, 1.5, 0.5]
-    expect(hn.map(({ percentile }) => percentile)).toEqual(below.map((count) => count / 8))
+test('a news column orders by points, then comments with none as 0, then id in code units', () => {
+  const rows = ['a 5 0', '9 5', '10 5 0', 'Z 5', 'late 5 1', 'few 4 99', 'many 6', 'below -1']
+  const events = rows.map((row) => {
+    const [sourceId = '', points, comments] = row.split(' ')
+    const known = comments === undefined ? null : Number(comments)
+    return yearEvent({ sourceId, points: Number(points), comments: known })
   })
+  const { hn } = rankedYear(events).columns
+  const order = 'many late 10 9 Z a few below'
+  expect(hn.map(({ event }) => event.sourceId).join(' ')).toBe(order)
+  expect(hn.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  const below = [7.5, 6.5, 4, 4, 4, 4, 1.5, 0.5]
+  expect(hn.map(({ percentile }) => percentile)).toEqual(below.map((count) => count / 8))
 })
 
 test('code-unit order compares unit by unit, not as numbers, words or code points', () => {
