@@ -60,4 +60,12 @@ describe('a fair queue', () => {
     queue.add('c', 'c1')
     expect(drain(queue)).toEqual(['b1', 'a2', 'c1', 'a3'])
   })
+
+  test('lets a waiting job be withdrawn, and no other', () => {
+    const queue = fairQueue<string>(BOUNDS)
+    for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)
+    expect(['a1', 'a1', 'b1'].map((job) => queue.withdraw(job.charAt(0), job))).toEqual([true, false, true])
+    expect(queue.withdraw('c', 'c1')).toBe(false)
+    expect(drain(queue)).toEqual(['a2'])
+  })
 })
