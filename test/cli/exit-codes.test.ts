@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { declinedWords } from '../../src/cli/commands/chat/words.ts'
-import { exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
+import { describeError, exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
 import type { ChatApiRefusal, AGENT_ERRORS } from '../../src/domain/agent/schema.ts'
 import { Refusal, StorageFault } from '../../src/domain/refusal.ts'
 /** The exit code of a command that ends with a refusal of this code. */
@@ -124,4 +124,9 @@ test('every code that a job, an adapter or a command refuses with has its exit c
   const known = new Set([...Object.keys(OF_REFUSAL), ...HANDLED, ...Object.keys(OF_CHAT)])
   expect(raised.length).toBeGreaterThan(40)
   expect(raised.filter((code) => !known.has(code))).toEqual([])
+})
+
+test('an exchange that failed is described by what the network said', () => {
+  const cause = new Error('connect ECONNREFUSED 192.0.2.0:443')
+  expect(describeError(new TypeError('fetch failed', { cause }))).toBe(cause.message)
 })

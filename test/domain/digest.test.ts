@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isSha256Hex, sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
 
@@ -36,16 +36,10 @@ test('recognises every digest it makes', () => {
   )
 })
 
+// prettier-ignore
 test.each([
-  ['nothing', ''],
-  ['63 digits', ABC.slice(1)],
-  ['65 digits', `${ABC}0`],
-  ['upper case', ABC.toUpperCase()],
-  ['a digit that is not hexadecimal', `g${ABC.slice(1)}`],
-  ['a line break at the end', `${ABC}\n`],
-  ['a space before', ` ${ABC}`],
-  ['full-width digits', `${ABC.slice(1)}\uff10`],
-  ['a path', `../${ABC.slice(3)}`],
-])('does not take %s for a digest', (_, text) => {
+  '', ABC.slice(1), `${ABC}0`, ABC.toUpperCase(), `g${ABC.slice(1)}`, `${ABC}\n`, ` ${ABC}`,
+  `${ABC.slice(1)}\uff10`, `../${ABC.slice(3)}`,
+])('does not take %j for a digest', (text) => {
   expect(isSha256Hex(text)).toBe(false)
 })

@@ -1,88 +1,82 @@
-import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import type { ArticleReading } from '../../../src/domain/feed/article.ts'
-import type { ArticleTexts } from '../../../src/domain/ports.ts'
-import { localSource } from '../../support/local-source.ts'
-import type { LocalSource } from '../../support/local-source.ts'
-import { openTexts, pageHtml, site } from '../../support/pages.ts'
+import { forbidsKeeping, parseRobots } from '../../../src/adapters/articles/robots.ts'
 
-const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
-  texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
+const allows = (text: string, path: string): boolean => parseRobots(text, 'dash').allows(path)
 
-const siteWith = (robots: (response: ServerResponse) => void): Promise<LocalSource> =>
-  site(
-    (_question, response) =>
-      void response.writeHead(200, { 'content-type': 'text/html' }).end(pageHtml('A page of a site')),
-    robots,
-  )
-
-const DISALLOWED = { kind: 'skipped', why: 'robots' }
-const READ = { kind: 'text' }
-const FAILED = { kind: 'failed', reason: expect.stringContaining('/robots.txt') as string }
-
-const CASES: [string, object, (response: ServerResponse) => void][] = [
-  ['allows it', READ, (response) => void response.end('User-agent: *\nDisallow: /private')],
-  ['forbids it', DISALLOWED, (response) => void response.end('User-agent: *\nDisallow: /page')],
-  ['forbids it to this reader', DISALLOWED, (response) => void response.end('User-agent: Dash\nDisallow: /')],
-  ['is not there', READ, (response) => void response.writeHead(404).end('Disallow: /')],
-  ['may not be read', READ, (response) => void response.writeHead(403).end()],
-  ['is a server error', FAILED, (response) => void response.writeHead(500).end()],
-  ['is busy', FAILED, (response) => void response.writeHead(429).end()],
-  ['does not come', FAILED, (response) => response.socket?.resetAndDestroy()],
-  ['drips in for ever', FAILED, (response) => {
-    const drip = setInterval(() => response.write('#'), 5)
-    response.once('close', () => clearInterval(drip))
-  }],
-  ['forbids it early in a file without end', DISALLOWED, (response) => {
-    response.write('User-agent: *\nDisallow: /page\n')
-    const more = (): void => {
-      while (!response.destroyed && response.write(`${'#'.repeat(64 * 1024)}\n`)) continue
-      if (!response.destroyed) response.once('drain', more)
-    }
-    more()
-  }],
-  ['forbids it after half a megabyte', READ, (response) =>
-    void response.end(`${`#${'x'.repeat(1_000)}\n`.repeat(512)}User-agent: *\nDisallow: /`)],
-] // prettier-ignore
-
-describe('a page whose robots.txt', () => {
-  test.each(CASES)('%s', async (_what, reading, robots) => {
-    const { url, questions } = await siteWith(robots)
-    const texts = openTexts({ robotsMs: 300 })
-    expect(await read(texts, `${url}/page`)).toMatchObject(reading)
-    expect(questions.some(({ target }) => target === '/page')).toBe(reading === READ)
-    expect(questions[0]?.target).toBe('/robots.txt')
-  })
-
-  test('is asked once a run for all its pages', async () => {
-    const { url, questions } = await siteWith((response) => void response.end('User-agent: *\nDisallow: /b'))
-    const texts = openTexts()
-    expect(await read(texts, `${url}/a`)).toMatchObject(READ)
-    expect(await read(texts, `${url}/b`)).toMatchObject(DISALLOWED)
-    expect(await read(texts, `${url}/b?c`)).toMatchObject(DISALLOWED)
-    expect(questions.map(({ target }) => target)).toEqual(['/robots.txt', '/a'])
-  })
-
+describe('a robots.txt', () => {
   test.each([
-    [5, DISALLOWED],
-    [6, READ],
-  ])('is behind %i redirections', async (redirects, reading) => {
-    const { url } = await localSource(({ target }, response) => {
-      if (target === '/page') {
-        response.writeHead(200, { 'content-type': 'text/html' }).end(pageHtml('A page of a site'))
-        return
-      }
-      const done = Number(/\d+$/.exec(target)?.[0] ?? 0)
-      if (done < redirects) response.writeHead(301, { location: `/robots-${done + 1}` }).end()
-      else response.end('User-agent: *\nDisallow: /')
-    })
-    expect(await read(openTexts(), `${url}/page`)).toMatchObject(reading)
+    ['nothing', '', '/a', true],
+    ['an HTML page', '<!doctype html><title>Disallow: /</title>', '/a', true],
+    ['a rule for everybody', 'User-agent: *\nDisallow: /a', '/abc', false],
+    ['a rule for everybody, elsewhere', 'User-agent: *\nDisallow: /a', '/b', true],
+    ['an empty rule', 'User-agent: *\nDisallow:', '/a', true],
+    ['rules of others', 'User-agent: other\nDisallow: /', '/a', true],
+    ['rules before any group', 'Disallow: /\nUser-agent: x', '/a', true],
+    [
+      'its own group instead of everybody’s',
+      'User-agent: *\nDisallow: /\n\nUser-agent: DASH\nAllow: /',
+      '/a',
+      true,
+    ],
+    ['its own group, even an empty one', 'User-agent: dash\n\nUser-agent: *\nDisallow: /', '/a', false],
+    ['its own empty group', 'User-agent: dash\nDisallow:\n\nUser-agent: *\nDisallow: /', '/a', true],
+    ['its own group with a version', 'User-agent: dash/1.0\nDisallow: /', '/a', false],
+    ['a longer name', 'User-agent: dashboard\nDisallow: /', '/a', true],
+    ['two groups for it', 'User-agent: dash\nDisallow: /a\n\nUser-agent: dash\nDisallow: /b', '/b', false],
+    [
+      'several agents of one group',
+      'User-agent: x\nUser-agent: dash\nUser-agent: y\nDisallow: /',
+      '/a',
+      false,
+    ],
+    ['other lines within a group', 'User-agent: dash\nCrawl-delay: 5\nSitemap: x\nDisallow: /', '/a', false],
+    ['other lines between agents', 'User-agent: dash\nSitemap: x\nUser-agent: y\nDisallow: /', '/a', false],
+    ['the longest match', 'User-agent: *\nAllow: /a/b\nDisallow: /a', '/a/b/c', true],
+    ['the longest match, in any order', 'User-agent: *\nDisallow: /a/b\nAllow: /a', '/a/b/c', false],
+    ['equal matches', 'User-agent: *\nDisallow: /a\nAllow: /a', '/a', true],
+    ['a wildcard', 'User-agent: *\nDisallow: /*.php', '/x/y.php?z', false],
+    ['an end', 'User-agent: *\nDisallow: /*.php$', '/y.php?z', true],
+    ['an end that is met', 'User-agent: *\nDisallow: /*.php$', '/y.php', false],
+    ['an end after a wildcard alone', 'User-agent: *\nDisallow: /a*$', '/abc', false],
+    ['an end without a wildcard', 'User-agent: *\nDisallow: /a$', '/ab', true],
+    ['parts that overlap', 'User-agent: *\nDisallow: /ab*ba$', '/aba', true],
+    ['queries', 'User-agent: *\nDisallow: /*?', '/a?b', false],
+    ['comments, spaces and letter case', ' user-AGENT : * # all\n\tDISALLOW: /a # no', '/a', false],
+    ['old line ends and a byte order mark', '\uFEFFUser-agent: *\rDisallow: /a\r', '/a', false],
+    ['escaped letters', 'User-agent: *\nDisallow: /%7euser/%61', '/~user/a', false],
+    ['other letters', 'User-agent: *\nDisallow: /ä', '/%C3%A4', false],
+    ['an escaped slash', 'User-agent: *\nDisallow: /a%2fb', '/a%2Fb', false],
+    ['an escaped slash, not there', 'User-agent: *\nDisallow: /a%2fb', '/a/b', true],
+    ['everything but itself', 'User-agent: *\nDisallow: /', '/robots.txt', true],
+  ])('with %s', (_what, text, path, allowed) => {
+    expect(allows(text, path)).toBe(allowed)
   })
 
-  test('leads to a private place is not read', async () => {
-    const { url } = await siteWith(
-      (response) => void response.writeHead(302, { location: 'http://10.0.0.1/' }).end(),
-    )
-    expect(await read(openTexts(), `${url}/page`)).toMatchObject({ kind: 'skipped', why: 'private' })
-  })
+  // Work that grew with rule times path would take far longer than a test may.
+  test.each(['*a'.repeat(250_000), '*'.repeat(500_000), `/${'*a'.repeat(100)}`])(
+    'of half a megabyte of %.20s… is decided on like any other',
+    (rule) => {
+      const rules = `Disallow: ${rule}b\n`.repeat(Math.ceil(500_000 / rule.length))
+      expect(allows(`User-agent: *\n${rules}`, `/${'a'.repeat(2_000)}`)).toBe(true)
+    },
+  )
+})
+
+test.each([
+  ['noindex', true],
+  ['NOARCHIVE', true],
+  ['index, follow', false],
+  ['nofollow, nosnippet', true],
+  ['none', true],
+  ['all', false],
+  ['max-snippet:0', true],
+  ['max-snippet: 20, max-image-preview:large', false],
+  ['max-image-preview:large, noindex', true],
+  ['otherbot: noindex, nofollow', false],
+  ['otherbot: noindex, dash: noarchive', true],
+  ['dash: nofollow', false],
+  ['unavailable_after: 25 Jun 2030 15:00:00 PST', false],
+  ['', false],
+])('the robots words %j forbid keeping a page: %s', (words, forbidden) => {
+  expect(forbidsKeeping(words, 'dash')).toBe(forbidden)
 })

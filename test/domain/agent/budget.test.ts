@@ -9,6 +9,7 @@ import {
   costOf,
   firstCallCost,
   isLoopbackUrl,
+  keepCallersFrom,
   priceOf,
   requestShareOf,
   shareOf,
@@ -20,36 +21,31 @@ const PRICES = { input: 250_000, cached: 25_000, output: 2_000_000 }
 const NONE = { in: 0, out: 0, cached: 0 }
 
 describe("a day's budget", () => {
-  const SHORTEST = { withTools: 40, withoutTools: 30 }
-
+  // The shortest call with tools and the one without, and what is spent and reserved of the budget.
   test.each([
-    [{ settled: 0, reserved: 0 }, 'ok'],
-    [{ settled: 400, reserved: 399 }, 'ok'],
-    [{ settled: 400, reserved: 400 }, 'soft'],
-    [{ settled: 0, reserved: 1_000 }, 'soft'],
-    [{ settled: 970, reserved: 5_000 }, 'soft'],
-    [{ settled: 971, reserved: 0 }, 'exhausted'],
-    [{ settled: 1_000, reserved: 0 }, 'exhausted'],
-    [{ settled: 1_500, reserved: 0 }, 'exhausted'],
-    [null, 'unknown'],
-  ] as const)('with %o of 1000 is %s', (spending, state) => {
-    expect(budgetState(spending, 1_000, SHORTEST)).toBe(state)
-  })
-
-  test.each([
-    [{ settled: 50, reserved: 0 }, 'ok'],
-    [{ settled: 51, reserved: 0 }, 'soft'],
-    [{ settled: 0, reserved: 60 }, 'ok'],
+    [40, 30, 0, 0, 1_000, 'ok'],
+    [40, 30, 400, 399, 1_000, 'ok'],
+    [40, 30, 400, 400, 1_000, 'soft'],
+    [40, 30, 0, 1_000, 1_000, 'soft'],
+    [40, 30, 970, 5_000, 1_000, 'soft'],
+    [40, 30, 971, 0, 1_000, 'exhausted'],
+    [40, 30, 1_500, 0, 1_000, 'exhausted'],
+    [50, 40, 50, 0, 100, 'ok'],
+    [50, 40, 51, 0, 100, 'soft'],
+    [50, 40, 0, 60, 100, 'ok'],
     // The shortest turn of all would be refused until a reservation ends.
-    [{ settled: 0, reserved: 61 }, 'soft'],
-    [{ settled: 60, reserved: 0 }, 'soft'],
-    [{ settled: 61, reserved: 0 }, 'exhausted'],
-  ] as const)('with %o of 100 is %s, since a call with tools costs half of it', (spending, state) => {
-    expect(budgetState(spending, 100, { withTools: 50, withoutTools: 40 })).toBe(state)
+    [50, 40, 0, 61, 100, 'soft'],
+    [50, 40, 60, 0, 100, 'soft'],
+    [50, 40, 61, 0, 100, 'exhausted'],
+    // A budget of nothing is exhausted, even for a model that costs nothing.
+    [0, 0, 0, 0, 0, 'exhausted'],
+  ])('with calls of %i and %i, %i settled and %i reserved of %i is %s', (...row) => {
+    const [withTools, withoutTools, settled, reserved, budget, state] = row
+    expect(budgetState({ settled, reserved }, budget, { withTools, withoutTools })).toBe(state)
   })
 
-  test('of nothing is exhausted, even for a model that costs nothing', () => {
-    expect(budgetState({ settled: 0, reserved: 0 }, 0, { withTools: 0, withoutTools: 0 })).toBe('exhausted')
+  test('of which nothing is known is unknown', () => {
+    expect(budgetState(null, 1_000, { withTools: 40, withoutTools: 30 })).toBe('unknown')
   })
 
   test('has a share of requests that is one at least, so that a small share closes the chat to nobody', () => {
@@ -157,41 +153,17 @@ describe('the price of a model', () => {
   const FREE = { input: 0, cached: 0, output: 0 }
 
   test.each([
-    ['is what an operator set', { model: 'gpt', providerUrl, configured: PRICES }, PRICES],
-    ['is unknown without that', { model: 'gpt', providerUrl, configured: null }, 'unknown'],
-    ['is nothing for the recommendation', { model: 'auto', providerUrl, configured: PRICES }, FREE],
-    [
-      'is nothing for a free model of the service',
-      { model: 'a/b:free', providerUrl: `${routerUrl}/`, configured: null },
-      FREE,
-    ],
-    [
-      'is unknown for a free model of anybody else',
-      { model: 'a/b:free', providerUrl, configured: null },
-      'unknown',
-    ],
-    [
-      'is unknown for another path of that host',
-      { model: 'a/b:free', providerUrl: 'https://router.example/v1', configured: null },
-      'unknown',
-    ],
-    [
-      'is unknown for what looks like a free one',
-      { model: 'a/b:free:x', providerUrl: routerUrl, configured: null },
-      'unknown',
-    ],
-    [
-      'is nothing on this machine',
-      { model: 'llama', providerUrl: 'http://127.0.0.1:11434/v1', configured: null },
-      FREE,
-    ],
-    [
-      'is what was set on this machine too',
-      { model: 'llama', providerUrl: 'http://[::1]:1/v1', configured: PRICES },
-      PRICES,
-    ],
-  ] as const)('%s', (_, facts, price) => {
-    expect(priceOf({ routerUrl, ...facts })).toEqual(price)
+    ['is what an operator set', 'gpt', providerUrl, PRICES, PRICES],
+    ['is unknown without that', 'gpt', providerUrl, null, 'unknown'],
+    ['is nothing for the recommendation', 'auto', providerUrl, PRICES, FREE],
+    ['is nothing for a free model of the service', 'a/b:free', `${routerUrl}/`, null, FREE],
+    ['is unknown for a free model of anybody else', 'a/b:free', providerUrl, null, 'unknown'],
+    ['is unknown for another path of its host', 'a/b:free', 'https://router.example/v1', null, 'unknown'],
+    ['is unknown for what looks like a free one', 'a/b:free:x', routerUrl, null, 'unknown'],
+    ['is nothing on this machine', 'llama', 'http://127.0.0.1:11434/v1', null, FREE],
+    ['is what was set on this machine too', 'llama', 'http://[::1]:1/v1', PRICES, PRICES],
+  ] as const)('%s', (_, model, url, configured, price) => {
+    expect(priceOf({ routerUrl, model, providerUrl: url, configured })).toEqual(price)
   })
 
   test.each([
@@ -205,4 +177,13 @@ describe('the price of a model', () => {
   ])('knows this machine: %s is %s', (url, local) => {
     expect(isLoopbackUrl(url)).toBe(local)
   })
+})
+
+test.each([
+  ['while a token of theirs may last', '2026-03-02T00:29:59.999Z', 1_800, '2026-03-01'],
+  ['not a moment longer', '2026-03-02T00:30:00.000Z', 1_800, '2026-03-02'],
+  ['for the minute of a burst at least', '2026-03-02T00:00:59.999Z', 1, '2026-03-01'],
+  ['for a day at most', '2026-03-02T23:59:59.999Z', 86_400, '2026-03-01'],
+])('the callers of a day are known %s', (_, now, sessionSeconds, day) => {
+  expect(keepCallersFrom(Date.parse(now), sessionSeconds)).toBe(day)
 })

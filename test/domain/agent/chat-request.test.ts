@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
+import { isAllowedOrigin, ownOrigins, parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../../src/domain/agent/chat-request.ts'
 
 function parsed(body: object): ChatRequest {
@@ -43,25 +43,20 @@ describe('a request', () => {
   })
 
   test.each([
-    ['not JSON', '{"messages":'],
-    ['no object', '[]'],
-    ['null', 'null'],
-    ['an entry that is no object', { messages: ['hello'] }],
-    ['content that is no text', { messages: [{ role: 'user', content: ['hello'] }] }],
-    ['content that is absent', { messages: [{ role: 'user' }] }],
-  ])('is invalid_json: %s', (_, body) => {
-    expect(refused(body)).toBe('invalid_json')
-  })
-
-  test.each([
-    ['no messages', {}],
-    ['messages that are no array', { messages: { 0: question, length: 1 } }],
-    ['an empty array', { messages: [] }],
-    ['the assistant last', { messages: [question, { role: 'assistant', content: 'Hi' }] }],
-    ['a question of white space', { messages: [{ role: 'user', content: ' \u200b\n' }] }],
-    ['messages only in __proto__', '{"__proto__":{"messages":[{"role":"user","content":"x"}]}}'],
-  ])('is no_user_message: %s', (_, body) => {
-    expect(refused(body)).toBe('no_user_message')
+    ['invalid_json', '{"messages":'],
+    ['invalid_json', '[]'],
+    ['invalid_json', 'null'],
+    ['invalid_json', { messages: ['hello'] }],
+    ['invalid_json', { messages: [{ role: 'user', content: ['hello'] }] }],
+    ['invalid_json', { messages: [{ role: 'user' }] }],
+    ['no_user_message', {}],
+    ['no_user_message', { messages: { 0: question, length: 1 } }],
+    ['no_user_message', { messages: [] }],
+    ['no_user_message', { messages: [question, { role: 'assistant', content: 'Hi' }] }],
+    ['no_user_message', { messages: [{ role: 'user', content: ' \u200b\n' }] }],
+    ['no_user_message', '{"__proto__":{"messages":[{"role":"user","content":"x"}]}}'],
+  ])('is %s: %j', (code, body) => {
+    expect(refused(body)).toBe(code)
   })
 
   test('has only the last twelve messages read', () => {
@@ -91,30 +86,19 @@ describe('a request', () => {
     expect(settings.interests).toEqual(Array.from({ length: 10 }, () => 'я'.repeat(40)))
   })
 
-  test('has what is unknown or of a wrong type count as absent', () => {
-    const messages = [question]
-    for (const sort of ['year', 'Trending', 1, null, ['day']])
-      expect(parsed({ messages, sort }).sort).toBe('trending')
-    for (const scope of [
-      'hn-1',
-      { type: 'user', key: 'hn-1' },
-      { type: 'item' },
-      { type: 'item', key: 1 },
-      { type: 'item', key: '' },
-      { type: 'item', key: 'a'.repeat(133) },
-    ]) {
-      expect(parsed({ messages, scope }).itemKey).toBeNull()
-    }
-    expect(parsed({ messages, scope: { type: 'item', key: '👍'.repeat(132) } }).itemKey).not.toBeNull()
-    for (const settings of [
-      null,
-      7,
-      [],
-      { preferredLanguage: 'de', tone: 3, prePrompt: {}, interests: 'rust' },
-      { interests: [1, null, '', '\u200d'] },
-    ]) {
-      expect(parsed({ messages, settings }).settings).toEqual(parsed({ messages }).settings)
-    }
+  test.each([
+    ...['year', 'Trending', 1, null, ['day']].map((sort) => ({ sort })),
+    ...['hn-1', { type: 'user', key: 'hn-1' }, { type: 'item' }].map((scope) => ({ scope })),
+    ...[1, '', 'a'.repeat(133)].map((key) => ({ scope: { type: 'item', key } })),
+    ...[null, 7, [], { interests: [1, null, '', '\u200d'] }].map((settings) => ({ settings })),
+    { settings: { preferredLanguage: 'de', tone: 3, prePrompt: {}, interests: 'rust' } },
+  ])('has what is unknown or of a wrong type count as absent: %j', (changes) => {
+    expect(parsed({ messages: [question], ...changes })).toEqual(parsed({ messages: [question] }))
+  })
+
+  test('takes a key of 132 characters, however many code units', () => {
+    const key = '👍'.repeat(132)
+    expect(parsed({ messages: [question], scope: { type: 'item', key } }).itemKey).toBe(key)
   })
 
   test('loses what hides in it', () => {
@@ -159,36 +143,49 @@ test('depth alone hurts nobody', () => {
 })
 
 test('no body makes it throw', () => {
-  const shapes = fc.record(
-    {
-      messages: fc.array(
-        fc.oneof(
-          fc.record({
-            role: fc.anything({ maxDepth: 1 }),
-            content: fc.oneof(fc.string({ unit: 'grapheme' }), fc.anything({ maxDepth: 1 })),
-          }),
-          fc.anything({ maxDepth: 1 }),
-        ),
-      ),
-      scope: fc.anything({ maxDepth: 1 }),
-      sort: fc.anything({ maxDepth: 1 }),
-      settings: fc.anything({ maxDepth: 1 }),
-    },
-    { requiredKeys: [] },
-  )
+  const anything = fc.anything({ maxDepth: 1 })
+  const content = fc.oneof(fc.string({ unit: 'grapheme' }), anything)
+  const messages = fc.array(fc.oneof(fc.record({ role: anything, content }), anything))
+  const fields = { messages, scope: anything, sort: anything, settings: anything }
+  const shapes = fc.record(fields, { requiredKeys: [] }).map((value) => JSON.stringify(value))
   fc.assert(
-    fc.property(
-      fc.oneof(
-        shapes.map((value) => JSON.stringify(value)),
-        fc.string(),
-        fc.json(),
-      ),
-      (body) => {
-        const result = parseChatRequest(body)
-        if (!result.ok) return
-        expect(result.request.messages.length).toBeLessThanOrEqual(12)
-        expect(result.request.messages.at(-1)?.role).toBe('user')
-      },
-    ),
+    fc.property(fc.oneof(shapes, fc.string(), fc.json()), (body) => {
+      const result = parseChatRequest(body)
+      if (!result.ok) return
+      expect(result.request.messages.length).toBeLessThanOrEqual(12)
+      expect(result.request.messages.at(-1)?.role).toBe('user')
+    }),
+  )
+})
+
+describe('an origin', () => {
+  const ALLOWED = ['https://good.example', 'http://localhost:3000']
+
+  test.each(ALLOWED)('is allowed exactly as it is listed: %s', (origin) => {
+    expect(isAllowedOrigin(origin, ALLOWED)).toBe(true)
+  })
+
+  // prettier-ignore
+  test.each([
+    null, '', 'null', 'https://good.example.evil.example', 'https://evilgood.example',
+    'https://good.example:444', 'https://good.example:443', 'http://good.example', 'https://GOOD.example',
+    'HTTPS://good.example', 'https://good.example.', 'https://good.example/', 'https://user@good.example',
+    ' https://good.example', 'https://good.example, https://evil.example', 'http://localhost:3001',
+  ])('is refused in any other form: %s', (origin) => {
+    expect(isAllowedOrigin(origin, [...ALLOWED, 'null'])).toBe(false)
+  })
+
+  test("is a server's own where it is reached from outside, and where it listens", () => {
+    const origins = ownOrigins('http://192.0.2.1:3000', 'https://dash.example/news')
+    expect(origins).toEqual(['http://192.0.2.1:3000', 'https://dash.example'])
+    expect(ownOrigins('http://192.0.2.1:80', null)).toEqual(['http://192.0.2.1'])
+  })
+
+  test.each(['127.0.0.1', 'localhost', '[::1]', '0.0.0.0'])(
+    "is a server's own by every name of this machine where it listens on %s",
+    (host) => {
+      const names = ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://[::1]:3000']
+      expect(ownOrigins(`http://${host}:3000`, null)).toEqual(names)
+    },
   )
 })

@@ -20,6 +20,8 @@ const turnsOf = (count: number, answer = 'a'): Turn[] =>
 
 const sent = (body: string): { role: string; content: string }[] =>
   (JSON.parse(body) as { messages: { role: string; content: string }[] }).messages
+const contents = (turns: readonly Turn[], wishes = WISHES): string[] =>
+  sent(replayOf(turns, 'now', wishes).body).map(({ content }) => content)
 
 describe('what of a talk is sent', () => {
   test('the question alone at first, with what is wished for', () => {
@@ -40,44 +42,26 @@ describe('what of a talk is sent', () => {
 
   test('whole turns of the last twelve messages, and how many are left out', () => {
     expect(replayOf(turnsOf(5), 'now', WISHES)).toMatchObject({ leftOut: 0 })
-    const replay = replayOf(turnsOf(8), 'now', WISHES)
-    expect(replay.leftOut).toBe(3)
-    expect(sent(replay.body).map(({ content }) => content)).toEqual([
-      'q3',
-      'a3',
-      'q4',
-      'a4',
-      'q5',
-      'a5',
-      'q6',
-      'a6',
-      'q7',
-      'a7',
-      'now',
-    ])
+    expect(replayOf(turnsOf(8), 'now', WISHES)).toMatchObject({ leftOut: 3 })
+    expect(contents(turnsOf(8)).join(' ')).toBe('q3 a3 q4 a4 q5 a5 q6 a6 q7 a7 now')
   })
 
   test('turns about the same item alone, or those about the site; of these alone it is told what is left out', () => {
     const about = (itemKey: string | null, count: number): Turn[] =>
       turnsOf(count, `${itemKey}-`).map((turn) => ({ ...turn, itemKey }))
     const turns = [...about('hn-1', 1), ...about(null, 7), ...about('hn-2', 1), ...about('hn-1', 1)]
-    const contents = (itemKey: string | null): string[] =>
-      sent(replayOf(turns, 'now', { ...WISHES, itemKey }).body).map(({ content }) => content)
-    expect(contents('hn-1')).toEqual(['q0', 'hn-1-0', 'q0', 'hn-1-0', 'now'])
-    expect(contents('hn-2')).toEqual(['q0', 'hn-2-0', 'now'])
-    expect(contents('hn-3')).toEqual(['now'])
-    expect(contents(null).filter((content) => content.startsWith('hn'))).toEqual([])
+    const of = (itemKey: string | null): string => contents(turns, { ...WISHES, itemKey }).join(' ')
+    expect(of('hn-1')).toBe('q0 hn-1-0 q0 hn-1-0 now')
+    expect(of('hn-2')).toBe('q0 hn-2-0 now')
+    expect(of('hn-3')).toBe('now')
+    expect(of(null)).not.toContain('hn')
     expect(replayOf(turns, 'now', WISHES).leftOut).toBe(2)
     expect(replayOf(turns, 'now', { ...WISHES, itemKey: 'hn-1' }).leftOut).toBe(0)
   })
 
   test('no turn without an answer', () => {
     const turns = [{ itemKey: null, question: 'lost', answer: ' \n' }, ...turnsOf(1)]
-    expect(sent(replayOf(turns, 'now', WISHES).body).map(({ content }) => content)).toEqual([
-      'q0',
-      'a0',
-      'now',
-    ])
+    expect(contents(turns)).toEqual(['q0', 'a0', 'now'])
   })
 
   test('fewer turns where the bytes of a request do not hold them', () => {

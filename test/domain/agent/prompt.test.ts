@@ -15,13 +15,15 @@ import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 
 const TOKEN = '0123456789abcdef01234567'
 
+const LAST = { role: 'user', content: 'Что нового?' }
+
 function request(body: object = {}): ChatRequest {
-  const result = parseChatRequest(
-    JSON.stringify({ messages: [{ role: 'user', content: 'Что нового?' }], ...body }),
-  )
+  const result = parseChatRequest(JSON.stringify({ messages: [LAST], ...body }))
   if (!result.ok) throw new Error(result.code)
   return result.request
 }
+
+const asked = (...messages: object[]): ChatRequest => request({ messages })
 
 const grounding = { scope: 'site', data: '{"untrusted":true}', day: '2026-03-01', revision: 'r1' } as const
 
@@ -61,11 +63,11 @@ describe('the input of a turn', () => {
 
   test('never is larger than was reckoned', () => {
     const messages = Array.from({ length: 12 }, () => ({ role: 'user', content: 'ж'.repeat(2_000) }))
-    const asked = request({ messages, settings: { prePrompt: '👍'.repeat(500), preferredLanguage: 'ru' } })
-    const input = turnInput(asked, { ...grounding, data: 'x'.repeat(7_680) }, TOKEN)
+    const longest = request({ messages, settings: { prePrompt: '👍'.repeat(500), preferredLanguage: 'ru' } })
+    const input = turnInput(longest, { ...grounding, data: 'x'.repeat(7_680) }, TOKEN)
     const bytes = [INSTRUCTIONS, JSON.stringify(TOOL_DEFINITIONS), ...input.map(({ content }) => content)]
     const sum = bytes.reduce((total, text) => total + byteLengthOf(text), 0)
-    expect(sum).toBeLessThanOrEqual(largestInputBytes(asked) + TOOLS_BYTES)
+    expect(sum).toBeLessThanOrEqual(largestInputBytes(longest) + TOOLS_BYTES)
   })
 })
 
@@ -99,33 +101,10 @@ describe('the cache key', () => {
     ['the sort', { request: request({ sort: 'week' }) }],
     ['the language', { request: request({ settings: { preferredLanguage: 'ru' } }) }],
     ['the tone', { request: request({ settings: { tone: 'casual' } }) }],
-    [
-      'white space before the message',
-      { request: request({ messages: [{ role: 'user', content: ' Что нового?' }] }) },
-    ],
+    ['white space before the message', { request: asked({ role: 'user', content: ' Что нового?' }) }],
     ['the stored data', { grounding: { ...grounding, data: '{"other":1}' } }],
-    [
-      'a made-up history',
-      {
-        request: request({
-          messages: [
-            { role: 'assistant', content: 'I was told to lie.' },
-            { role: 'user', content: 'Что нового?' },
-          ],
-        }),
-      },
-    ],
-    [
-      'the role of what was said',
-      {
-        request: request({
-          messages: [
-            { role: 'user', content: 'I was told to lie.' },
-            { role: 'user', content: 'Что нового?' },
-          ],
-        }),
-      },
-    ],
+    ['a made-up history', { request: asked({ role: 'assistant', content: 'I was told to lie.' }, LAST) }],
+    ['the role of what was said', { request: asked({ role: 'user', content: 'I was told to lie.' }, LAST) }],
   ] satisfies [string, Partial<CacheKeyParts>][])('differs with %s', (_, changed) => {
     const other = cacheKey({ ...parts, ...changed })
     expect(other).not.toBeNull()
@@ -133,30 +112,22 @@ describe('the cache key', () => {
   })
 
   test('is shared by two turns only if the model gets the same input in both', () => {
+    // prettier-ignore
     const content = fc.constantFrom(
-      'a',
-      ' a',
-      'a ',
-      'a\n',
-      'a\u00a0',
-      'DASH-UNTRUSTED',
-      'dash untrusted',
-      'a\u200b',
+      'a', ' a', 'a ', 'a\n', 'a\u00a0', 'a\u200b', 'DASH-UNTRUSTED', 'dash untrusted',
     )
     const message = fc.record({ role: fc.constantFrom('user', 'assistant'), content })
     const tone = fc.constantFrom('neutral', 'casual')
-    const asked = fc
+    const requests = fc
       .tuple(fc.array(message, { maxLength: 2 }), content, tone)
       .map(([before, last, chosen]) =>
         request({ messages: [...before, { role: 'user', content: last }], settings: { tone: chosen } }),
       )
+    const inputOf = (one: ChatRequest): string => JSON.stringify(turnInput(one, grounding, TOKEN))
+    const keyOf = (one: ChatRequest): string | null => cacheKey({ ...parts, request: one })
     fc.assert(
-      fc.property(asked, asked, (one, other) => {
-        const sameInput =
-          JSON.stringify(turnInput(one, grounding, TOKEN)) ===
-          JSON.stringify(turnInput(other, grounding, TOKEN))
-        const sameKey = cacheKey({ ...parts, request: one }) === cacheKey({ ...parts, request: other })
-        expect(sameKey).toBe(sameInput)
+      fc.property(requests, requests, (one, other) => {
+        expect(keyOf(one) === keyOf(other)).toBe(inputOf(one) === inputOf(other))
       }),
       { numRuns: 500 },
     )

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { beginSession, sessionSigner } from '../../../src/domain/agent/token.ts'
-import type { SessionPayload } from '../../../src/domain/agent/token.ts'
 import { deriveKey } from '../../../src/domain/digest.ts'
 
 const SECRET = 'a secret of at least thirty-two bytes'
@@ -20,9 +19,9 @@ const token = signer.sign(session)
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
 
 /** A token whose signature is right, whatever is in it. */
-function forge(payload: unknown, version = 'v1'): string {
+function forge(payload: unknown): string {
   const body = typeof payload === 'string' ? payload : JSON.stringify(payload)
-  const signed = `${version}.${Buffer.from(body).toString('base64url')}`
+  const signed = `v1.${Buffer.from(body).toString('base64url')}`
   const key = deriveKey(SECRET, 'dash agent session token v1')
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
 }
@@ -52,41 +51,35 @@ describe('a session token', () => {
     expect(signer.verify(token, NOW + 1_800_000)).toEqual({ ok: false, reason: 'expired' })
   })
 
-  test('is refused when it is missing', () => {
-    expect(signer.verify(null, NOW)).toEqual({ ok: false, reason: 'missing' })
-    expect(signer.verify('', NOW)).toEqual({ ok: false, reason: 'missing' })
-  })
-
-  test('is refused under another secret, the previous one too', () => {
-    const other = sessionSigner(`${SECRET}.`)
-    expect(other.verify(token, NOW)).toEqual({ ok: false, reason: 'bad_signature' })
-    expect(signer.verify(other.sign(session), NOW)).toEqual({ ok: false, reason: 'bad_signature' })
-  })
-
   const [, body = '', signature = ''] = token.split('.')
 
-  test.each([
-    ['padding', `v1.${body}.${signature}=`],
-    ['more padding', `v1.${body}==.${signature}`],
-    ['a space', `v1.${body}.${signature} `],
-    ['a line break', `v1.${body}.${signature.slice(0, 20)}\n${signature.slice(20)}`],
-    ['the other alphabet', `v1.${body}.${signature.replaceAll('-', '+').replaceAll('_', '/')}!`],
-    ['spare bits', `v1.${body}.${withSpareBits(signature)}`],
-    ['junk between', `v1.${body.slice(0, 4)}*${body.slice(4)}.${signature}`],
-    ['a fourth part', `${token}.x`],
-    ['four parts', 'a.b.c.d'],
-    ['another version', `v2.${body}.${signature}`],
-    ['no version', `${body}.${signature}`],
-    ['a megabyte', `v1.${'A'.repeat(1_000_000)}.${signature}`],
-    ['no ASCII', `v1.${body}.${signature}é`],
-    ['nothing', '..'],
-  ])('is malformed in any spelling but its own: %s', (_, text) => {
-    expect(signer.verify(text, NOW)).toEqual({ ok: false, reason: 'malformed' })
-  })
-
-  test('is refused with a signature that is empty or short', () => {
-    expect(signer.verify(`v1.${body}.`, NOW)).toEqual({ ok: false, reason: 'bad_signature' })
-    expect(signer.verify(`v1.${body}.AAAA`, NOW)).toEqual({ ok: false, reason: 'bad_signature' })
+  test.each<[string, (string | null)[]]>([
+    ['missing', [null, '']],
+    [
+      'bad_signature',
+      [
+        sessionSigner(`${SECRET}.`).sign(session),
+        `v1.${body}.`,
+        `v1.${body}.AAAA`,
+        `v1.${body}.${'A'.repeat(43)}`,
+      ],
+    ],
+    // Any spelling but its own: padding, white space, the other alphabet, spare bits, junk between, other parts.
+    [
+      'malformed',
+      // prettier-ignore
+      [
+        `v1.${body}.${signature}=`, `v1.${body}==.${signature}`, `v1.${body}.${signature} `,
+        `v1.${body}.${signature.slice(0, 20)}\n${signature.slice(20)}`,
+        `v1.${body}.${signature.replaceAll('-', '+').replaceAll('_', '/')}!`,
+        `v1.${body}.${withSpareBits(signature)}`, `v1.${body.slice(0, 4)}*${body.slice(4)}.${signature}`,
+        `${token}.x`, 'a.b.c.d', `v2.${body}.${signature}`, `${body}.${signature}`, '..',
+        `v1.${'A'.repeat(1_000_000)}.${signature}`, `v1.${body}.${signature}é`,
+      ],
+    ],
+  ])('is %s', (reason, texts) => {
+    for (const text of texts)
+      expect(signer.verify(text, NOW), text?.slice(-99)).toEqual({ ok: false, reason })
   })
 
   test('never verifies after any change of one character', () => {
@@ -101,29 +94,22 @@ describe('a session token', () => {
   })
 
   test('never throws, whatever it is', () => {
-    const parts = fc.array(fc.oneof(fc.string(), fc.base64String(), fc.constant('v1'), fc.constant(body)))
+    const part = fc.oneof(fc.string(), fc.base64String(), fc.constantFrom('v1', body))
+    const joined = fc.array(part).map((parts) => parts.join('.'))
     fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.string({ unit: 'binary' }),
-          parts.map((each) => each.join('.')),
-        ),
-        (text) => {
-          expect(signer.verify(text, NOW).ok).toBe(false)
-        },
-      ),
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), joined), (text) => {
+        expect(signer.verify(text, NOW).ok).toBe(false)
+      }),
       { numRuns: 1_000 },
     )
   })
 
-  const without = (name: keyof SessionPayload): unknown => {
-    const { [name]: _left, ...rest } = session
-    return rest
-  }
+  const { sid: _sid, ...withoutSid } = session
+  const { exp: _exp, ...withoutEnd } = session
 
   test.each<[string, unknown]>([
-    ['no session id', without('sid')],
-    ['no end', without('exp')],
+    ['no session id', withoutSid],
+    ['no end', withoutEnd],
     ['an end in milliseconds', { ...session, exp: session.exp * 1000 }],
     ['times in milliseconds', { ...session, iat: NOW, exp: NOW + 1_800 }],
     ['an end before its beginning', { ...session, exp: session.iat }],

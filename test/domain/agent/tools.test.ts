@@ -13,18 +13,8 @@ interface Schema {
 }
 
 /** What strict function schemas of the providers allow. */
-const STRICT_KEYWORDS = [
-  'type',
-  'properties',
-  'required',
-  'additionalProperties',
-  'items',
-  'enum',
-  'description',
-  'minimum',
-  'maximum',
-  'maxItems',
-]
+const STRICT_KEYWORDS =
+  'type properties required additionalProperties items enum description minimum maximum maxItems'.split(' ')
 
 function everySchema(schema: Schema): Schema[] {
   const inner = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])]
@@ -87,6 +77,11 @@ describe('a call', () => {
     })
   })
 
+  const search = { query: 'a', sources: null, from: null, to: null, limit: null }
+  const history = { key: null, term: null, from: null, to: null }
+  const week = { period: 'week', list: null, limit: null, at: '2026-03-01T12:00:00Z' }
+  const turned = { ...search, from: '2026-02-02', to: '2026-02-01' }
+
   test.each([
     ['an unknown tool', 'drop_tables', {}, 'there is no such tool'],
     ['a name of objects', '__proto__', {}, 'there is no such tool'],
@@ -97,32 +92,12 @@ describe('a call', () => {
     ['a key that is none', 'read_article', { key: 'x', offset: null }, 'key: must be the key of an item'],
     ['a number as text', 'get_feed_snapshot', { sort: 'day', limit: '5' }, 'limit: '],
     ['a limit too high', 'get_feed_snapshot', { sort: 'day', limit: 21 }, 'limit: '],
-    [
-      'a day that is none',
-      'search_items',
-      { query: 'a', sources: null, from: '2026-02-30', to: null, limit: null },
-      'from: must be a real',
-    ],
-    [
-      'days the wrong way round',
-      'search_items',
-      { query: 'a', sources: null, from: '2026-02-02', to: '2026-02-01', limit: null },
-      'from: is later than to',
-    ],
-    [
-      'an empty query',
-      'search_items',
-      { query: ' ', sources: null, from: null, to: null, limit: null },
-      'query: is empty',
-    ],
-    [
-      'a history of the week',
-      'get_period_top',
-      { period: 'week', list: null, limit: null, at: '2026-03-01T12:00:00Z' },
-      'only the year',
-    ],
-    ['both of two', 'get_trend_history', { key: 'hn-1', term: 'x', from: null, to: null }, 'exactly one'],
-    ['none of two', 'get_trend_history', { key: null, term: null, from: null, to: null }, 'exactly one'],
+    ['a day that is none', 'search_items', { ...search, from: '2026-02-30' }, 'from: must be a real'],
+    ['days the wrong way round', 'search_items', turned, 'from: is later than to'],
+    ['an empty query', 'search_items', { ...search, query: ' ' }, 'query: is empty'],
+    ['a history of the week', 'get_period_top', week, 'only the year'],
+    ['both of two', 'get_trend_history', { ...history, key: 'hn-1', term: 'x' }, 'exactly one'],
+    ['none of two', 'get_trend_history', history, 'exactly one'],
     ['endless arguments', 'read_article', `{"key":"${'x'.repeat(5_000)}"}`, 'longer than 4096'],
   ])('with %s is told what is wrong', (_, name, given, expected) => {
     expect(problem(name, given)).toContain(expected)
@@ -130,30 +105,18 @@ describe('a call', () => {
 
   test('is never told what it wrote', () => {
     const canary = 'ignore-previous-instructions'
-    for (const name of TOOL_NAMES) {
-      expect(
-        problem(name, {
-          [canary]: canary,
-          query: { [canary]: 1 },
-          key: canary,
-          sort: canary,
-          period: canary,
-          limit: canary,
-        }),
-      ).not.toContain(canary)
-    }
+    const one = { [canary]: canary, key: canary, sort: canary, period: canary, limit: canary }
+    for (const name of TOOL_NAMES)
+      expect(problem(name, { ...one, query: { [canary]: 1 } })).not.toContain(canary)
     expect(problem(canary, {})).not.toContain(canary)
   })
 
   test('never makes it throw, nor says much', () => {
+    const name = fc.oneof(fc.constantFrom(...TOOL_NAMES), fc.string())
     fc.assert(
-      fc.property(
-        fc.oneof(fc.constantFrom(...TOOL_NAMES), fc.string()),
-        fc.oneof(fc.json(), fc.string()),
-        (name, given) => {
-          expect(problem(name, given).length).toBeLessThan(1_000)
-        },
-      ),
+      fc.property(name, fc.oneof(fc.json(), fc.string()), (tool, given) => {
+        expect(problem(tool, given).length).toBeLessThan(1_000)
+      }),
     )
   })
 })

@@ -1,40 +1,162 @@
+import fc from 'fast-check'
+import { parseHTML } from 'linkedom'
 import { describe, expect, test } from 'vitest'
-import { parseArticle } from '../../../src/domain/feed/article.ts'
-
-const ROW = {
-  key: 'hype-github-owner/name',
-  text: '<p>Some  text</p>',
-  fetchedAt: '2026-03-01T10:00:00+01:00',
-  provenance: 'page:readability https://example.org/',
-}
+import {
+  ARTICLE_MAX_LENGTH,
+  ARTICLE_TRIES,
+  laneOf,
+  parseArticle,
+  placesOfText,
+  plainText,
+  planNextTry,
+} from '../../../src/domain/feed/article.ts'
+import type { ArticleReading } from '../../../src/domain/feed/article.ts'
+import { DAY_MS } from '../../../src/domain/time.ts'
 
 describe('a row of article texts', () => {
+  const ROW = {
+    key: 'hype-github-owner/name',
+    text: '<p>Some  text</p>',
+    fetchedAt: '2026-03-01T10:00:00+01:00',
+    provenance: 'page:readability https://example.org/',
+  }
+
   test('is an article, its text made plain', () => {
-    expect(parseArticle({ ...ROW, extra: 1 })).toEqual({
-      kind: 'article',
-      article: {
-        items: [{ source: 'hype:github', sourceId: 'owner/name' }],
-        text: 'Some text',
-        fetchedAt: Date.parse('2026-03-01T09:00:00Z'),
-        provenance: ROW.provenance,
-      },
-    })
+    const items = [{ source: 'hype:github', sourceId: 'owner/name' }]
+    const [fetchedAt, { provenance }] = [Date.parse('2026-03-01T09:00:00Z'), ROW]
+    const article = { items, text: 'Some text', fetchedAt, provenance }
+    expect(parseArticle({ ...ROW, extra: 1 })).toEqual({ kind: 'article', article })
   })
 
   test.each([
-    ['no object', [], 'not a JSON object'],
-    ['null', null, 'not a JSON object'],
-    ['no key', { ...ROW, key: undefined }, 'key: '],
-    ['a key of no source', { ...ROW, key: 'digg-1' }, 'key: must be a save key'],
-    ['a key that is too long', { ...ROW, key: `hn-${'1'.repeat(130)}` }, 'key: must be a save key'],
-    ['an empty text', { ...ROW, text: ' <b></b> ' }, 'text: is empty'],
-    ['a text with a NUL', { ...ROW, text: 'a\0b' }, 'text: contains a NUL character'],
-    ['a text with half a character', { ...ROW, text: 'a\uD800' }, 'text: is not well-formed'],
-    ['a time without a zone', { ...ROW, fetchedAt: '2026-03-01T10:00:00' }, 'fetchedAt: must be'],
-    ['a time as a number', { ...ROW, fetchedAt: 1 }, 'fetchedAt: '],
-    ['an empty provenance', { ...ROW, provenance: ' ' }, 'provenance: is empty'],
-    ['a long provenance', { ...ROW, provenance: 'x'.repeat(4_097) }, 'provenance: is longer than 4096'],
-  ])('with %s is bad', (_what, row, reason) => {
+    [[], 'not a JSON object'],
+    [null, 'not a JSON object'],
+    [{ ...ROW, key: undefined }, 'key: '],
+    [{ ...ROW, key: 'digg-1' }, 'key: must be a save key'],
+    [{ ...ROW, key: `hn-${'1'.repeat(130)}` }, 'key: must be a save key'],
+    [{ ...ROW, text: ' <b></b> ' }, 'text: is empty'],
+    [{ ...ROW, text: 'a\0b' }, 'text: contains a NUL character'],
+    [{ ...ROW, text: 'a\uD800' }, 'text: is not well-formed'],
+    [{ ...ROW, fetchedAt: '2026-03-01T10:00:00' }, 'fetchedAt: must be'],
+    [{ ...ROW, fetchedAt: 1 }, 'fetchedAt: '],
+    [{ ...ROW, provenance: ' ' }, 'provenance: is empty'],
+    [{ ...ROW, provenance: 'x'.repeat(4_097) }, 'provenance: is longer than 4096'],
+  ])('%.200j is bad, %s', (row, reason) => {
     expect(parseArticle(row)).toEqual({ kind: 'bad', reason: expect.stringContaining(reason) as string })
   })
+})
+
+describe('the next try', () => {
+  const ITEM = { source: 'hn', sourceId: '1', url: 'https://example.org/', tries: 0 }
+  const AT = 1_000_000
+  const HOUR = 3_600_000
+
+  type Reading = Exclude<ArticleReading, { kind: 'text' }>
+  const failed = (notBefore: number | null = null): Reading => ({ kind: 'failed', reason: 'r', notBefore })
+  const skipped = (why: 'robots' | 'busy', notBefore: number | null = null): Reading => ({
+    kind: 'skipped',
+    why,
+    detail: 'd',
+    notBefore,
+  })
+
+  test('names the item, the reason and the times', () => {
+    const { url: _url, ...item } = ITEM
+    const next = { ...item, tries: 1, reason: 'r', triedAt: AT, nextTryAt: AT + 6 * HOUR }
+    expect(planNextTry(ITEM, failed(), AT)).toEqual(next)
+    expect(planNextTry(ITEM, skipped('robots'), AT).reason).toBe('robots: d')
+  })
+
+  test.each<[string, number, Reading, number, number | null]>([
+    ['after a failed one comes later each time', 1, failed(), 2, AT + DAY_MS],
+    ['after two failed ones comes later still', 2, failed(), 3, AT + 4 * DAY_MS],
+    ['never comes after the last', ARTICLE_TRIES - 1, failed(AT + DAY_MS), ARTICLE_TRIES, null],
+    ['of what a site declines is a week away', 0, skipped('robots'), 1, AT + 7 * DAY_MS],
+    ['waits as long as the host asks', 0, failed(AT + DAY_MS), 1, AT + DAY_MS],
+    ['waits no shorter than for any host', 0, failed(AT + 1), 1, AT + 6 * HOUR],
+    ['waits no longer than a month', 0, failed(AT + 400 * DAY_MS), 1, AT + 30 * DAY_MS],
+    ['is not counted before an item was asked for', 2, skipped('busy', AT + 5), 2, AT + 5],
+  ])('%s', (_what, made, reading, tries, nextTryAt) => {
+    expect(planNextTry({ ...ITEM, tries: made }, reading, AT)).toMatchObject({ tries, nextTryAt })
+  })
+})
+
+test.each([
+  ['hn', null, ['source']],
+  ['hn', 'https://example.org/', ['page']],
+  ['lobsters', null, ['source']],
+  ['lesswrong', null, ['source']],
+  ['lesswrong', 'https://example.org/', ['source', 'page']],
+  ['hype:github', 'https://example.org/', ['page']],
+  ['hype:github', null, []],
+])('the text of an item of %s with the link %s is looked for at %j', (source, url, places) => {
+  expect(placesOfText({ source, url })).toEqual(places)
+})
+
+test('items of one host or of one API share a lane', () => {
+  const lane = (source: string, url: string | null): string => laneOf({ source, url })
+  expect(lane('hn', 'https://example.org/a')).toBe(lane('lobsters', 'http://EXAMPLE.org:80/b'))
+  expect(lane('hn', 'https://example.org/a')).not.toBe(lane('hn', 'https://www.example.org/a'))
+  expect(lane('lesswrong', 'https://example.org/a')).toBe(lane('lesswrong', null))
+  expect(lane('hn', null)).not.toBe(lane('lobsters', null))
+  expect(lane('hn', 'not a url')).toBe('url not a url')
+})
+
+describe('plain text', () => {
+  /** Pieces that hostile texts are made of. */
+  // prettier-ignore
+  const PIECES = [
+    ...'< > </ <! <!-- --> <b> </b> <script> </script> <p> scr ipt b &lt; " ä'.split(' '),
+    ...' \n\r\t\u2028\u200B\u202E\uFEFF\u0000\u001B\uD800\u00A0'.split(''),
+    '\u{E0041}', '\u{1F600}',
+  ]
+  const hostile = fc.array(fc.constantFrom(...PIECES), { maxLength: 40 }).map((pieces) => pieces.join(''))
+
+  test.each([
+    ['paragraphs and lines', 'a\r\n\r\n\r\n  b \t c\rd\u2028e', 'a\n\nb c\nd\ne'],
+    ['markup', '<p>One <b>two</b>.</p><p>Three<br/>four</p>', 'One two.\n\nThree\nfour'],
+    ['scripts, styles and comments', 'a<script>x<b</script >b<style>p{}</style>c<!-- d -->e', 'a\nb\nc\ne'],
+    ['a tag put together by leaving one out', '<scr<b>ipt>x', '< script>x'],
+    ['what only looks like markup', 'if a<b && c>d: vector<int>', 'if a< b && c>d: vector< int>'],
+    ['comparisons and hearts', '1 < 2, <3', '1 < 2, <3'],
+    ['an unclosed tag', 'x <img src=x onerror=alert(1)', 'x < img src=x onerror=alert(1)'],
+    ['escapes of a terminal', '\u001B[31mred\u0007', '[31mred'],
+    ['text turned around', 'abc\u202Edef\u2066g\u2069', 'abcdefg'],
+    ['hidden instructions', 'a\u{E0049}\u{E0047}b\u200Bc\u2060d\uFE0F\u{E0101}', 'abcd'],
+    ['halves of surrogate pairs', 'a\uD800b', 'a\uFFFDb'],
+    ['white space alone', ' \n\u00A0\u3000\u200B\n', ''],
+  ])('of %s', (_what, text, plain) => {
+    expect(plainText(text)).toBe(plain)
+  })
+
+  test('is cut at its limit and never inside a character', () => {
+    const long = plainText('😀'.repeat(ARTICLE_MAX_LENGTH + 5))
+    expect([Array.from(long).length, long.isWellFormed()]).toEqual([ARTICLE_MAX_LENGTH, true])
+    expect(plainText('x'.repeat(ARTICLE_MAX_LENGTH))).toHaveLength(ARTICLE_MAX_LENGTH)
+    expect(plainText(`${'x'.repeat(ARTICLE_MAX_LENGTH - 1)} y`)).toBe('x'.repeat(ARTICLE_MAX_LENGTH - 1))
+  })
+
+  test('holds nothing an HTML parser takes for markup, nothing unseen, and is its own plain text', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const plain = plainText(text)
+        expect(plain).not.toMatch(/<[a-z/!?]/i)
+        expect(parseHTML(`<html><body>${plain}</body></html>`).document.body.children).toHaveLength(0)
+        expect(plain).not.toMatch(/[\p{Default_Ignorable_Code_Point}\p{Cs}]|(?!\n)\p{Cc}/u)
+        expect(plain).not.toMatch(/^\s|\s$|\n{3}|[ \n] {1}| \n|\t/)
+        expect(plainText(plain)).toBe(plain)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  // Work that grew with the square of the length would take far longer than a test may.
+  test.each(['<script>', '<!--', '<a ', '<', '<b>', '\n', ' ', '<style'])(
+    'of two megabytes of %j is no more than its limit',
+    (piece) => {
+      const plain = plainText(piece.repeat(2_000_000 / piece.length))
+      expect(plain.length).toBeLessThanOrEqual(ARTICLE_MAX_LENGTH)
+      expect(plain).not.toMatch(/<[a-z/!?]/i)
+    },
+  )
 })

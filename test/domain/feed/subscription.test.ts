@@ -1,40 +1,30 @@
 import { expect, test } from 'vitest'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
-import type { LiveFeed } from '../../../src/domain/feed/live-items.ts'
-import { subscriptionItems } from '../../../src/domain/feed/subscription.ts'
+import { nameOfSource, subscriptionItems, unitOf } from '../../../src/domain/feed/subscription.ts'
 import { feedEvent, feedEvents, NOW } from '../../support/signals.ts'
 import { sealEvents } from '../../support/live-client.ts'
 
-function feedOf(...args: Parameters<typeof sealEvents>): LiveFeed {
+function itemsOf(...args: Parameters<typeof sealEvents>): ReturnType<typeof subscriptionItems> {
   const [, day] = sealEvents(...args).feeds
   if (!day) throw new Error('nothing was sealed')
-  return day
+  return subscriptionItems(day)
 }
 
 test('is a hundred items of popular, hype and images, ranked anew, each once', () => {
-  const all = ['hn', 'lesswrong', 'hype:github', 'hype:reddit', 'midjourney'].flatMap((source) =>
-    feedEvents(source, 60),
-  )
-  const items = subscriptionItems(feedOf(all))
+  const sources = ['hn', 'lesswrong', 'hype:github', 'hype:reddit', 'midjourney']
+  const items = itemsOf(sources.flatMap((source) => feedEvents(source, 60)))
   expect(items.map(({ rank }) => rank)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
   expect(new Set(items.map(({ key }) => key)).size).toBe(100)
-  expect(new Set(items.map(({ source }) => source)).size).toBe(5)
+  expect(new Set(items.map(({ source }) => source))).toEqual(new Set(sources))
   const scores = items.map(({ aggScore }) => aggScore)
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
 })
 
 test('leads to the discussion where an item has no page of its own, and nowhere where it has neither', () => {
-  const all = [
-    feedEvent({ sourceId: '5', url: null }),
-    feedEvent({ source: 'midjourney', sourceId: '6', url: null }),
-  ]
-  const links = subscriptionItems(feedOf(all)).map(({ key, link, discussionUrl }) => [
-    key,
-    link,
-    discussionUrl,
-  ])
+  const image = feedEvent({ source: 'midjourney', sourceId: '6', url: null })
+  const items = itemsOf([feedEvent({ sourceId: '5', url: null }), image])
   const discussion = 'https://news.ycombinator.com/item?id=5'
-  expect(links).toEqual([
+  expect(items.map(({ key, link, discussionUrl }) => [key, link, discussionUrl])).toEqual([
     ['hn-5', discussion, discussion],
     ['midjourney-6', null, null],
   ])
@@ -46,18 +36,32 @@ test('says the numbers in plain words, and what a provider tells; a blank author
   const told = (author: string, description: string | null, tags: string[]): ItemDetails => ({
     source: '',
     sourceId: '',
-    author,
-    tags,
-    description,
     collectedAt: NOW,
+    author,
+    description,
+    tags,
   })
   const details = new Map([
     ['hype-github-o/n', told('owner', ' a tool ', [])],
     ['lobsters-x', told(' ', null, ['c', ' '])],
   ])
-  const items = subscriptionItems(feedOf([repository, story], NOW, details))
+  const items = itemsOf([repository, story], NOW, details)
   expect(items.map(({ author, tags, summary }) => [author, tags, summary])).toEqual([
     ['owner', [], '10 stars on GitHub: a tool'],
     [null, ['c'], '1 point, 2 comments on Lobsters'],
   ])
+})
+
+test.each([
+  ['hn', 'Hacker News', 'points'],
+  ['lobsters', 'Lobsters', 'points'],
+  ['lesswrong', 'LessWrong', 'karma'],
+  ['hype:github', 'GitHub', 'stars'],
+  ['hype:huggingface', 'Hugging Face', 'likes'],
+  ['hype:replicate', 'Replicate', 'runs'],
+  ['hype:reddit', 'Reddit', 'upvotes'],
+  ['midjourney', 'Midjourney', 'points'],
+  ['hype:other', 'hype:other', 'points'],
+])('%s is called %s and counts %s', (source, name, unit) => {
+  expect([nameOfSource(source), unitOf(source)]).toEqual([name, unit])
 })

@@ -159,10 +159,7 @@ describe('what is known of a model', () => {
       attempt('tool', NOW - 9000, tool),
       attempt('text', NOW - 1000, answeredText),
     )
-    expect(measured).toEqual({
-      updatedAt: NOW - 100,
-      tasks: [...tool.tasks, ...text],
-    })
+    expect(measured).toEqual({ updatedAt: NOW - 100, tasks: [...tool.tasks, ...text] })
   })
 
   test('is healthy as the service said last of its endpoints, until it is probed again', () => {

@@ -1,19 +1,277 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { countedEvaluation, toolUseOf } from '../../../src/domain/models/evaluation.ts'
+import type { LiteEvaluation } from '../../../src/domain/models/evaluation.ts'
+import { taskResult, unansweredTasks } from '../../../src/domain/models/lite/grade.ts'
+import { healthScoreOf, latencyScoreOf } from '../../../src/domain/models/schema.ts'
+import type { RankedModel } from '../../../src/domain/models/schema.ts'
+import { seedRun } from '../../../src/domain/models/seed.ts'
 import {
-  recommendationPayload,
-  topModelsPayload,
+  healthPayload,
   isStale,
-  parseShortlist,
-  pickModel,
   NO_FILTER,
+  parseShortlist,
   parseShortlistQuery,
+  pickModel,
+  recommendationPayload,
+  statusPayload,
+  topModelsPayload,
 } from '../../../src/domain/models/shortlist.ts'
-import type { Need } from '../../../src/domain/models/shortlist.ts'
-import { RUN_AT, sampleRun } from '../../support/free-models.ts'
+import type { Need, Served } from '../../../src/domain/models/shortlist.ts'
+import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
+import { DAY_MS } from '../../../src/domain/time.ts'
+import { candidate, catalogueModel, RUN_AT, sampleRun } from '../../support/free-models.ts'
 
-const served = { run: sampleRun(), seed: false, storeAnswers: true }
+const HOUR_MS = 3_600_000
+const ALL_OF_IT = { limit: null, filter: NO_FILTER }
+const stored = (run = sampleRun()): Served => ({ run, seed: false, storeAnswers: true })
+const seed = (storeAnswers = true): Served => ({ run: seedRun(), seed: true, storeAnswers })
+
+const ENVELOPE =
+  'updatedAt source rankingVersion probeMode refreshMode liteEvalMode liteEvalSuite rankingConfidence rankingConfidenceReason evalCoverage baseUrl createKeyUrl fallback'
+const OWN = 'notes seed stale ageHours nextUpdateAt'
+const MODEL =
+  'rank id name score metadataScore healthScore latencyScore liteEvalScore contextLength maxCompletionTokens supportsTools supportsToolChoice supportsStructuredOutputs supportsResponseFormat supportsReasoning supportsIncludeReasoning supportsSeed supportsStop latencyMs healthStatus evalSuite evalSummary reason instabilityPenalty previousRank toolUse rateLimitKind checkedAt'
+const COVERAGE =
+  'evaluated completedToday attemptedToday totalRanked candidatePool unevaluatedCanStillWin unevaluatedThreatCount topUnevaluatedThreat maxUnevaluatedPossibleScore'
+const SUMMARY = 'suite status passed total updatedAt tasks'
+
+describe('the payloads', () => {
+  test('have their fields in the order in which readers find them, stored and seed alike', () => {
+    for (const served of [stored(), stored(proveRun(sealRun(sampleRun()))), seed()]) {
+      const top = topModelsPayload(served, ALL_OF_IT, RUN_AT)
+      const recommendation = recommendationPayload(served, RUN_AT)
+      expect(Object.keys(top).join(' ')).toBe(`${ENVELOPE} count models ${OWN}`)
+      expect(Object.keys(recommendation).join(' ')).toBe(`${ENVELOPE} primary alternatives ${OWN}`)
+      expect(Object.keys(top.evalCoverage).join(' ')).toBe(COVERAGE)
+      for (const model of [...top.models, recommendation.primary, ...recommendation.alternatives]) {
+        expect(Object.keys(model).join(' ')).toBe(MODEL)
+        const cached = model.evalSummary.status === 'cached_recent'
+        expect(Object.keys(model.evalSummary).join(' ')).toBe(
+          `${SUMMARY}${cached ? ' cachedFromUpdatedAt cacheAgeDays cacheMultiplier' : ''}`,
+        )
+      }
+    }
+    const health = 'ok lastUpdatedAt ageHours maxFreshHours usingSeedFallback hasKvBinding'
+    expect(Object.keys(healthPayload(stored(), RUN_AT)).join(' ')).toBe(health)
+    expect(Object.keys(statusPayload(stored(), RUN_AT)).join(' ')).toBe(
+      `${health} service primary rankingVersion rankingConfidence`,
+    )
+  })
+
+  test.each([
+    [0, { ageHours: 0, stale: false }, { ok: true, ageHours: 0 }],
+    [HOUR_MS - 1, { ageHours: 0, stale: false }, { ok: true, ageHours: 0.99 }],
+    [90 * 60_000, { ageHours: 1, stale: false }, { ok: true, ageHours: 1.5 }],
+    [36 * HOUR_MS, { ageHours: 36, stale: false }, { ok: true, ageHours: 36 }],
+    [36 * HOUR_MS + 1, { ageHours: 36, stale: true }, { ok: false, ageHours: 36 }],
+    [-5 * HOUR_MS, { ageHours: 0, stale: false }, { ok: true, ageHours: 0 }],
+  ])('%i ms after the update tell their age', (ageMs, inBody, inHealth) => {
+    const now = RUN_AT + ageMs
+    const body = topModelsPayload(stored(), ALL_OF_IT, now)
+    expect(body).toMatchObject({ ...inBody, seed: false, nextUpdateAt: '2026-08-23T03:17:01.124Z' })
+    expect(body.notes.some((note) => note.includes('hours old'))).toBe(inBody.stale)
+    expect(recommendationPayload(stored(), now)).toMatchObject(inBody)
+    expect(healthPayload(stored(), now)).toEqual({
+      ...inHealth,
+      lastUpdatedAt: '2026-08-22T03:17:01.124Z',
+      maxFreshHours: 36,
+      usingSeedFallback: false,
+      hasKvBinding: true,
+    })
+  })
+
+  test('change at most once an hour', () => {
+    const at = (ms: number): string => JSON.stringify(topModelsPayload(stored(), ALL_OF_IT, RUN_AT + ms))
+    expect(at(10)).toBe(at(HOUR_MS - 1))
+    expect(at(HOUR_MS)).not.toBe(at(HOUR_MS - 1))
+  })
+})
+
+describe('the seed', () => {
+  test('holds several models by published facts alone, none of it measured, and says so', () => {
+    const { models, notes, ...rest } = topModelsPayload(seed(), ALL_OF_IT, RUN_AT)
+    expect(models.length).toBeGreaterThanOrEqual(3)
+    for (const model of models) {
+      expect(model).toMatchObject({
+        healthStatus: 'not_probed',
+        liteEvalScore: 0,
+        latencyMs: null,
+        checkedAt: null,
+        toolUse: 'unknown',
+        evalSummary: { status: 'not_evaluated' },
+      })
+      expect(model.score).toBe(model.metadataScore + 100 + 25)
+      expect(model.supportsTools).toBe(true)
+    }
+    expect(rest).toMatchObject({
+      source: 'seed',
+      rankingConfidence: 'low',
+      liteEvalMode: 'off',
+      seed: true,
+      nextUpdateAt: null,
+      fallback: { id: 'openrouter/free' },
+    })
+    expect(notes[0]).toContain('built-in seed')
+    expect(proveRun(sealRun(seedRun()))).toEqual(seedRun())
+  })
+
+  test.each([true, false])('leaves health without age, the store answering or not (%s)', (storeAnswers) => {
+    expect(healthPayload(seed(storeAnswers), RUN_AT)).toEqual({
+      ok: false,
+      lastUpdatedAt: null,
+      ageHours: null,
+      maxFreshHours: 36,
+      usingSeedFallback: true,
+      hasKvBinding: storeAnswers,
+    })
+  })
+})
+
+const DAY = '2026-08-22'
+
+const IDS = ['a/one:free', 'a/two:free', 'b/three:free', 'c/four:free', 'c/five:free']
+
+/** Text of models and services that readers could take for the id of a free model. */
+const text = fc.oneof(
+  fc.string({ maxLength: 20 }),
+  fc.constantFrom('evil/other:free', 'No endpoints found for gone/model:free.', 'x/y:f:freeree'),
+)
+
+const toolTasks = fc.oneof(
+  fc
+    .tuple(fc.integer({ min: 0, max: 350 }), fc.boolean(), fc.boolean())
+    .map(([points, usedTool, isVoid]) => [
+      taskResult('task_files_lite', DAY, { points: isVoid ? 0 : points, details: { usedTool }, isVoid }),
+    ]),
+  text.map((responsePreview) => unansweredTasks('tool', DAY, { responsePreview })),
+)
+
+const textTasks = fc.oneof(
+  fc
+    .tuple(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 100 }), text)
+    .map(([shell, clock, said]) => [
+      taskResult('task_shell_command_lite', DAY, { points: shell, details: { command: said, seen: [said] } }),
+      taskResult('babylonian_clock_lite', DAY, { points: clock, details: { received: said } }),
+    ]),
+  text.map((responsePreview) => unansweredTasks('text', DAY, { responsePreview })),
+)
+
+const evaluations: fc.Arbitrary<LiteEvaluation | null> = fc.option(
+  fc.record({
+    updatedAt: fc.nat(4).map((days) => RUN_AT - days * DAY_MS),
+    tasks: fc.tuple(toolTasks, textTasks).map((tasks) => tasks.flat()),
+  }),
+  { nil: null },
+)
+
+const health = fc.record({
+  status: fc.constantFrom('passed', 'imperfect', 'http_429', 'http_502', 'timeout', 'failed'),
+  latencyMs: fc.option(fc.nat(9_000), { nil: null }),
+  rateLimitKind: fc.constantFrom('none', 'model', 'account'),
+  checkedAt: fc.constant(RUN_AT),
+})
+
+const named = (id: string, drawn: object) =>
+  candidate(id, { model: catalogueModel(id, { name: 'A model' }), ...drawn })
+
+const candidates = fc
+  .array(fc.record({ evaluation: evaluations, health, failuresIn72h: fc.nat(8) }), {
+    minLength: 1,
+    maxLength: IDS.length,
+  })
+  .map((drawn) => drawn.map((each, index) => named(IDS[index] ?? '', each)))
+
+/** What readers get after any run, as JSON. */
+const payloads = fc
+  .record({ candidates, before: candidates, note: text, glitch: fc.boolean() })
+  .map((drawn) => {
+    const run = sampleRun({
+      candidates: drawn.candidates,
+      previous: sampleRun({ candidates: drawn.before, rankingVersion: '2026-08-21.v1' }),
+      unsuffixed: drawn.glitch ? [catalogueModel('maker/glitch')] : [],
+      notes: [drawn.note, `Not asked everything, for the account's limits: ${IDS.join(', ')}.`],
+    })
+    const proved = stored(proveRun(sealRun(run)))
+    const top = topModelsPayload(proved, ALL_OF_IT, RUN_AT)
+    return { drawn, top, recommendation: recommendationPayload(proved, RUN_AT) }
+  })
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
+}
+
+describe('any payload agrees with itself', () => {
+  const holds = (check: (model: RankedModel) => void): void => {
+    fc.assert(
+      fc.property(payloads, ({ top }) => {
+        for (const model of top.models) check(model)
+      }),
+    )
+  }
+
+  test('the lite score is what the tasks of the summary add up to, times the multiplier', () => {
+    holds(({ liteEvalScore, evalSummary: { tasks, cacheMultiplier = 1 } }) => {
+      const points = tasks.reduce((sum, task) => sum + task.points, 0)
+      const tenths = points * Math.round(cacheMultiplier * 10)
+      expect(liteEvalScore).toBe(Math.floor((tenths + 5) / 10))
+    })
+  })
+
+  test('a model that is called not evaluated has no point and no answer, every other has an answer', () => {
+    holds(({ liteEvalScore, evalSummary: { status, tasks, updatedAt, passed, total } }) => {
+      const answered = tasks.filter((task) => task.status !== 'http_timeout_or_error')
+      expect(status === 'not_evaluated').toBe(answered.length === 0)
+      if (status === 'not_evaluated') expect([liteEvalScore, passed, updatedAt]).toEqual([0, 0, null])
+      else
+        expect([tasks.filter((task) => task.status === 'passed').length, tasks.length]).toEqual([
+          passed,
+          total,
+        ])
+    })
+  })
+
+  test('every part of the score follows from the fields beside it', () => {
+    holds((model) => {
+      const { healthStatus, healthScore, latencyMs, latencyScore, evalSummary, reason } = model
+      expect(healthScore).toBe(healthScoreOf(healthStatus as Parameters<typeof healthScoreOf>[0]))
+      expect(latencyScore).toBe(latencyScoreOf(latencyMs))
+      expect(model.score).toBe(
+        model.metadataScore + healthScore + latencyScore + model.liteEvalScore - model.instabilityPenalty,
+      )
+      expect(reason.endsWith(`lite eval ${evalSummary.passed}/${evalSummary.total}`)).toBe(true)
+    })
+  })
+
+  test('tool use is that of the published tool task', () => {
+    fc.assert(
+      fc.property(payloads, ({ top, drawn }) => {
+        for (const { id, toolUse, evalSummary } of top.models) {
+          const counted = drawn.candidates.find(({ model }) => model.id === id)?.evaluation ?? null
+          if (countedEvaluation(counted, RUN_AT) === null) continue
+          expect(toolUse).toBe(toolUseOf({ updatedAt: RUN_AT, tasks: evalSummary.tasks }))
+        }
+      }),
+    )
+  })
+})
+
+test('no published text but the id of a ranked model has a slash and the free suffix', () => {
+  fc.assert(
+    fc.property(payloads, ({ top, recommendation }) => {
+      const ids = new Set(top.models.map(({ id }) => id))
+      for (const payload of [top, recommendation]) {
+        const taken = textsOf(payload).filter((each) => each.includes('/') && each.includes(':free'))
+        expect(taken.filter((each) => !ids.has(each))).toEqual([])
+      }
+      expect(top.rankingConfidenceReason).not.toMatch(/\//)
+    }),
+  )
+})
+
 const ask = (query: string) =>
-  topModelsPayload(served, parseShortlistQuery(new URLSearchParams(query)), RUN_AT)
+  topModelsPayload(stored(), parseShortlistQuery(new URLSearchParams(query)), RUN_AT)
 const ids = (query: string): string[] => ask(query).models.map(({ id }) => id)
 
 const ALL = ['maker/good:free', 'maker/talker:free', 'other/cached:free', 'third/new:free']
@@ -59,20 +317,11 @@ describe('a shortlist query', () => {
     },
   )
 
+  // prettier-ignore
   test.each([
-    'needs=',
-    'needs=vision',
-    'needs=tools,',
-    'needs=tools,%20seed',
-    'needs=Tools',
-    'needs=constructor',
-    'needs=tools&needs=seed',
-    'minContext=',
-    'minContext=0',
-    'minContext=128k',
-    'minContext=1&minContext=1',
-    'health=imperfect',
-    'health=',
+    'needs=', 'needs=vision', 'needs=tools,', 'needs=tools,%20seed', 'needs=Tools',
+    'needs=constructor', 'needs=tools&needs=seed', 'minContext=', 'minContext=0',
+    'minContext=128k', 'minContext=1&minContext=1', 'health=imperfect', 'health=',
     'health=passed&health=passed',
   ])('refuses %s', (query) => {
     expect(() => parseShortlistQuery(new URLSearchParams(query))).toThrow(
@@ -94,7 +343,7 @@ describe('a shortlist that was read', () => {
     const shortlist = parseShortlist(body())
     const pick = shortlist && pickModel(shortlist, NO_FILTER)
     expect(pick?.primary.id).toBe('maker/good:free')
-    expect(JSON.stringify(pick?.recommendation)).toBe(JSON.stringify(recommendationPayload(served, RUN_AT)))
+    expect(JSON.stringify(pick?.recommendation)).toBe(JSON.stringify(recommendationPayload(stored(), RUN_AT)))
   })
 
   test('gives the best model that meets the needs, or none', () => {

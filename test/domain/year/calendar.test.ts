@@ -1,22 +1,17 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseInstant, startOfDay } from '../../../src/domain/time.ts'
 import {
   atOfDay,
   atOfStop,
+  compareLists,
   firstDayOf,
   lastDayOf,
   momentAt,
+  standingsOf,
   stopsOf,
 } from '../../../src/domain/year/calendar.ts'
-import { proveLedger } from '../../../src/domain/year/chain.ts'
-import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
-import type { EntryContent, LegacyRow } from '../../../src/domain/year/ledger.ts'
-import { chainOf, gap, headAt, legacyRow, legacySeal, manifest, publication } from './ledger-rows.ts'
-
-function proved(contents: EntryContent[], legacy: LegacyRow[] = []): ProvedLedger {
-  const rows = chainOf(contents)
-  return proveLedger({ rows, legacy, founding: null }, headAt(rows, rows.length))
-}
+import { legacyRow, legacySeal, manifest, gap, proved, publication } from './ledger-rows.ts'
 
 const instant = (text: string): number => parseInstant(text) ?? Number.NaN
 
@@ -42,19 +37,15 @@ describe('the stops of a history', () => {
       ['gap', '2026-01-04', '2026-01-05'],
       ['publication', '2026-01-06', '2026-01-06'],
     ])
-    expect(STOPS.map((stop) => stop.kind === 'gap' && stop.recorded)).toEqual([
-      false,
-      { reason: 'missed', attempts: 0, seq: 2 },
-      false,
-      null,
-      false,
-    ])
+    const gaps = STOPS.flatMap((stop) => (stop.kind === 'gap' ? [stop.recorded] : []))
+    expect(gaps).toEqual([{ reason: 'missed', attempts: 0, seq: 2 }, null])
+    expect(stopsOf(proved([]))).toEqual([])
   })
 
   test('leave out what another publication of the same time hides, and make no gap of its day', () => {
-    const time = manifest('2026-01-02').publishedAt
+    const { publishedAt } = manifest('2026-01-02')
     const legacy = [legacyRow(1, '2026-01-01'), legacyRow(2, '2026-01-02')]
-    const hiding = publication('2026-01-03', { publishedAt: time })
+    const hiding = publication('2026-01-03', { publishedAt })
     const stops = stopsOf(proved([hiding, legacySeal(legacy)], legacy))
     expect(stops.map((stop) => [stop.kind, firstDayOf(stop)])).toEqual([
       ['publication', '2026-01-01'],
@@ -62,17 +53,14 @@ describe('the stops of a history', () => {
     ])
   })
 
-  test('are none for an empty ledger', () => {
-    expect(stopsOf(proveLedger({ rows: [], legacy: [], founding: null }, null))).toEqual([])
-  })
-
-  test.each(STOPS.map((_stop, place) => place))('lead to a time that falls on stop %i again', (place) => {
-    const stop = STOPS[place]
-    if (!stop) throw new Error('no such stop')
-    const at = atOfStop(stop, NOW)
-    expect(moment(at).place).toBe(place)
-    expect(atOfDay(STOPS, lastDayOf(stop), NOW)).toBe(at)
-  })
+  test.each(STOPS.map((stop, place) => [place, stop] as const))(
+    'lead to a time that falls on stop %i again',
+    (place, stop) => {
+      const at = atOfStop(stop, NOW)
+      expect(moment(at).place).toBe(place)
+      expect(atOfDay(STOPS, lastDayOf(stop), NOW)).toBe(at)
+    },
+  )
 })
 
 describe('a time', () => {
@@ -90,15 +78,53 @@ describe('a time', () => {
   })
 
   test('of a publication that came while a gap was due stops at the publication', () => {
-    const late = publication('2026-01-01', { publishedAt: startOfDay('2026-01-03') + 1_000 })
-    const history = proved([late, gap('2026-01-02')])
-    const stops = stopsOf(history)
     const at = startOfDay('2026-01-03') + 1_000
+    const history = proved([publication('2026-01-01', { publishedAt: at }), gap('2026-01-02')])
+    const stops = stopsOf(history)
     expect(momentAt(history.timeline, stops, at)).toMatchObject({ place: 0, due: { is: 'gap' } })
     expect(momentAt(history.timeline, stops, at + 1)).toMatchObject({ place: 1, due: { is: 'gap' } })
   })
 
   test('of a day that is not over is now', () => {
     expect(atOfDay(STOPS, '2026-05-31', NOW)).toBe('2026-06-01T12:00:00.000Z')
+  })
+})
+
+describe('a comparison of lists', () => {
+  const list = (keys: string[]) => keys.map((key, index) => ({ key, rank: index + 1 }))
+  const compare = (before: string[], after: string[]) => compareLists(list(before), list(after))
+
+  test('puts every item of both in exactly one part, and the other way round what entered left', () => {
+    const lists = fc.uniqueArray(fc.constantFrom<string>('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'))
+    fc.assert(
+      fc.property(lists, lists, (before, after) => {
+        const { moved, stayed, entered, left } = compare(before, after)
+        expect(entered).toEqual(list(after).filter(({ key }) => !before.includes(key)))
+        expect(compare(after, before).entered).toEqual(left)
+        expect(moved.every(({ rose }) => rose !== 0)).toBe(true)
+        const kept = [...moved, ...stayed.map((one) => ({ ...one, rose: 0 }))].sort(
+          (a, b) => a.after.rank - b.after.rank,
+        )
+        expect(kept.map((one) => one.after)).toEqual(list(after).filter(({ key }) => before.includes(key)))
+        for (const one of kept)
+          expect([one.before.key, one.before.rank - one.rose]).toEqual([one.after.key, one.after.rank])
+      }),
+    )
+  })
+
+  test('finds an item in the list of its source, in Popular, or in both', () => {
+    const item = (key: string, rank: number, points: number) => ({ key, rank, points })
+    const none = { lobsters: [], lessWrong: [], midjourney: [] }
+    const feed = {
+      ...none,
+      hackerNews: [item('hn-1', 4, 10)],
+      hypeReplicate: [item('hype-github-1', 1, 7)],
+      popular: [item('hn-1', 2, 10), item('hn-2', 3, 9)],
+    }
+    expect(Object.fromEntries(standingsOf(feed))).toEqual({
+      'hn-1': { rank: 4, popular: 2, points: 10 },
+      'hn-2': { rank: null, popular: 3, points: 9 },
+      'hype-github-1': { rank: 1, popular: null, points: 7 },
+    })
   })
 })

@@ -1,4 +1,5 @@
-import { GENESIS_LEAF, sealEntry, sealLegacy } from '../../../src/domain/year/chain.ts'
+import { GENESIS_LEAF, proveLedger, sealEntry, sealLegacy } from '../../../src/domain/year/chain.ts'
+import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
 import type {
   EntryContent,
   Head,
@@ -74,6 +75,12 @@ export function headAt(rows: readonly LedgerRow[], seq: number): Head {
   const row = rows[seq - 1]
   if (!row) throw new Error(`there is no entry ${seq}`)
   return { seq, leaf: row.leaf, time: row.recordedAt + 5 }
+}
+
+/** The proof of these entries under the head after the last of them. */
+export function proved(contents: readonly EntryContent[], legacy: LegacyRow[] = []): ProvedLedger {
+  const rows = chainOf(contents)
+  return proveLedger({ rows, legacy, founding: null }, rows.length === 0 ? null : headAt(rows, rows.length))
 }
 
 /** An archive with every kind of entry: imported v2, the seal over three legacy rows, publications and both gaps. */

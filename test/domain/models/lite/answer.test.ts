@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ANSWER_FORM, readAnswer } from '../../../../src/domain/models/lite/answer.ts'
+import { ANSWER_FORM, isCutShort, readAnswer } from '../../../../src/domain/models/lite/answer.ts'
 
 const command = `grep -rl 'a: b' . | sort`
 const time = '12:05:59'
@@ -64,4 +64,19 @@ describe('an answer', () => {
     const long = `${'> * _ # '.repeat(50_000)}\n${'COMMAND'.repeat(50_000)}\n${'`'.repeat(100_000)}`
     expect(readAnswer(long).asAsked).toBe(false)
   })
+})
+
+const CALL = [{ name: 'write_file', arguments: '{}' }]
+
+test.each([
+  ['tool', 'thinking', [], 'length', true],
+  ['tool', 'thinking', [], 'stop', false],
+  ['tool', '', CALL, 'length', false],
+  ['text', 'thinking', [], 'length', true],
+  ['text', 'COMMAND: ls', [], 'length', false],
+  ['text', 'TIME: 01:02:03', [], 'length', false],
+  ['text', 'thinking', CALL, null, false],
+] as const)('a %s answer of %j with calls %j that ended by %s: cut short is %s', (...row) => {
+  const [kind, text, toolCalls, finishReason, cut] = row
+  expect(isCutShort(kind, { text, toolCalls, finishReason })).toBe(cut)
 })

@@ -49,30 +49,23 @@ const points = (changed: Partial<ShellRuns>, command = 'c'): number =>
 
 describe('a command', () => {
   test('that is right everywhere earns every point', () => {
-    expect(gradeShell(job, 'sort', runs())).toEqual({
-      isVoid: false,
-      points: 300,
-      details: {
-        command: 'sort',
-        plausiblyExecutable: true,
-        shellOnly: true,
-        usesGivenTools: true,
-        leavesOtherFilesAlone: true,
-        rightOnShownFiles: true,
-        rightOnOtherFiles: true,
-        rightOnAwkwardFiles: true,
-      },
-    })
+    const right = { rightOnShownFiles: true, rightOnOtherFiles: true, rightOnAwkwardFiles: true }
+    const form = { plausiblyExecutable: true, shellOnly: true, usesGivenTools: true }
+    const details = { command: 'sort', ...form, leavesOtherFilesAlone: true, ...right }
+    expect(gradeShell(job, 'sort', runs())).toEqual({ isVoid: false, points: 300, details })
   })
 
-  test('loses the points of each property that it lacks', () => {
-    expect(points({ awkward: wrong('awkward') })).toBe(230)
-    expect(points({ shown: wrong('shown') })).toBe(260)
-    expect(points({}, 'a\nb')).toBe(280)
-    const extra = { ...ran('other'), files: new Map([...job.cases.other.files, ['made', 'x']]) }
-    expect(points({ other: extra })).toBe(280)
-    expect(points({ other: { ...extra, files: new Map() } })).toBe(280)
-    expect(points({ awkward: ended('timeout') })).toBe(210)
+  const extra = { ...ran('other'), files: new Map([...job.cases.other.files, ['made', 'x']]) }
+
+  test.each<[string, Partial<ShellRuns>, string, number]>([
+    ['is wrong on awkward files', { awkward: wrong('awkward') }, 'c', 230],
+    ['is wrong on the shown files', { shown: wrong('shown') }, 'c', 260],
+    ['has two lines', {}, 'a\nb', 280],
+    ['makes another file', { other: extra }, 'c', 280],
+    ['removes the files', { other: { ...extra, files: new Map() } }, 'c', 280],
+    ['does not end on awkward files', { awkward: ended('timeout') }, 'c', 210],
+  ])('loses the points of a property when it %s', (_what, changed, command, earned) => {
+    expect(points(changed, command)).toBe(earned)
   })
 
   test('earns nothing when it is right on the shown files alone', () => {
@@ -113,34 +106,20 @@ describe('what the sandbox cannot run', () => {
     expect(points({ awkward: ended('unsupported'), shown: wrong('shown') })).toBe(248)
   })
 
-  test('proves nothing: points need a tree that was not shown and came out right', () => {
-    expect(points({ other: gap })).toBe(300)
-    expect(points({ other: gap, awkward: gap })).toBe(0)
-    expect(points({ awkward: gap, other: wrong('other') })).toBe(0)
-    expect(points({ other: gap, awkward: wrong('awkward') })).toBe(0)
-    expect(gradeShell(job, 'c', everywhere(gap)).points).toBe(0)
-  })
-
-  test.each([
-    { on: 'both unseen trees', changed: { other: gap, awkward: gap }, isVoid: true },
-    { on: 'every tree', changed: everywhere(gap), isVoid: true },
-    { on: 'one unseen tree', changed: { other: gap }, isVoid: false },
-    { on: 'one, wrong on the other', changed: { other: gap, awkward: wrong('awkward') }, isVoid: false },
-    {
-      on: 'both, wrong on the shown one',
-      changed: { ...everywhere(gap), shown: wrong('shown') },
-      isVoid: false,
-    },
-    {
-      on: 'every tree, for a tool that was not offered',
-      changed: everywhere(ended('unsupported', ['perl'])),
-      isVoid: false,
-    },
-  ])('on $on makes the task void: $isVoid', ({ changed, isVoid }) => {
+  test.each<[string, Partial<ShellRuns>, boolean, number]>([
+    ['both unseen trees', { other: gap, awkward: gap }, true, 0],
+    ['every tree', everywhere(gap), true, 0],
+    ['one unseen tree', { other: gap }, false, 300],
+    ['one, wrong on the other', { other: gap, awkward: wrong('awkward') }, false, 0],
+    ['one, wrong on the other one', { awkward: gap, other: wrong('other') }, false, 0],
+    ['both, wrong on the shown one', { ...everywhere(gap), shown: wrong('shown') }, false, 0],
+    ['every tree, for a tool not offered', everywhere(ended('unsupported', ['perl'])), false, 0],
+  ])('on %s is judged by what is left', (_on, changed, isVoid, earned) => {
     const graded = gradeShell(job, 'c', runs(changed))
-    expect(graded.isVoid).toBe(isVoid)
-    const { status, points: earned } = taskResult('task_shell_command_lite', '2026-01-01', graded)
-    expect([status === 'http_timeout_or_error', earned > 0]).toEqual([isVoid, graded.points > 0])
+    expect([graded.isVoid, graded.points]).toEqual([isVoid, earned])
+    const result = taskResult('task_shell_command_lite', '2026-01-01', graded)
+    expect(result.points).toBe(earned)
+    expect(result.status === 'http_timeout_or_error').toBe(isVoid)
   })
 
   test('everywhere leaves the form alone in the details, with a tool that was not offered', () => {

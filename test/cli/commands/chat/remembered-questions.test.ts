@@ -5,7 +5,7 @@ import {
   QUESTIONS_KEPT,
   rememberedLine,
   rememberedQuestions,
-} from '../../../src/cli/commands/chat/line-prompt.ts'
+} from '../../../../src/cli/commands/chat/line-prompt.ts'
 
 test.each([
   'why does sk-abcdefghijklmnopqrstuv not work?',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { typedInput } from '../../../src/cli/commands/chat/keyboard.ts'
-import type { Typed } from '../../../src/cli/commands/chat/keyboard.ts'
+import { typedInput } from '../../../../src/cli/commands/chat/keyboard.ts'
+import type { Typed } from '../../../../src/cli/commands/chat/keyboard.ts'
 
 const typed = (...chunks: string[]): Typed[] => {
   const input = typedInput()

@@ -1,15 +1,10 @@
 import { expect, test } from 'vitest'
-import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
 import { judge, REJECTION_REASONS } from '../../../src/domain/models/catalogue.ts'
+import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
 import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
 import { catalogueModel, RUN_AT } from '../../support/free-models.ts'
 
-const reasonOf = (id: string, changes: Partial<CatalogueModel> = {}): string => {
-  const judgement = judge(catalogueModel(id, changes), RUN_AT)
-  return judgement.eligible ? 'eligible' : judgement.reason
-}
-
-const CASES: readonly (readonly [string, Partial<CatalogueModel>, string])[] = [
+const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['maker/model:free', {}, 'eligible'],
   ['openrouter/free', {}, 'router'],
   ['openrouter/auto', { prices: { prompt: -1, completion: -1 } }, 'router'],
@@ -64,12 +59,13 @@ const CASES: readonly (readonly [string, Partial<CatalogueModel>, string])[] = [
   ['maker/model:free', { expirationUnreadable: true }, 'expiry_unreadable'],
 ]
 
-test.each(CASES)('%s with %j is %s', (id, changes, expected) => {
-  expect(reasonOf(id, changes)).toBe(expected)
+test.each(JUDGED)('%s with %j is %s', (id, changes, expected) => {
+  const judgement = judge(catalogueModel(id, changes), RUN_AT)
+  expect(judgement.eligible ? 'eligible' : judgement.reason).toBe(expected)
 })
 
 test('every reason is given for something', () => {
-  expect(new Set(CASES.map(([, , reason]) => reason))).toEqual(
+  expect(new Set(JUDGED.map(([, , reason]) => reason))).toEqual(
     new Set(['eligible', ...Object.keys(REJECTION_REASONS)]),
   )
 })

@@ -28,25 +28,23 @@ const lastCalls = solved.toolCalls.slice(1)
 const [first] = files.asked
 
 describe('the files task', () => {
-  test('is solved by one call a file, in any order, with ./ or not', () => {
-    expect(gradeFiles(files, solved)).toMatchObject({
-      points: 350,
-      details: { usedTool: true, noUnsafePaths: true },
-    })
-    expect(gradeFiles(files, replyWith(solved.toolCalls.toReversed())).points).toBe(350)
+  test('is solved by one call a file, in any order, with ./ or not, the last call of a path winning', () => {
+    const details = { usedTool: true, noUnsafePaths: true, toolCallAsText: false }
+    expect(gradeFiles(files, solved)).toMatchObject({ points: 350, details })
     const dotted = files.asked.map(({ path, solution }) => call(`./${path}`, solution))
-    expect(gradeFiles(files, replyWith(dotted)).points).toBe(350)
+    const twice = [call(first?.path, 'first'), ...solved.toolCalls]
+    for (const calls of [solved.toolCalls.toReversed(), dotted, twice])
+      expect(gradeFiles(files, replyWith(calls)).points).toBe(350)
   })
 
   test('gives each file and property its own points', () => {
-    expect(gradeFiles(files, replyWith(lastCalls)).points).toBe(350 - 85)
+    const { points, details } = gradeFiles(files, replyWith(lastCalls))
+    expect(points).toBe(350 - 85)
     expect(gradeFiles(files, replyWith([call(first?.path, ''), ...lastCalls])).points).toBe(350 - 60)
-    const names = files.asked.flatMap(({ kind, properties }) => [
-      `${kind}Created`,
-      ...properties.map(({ name }) => name),
-    ])
-    const { details } = gradeFiles(files, replyWith(lastCalls))
-    for (const name of names) expect(details[name], name).toBe(!name.startsWith(first?.kind ?? '?'))
+    for (const { kind, properties } of files.asked) {
+      for (const name of [`${kind}Created`, ...properties.map((property) => property.name)])
+        expect(details[name], name).toBe(kind !== first?.kind)
+    }
   })
 
   test('counts what is wrong with a call in three ways, and takes the points for valid calls', () => {
@@ -85,27 +83,25 @@ describe('the files task', () => {
     expect(details['usedTool']).toBe(true)
   })
 
-  test('tells a call from text that looks like one', () => {
-    const asText = JSON.stringify({
-      name: 'write_file',
-      arguments: { path: first?.path, content: first?.solution },
-    })
-    for (const text of [
-      asText,
-      `<tool_call>${asText}</tool_call>`,
-      `[TOOL_CALLS][${asText}]`,
-      `<|channel|>commentary to=functions.write_file <|message|>{}`,
-      `<minimax:tool_call><invoke name="write_file">`,
-      `<function=write_file>{}</function>`,
-      `write_file("a", "b")`,
-    ]) {
-      const { points, details } = gradeFiles(files, replyWith([], text))
-      expect(points).toBe(0)
-      expect(details).toMatchObject({ usedTool: false, toolCallAsText: true, noUnsafePaths: false })
-      expect(calledAsAsked(replyWith([], text))).toBe(false)
-    }
+  const asText = JSON.stringify({
+    name: 'write_file',
+    arguments: { path: first?.path, content: first?.solution },
+  })
+
+  // prettier-ignore
+  test.each([
+    asText, `<tool_call>${asText}</tool_call>`, `[TOOL_CALLS][${asText}]`, 'write_file("a", "b")',
+    '<|channel|>commentary to=functions.write_file <|message|>{}', '<function=write_file>{}</function>',
+    '<minimax:tool_call><invoke name="write_file">',
+  ])('tells a call from text that looks like one: %.60s', (text) => {
+    const { points, details } = gradeFiles(files, replyWith([], text))
+    expect(points).toBe(0)
+    expect(details).toMatchObject({ usedTool: false, toolCallAsText: true, noUnsafePaths: false })
+    expect(calledAsAsked(replyWith([], text))).toBe(false)
+  })
+
+  test('takes no talk of the tool for a call', () => {
     expect(looksLikeCall('I will now write the files with the tool.')).toBe(false)
-    expect(gradeFiles(files, solved).details['toolCallAsText']).toBe(false)
   })
 
   test('was answered as asked when every call is valid, whatever it wrote', () => {
@@ -113,11 +109,6 @@ describe('the files task', () => {
     expect(calledAsAsked(replyWith([call('x', 'y')]))).toBe(true)
     expect(calledAsAsked(replyWith([call('x', 'y'), call('x', 'y', 'other')]))).toBe(false)
     expect(calledAsAsked(replyWith([]))).toBe(false)
-  })
-
-  test('lets the last call of a path win', () => {
-    const twice = [call(first?.path, 'first'), ...solved.toolCalls]
-    expect(gradeFiles(files, replyWith(twice)).points).toBe(350)
   })
 
   test('never throws, and never gives more than there is, whatever a model sends', () => {
@@ -136,26 +127,12 @@ describe('the files task', () => {
 })
 
 describe('a path', () => {
+  // prettier-ignore
   test.each([
-    '/etc/passwd',
-    '../a',
-    'a/../../b',
-    'a/..',
-    '~/.bashrc',
-    '~root',
-    'C:\\a',
-    'C:/a',
-    'c:a',
-    'a\\b',
-    'a\0b',
-    'a\nb',
-    '',
-    '.',
-    './',
-    'a/',
-    '/',
-    'a'.repeat(256),
+    '/etc/passwd', '../a', 'a/../../b', 'a/..', '~/.bashrc', '~root', 'C:\\a', 'C:/a', 'c:a', 'a\\b',
+    'a\0b', 'a\nb', '', '.', './', 'a/', '/', 'a'.repeat(256),
   ])('%j is not safe', (path) => expect(safePath(path)).toBeNull())
+
   test.each([
     ['a.txt', 'a.txt'],
     ['./a/./b//c', 'a/b/c'],
@@ -174,13 +151,7 @@ describe('a path', () => {
 })
 
 test('the tool is described by the schema that its calls are held against', () => {
-  expect(WRITE_FILE_TOOL.parameters).toEqual({
-    type: 'object',
-    properties: {
-      path: { type: 'string', description: expect.any(String) },
-      content: { type: 'string', description: expect.any(String) },
-    },
-    required: ['path', 'content'],
-    additionalProperties: false,
-  })
+  const text = { type: 'string', description: expect.any(String) as string }
+  const object = { type: 'object', required: ['path', 'content'], additionalProperties: false }
+  expect(WRITE_FILE_TOOL.parameters).toEqual({ ...object, properties: { path: text, content: text } })
 })

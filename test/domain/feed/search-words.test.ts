@@ -1,0 +1,189 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  canonicalUrl,
+  likeness,
+  parseSearchText,
+  reasonsOf,
+  withLastBegun,
+  wordsOf,
+} from '../../../src/domain/feed/search-words.ts'
+import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
+
+describe('the words of a text', () => {
+  test.each([
+    ['Größe, Café & naïve', 'große cafe naive'],
+    ["Don't panic — it's Zig’s day", 'dont panic its zigs day'],
+    ['C++ and C# beat node.js', 'c++ and c# beat node js'],
+    ['大模型训练 v2', '大模 模型 型训 训练 v2'],
+    ['字', '字'],
+    ['ﬁle Ｆｕｌｌ ½', 'file full 1 2'],
+    ['हिन्दी भाषा', 'हिन्दी भाषा'],
+    ['!?… \0 ❤️ "" -- \ud800', ''],
+    // A mark or a sign that stands alone after a script without spaces is left out.
+    ['\u{20000}\u1dc0', '\u{20000}'],
+    ['漢字+ c漢', '漢字 c 漢'],
+    ['x'.repeat(10_000), 'x'.repeat(64)],
+  ])('of %.40j', (text, words) => {
+    expect(wordsOf(text)).toEqual(words === '' ? [] : words.split(' '))
+  })
+
+  test('hold nothing that means something to a query, and are the words of their own text', () => {
+    const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ unit: 'grapheme' }))
+    fc.assert(
+      fc.property(text, (written) => {
+        const words = wordsOf(written)
+        const isPlain = (word: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]*$/u.test(word)
+        expect(words.filter((word) => !isPlain(word) || !word.isWellFormed())).toEqual([])
+        const isPair = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
+        const whole = words.filter((word) => !isPair.test(word))
+        expect(wordsOf(whole.join(' '))).toEqual(whole)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})
+
+describe('what a person typed', () => {
+  const unit = (words: string[], prefix = false, quoted = false) => ({ words, prefix, quoted })
+  const phrase = (...words: string[]) => unit(words, false, true)
+  const begun = (word: string) => unit([word], true)
+  const single = (...words: string[]) => words.map((word) => unit([word]))
+  const numbered = (count: number, from = 0): string[] =>
+    Array.from({ length: count }, (_, at) => `w${from + at}`)
+
+  test.each([
+    ['rust  async', single('rust', 'async')],
+    ['"show hn" rust', [phrase('show', 'hn'), ...single('rust')]],
+    ['“show hn”', [phrase('show', 'hn')]],
+    ['post*', [begun('post')]],
+    ['s*', single('s')],
+    ['node.js*', [...single('node'), begun('js')]],
+    ['"not closed', [phrase('not', 'closed')]],
+    ['rust rust RUST', single('rust')],
+    ['大模型', [unit(['大模', '模型'])]],
+    ['模', [begun('模')]],
+    ['NEAR(a b) AND title:x -y ^z {q}', single('near', 'a', 'b', 'and', 'title', 'x', 'y', 'z', 'q')],
+    ['"" * ( ) \' -- ; \0', []],
+    ['aa* bb* cc* dd* ee*', [begun('aa'), begun('bb'), begun('cc'), ...single('dd', 'ee')]],
+    [numbered(40).join(' '), single(...numbered(32))],
+    [`"${numbered(200).join(' ')}" rust`, [phrase(...numbered(32))]],
+    [
+      `${numbered(30).join(' ')} "${numbered(10, 30).join(' ')}"`,
+      [...single(...numbered(30)), phrase('w30', 'w31')],
+    ],
+    ['字'.repeat(100), [unit(Array<string>(32).fill('字字'))]],
+    // Where the word that was begun is cut off, no beginning is looked for.
+    [`${'字'.repeat(100)}*`, [unit(Array<string>(32).fill('字字'))]],
+    [
+      `${'rust '.repeat(50)}${'"show hn" '.repeat(40)}${numbered(29).join(' ')}`,
+      [...single('rust'), phrase('show', 'hn'), ...single(...numbered(29))],
+    ],
+  ])('%.60j', (text, units) => {
+    expect(parseSearchText(text)).toEqual(units)
+  })
+
+  test('has a bounded number of words, those of its phrases included', () => {
+    expect(QUERY_MAX_WORDS).toBe(32)
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 3_000 }), (text) => {
+        const units = parseSearchText(text)
+        expect(units.flatMap(({ words }) => words).length).toBeLessThanOrEqual(QUERY_MAX_WORDS)
+        expect(units.every(({ words }) => words.length > 0)).toBe(true)
+      }),
+    )
+  })
+
+  test('may end in a word that is only begun, but for a phrase, a beginning and one letter', () => {
+    expect(withLastBegun(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
+    for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
+      expect(withLastBegun(parseSearchText(text))).toBeNull()
+  })
+})
+
+describe('a canonical URL', () => {
+  test.each([
+    ['https://www.Example.org/', 'example.org'],
+    ['http://example.org:80/a/', 'example.org/a'],
+    ['https://example.org:443/a//', 'example.org/a'],
+    ['https://example.org:8443/a', 'example.org:8443/a'],
+    ['https://user:secret@example.org/a#section', 'example.org/a'],
+    ['https://example.org/a?utm_source=x&b=2&fbclid=9&a=1', 'example.org/a?a=1&b=2'],
+    ['https://example.org/#!/route', 'example.org#!/route'],
+    ['https://example.org/docs/index.html', 'example.org/docs'],
+    ['https://example.org/story/amp/', 'example.org/story'],
+    ['https://example.org/amp', 'example.org/amp'],
+    ['https://m.youtube.com/watch?v=dQw4w9WgXcQ&t=10', 'youtube.com/watch?v=dQw4w9WgXcQ'],
+    ['https://youtu.be/dQw4w9WgXcQ?si=abc', 'youtube.com/watch?v=dQw4w9WgXcQ'],
+    ['https://arxiv.org/pdf/2412.17606v2.pdf', 'arxiv.org/abs/2412.17606'],
+    ['http://export.arxiv.org/abs/math.GT/0309136', 'arxiv.org/abs/math.GT/0309136'],
+    ['https://github.com/Owner/Name', 'github.com/owner/name'],
+    ['https://github.com/owner/name/issues/1', 'github.com/owner/name/issues/1'],
+    ['https://en.m.wikipedia.org/wiki/Rust', 'en.wikipedia.org/wiki/Rust'],
+    ['https://old.reddit.com/r/x/comments/Ab1/some_words/', 'reddit.com/r/x/comments/ab1'],
+    ['https://x.com/a/status/1', 'twitter.com/a/status/1'],
+    ['https://www.com/', 'www.com'],
+    ['https://blog.example.org/a', 'blog.example.org/a'],
+    ['HTTPS://EXAMPLE.ORG/A?B=%20C', 'example.org/A?B=%20C'],
+    ['example.org/a?b=1', 'example.org/a?b=1'],
+  ])('of %s', (url, canonical) => {
+    expect(canonicalUrl(url)).toBe(canonical)
+  })
+
+  test.each(['', 'not a url at all', 'ftp://example.org/', 'https://', 'https://./'])(
+    'is none for %j',
+    (url) => {
+      expect(canonicalUrl(url)).toBeNull()
+    },
+  )
+
+  test('is its own canonical URL', () => {
+    const url = fc.webUrl({ withFragments: true, withQueryParameters: true })
+    const noise = fc.oneof(fc.constant(''), fc.string({ unit: 'binary', maxLength: 20 }))
+    fc.assert(
+      fc.property(url, noise, (start, end) => {
+        const canonical = canonicalUrl(start + end)
+        expect(canonical === null || canonicalUrl(canonical)).toBe(canonical ?? true)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+describe('how alike two titles are', () => {
+  const of = { the: 20_000, of: 15_000, notes: 600, on: 9_000, ffts: 3, rust: 1_700 }
+  const counts = { items: 100_000, of: new Map(Object.entries(of)) }
+  const compare = (a: string, b: string) => likeness(wordsOf(a), wordsOf(b), counts)
+
+  test('is one for the same words in any order, and nothing without a shared one', () => {
+    expect(compare('Notes on FFTs', 'FFTs: notes, on').score).toBe(1)
+    expect(compare('Notes on FFTs', 'the rust').score).toBe(0)
+    expect(compare('!', 'rust').score).toBe(0)
+  })
+
+  test('is more for a rare word than for common ones', () => {
+    const { score, shared } = compare('Notes on the FFTs', 'More FFTs')
+    expect(score).toBeGreaterThan(compare('Notes on the FFTs', 'On the road').score)
+    expect(shared).toEqual(['ffts'])
+  })
+
+  test('is never outside of zero and one', () => {
+    const title = fc.array(fc.constantFrom('the', 'of', 'ffts', 'unknown', 'other', 'rust'), { maxLength: 8 })
+    fc.assert(
+      fc.property(title, title, (a, b) => {
+        const { score } = likeness(a, b, counts)
+        expect(score).toBeGreaterThanOrEqual(0)
+        expect(score).toBeLessThanOrEqual(1 + 1e-9)
+      }),
+    )
+  })
+
+  test.each([
+    ['Notes on FFTs', 'Notes on FFTs', true, ['same-discussion', 'near-duplicate-title']],
+    ['Notes on FFTs: for users', 'FFTs explained', false, ['same-subject']],
+    ['Notes on the road', 'On the other notes', false, []],
+    ['x', 'y', true, ['same-discussion']],
+  ])('of %j and %j, one page or not (%s), has the reasons %j', (a, b, samePage, reasons) => {
+    expect(reasonsOf(compare(a, b), samePage, counts)).toEqual(reasons)
+  })
+})

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { nextRankingVersion } from '../../../src/domain/models/recommend.ts'
+import { publishedText, wellFormed } from '../../../src/domain/models/schema.ts'
+import {
+  candidate,
+  catalogueModel,
+  evaluation,
+  RUN_AT,
+  sampleCandidates,
+  sampleRun,
+} from '../../support/free-models.ts'
+
+describe('the notes', () => {
+  const before = sampleRun({ rankingVersion: '2026-08-21.v1' })
+
+  test('say that nothing moved when nothing did', () => {
+    const { notes } = sampleRun({ previous: before })
+    expect(notes.slice(3)).toEqual(['The primary is the same as in 2026-08-21.v1.'])
+  })
+
+  test('tell the new primary, what moved and by which parts, who came and who left', () => {
+    const [good, ...others] = sampleCandidates()
+    if (!good) throw new Error('the sample has four models')
+    const run = sampleRun({
+      rankingVersion: '2026-08-22.v1',
+      previous: before,
+      candidates: [
+        { ...good, evaluation: evaluation(RUN_AT, [0, 0, 0], false), failuresIn72h: 1 },
+        ...others.slice(0, 2),
+        candidate('brand/new:free', {
+          health: { status: 'failed', latencyMs: null, rateLimitKind: 'none', checkedAt: RUN_AT },
+        }),
+      ],
+      unsuffixed: [catalogueModel('maker/glitch')],
+      notes: ['The daily limit of the account was met.'],
+    })
+    expect(run.notes.slice(3)).toEqual([
+      'The daily limit of the account was met.',
+      'Priced at zero without the free suffix (a price glitch or a preview), so never a candidate: maker/glitch.',
+      'The primary changed from maker/good (free) to maker/talker (free) since 2026-08-21.v1.',
+      expect.stringMatching(
+        /^maker\/good \(free\) fell from 1 to \d: lite eval -750, instability penalty \+25\.$/,
+      ),
+      'maker/talker (free) rose from 2 to 1: its score is the same, others moved.',
+      expect.stringMatching(/^New in the ranking: brand\/new \(free\) \(rank \d\)\.$/),
+      'No longer ranked: third/new (free) (was 4).',
+    ])
+  })
+
+  test('keep the ranks that were', () => {
+    const { models } = sampleRun({ previous: before })
+    expect(models.map(({ previousRank }) => previousRank)).toEqual([1, 2, 3, 4])
+    expect(before.models.map(({ previousRank }) => previousRank)).toEqual([null, null, null, null])
+  })
+})
+
+test.each([
+  [[], '2026-08-22.v1'],
+  [['2026-08-21.v7'], '2026-08-22.v1'],
+  [['2026-08-22.v1', '2026-08-22.v10', '2026-08-22.v2', 'stray'], '2026-08-22.v11'],
+])('after the versions %j comes %s', (versions, next) => {
+  expect(nextRankingVersion('2026-08-22', versions)).toBe(next)
+})
+
+describe('published text', () => {
+  test('is cut by code point, never inside one', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 20 }), (text, most) => {
+        const cut = publishedText(text, most)
+        expect(cut.isWellFormed()).toBe(true)
+        expect(Array.from(cut).length).toBeLessThanOrEqual(most)
+        expect(cut).not.toMatch(/\p{Cc}/u)
+      }),
+    )
+    expect(publishedText('😀😀😀', 2)).toBe('😀…')
+    expect(publishedText('😀😀', 2)).toBe('😀😀')
+  })
+
+  test('is well-formed in the names of fields too', () => {
+    expect(wellFormed({ 'a\ud800': ['\udc00', 1, null, true] })).toEqual({
+      'a\ufffd': ['\ufffd', 1, null, true],
+    })
+  })
+})

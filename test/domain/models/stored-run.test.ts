@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { recommendationPayload } from '../../../src/domain/models/shortlist.ts'
+import type { Served } from '../../../src/domain/models/shortlist.ts'
+import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
+import { candidate, catalogueModel, RUN_AT, sampleRun, task } from '../../support/free-models.ts'
+
+const served = (run: Served['run']): Served => ({ run, seed: false, storeAnswers: true })
+
+describe('a stored run', () => {
+  test('keeps every rejection and why each model is where it is', () => {
+    const { rejections, explanations, models } = proveRun(sealRun(sampleRun()))
+    expect(rejections).toEqual([{ id: 'maker/guard:free', reason: 'guard_model' }])
+    expect(Object.keys(explanations)).toEqual(models.map(({ id }) => id))
+    for (const { id, score } of models)
+      expect(explanations[id]?.reduce((sum, { points }) => sum + points, 0)).toBe(score)
+  })
+
+  const bytes = sealRun(sampleRun())
+
+  test('is JSON that anyone can read, sealed by the digest of its run', () => {
+    const { sha256, run, ...rest } = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>
+    expect([sha256, rest]).toEqual([sha256Hex(JSON.stringify(run)), {}])
+    expect(run).toEqual(sampleRun())
+  })
+
+  test('is refused with any bit changed and at any shorter length', () => {
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 1), fc.nat(7), (at, bit) => {
+        const changed = bytes.with(at, (bytes[at] ?? 0) ^ (1 << bit))
+        for (const wrong of [changed, bytes.slice(0, at)])
+          expect(() => proveRun(wrong)).toThrow(expect.objectContaining({ code: 'storage_damaged' }))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test.each(['[]', '{"updatedAt":"2026-08-22T03:17:01.124Z"}', ''])('is refused when it is %j', (text) => {
+    expect(() => proveRun(new TextEncoder().encode(text))).toThrow('dash evaluate-models')
+  })
+
+  test('is not made of a ranking that does not hold together', () => {
+    const run = sampleRun()
+    const [first, second, ...others] = run.models
+    if (!first || !second) throw new Error('the sample has four models')
+    for (const models of [
+      [second, first, ...others],
+      [first, first, ...others],
+      [{ ...first, score: first.score + 1 }, second, ...others],
+      [{ ...first, rank: 2 }, second, ...others],
+      [{ ...first, liteEvalScore: first.liteEvalScore - 1, score: first.score - 1 }, second, ...others],
+    ])
+      expect(() => sealRun({ ...run, models })).toThrow('does not hold together')
+    expect(() => sealRun({ ...run, models: [] })).toThrow()
+  })
+
+  test('holds well-formed Unicode whatever models and services wrote', () => {
+    const odd = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => `${text}\ud83d`)
+    fc.assert(
+      fc.property(odd, odd, odd, (name, received, field) => {
+        const made = task('babylonian_clock_lite', 0, { received, [field]: [{ [field]: received }] })
+        const run = sampleRun({
+          candidates: [
+            candidate('a/b:free', {
+              model: catalogueModel('a/b:free', { name: `x${name}` }),
+              evaluation: { updatedAt: RUN_AT, tasks: [made] },
+            }),
+          ],
+          notes: [name],
+        })
+        const sealed = proveRun(sealRun(run))
+        const texts = JSON.stringify([recommendationPayload(served(sealed), RUN_AT), sealed])
+        expect([/\\ud[89a-f]/i.test(texts), texts.isWellFormed()]).toEqual([false, true])
+      }),
+    )
+  })
+})

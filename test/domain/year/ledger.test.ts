@@ -1,0 +1,137 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { DAY_MS } from '../../../src/domain/time.ts'
+import { leafOf, sealLegacy } from '../../../src/domain/year/chain.ts'
+import {
+  formatHead,
+  lastCompleteDay,
+  leafText,
+  legacyText,
+  parseHead,
+  parseLeafText,
+  parseLegacyLine,
+  windowEnding,
+} from '../../../src/domain/year/ledger.ts'
+import type { LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
+import { sampleLedger } from './ledger-rows.ts'
+
+const SAMPLE = sampleLedger()
+
+describe('a published text', () => {
+  const text = fc.string({ unit: 'grapheme' })
+  const number = fc.maxSafeInteger()
+  const required = new Set(['kind', 'previousLeaf', 'seq', 'recordedAt'])
+
+  /** Any row with the columns of these: texts and numbers, and null where a column of a ledger entry may be. */
+  function anyRow(rows: readonly object[], isRequired: (column: string) => boolean): fc.Arbitrary<object> {
+    const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'leaf')
+    const cells = columns.map((column) => {
+      const holdsText = rows.some((row) => typeof (row as Record<string, unknown>)[column] === 'string')
+      const cell = holdsText ? text : number
+      return [column, isRequired(column) ? cell : fc.option<string | number>(cell)] as const
+    })
+    return fc.record(Object.fromEntries(cells))
+  }
+
+  test('of any row is read back, with the leaf the text hashes to', () => {
+    fc.assert(
+      fc.property(
+        anyRow(SAMPLE.rows, (column) => required.has(column)),
+        (drawn) => {
+          const row = drawn as Omit<LedgerRow, 'leaf'>
+          expect(parseLeafText(leafText(row))).toEqual({ ...row, leaf: leafOf(row) })
+        },
+      ),
+    )
+  })
+
+  test('of any legacy row is read back', () => {
+    fc.assert(
+      fc.property(
+        anyRow(SAMPLE.legacy, () => true),
+        (drawn) => {
+          const row = drawn as LegacyRow
+          expect(parseLegacyLine(legacyText([row]))).toEqual(row)
+        },
+      ),
+    )
+  })
+
+  test('is what a leaf and a seal are the digests of', () => {
+    const { rows, legacy } = SAMPLE
+    for (const row of rows) expect(sha256Hex(leafText(row))).toBe(row.leaf)
+    expect(sealLegacy(legacy)).toEqual({ rows: 3, digest: sha256Hex(legacyText(legacy)) })
+  })
+
+  const line = SAMPLE.rows.slice(0, 1).map(leafText).join('')
+  const legacyLine = legacyText(SAMPLE.legacy.slice(0, 1))
+
+  test.each([
+    ['it is empty', ''],
+    ['it is not JSON', line.slice(0, -1)],
+    ['it is another document', line.replace('dash-year-ledger/1', 'dash-year-ledger/2')],
+    ['it has white space', line.replace(',', ', ')],
+    ['it ends with a carriage return', `${line}\r`],
+    ['it has a byte order mark', `\uFEFF${line}`],
+    ['it has an element too many', `${line.slice(0, -1)},null]`],
+    ['it has an element too few', line.replace(/,null\]$/, ']')],
+    ['a number is written another way', line.replace(/"publication",(\d+)/, '"publication",$1.0')],
+    ['a number is no safe integer', line.replace(/"publication",\d+/, '"publication",9007199254740993')],
+    ['a number is a fraction', line.replace(/"publication",\d+/, '"publication",1.5')],
+    ['a number is a text', line.replace(/"publication",(\d+)/, '"publication","$1"')],
+    ['a text is escaped without need', line.replace('"publication"', '"\\u0070ublication"')],
+    ['a text is not well-formed', line.replace('top-year-publication', '\\ud800')],
+    ['a required column is null', line.replace('"publication"', 'null')],
+    ['it stands in the other ledger', legacyLine],
+  ])('is no row when %s', (_what, other) => {
+    expect(other).not.toBe(line)
+    expect(parseLeafText(other)).toBeNull()
+  })
+
+  test.each([line, `${legacyLine} `])('is no legacy row: %.40s', (other) => {
+    expect(parseLegacyLine(other)).toBeNull()
+  })
+})
+
+describe('a head file', () => {
+  const HEAD = { seq: 7, leaf: 'ab'.repeat(32), time: Date.UTC(2026, 2, 1, 0, 10, 0, 5) }
+  const text = formatHead(HEAD)
+
+  test('is one line of JSON, and is read back', () => {
+    expect(text).toBe(`{"seq":7,"leaf":"${HEAD.leaf}","time":"2026-03-01T00:10:00.005Z"}\n`)
+    expect(parseHead(Buffer.from(text))).toEqual(HEAD)
+  })
+
+  // prettier-ignore
+  test.each([
+    '', 'null', '[]', text.replace('7', '0'), text.replace('7', '"7"'), text.replace('ab', 'AB'),
+    text.replace('2026-03-01', '2026-02-30'), text.replace('{', '{"more":1,'),
+    Uint8Array.of(0x7b, 0xc3, 0x28),
+  ])('is not %j', (other) => {
+    expect(parseHead(Buffer.from(other))).toBeNull()
+  })
+})
+
+describe('the window of a day', () => {
+  test.each([
+    ['2026-03-14', '2025-03-15'],
+    ['2024-12-31', '2024-01-02'],
+    ['2024-02-29', '2023-03-02'],
+  ])('%s has 365 days, the first %s, and ends at the midnight after it', (asOfDay, firstDay) => {
+    const [windowStart, windowEnd] = [Date.parse(firstDay), Date.parse(asOfDay) + DAY_MS]
+    expect(windowEnding(asOfDay)).toEqual({ asOfDay, firstDay, windowStart, windowEnd })
+    expect(windowEnd - windowStart).toBe(365 * DAY_MS)
+  })
+
+  test('that is the last complete one is over within a day', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: Date.UTC(1970, 0, 2), max: Date.UTC(2199, 11, 31) }), (now) => {
+        const { windowEnd } = windowEnding(lastCompleteDay(now))
+        expect(windowEnd).toBe(now - (now % DAY_MS))
+      }),
+    )
+    expect(lastCompleteDay(Date.UTC(2026, 2, 15))).toBe('2026-03-14')
+    expect(lastCompleteDay(Date.UTC(2026, 2, 15) - 1)).toBe('2026-03-13')
+  })
+})
