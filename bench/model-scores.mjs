@@ -8,7 +8,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { parseCatalogue } from '../dist/domain/models/catalogue.js'
+import { parseCatalogue } from '../dist/adapters/router/facts.js'
 import { METADATA_MOST, metadataComponents } from '../dist/domain/models/score.js'
 import { siftCatalogue } from '../dist/domain/models/recommend.js'
 
@@ -58,7 +58,9 @@ function cellsOf(file, folder) {
   const day = /\d{4}-\d{2}-\d{2}/.exec(file)?.[0]
   if (day === undefined) throw new Error(`${file} does not name the day of its capture`)
   const now = Date.parse(`${day}T12:00:00.000Z`)
-  const { models } = parseCatalogue(body)
+  const catalogue = parseCatalogue(JSON.stringify(body))
+  if (catalogue === null) throw new Error(`${file} holds no catalogue`)
+  const { models } = catalogue
   const eligible = new Set(siftCatalogue(models, now).eligible.map(({ id }) => id))
   const indexOf = new Map(body.data.map((row) => [row.id, row.benchmarks?.artificial_analysis ?? {}]))
   const text = models.filter(({ outputModalities }) => outputModalities.join() === 'text')
