@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { ValidationSeverity, validate } from 'dockerfile-utils'
 import { describe, expect, test } from 'vitest'
-import { isInRange, parseIpAddress, parseIpRange } from '../src/domain/ip-address.ts'
+import { isInRange, parseIpAddress, parseIpRange } from '../src/domain/address.ts'
 import { namedVariables } from '../src/cli/settings/variables.ts'
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))

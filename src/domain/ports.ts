@@ -33,7 +33,7 @@ import type {
   RouterFacts,
   RunEnd,
 } from './models/evaluation.ts'
-import type { ShellFiles, ShellLimits, ShellRun } from './models/lite/shell.ts'
+import type { ShellFiles, ShellLimits, ShellRun } from './models/lite/suite.ts'
 import type { KeyRequests } from './models/quota.ts'
 import type { StoredRun } from './models/schema.ts'
 import type { Day, Instant } from './time.ts'

@@ -1,7 +1,7 @@
 import { H3 } from 'h3'
 import type { H3Event } from 'h3'
 import type { SearchCaller } from '../domain/feed/search.ts'
-import type { IpRange } from '../domain/ip-address.ts'
+import type { IpRange } from '../domain/address.ts'
 import type { State, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
 import { addressOf } from './agent/service.ts'

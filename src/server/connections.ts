@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { peerOf } from '../domain/agent/client-address.ts'
 import { openPlaces } from '../domain/fair-queue.ts'
 import type { HeldPlaces } from '../domain/fair-queue.ts'
-import type { IpRange } from '../domain/ip-address.ts'
+import type { IpRange } from '../domain/address.ts'
 import { bodyOf, markCut, markRefused } from './respond.ts'
 import type { Log } from './route.ts'
 

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { afterAll } from 'vitest'
 import type { memoryShell } from '../../src/adapters/sandbox/shell.ts'
 import type { Shell } from '../../src/domain/ports.ts'
-import type { ShellFiles, ShellLimits, ShellRun } from '../../src/domain/models/lite/shell.ts'
+import type { ShellFiles, ShellLimits, ShellRun } from '../../src/domain/models/lite/suite.ts'
 import { builtModule } from './compiled-sources.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 

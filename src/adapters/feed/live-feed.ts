@@ -12,7 +12,7 @@ import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/store-client.ts'
+import type { Reader, StoreClient } from '../sqlite/rows.ts'
 import { REVISION, readEvents, verifiedTitles } from './window.ts'
 
 type LiveFeed = Pick<FeedStore, 'liveEvents' | 'saveSnapshot' | 'newestSnapshot' | 'snapshotFeed'>

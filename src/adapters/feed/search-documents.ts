@@ -4,7 +4,7 @@ import { canonicalUrl, wordsOf } from '../../domain/feed/search-words.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { asJsonRows, selectJsonRows, toJsonArrays } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/store-client.ts'
+import type { Reader } from '../sqlite/rows.ts'
 import { documentId, numberOf } from './search-rows.ts'
 import type { IndexSet } from './search-rows.ts'
 

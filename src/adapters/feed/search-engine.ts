@@ -21,7 +21,7 @@ import type {
   TermTrendQuestion,
 } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { Reader, StoreClient } from '../sqlite/store-client.ts'
+import type { Reader, StoreClient } from '../sqlite/rows.ts'
 import {
   EVERYTHING,
   INDEX_STEP,

@@ -13,7 +13,7 @@ import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusa
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/store-client.ts'
+import type { Reader } from '../sqlite/rows.ts'
 
 /** One of the two sets of index tables. */
 export type IndexSet = 'a' | 'b'

@@ -5,7 +5,7 @@ import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
 import { isBusy, translate } from '../sqlite/vendor-errors.ts'
 import { guardClient } from '../sqlite/guard.ts'
 import { QUERY_ONLY } from '../sqlite/engine.ts'
-import type { StoreClient } from '../sqlite/store-client.ts'
+import type { StoreClient } from '../sqlite/rows.ts'
 import { answer } from './search-engine.ts'
 import type { Answer, Question } from './search-engine.ts'
 

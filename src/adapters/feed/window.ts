@@ -3,9 +3,8 @@ import { saveKey } from '../../domain/feed/source.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
 import type { Day } from '../../domain/time.ts'
 import type { YearWindow } from '../../domain/year/ledger.ts'
-import { asJsonRows, selectJsonRows } from '../sqlite/rows.ts'
-import { isTooLarge } from '../sqlite/store-client.ts'
-import type { Reader, StoreClient } from '../sqlite/store-client.ts'
+import { asJsonRows, selectJsonRows, isTooLarge } from '../sqlite/rows.ts'
+import type { Reader, StoreClient } from '../sqlite/rows.ts'
 
 const PAGE = 4_000
 

@@ -7,7 +7,7 @@ import type { DatabaseLocation } from '../../domain/refusal.ts'
 import type { LedgerFacts } from '../../domain/survey.ts'
 import type { AuditedContents, AuditedRow } from '../../domain/year/audit.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/store-client.ts'
+import type { Reader } from '../sqlite/rows.ts'
 import { readLease, untouchedDatabase } from '../sqlite/untouched.ts'
 import { entries, founding, legacyPublications, markOf } from './schema.ts'
 

@@ -14,8 +14,7 @@ import type {
 } from '../../domain/year/ledger.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { decodeJsonRows, rowReader, selectAllAsJson, selectRows } from '../sqlite/rows.ts'
-import { TooLate } from '../sqlite/store-client.ts'
+import { decodeJsonRows, rowReader, selectAllAsJson, selectRows, TooLate } from '../sqlite/rows.ts'
 import { attempts, entries, founding, lease, legacyPublications, markOf } from './schema.ts'
 
 /**

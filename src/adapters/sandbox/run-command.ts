@@ -1,6 +1,6 @@
 import { Bash, defineCommand, getCommandNames } from 'just-bash'
 import type { BashExecResult, CommandName, TransformPlugin, WordNode } from 'just-bash'
-import type { ShellLimits, ShellRun } from '../../domain/models/lite/shell.ts'
+import type { ShellLimits, ShellRun } from '../../domain/models/lite/suite.ts'
 import { respelledTools } from './tools.ts'
 
 /**

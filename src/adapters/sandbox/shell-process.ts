@@ -1,4 +1,4 @@
-import type { ShellFiles, ShellLimits } from '../../domain/models/lite/shell.ts'
+import type { ShellFiles, ShellLimits } from '../../domain/models/lite/suite.ts'
 import { runCommand } from './run-command.ts'
 
 /** One command for the process. */

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Shell } from '../../domain/ports.ts'
-import type { ShellRun } from '../../domain/models/lite/shell.ts'
+import type { ShellRun } from '../../domain/models/lite/suite.ts'
 import type { SandboxRequest } from './shell-process.ts'
 
 /** Loading the sandbox takes a quarter of a second; a machine that needs longer than this cannot run it. */

@@ -8,7 +8,7 @@ import type {
   SourceFailure,
 } from '../../domain/feed/live-source.ts'
 import { parseSignal } from '../../domain/feed/signal.ts'
-import { isHttpUrl } from '../../domain/http-url.ts'
+import { isHttpUrl } from '../../domain/address.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { AnswerProblem } from './source-client.ts'

@@ -6,7 +6,7 @@ import { engineOf, readOnlyClient } from './engine.ts'
 import type { Engine } from './engine.ts'
 import { applyMigrations } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
-import type { StoreClient } from './store-client.ts'
+import type { StoreClient } from './rows.ts'
 import { translate } from './vendor-errors.ts'
 
 /** How to open one store's database. */

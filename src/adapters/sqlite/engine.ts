@@ -9,7 +9,7 @@ import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { ABSENT, fileWitness } from '../file-witness.ts'
 import { guardClient, logOf } from './guard.ts'
 import type { Journal } from './guard.ts'
-import type { Reader, StoreClient } from './store-client.ts'
+import type { Reader, StoreClient } from './rows.ts'
 
 /** Where a database is held: in a file, on a server, or in memory for tests. */
 export interface Engine {

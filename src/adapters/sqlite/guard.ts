@@ -10,8 +10,8 @@ import type {
   Transaction,
   TransactionMode,
 } from '@libsql/client'
-import { TooLate } from './store-client.ts'
-import type { StoreClient } from './store-client.ts'
+import { TooLate } from './rows.ts'
+import type { StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
 interface GuardOptions {

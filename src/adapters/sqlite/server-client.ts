@@ -5,8 +5,8 @@ import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, networkCode, openConnections, readBody } from '../http.ts'
 import type { HttpResponse } from '../http.ts'
-import { TooLate } from './store-client.ts'
-import type { Reader, StoreClient } from './store-client.ts'
+import { TooLate } from './rows.ts'
+import type { Reader, StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
 /** How often a reading begins anew because somebody wrote meanwhile. */

@@ -20,7 +20,7 @@ import type { Engine } from './engine.ts'
 import { migrationState, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import { asJsonRows, selectJsonRows } from './rows.ts'
-import type { Reader, StoreClient } from './store-client.ts'
+import type { Reader, StoreClient } from './rows.ts'
 import { translate } from './vendor-errors.ts'
 
 /** How long a journal may belong to a process at work before it is taken for one that a crash left. */

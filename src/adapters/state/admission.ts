@@ -4,7 +4,7 @@ import type { OpenTurn, Standing } from '../../domain/agent/budget.ts'
 import type { Admission, TurnClaim, TurnExtension } from '../../domain/agent/bounds.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { asJsonRows, decodeJsonRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/store-client.ts'
+import type { Reader } from '../sqlite/rows.ts'
 
 /** Settles turns whose lease has ended at what they reserved; the second statement's changes are those turns. */
 export function sweepStatements(now: Instant): [InStatement, InStatement] {

@@ -4,7 +4,7 @@ import type { State } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
-import type { StoreClient } from '../sqlite/store-client.ts'
+import type { StoreClient } from '../sqlite/rows.ts'
 import {
   admissionFrom,
   admissionStatements,

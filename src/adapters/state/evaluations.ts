@@ -18,7 +18,7 @@ import type { Day, Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
 import { selectRows } from '../sqlite/rows.ts'
-import type { StoreClient } from '../sqlite/store-client.ts'
+import type { StoreClient } from '../sqlite/rows.ts'
 import { requestsSentBy } from './admission.ts'
 import {
   chatRouterRequests,

@@ -6,7 +6,7 @@ import type { StateFacts } from '../../domain/survey.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/store-client.ts'
+import type { Reader } from '../sqlite/rows.ts'
 import { readLease } from '../sqlite/untouched.ts'
 import { audits, jobs } from './schema.ts'
 

@@ -1,4 +1,4 @@
-import { isHttpUrl } from '../../domain/http-url.ts'
+import { isHttpUrl } from '../../domain/address.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { CommandContext } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'

@@ -1,4 +1,4 @@
-import { isHttpUrl } from '../../domain/http-url.ts'
+import { isHttpUrl } from '../../domain/address.ts'
 import {
   topModelsPayload,
   withBaseUrl,

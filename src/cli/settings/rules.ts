@@ -3,9 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { MinPoints } from '../../domain/feed/article.ts'
 import { isKnownSource } from '../../domain/feed/source.ts'
-import { isHttpUrl } from '../../domain/http-url.ts'
-import { parseIpRange } from '../../domain/ip-address.ts'
-import type { IpRange } from '../../domain/ip-address.ts'
+import { isHttpUrl, parseIpRange } from '../../domain/address.ts'
+import type { IpRange } from '../../domain/address.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 
 type Bucket = Omit<Extract<StoreLocation, { kind: 's3' }>, 'accessKeyId' | 'secretAccessKey'>

@@ -1,4 +1,4 @@
-import { parseIpAddress } from '../ip-address.ts'
+import { parseIpAddress } from '../address.ts'
 import { addDays, dayOf, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { MicroUsd, Admission, CallCost, TurnClaim } from './bounds.ts'

@@ -1,6 +1,6 @@
 import { areSameBytes, hmacSha256 } from '../digest.ts'
-import { isInRange, parseIpAddress } from '../ip-address.ts'
-import type { IpAddress, IpRange } from '../ip-address.ts'
+import { isInRange, parseIpAddress } from '../address.ts'
+import type { IpAddress, IpRange } from '../address.ts'
 
 /** What a socket without an address counts as. */
 const UNKNOWN = 'unknown'

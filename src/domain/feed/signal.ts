@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isHttpUrl } from '../http-url.ts'
+import { isHttpUrl } from '../address.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {

@@ -12,12 +12,10 @@ import {
   popularItem,
   LIVE_VERSION,
   liveFeedSchema,
+  rankLive,
 } from './live-items.ts'
-import type { Details, LiveFeed } from './live-items.ts'
+import type { Details, LiveFeed, RankedLive } from './live-items.ts'
 import { LIVE_SORTS } from './columns.ts'
-import { rankLive } from './rank-live.ts'
-import type { RankedLive } from './rank-live.ts'
-
 /** The refusal of {@link sealSnapshot}. */
 type SnapshotRefusal = 'snapshot_too_large'
 

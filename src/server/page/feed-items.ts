@@ -1,5 +1,5 @@
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
-import { isHttpUrl } from '../../domain/http-url.ts'
+import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
 import { NOTHING, ageOf, counted, html } from './html.ts'
 import type { Html } from './html.ts'

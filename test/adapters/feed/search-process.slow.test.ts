@@ -3,10 +3,9 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
-import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
+import { searchProcess, searchTurns } from '../../../src/adapters/feed/feed-search.ts'
+import type { SearchProcess } from '../../../src/adapters/feed/feed-search.ts'
 import type { Question } from '../../../src/adapters/feed/search-engine.ts'
-import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { signal, asking, refresh, rebuild } from '../../support/signals.ts'
@@ -116,7 +115,7 @@ describe('the search process', () => {
  */
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
-  import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
+  import { searchProcess } from '${builtModule('adapters/feed/feed-search.js')}'
   import { searchTurns } from '${builtModule('adapters/feed/feed-search.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }

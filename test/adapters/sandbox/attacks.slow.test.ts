@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ShellOutcome } from '../../../src/domain/models/lite/shell.ts'
+import type { ShellOutcome } from '../../../src/domain/models/lite/suite.ts'
 import { runIn, sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()

@@ -5,7 +5,7 @@ import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { applyMigrations as applyTo } from '../../../src/adapters/sqlite/migrate.ts'
-import type { StoreClient } from '../../../src/adapters/sqlite/store-client.ts'
+import type { StoreClient } from '../../../src/adapters/sqlite/rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
 

@@ -6,8 +6,8 @@ import {
   isSameCaller,
   networkOf,
 } from '../../../src/domain/agent/client-address.ts'
-import { parseIpRange } from '../../../src/domain/ip-address.ts'
-import type { IpRange } from '../../../src/domain/ip-address.ts'
+import { parseIpRange } from '../../../src/domain/address.ts'
+import type { IpRange } from '../../../src/domain/address.ts'
 
 const ranges = (...texts: string[]): IpRange[] => texts.flatMap((text) => parseIpRange(text) ?? [])
 

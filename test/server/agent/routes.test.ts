@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { parseIpRange } from '../../../src/domain/ip-address.ts'
+import { parseIpRange } from '../../../src/domain/address.ts'
 import { chat, question, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 

@@ -1,7 +1,7 @@
 import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/columns.ts'
-import { isHttpUrl } from '../../../domain/http-url.ts'
+import { isHttpUrl } from '../../../domain/address.ts'
 import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { isHttpUrl } from '../../../domain/http-url.ts'
+import { isHttpUrl } from '../../../domain/address.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { parseSample } from '../../../domain/year/audit.ts'

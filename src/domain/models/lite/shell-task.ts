@@ -2,12 +2,10 @@ import { ANSWER_FORM } from './answer.ts'
 import type { ClockItem } from './clock-task.ts'
 import type { Draw, Graded } from './grade.ts'
 import { cutText } from './grade.ts'
-import type { ShellFiles, ShellLimits, ShellRun } from './shell.ts'
+import type { ShellFiles, ShellLimits, ShellRun, LiteQuestion } from './suite.ts'
 import type { ShellCase, ShellCases, ShellJob } from './shell-jobs.ts'
 import { count, distinct, rename, replace, search } from './shell-searches.ts'
-import { column, frequency, sum, top } from './shell-tables.ts'
-import type { LiteQuestion } from './suite.ts'
-
+import { column, frequency, sum, top } from './shell-jobs.ts'
 /** A name for each of a job's trees, and for the property that it judges. */
 const CASES = {
   shown: 'rightOnShownFiles',

@@ -3,7 +3,7 @@ import { cutText, taskResult, unansweredTasks } from '../../../../src/domain/mod
 import { drawItems } from '../../../../src/domain/models/lite/items.ts'
 import { SHELL_CASES, gradeShell } from '../../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../../../src/domain/models/lite/shell-task.ts'
-import type { ShellRun } from '../../../../src/domain/models/lite/shell.ts'
+import type { ShellRun } from '../../../../src/domain/models/lite/suite.ts'
 import { addDays } from '../../../../src/domain/time.ts'
 
 const jobOf = (kind: string) => {

@@ -111,3 +111,17 @@ function parseIpv6(text: string): bigint | null {
   if (!groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return null
   return groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n)
 }
+
+/**
+ * True when a text parses as an absolute http or https URL (docs/importing.md).
+ *
+ * The constructor is asked, not `URL.canParse`, which on Node 20 and 22 refuses some valid hosts after it has been
+ * called often (`https://\u00ef.at`).
+ */
+export function isHttpUrl(text: string): boolean {
+  try {
+    return /^https?:$/.test(new URL(text).protocol)
+  } catch {
+    return false
+  }
+}

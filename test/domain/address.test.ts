@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { isInRange, isPublicAddress, parseIpAddress, parseIpRange } from '../../src/domain/ip-address.ts'
+import {
+  isHttpUrl,
+  isInRange,
+  isPublicAddress,
+  parseIpAddress,
+  parseIpRange,
+} from '../../src/domain/address.ts'
 
 const isPublic = (text: string): boolean => {
   const address = parseIpAddress(text)
@@ -75,3 +81,27 @@ test.each(['0.0.0.0', '0.1.2.3', '10.0.0.1', '100.64.0.1', '100.100.100.200', '1
     expect(isPublic(text)).toBe(false)
   },
 ) // prettier-ignore
+
+// prettier-ignore
+test.each([
+  'http://example.com', 'https://example.com/a?b=c#d', 'HTTPS://EXAMPLE.COM/', 'http://127.0.0.1',
+  'https://user:secret@example.com:8443/', 'http://[::1]/', 'https://b\u00fccher.example/\u6f22\u5b57',
+  'https://example.com/a b"<>',
+])('%s is an absolute http(s) URL', (text) => {
+  expect(isHttpUrl(text)).toBe(true)
+})
+
+// prettier-ignore
+test.each([
+  '', 'example.com', '/path', '//example.com/', '?query', 'http:', 'https://', 'http://exa mple.com/',
+  'http://example.com:99999/', 'http://[::1', 'ftp://example.com/', 'file:///etc/passwd',
+  'javascript:alert(1)', 'data:text/html,https://example.com', 'xhttp://example.com/',
+  'httpss://example.com/', 'blob:https://example.com/1',
+])('%j is no http(s) URL', (text) => {
+  expect(isHttpUrl(text)).toBe(false)
+})
+
+test('a URL is judged the same however often it is judged', () => {
+  const wrong = Array.from({ length: 50_000 }).filter(() => !isHttpUrl('https://\u00ef.at'))
+  expect(wrong).toHaveLength(0)
+})
