@@ -214,6 +214,12 @@ describe('an aborted question to a source', () => {
 describe('a source that is busy', () => {
   const from = Date.UTC(2026, 10, 21, 12)
 
+  /** A client that waits so long in all, by a clock of its own. */
+  function waitingClient(longestWaitMs = 60_000) {
+    const { slept, ...time } = sleepingClock(from)
+    return { slept, client: sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs } }) }
+  }
+
   /** A source that answers with each of the given heads once, then with an object. */
   async function busyFor(...heads: [number, Record<string, string>][]) {
     const left = [...heads]
@@ -230,8 +236,7 @@ describe('a source that is busy', () => {
   ])('is asked again when the %s of its Retry-After are over', async (_form, value) => {
     for (const status of [429, 503]) {
       const { url, questions } = await busyFor([status, { 'retry-after': value }])
-      const { slept, ...time } = sleepingClock(from)
-      const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+      const { slept, client } = waitingClient()
       expect(await ask({ url }, client)).toEqual({ id: 1 })
       expect([slept, questions.length]).toEqual([[7_000], 2])
     }
@@ -240,8 +245,7 @@ describe('a source that is busy', () => {
   test('is asked three times in all, with growing pauses, when it does not say how long', async () => {
     const busy: [number, Record<string, string>] = [503, {}]
     const { url, questions } = await busyFor(busy, busy, busy, busy)
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const { slept, client } = waitingClient()
     const error = await ask({ url }, client).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ ...SOURCE_UNAVAILABLE, retryAt: null })
     expect([slept, questions.length]).toEqual([[1_000, 2_000], 3])
@@ -249,8 +253,7 @@ describe('a source that is busy', () => {
 
   test('is left alone, and says until when, where it asks for longer than may be waited', async () => {
     const { url, questions } = await busyFor([429, { 'retry-after': '3600' }])
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const { slept, client } = waitingClient()
     const retryAt = from + 3_600_000
     await expect(ask({ url }, client)).rejects.toMatchObject({
       retryAt,
@@ -278,8 +281,7 @@ describe('a source that is busy', () => {
   test('is waited for only so long in all', async () => {
     const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
     const { url } = await busyFor(busy, busy, busy)
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 40_000 } })
+    const { slept, client } = waitingClient(40_000)
     await expect(ask({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
     expect(slept).toEqual([25_000])
   })
@@ -287,8 +289,7 @@ describe('a source that is busy', () => {
   test('that is GitHub says so by 403 and the reset of its limit', async () => {
     const reset = String(from / 1000 + 30)
     const { url } = await busyFor([403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }])
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const { slept, client } = waitingClient()
     expect(await ask({ url }, client)).toEqual({ id: 1 })
     expect(slept).toEqual([30_000])
   })
@@ -404,36 +405,27 @@ describe('an answer with validators', () => {
     expect(questions[1]?.headers['if-none-match']).toBeUndefined()
   })
 
-  test('is asked for anew once it is a day old', async () => {
-    const { url, questions } = await unchanging([1])
-    let now = Date.UTC(2026, 10, 21)
-    const client = sourceClient({ memory: memoryOfSources(), clock: () => now })
-    await ask({ url, conditional: true }, client)
-    now += 24 * 3_600_000
-    expect(await ask({ url, conditional: true }, client)).toEqual([1])
-    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
-  })
+  test.each(['once it is a day old', 'when what was kept can no longer be read'])(
+    'is asked for anew %s',
+    async (when) => {
+      const memory = memoryOfSources()
+      const { url, questions } = await unchanging([1])
+      let now = Date.UTC(2026, 10, 21)
+      const client = sourceClient({ memory, clock: () => now })
+      await ask({ url, conditional: true }, client)
+      if (when.endsWith('old')) now += 24 * 3_600_000
+      else for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
+      expect(await ask({ url, conditional: true }, client)).toEqual([1])
+      expect(questions[1]?.headers['if-none-match']).toBeUndefined()
+    },
+  )
 
-  test('is asked for anew when what was kept can no longer be read', async () => {
+  test.each<[string, unknown, Record<string, string>?]>([
+    ['of more than a million characters', 'x'.repeat(1_000_000)],
+    ['without any', [1], {}],
+  ])('%s is not kept', async (_what, value, headers) => {
     const memory = memoryOfSources()
-    const { url, questions } = await unchanging([1])
-    const client = sourceClient({ memory })
-    await ask({ url, conditional: true }, client)
-    for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
-    expect(await ask({ url, conditional: true }, client)).toEqual([1])
-    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
-  })
-
-  test('of more than a million characters is not kept', async () => {
-    const memory = memoryOfSources()
-    const { url } = await unchanging('x'.repeat(1_000_000))
-    await ask({ url, conditional: true }, sourceClient({ memory }))
-    expect(memory.kept.size).toBe(0)
-  })
-
-  test('without any is not kept', async () => {
-    const memory = memoryOfSources()
-    const { url } = await unchanging([1], {})
+    const { url } = await unchanging(value, headers)
     await ask({ url, conditional: true }, sourceClient({ memory }))
     expect(memory.kept.size).toBe(0)
   })
