@@ -176,7 +176,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       ]
       for (const [at, [source, sourceId, title]] of kept.entries())
         await feed.saveVerifiedTitle(source, sourceId, { title, provenance: `${source}:x` }, at)
-      const asked = [...kept.filter((_, at) => at !== 1), ['hn', '3']].map(([source, sourceId]) =>
+      const asked = [...kept.filter((_, at) => at !== 1), ['hn', '3'] as const].map(([source, sourceId]) =>
         yearEvent({ source, sourceId }),
       )
       expect(await another().feed.verifiedTitles(asked)).toEqual(

@@ -71,7 +71,7 @@ function queryContract(name: string, engine: FeedOpener): void {
     })
 
     test('gives items with every word first, then those with the last word begun, then those with some', async () => {
-      const { search, index } = await filled(
+      const { search } = await filled(
         engine,
         ['Postgres index scans', 'Postgres indexing', 'Postgres vacuum', 'Index cards'].map((title) =>
           titled(title),

@@ -11,8 +11,21 @@ import {
   publication,
   sampleLedger,
 } from '../../domain/year/ledger-rows.ts'
+import { appendOnlyContract } from './append-only-contract.ts'
+import { damageContract } from './damage-contract.ts'
+import { foundingContract } from './founding-contract.ts'
+import { leaseContract } from './lease-contract.ts'
 import { anyLease, appendNow, fill } from './open-ledger.ts'
 import type { LedgerOpener } from './open-ledger.ts'
+
+/** Everything a ledger database promises, whichever engine holds it. */
+export const LEDGER_CONTRACTS = [
+  ledgerContract,
+  leaseContract,
+  damageContract,
+  appendOnlyContract,
+  foundingContract,
+]
 
 const LAST = chainOf([publication('2026-03-01')])[0] as LedgerRow
 
@@ -23,7 +36,7 @@ function next(overrides: Parameters<typeof manifest>[1] = {}): LedgerRow {
 }
 
 /** What every engine of the ledger promises about reading and appending. */
-export function ledgerContract(engine: string, open: LedgerOpener): void {
+function ledgerContract(engine: string, open: LedgerOpener): void {
   describe(`reading the ledger in ${engine}`, () => {
     test('finds a new one empty', async () => {
       const { ledger } = await open()
