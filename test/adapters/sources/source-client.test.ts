@@ -20,40 +20,39 @@ function ask(
 
 const html = '<!doctype html><title>Just a moment...</title>'
 
+const sends =
+  (status: number, body?: string | Buffer, headers: Record<string, string> = {}) =>
+  (response: ServerResponse) =>
+    response.writeHead(status, headers).end(body)
+
 /** Ways to answer that are no answer, and what is said of each. */
 const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
-  'a server error': [/answered 500$/, (response) => response.writeHead(500).end('{"error":"internal"}')],
-  'a server error of two megabytes': [
-    /answered 502$/,
-    (response) => response.writeHead(502).end('x'.repeat(2 * MIB)),
-  ],
-  'a refusal': [/answered 403$/, (response) => response.writeHead(403).end('{}')],
+  'a server error': [/answered 500$/, sends(500, '{"error":"internal"}')],
+  'a server error of two megabytes': [/answered 502$/, sends(502, 'x'.repeat(2 * MIB))],
+  'a refusal': [/answered 403$/, sends(403, '{}')],
   'a redirection': [
     /answered 302 and points to "\/elsewhere", which is not followed$/,
-    (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
+    sends(302, '', { location: '/elsewhere' }),
   ],
-  'no content': [/answered 204$/, (response) => response.writeHead(204).end()],
-  'another success': [/answered 201$/, (response) => response.writeHead(201).end('{}')],
-  '"not modified" that nobody asked for': [/answered 304$/, (response) => response.writeHead(304).end()],
+  'no content': [/answered 204$/, sends(204)],
+  'another success': [/answered 201$/, sends(201, '{}')],
+  '"not modified" that nobody asked for': [/answered 304$/, sends(304)],
   'an HTML page': [
     /a page \(text\/html\) instead of JSON/,
-    (response) => response.writeHead(200, { 'content-type': 'text/html' }).end(html),
+    sends(200, html, { 'content-type': 'text/html' }),
   ],
   'an HTML page that says it is JSON': [
     /a page \(application\/json\) instead of JSON/,
-    (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(html),
+    sends(200, html, { 'content-type': 'application/json' }),
   ],
-  nothing: [/is empty$/, (response) => response.writeHead(200).end()],
-  'half a document': [/cut short after 18 characters/, (response) => response.end('{"id":1,"title":"a')],
-  'a document cut after a value': [/cut short after 7 characters/, (response) => response.end('{"id":1')],
-  'two documents': [/\(no content type\) is not JSON/, (response) => response.writeHead(200).end('{}{}')],
-  'bytes that are not UTF-8': [
-    /not UTF-8/,
-    (response) => response.writeHead(200).end(Buffer.from([0x22, 0xc3, 0x28, 0x22])),
-  ],
+  nothing: [/is empty$/, sends(200)],
+  'half a document': [/cut short after 18 characters/, sends(200, '{"id":1,"title":"a')],
+  'a document cut after a value': [/cut short after 7 characters/, sends(200, '{"id":1')],
+  'two documents': [/\(no content type\) is not JSON/, sends(200, '{}{}')],
+  'bytes that are not UTF-8': [/not UTF-8/, sends(200, Buffer.from([0x22, 0xc3, 0x28, 0x22]))],
   'a compressed body': [
     /encoding gzip, which was not asked for/,
-    (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}')),
+    sends(200, gzipSync('{}'), { 'content-encoding': 'gzip' }),
   ],
   'a body that ends too early': [
     /./,
@@ -74,10 +73,7 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   'a reset connection': [/./, (response) => response.socket?.resetAndDestroy()],
   'a closed connection': [/./, (response) => response.socket?.destroy()],
   'something that is not HTTP': [/./, (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
-  'a body of two megabytes': [
-    /larger than 1048576 bytes$/,
-    (response) => response.writeHead(200).end(JSON.stringify('x'.repeat(2 * MIB))),
-  ],
+  'a body of two megabytes': [/larger than 1048576 bytes$/, sends(200, `"${'x'.repeat(2 * MIB)}"`)],
   'a body that never ends': [
     /larger than 1048576 bytes$/,
     (response) => {

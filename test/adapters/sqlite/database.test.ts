@@ -11,9 +11,8 @@ import {
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { eq } from 'drizzle-orm'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { verifiedTitles } from '../../../src/adapters/feed/schema.ts'
-import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
@@ -21,15 +20,10 @@ import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
-import { holdLock, rawClient, startWaiting } from './lock-holder.ts'
+import { holdLock, openStore, rawClient, startWaiting } from './lock-holder.ts'
 
-function open(path: string, retryMs = 5_000): Database {
-  const migrationsFolder = migrationsOf('feed')
-  const location = { url: pathToFileURL(path).href, authToken: null }
-  const opened = database({ location, store: 'feed', migrationsFolder, nativeBusyMs: 10, retryMs })
-  onTestFinished(() => opened.close())
-  return opened
-}
+const open = (path: string, retryMs = 5_000): Database =>
+  openStore('feed', pathToFileURL(path).href, { retryMs })
 
 async function newPath(): Promise<string> {
   return join(await temporaryFolder(), 'feed.db')

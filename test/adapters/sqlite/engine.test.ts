@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { database, readOnlyDatabase } from '../../../src/adapters/sqlite/database.ts'
+import { readOnlyDatabase } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { QUERY_ONLY } from '../../../src/adapters/sqlite/engine.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { openStore } from './lock-holder.ts'
 
 const BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
@@ -16,10 +16,9 @@ async function openBoth(): Promise<{ path: string; url: string; owner: Database;
   const path = join(await temporaryFolder(), 'feed.db')
   const url = pathToFileURL(path).href
   const location = { url, authToken: null }
-  const owner = database({ location, store: 'feed', migrationsFolder: migrationsOf('feed'), ...BUSY })
+  const owner = openStore('feed', url, BUSY)
   const reader = readOnlyDatabase({ location, ...BUSY }, owner)
   onTestFinished(() => reader.close())
-  onTestFinished(() => owner.close())
   return { path, url, owner, reader }
 }
 

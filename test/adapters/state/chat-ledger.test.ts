@@ -7,9 +7,8 @@ import fc from 'fast-check'
 import { applyMigrations, migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
-import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
+import { connectChat, chatInFile, chatInMemory, connectEvaluations, openState } from './open-chat.ts'
 import type { OpenChat } from './open-chat.ts'
-import { database as openDatabase } from '../../../src/adapters/sqlite/database.ts'
 import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import { dayOf } from '../../../src/domain/time.ts'
 import { answerCacheContract } from './answer-cache-contract.ts'
@@ -163,14 +162,7 @@ const SUMS = `
   FROM chat_turns GROUP BY day ORDER BY day`
 
 test('after any interleaving the totals are the sums of the turns, and each admission is by the plain rules', async () => {
-  const state = openDatabase({
-    location: { url: ':memory:', authToken: null },
-    store: 'state',
-    migrationsFolder: migrationsOf('state'),
-    nativeBusyMs: 10,
-    retryMs: 1_000,
-  })
-  onTestFinished(() => state.close())
+  const state = openState(':memory:')
   const ledger = libsqlChatLedger(state)
   let refusals = 0
   let admissions = 0
