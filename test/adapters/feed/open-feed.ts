@@ -91,10 +91,7 @@ export function storeAt(url: string): OneFeed {
 }
 
 function storesIn(store: Database): FeedStores {
-  return {
-    feed: libsqlFeed(store),
-    index: searchIndex(store),
-  }
+  return { feed: libsqlFeed(store), index: searchIndex(store) }
 }
 
 function searchOf(store: Database, url: string): CallerSearch {

@@ -44,20 +44,13 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       await expect(ledger.ping()).resolves.toBeUndefined()
     })
 
-    test('gives back every column of every entry, so that the chain still holds', async () => {
-      const opened = await open()
-      const contents = sampleLedger()
-      await fill(opened, contents)
-      const read = await opened.ledger.read()
-      expect(read).toEqual(contents)
-      const proved = proveLedger(read, headAt(read.rows, read.rows.length))
-      expect(proved.entries).toHaveLength(7)
-      expect(proved.timeline).toHaveLength(7)
-    })
-
-    test('gives the same through another connection and after a new start', async () => {
+    test('gives back every column of every entry, through another connection and after a new start too', async () => {
       const opened = await open()
       await fill(opened, sampleLedger())
+      const read = await opened.ledger.read()
+      expect(read).toEqual(sampleLedger())
+      const { entries, timeline } = proveLedger(read, headAt(read.rows, read.rows.length))
+      expect([entries.length, timeline.length]).toEqual([7, 7])
       const other = opened.another()
       expect(await other.ledger.read()).toEqual(sampleLedger())
       opened.close()

@@ -266,9 +266,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   failed('403, moderation with its reasons', 'Input flagged', 'refused', {
     metadata: { reasons: ['violence'], flagged_input: 'x', ...provider, model_slug: 'vendor/model' },
   }),
-  failed('403, a guardrail with its patterns', 'Blocked', 'refused', {
-    metadata: { patterns: ['secret'] },
-  }),
+  failed('403, a guardrail with its patterns', 'Blocked', 'refused', { metadata: { patterns: ['secret'] } }),
   row('200, `error_type` `refusal` inside', error('refused', 'No', { error_type: 'refusal' }), 'refused'),
   row('403, HTML', HTML, 'ambiguous'),
   failed('403, in words nobody knows', 'Forbidden', 'ambiguous'),

@@ -99,10 +99,7 @@ describe('a question to a source', () => {
     expect(questions).toEqual([
       expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
     ])
-    expect(questions[0]?.headers).toMatchObject({
-      accept: 'application/json',
-      'user-agent': USER_AGENT,
-    })
+    expect(questions[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': USER_AGENT })
   })
 
   test('with a body is sent as JSON', async () => {
