@@ -23,14 +23,14 @@ export const LONG = process.env['DASH_ATTACK'] === 'long'
 export const LANES = Math.min(2, availableParallelism())
 
 /** Runs one of `scripts/attacks` in a process of its own: what it counted, and its exit code. */
-export async function countsOf<T>(
+export async function countsOf(
   attack: string,
   args: readonly string[],
-): Promise<{ counts: T; code: number | null }> {
+): Promise<{ counts: unknown; code: number | null }> {
   const script = fileURLToPath(new URL(`../../scripts/attacks/${attack}`, import.meta.url))
   const child = spawn(process.execPath, [script, ...args, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
-  return { counts: JSON.parse(stdout) as T, code: code as number | null }
+  return { counts: JSON.parse(stdout) as unknown, code: code as number | null }
 }
 
 /** Prints what an attack found, a line each, where a person and a log can read it. */

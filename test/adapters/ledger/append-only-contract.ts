@@ -111,8 +111,11 @@ async function effectOf({ raw }: OpenLedger, sql: string): Promise<string> {
   return before === after ? answer : `${answer}, and changed the ledger`
 }
 
-async function expectRefused(opened: OpenLedger, insertion: string): Promise<void> {
-  for (const verb of VERBS) expect(await effectOf(opened, `${verb} ${insertion}`), verb).toBe('refused')
+/** What an insertion does by each verb, told once each. */
+async function effectsOf(opened: OpenLedger, insertion: string): Promise<string[]> {
+  const effects = new Set<string>()
+  for (const verb of VERBS) effects.add(await effectOf(opened, `${verb} ${insertion}`))
+  return [...effects]
 }
 
 /** What every engine of the ledger refuses, although it was asked past the adapter. */
@@ -125,26 +128,30 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
     })
 
     test.each(Object.entries(OVER_ENTRIES))('an entry with %s, by every verb', async (_what, insertion) => {
-      await expectRefused(await filled(), insertion)
+      expect(await effectsOf(await filled(), insertion)).toEqual(['refused'])
     })
 
     test('a legacy row over another, by every verb, while the legacy ledger is still open', async () => {
       const opened = await open()
       await opened.addLegacy(LEGACY)
-      await expectRefused(opened, legacy(1, { publication_id: "'new id'" }))
-      await expectRefused(opened, legacy(1, { position: '3' }))
+      expect(await effectsOf(opened, legacy(1, { publication_id: "'new id'" }))).toEqual(['refused'])
+      expect(await effectsOf(opened, legacy(1, { position: '3' }))).toEqual(['refused'])
       await opened.raw.execute(`INSERT ${legacy(1, { position: '3', publication_id: "'new id'" })}`)
       expect((await opened.ledger.read()).legacy).toHaveLength(3)
     })
 
     test('a legacy row once the ledger has an entry of its own, by every verb', async () => {
-      await expectRefused(await filled(), legacy(1, { position: '3', publication_id: "'new id'" }))
+      expect(
+        await effectsOf(await filled(), legacy(1, { position: '3', publication_id: "'new id'" })),
+      ).toEqual(['refused'])
     })
 
     test('an attempt over another, by every verb', async () => {
       const opened = await filled()
       for (const attempt of [1, 2])
-        await expectRefused(opened, `INTO attempts VALUES ('2026-03-04', ${attempt}, 1, NULL, NULL)`)
+        expect(
+          await effectsOf(opened, `INTO attempts VALUES ('2026-03-04', ${attempt}, 1, NULL, NULL)`),
+        ).toEqual(['refused'])
     })
 
     test('what is of another type or kind', async () => {

@@ -8,7 +8,7 @@ import { DAMAGED } from '../../support/refusals.ts'
 import { storageDamaged } from '../../../src/domain/refusal.ts'
 
 /** An empty archive, and a way past it. */
-export interface ArchiveUnderTest {
+interface ArchiveUnderTest {
   archive: Objects
   /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
   plant(path: string, bytes: Uint8Array): Promise<void>

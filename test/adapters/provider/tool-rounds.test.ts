@@ -87,7 +87,11 @@ test('asks the Responses API to store nothing, and gives whole items back in the
     stream: true,
   })
   const call = (id: string, call_id: string, query: string): object => ({
-    ...{ id, call_id, type: 'function_call', name: 'search_items', status: 'completed' },
+    id,
+    call_id,
+    type: 'function_call',
+    name: 'search_items',
+    status: 'completed',
     arguments: `{"query":"${query}","limit":5}`,
   })
   expect(((third?.['input'] ?? []) as unknown[]).slice(3)).toEqual([

@@ -109,22 +109,22 @@ test('a database that an earlier release began is taken over with what it holds'
 
 const LEASE_MS = 40_000
 
-const upTo = (max: number) => fc.integer({ min: 0, max })
+const atMost = (max: number) => fc.integer({ min: 0, max })
 
-const admission = fc.record({
+const admissions = fc.record({
   do: fc.constant('admit' as const),
-  afterMs: upTo(12_000),
-  session: upTo(3),
-  address: upTo(3),
-  server: upTo(1),
-  withTools: upTo(300),
-  withoutTools: upTo(120),
+  afterMs: atMost(12_000),
+  session: atMost(3),
+  address: atMost(3),
+  server: atMost(1),
+  withTools: atMost(300),
+  withoutTools: atMost(120),
 })
-const settlement = fc.record({ do: fc.constant('settle' as const), which: upTo(20), cost: upTo(200) })
-const extension = fc.record({ do: fc.constant('extend' as const), which: upTo(6), upTo: upTo(600) })
+const settlement = fc.record({ do: fc.constant('settle' as const), which: atMost(20), cost: atMost(200) })
+const extension = fc.record({ do: fc.constant('extend' as const), which: atMost(6), upTo: atMost(600) })
 
 const step = fc.oneof(
-  { weight: 6, arbitrary: admission },
+  { weight: 6, arbitrary: admissions },
   { weight: 4, arbitrary: settlement },
   { weight: 3, arbitrary: extension },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
