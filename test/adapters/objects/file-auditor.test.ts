@@ -124,6 +124,21 @@ function threadsOfThisProcess(): number {
   return readdirSync('/proc/self/task').length
 }
 
+/** Aborts a reading after its first batch. */
+async function expectGivenUp(
+  read: (signal: AbortSignal) => AsyncIterable<readonly unknown[]> | readonly never[],
+): Promise<void> {
+  const stopping = new AbortController()
+  const reason = new Error('enough')
+  const reading = async (): Promise<void> => {
+    for await (const batch of read(stopping.signal)) {
+      expect(batch.length).toBeGreaterThan(0)
+      stopping.abort(reason)
+    }
+  }
+  await expect(reading()).rejects.toBe(reason)
+}
+
 const isLinux = existsSync('/proc/self/task')
 
 /** As many as start threads, and some more. */
@@ -204,15 +219,7 @@ describe.each([
     const store = await openStore(MANY)
     const before = threadsOfThisProcess()
     await outcomes(store, jobs)
-    const stopping = new AbortController()
-    const reason = new Error('enough')
-    const aborted = async (): Promise<void> => {
-      for await (const batch of store.auditor.examine(store.manifests, 'identity', jobs, stopping.signal)) {
-        expect(batch.length).toBeGreaterThan(0)
-        stopping.abort(reason)
-      }
-    }
-    await expect(aborted()).rejects.toBe(reason)
+    await expectGivenUp((signal) => store.auditor.examine(store.manifests, 'identity', jobs, signal))
     expect(await sizeOfFirstBatch(store, jobs)).toBeGreaterThan(0)
     expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
   })
@@ -301,16 +308,8 @@ describe('the objects of a folder, read ahead', () => {
     const store = await openStore(SPREAD)
     const before = threadsOfThisProcess()
     await seenAhead(store)
-    const stopping = new AbortController()
-    const reason = new Error('enough')
     const ahead = store.auditor.readAhead(2)
-    const aborted = async (): Promise<void> => {
-      for await (const batch of ahead?.seen(stopping.signal) ?? []) {
-        expect(batch.length).toBeGreaterThan(0)
-        stopping.abort(reason)
-      }
-    }
-    await expect(aborted()).rejects.toBe(reason)
+    await expectGivenUp((signal) => ahead?.seen(signal) ?? [])
     await ahead?.close()
     await store.auditor.readAhead(2)?.close()
     expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
