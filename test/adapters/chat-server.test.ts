@@ -39,11 +39,18 @@ async function answerOf(api: PublicHost['chat'], content = 'Hello', signal = nev
   return events
 }
 
+/** What came of an answer before it was refused, and the refusal's code. */
+async function cutAnswerOf(api: PublicHost['chat']): Promise<[events: string[], code: string]> {
+  const events: string[] = []
+  const asked = (async () => {
+    for await (const { event } of api.ask('v1.token', body('x'), never)) events.push(event)
+  })()
+  const { code } = await refusalOf(asked)
+  return [events, code]
+}
+
 async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
-  const error: unknown = await work.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  )
+  const error: unknown = await work.then(() => null).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(Refusal)
   return error as Refusal
 }
@@ -56,15 +63,11 @@ describe('the real server', () => {
     const api = apiOf(server.url)
     expect(await api.config(never)).toMatchObject({ enabled: true, model: 'test-model' })
     expect(await api.status(never)).toEqual({ ok: true, budget: 'ok' })
-    const events = await answerOf(api)
-    expect(events.map(({ event }) => event)).toEqual([
-      'meta',
-      ...events.slice(1, -1).map(() => 'delta'),
-      'done',
-    ])
-    expect(
-      events.map(({ event, raw }) => (event === 'delta' ? (raw as { text: string }).text : '')).join(''),
-    ).toBe('Hello you')
+    const [first, ...deltas] = await answerOf(api)
+    const last = deltas.pop()
+    expect([first?.event, last?.event]).toEqual(['meta', 'done'])
+    expect(deltas.every(({ event }) => event === 'delta')).toBe(true)
+    expect(deltas.map(({ raw }) => (raw as { text: string }).text).join('')).toBe('Hello you')
   })
 
   test('does not take a token that is none', async () => {
@@ -86,20 +89,19 @@ describe('a server that misbehaves', () => {
     expect(await refusalOf(apiOf(url).session(never))).toMatchObject({ code, members: { status } })
   })
 
-  test.each(['ip', 'session', 'global-budget'])('limits: %s', async (scope) => {
-    const { url } = await startScripted({
-      chat: json({ error: 'rate_limited', scope, retryAfterSeconds: 7 }, 429, { 'retry-after': '9' }),
-    })
+  test.each<[string, object, object]>([
+    ...['ip', 'session', 'global-budget'].map((scope): [string, object, object] => [
+      `by ${scope}`,
+      { scope, retryAfterSeconds: 7 },
+      { scope, retryAfterSeconds: 7 },
+    ]),
+    ['and tells the wait in the header alone', { scope: 'ip\u001b[2J' }, { retryAfterSeconds: 9 }],
+  ])('limits %s', async (_how, said, members) => {
+    const limited = json({ error: 'rate_limited', ...said }, 429, { 'retry-after': '9' })
+    const { url } = await startScripted({ chat: limited })
     const refusal = await refusalOf(answerOf(apiOf(url)))
-    expect(refusal).toMatchObject({ code: 'rate_limited', members: { scope, retryAfterSeconds: 7 } })
-  })
-
-  test('tells the wait in the header alone', async () => {
-    const { url } = await startScripted({
-      chat: json({ error: 'rate_limited', scope: 'ip\u001b[2J' }, 429, { 'retry-after': '9' }),
-    })
-    const { members } = await refusalOf(answerOf(apiOf(url)))
-    expect(members).toEqual({ status: 429, retryAfterSeconds: 9 })
+    expect(refusal).toMatchObject({ code: 'rate_limited' })
+    expect(refusal.members).toEqual({ status: 429, ...members })
   })
 
   test.each([
@@ -156,15 +158,10 @@ describe('a server that misbehaves', () => {
     ['ended in the middle', stream([META, delta('Hel')])],
     ['was reset', stream([META, delta('Hel')], 'reset')],
     ['ended within an event', stream([META, delta('Hel'), 'event: done\ndata: {"usa'])],
+    ['ended without the blank line of its last part', stream([META, delta('Hello').trimEnd()])],
   ])('sends an answer that %s: what came is given before the refusal', async (_what, chat) => {
     const { url } = await startScripted({ chat })
-    const events: ServedEvent[] = []
-    const asked = (async () => {
-      for await (const event of apiOf(url).ask('v1.token', body('x'), never)) events.push(event)
-    })()
-    const refusal = await refusalOf(asked)
-    expect(refusal.code).toBe('answer_cut')
-    expect(events.map(({ event }) => event)).toEqual(['meta', 'delta'])
+    expect(await cutAnswerOf(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
   })
 
   test.each(
@@ -177,26 +174,9 @@ describe('a server that misbehaves', () => {
     expect((await answerOf(apiOf(url))).at(-1)?.event).toBe('done')
   })
 
-  test('sends a whole part of an answer without its blank line and no end, which is shown and cut', async () => {
-    const { url } = await startScripted({ chat: stream([META, delta('Hello').trimEnd()]) })
-    const events: ServedEvent[] = []
-    const asked = (async () => {
-      for await (const event of apiOf(url).ask('v1.token', body('x'), never)) events.push(event)
-    })()
-    expect((await refusalOf(asked)).code).toBe('answer_cut')
-    expect(events.map(({ event }) => event)).toEqual(['meta', 'delta'])
-  })
-
   test('sends events and tools of a later version, which are passed over', async () => {
-    const { url } = await startScripted({
-      chat: stream([
-        META,
-        record('thought', { a: 1 }),
-        record('tool', { name: 'browse', status: 'start' }),
-        delta('Hello'),
-        DONE,
-      ]),
-    })
+    const later = [record('thought', { a: 1 }), record('tool', { name: 'browse', status: 'start' })]
+    const { url } = await startScripted({ chat: stream([META, ...later, delta('Hello'), DONE]) })
     expect((await answerOf(apiOf(url))).map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
   })
 

@@ -18,7 +18,6 @@ const MIB = 1024 * KIB
 const CHUNK = 256 * KIB
 
 const NOT_UTF8 = Buffer.from([0x7b, 0xc3, 0x28, 0x7d])
-const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 async function fileOf(bytes: Uint8Array | string, name = 'rows.ndjson'): Promise<LineSource> {
   const path = join(await temporaryFolder(), name)
@@ -56,144 +55,72 @@ const tooLong = (number: number): InputLine => ({ number, problem: `longer than 
 const digests = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => sha256Hex(String(index)))
 
+/** Contents whose lines are the same as those of a plain split, plain and compressed. */
+const CONTENTS: [string, string][] = [
+  ['lines', '{"a":1}\n{"b":2}\n'],
+  ['a last line without a line break', 'one\ntwo'],
+  ...['', '\n', '\n\n\n', '\r\n', ' \t \n', '\uFEFF', '\uFEFF\n'].map((content): [string, string] => [
+    `no line: ${JSON.stringify(content)}`,
+    content,
+  ]),
+  ['blank lines, which are left out and counted', '\none\n\n  \t\ntwo\n\r\nthree\n\n'],
+  ['line separators of Unicode, which end no line', 'a\u2028b\u2029c\u0085d\ve\rf\n'],
+  ['a byte order mark, which is lost at the start of the file alone', '\uFEFFone\n\uFEFFtwo\n'],
+  [
+    'a byte order mark at the start of a later read',
+    `${'a'.repeat(CHUNK - 10)}\n\uFEFF${'b'.repeat(100)}\nthree`,
+  ],
+  ...[1, 2, 3].map((shift): [string, string] => [
+    `a character that lies across two reads by ${shift}`,
+    `${'a'.repeat(CHUNK - shift)}😀\nnext\n`,
+  ]),
+  ...[CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1, 2 * CHUNK].map((length): [string, string] => [
+    `lines of ${length} bytes, wherever reads cut them`,
+    `${'x'.repeat(length)}\n\n${'x'.repeat(length)}\nlast`,
+  ]),
+  ['a line of exactly 1 MiB', `one\n${'x'.repeat(MIB)}\nthree\n`],
+  ['nothing but a line of exactly 1 MiB', 'x'.repeat(MIB)],
+  ...[MIB + 1, MIB + 1000, 5 * CHUNK, 4 * MIB + 3].flatMap((length): [string, string][] => [
+    [
+      `lines of ${length} bytes, which are too long`,
+      `${'x'.repeat(length)}\ntwo\n\n${'x'.repeat(length)}\nfive\nsix`,
+    ],
+    [`a last line of ${length} bytes, which is too long`, `one\n\n${'x'.repeat(length)}`],
+  ]),
+  // One MiB and a little, but half as many characters.
+  ...[0, 1, CHUNK / 2].map((offset): [string, string] => [
+    `a line that is too long in bytes alone, ${offset} bytes in`,
+    `${'a'.repeat(offset)}\n${'é'.repeat(MIB / 2 + 50)}\nthree`,
+  ]),
+]
+
+/** The lines of a content by a plain split. */
+function plainLines(content: string): InputLine[] {
+  const plain = content.startsWith('\uFEFF') ? content.slice(1) : content
+  return plain.split('\n').flatMap((line, index): InputLine[] => {
+    if (line.trim() === '') return []
+    return [Buffer.byteLength(line) > MIB ? tooLong(index + 1) : text(index + 1, line)]
+  })
+}
+
 describe('the lines of a file', () => {
-  test('are its lines, numbered from 1', async () => {
-    expect(await read('{"a":1}\n{"b":2}\n')).toEqual([text(1, '{"a":1}'), text(2, '{"b":2}')])
-  })
-
-  test('include a last one without a line break', async () => {
-    expect(await read('one\ntwo')).toEqual([text(1, 'one'), text(2, 'two')])
-  })
-
-  test.each(['', '\n', '\n\n\n', '\r\n', ' \t \n', '\uFEFF', '\uFEFF\n'])(
-    'are none for %j',
-    async (content) => {
-      expect(await read(content)).toEqual([])
-    },
-  )
-
-  test('leave blank ones out and count them', async () => {
-    expect(await read('\none\n\n  \t\ntwo\n\r\nthree\n\n')).toEqual([
-      text(2, 'one'),
-      text(5, 'two'),
-      text(7, 'three'),
+  test('are numbered from 1, may end in CRLF, and are reported when they are too long', async () => {
+    const long = 'x'.repeat(MIB + 1)
+    expect(await read(`{"a":1}\r\n\n${long}\n{"b":2}`)).toEqual([
+      text(1, '{"a":1}\r'),
+      tooLong(3),
+      text(4, '{"b":2}'),
     ])
   })
 
-  test('may end in CRLF, which no JSON parser minds', async () => {
-    const lines = await read('{"a":1}\r\n{"b":2}\r\n')
-    expect(lines.map((line) => JSON.parse('text' in line ? line.text : '') as unknown)).toEqual([
-      { a: 1 },
-      { b: 2 },
-    ])
-    expect(lines.map(({ number }) => number)).toEqual([1, 2])
-  })
-
-  test('are not cut at other line separators of Unicode', async () => {
-    expect(await read('a\u2028b\u2029c\u0085d\ve\rf\n')).toEqual([text(1, 'a\u2028b\u2029c\u0085d\ve\rf')])
-  })
-
-  test('lose a byte order mark at the start of the file alone', async () => {
-    expect(await read('\uFEFFone\n\uFEFFtwo\n')).toEqual([text(1, 'one'), text(2, '\uFEFFtwo')])
-  })
-
-  test('keep a byte order mark at the start of a later read', async () => {
-    const first = 'a'.repeat(CHUNK - 10)
-    const second = `\uFEFF${'b'.repeat(100)}`
-    expect(await read(`${first}\n${second}\nthree`)).toEqual([
-      text(1, first),
-      text(2, second),
-      text(3, 'three'),
-    ])
-  })
-
-  test('are the same beside a line that is not valid UTF-8', async () => {
-    const content = Buffer.concat([BOM, Buffer.from('one\n'), NOT_UTF8, Buffer.from('\n\uFEFFtwo\n')])
-    expect(await read(content)).toEqual([text(1, 'one'), invalid(2), text(3, '\uFEFFtwo')])
-  })
-
-  test.each([
-    [
-      'the first',
-      Buffer.concat([NOT_UTF8, Buffer.from('\ntwo\nthree\n')]),
-      [invalid(1), text(2, 'two'), text(3, 'three')],
-    ],
-    ['the last', Buffer.concat([Buffer.from('one\n\n'), NOT_UTF8]), [text(1, 'one'), invalid(3)]],
-    [
-      'every one',
-      Buffer.concat([NOT_UTF8, Buffer.from('\n'), NOT_UTF8, Buffer.from('\n')]),
-      [invalid(1), invalid(2)],
-    ],
-    ['one cut inside a character', Buffer.from([0x61, 0xe2, 0x82, 0x0a, 0x62]), [invalid(1), text(2, 'b')]],
-  ])(
-    'that are not valid UTF-8 are reported, while the others survive: %s',
-    async (_what, bytes, expected) => {
-      expect(await read(bytes)).toEqual(expected)
-    },
-  )
-
-  test('keep characters whole that lie across two reads', async () => {
-    for (const shift of [1, 2, 3]) {
-      const long = `${'a'.repeat(CHUNK - shift)}😀`
-      expect(await read(`${long}\nnext\n`)).toEqual([text(1, long), text(2, 'next')])
-    }
-  })
-
-  test('are right wherever reads cut them', async () => {
-    for (const length of [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1, 2 * CHUNK]) {
-      const long = 'x'.repeat(length)
-      expect(await read(`${long}\n\n${long}\nlast`)).toEqual([text(1, long), text(3, long), text(4, 'last')])
-    }
-  })
-
-  test('of exactly 1 MiB are kept', async () => {
-    const longest = 'x'.repeat(MIB)
-    expect(await read(`one\n${longest}\nthree\n`)).toEqual([
-      text(1, 'one'),
-      text(2, longest),
-      text(3, 'three'),
-    ])
-    expect(await read(longest)).toEqual([text(1, longest)])
-  })
-
-  test.each([
-    ['one byte longer', MIB + 1],
-    ['within one more read', MIB + 1000],
-    ['five reads long', 5 * CHUNK],
-    ['many reads long', 4 * MIB + 3],
-  ])('longer than 1 MiB are reported, and the following keep their numbers: %s', async (_what, length) => {
-    const long = 'x'.repeat(length)
-    expect(await read(`${long}\ntwo\n\n${long}\nfive\nsix`)).toEqual([
-      tooLong(1),
-      text(2, 'two'),
-      tooLong(4),
-      text(5, 'five'),
-      text(6, 'six'),
-    ])
-    expect(await read(`one\n\n${long}`)).toEqual([text(1, 'one'), tooLong(3)])
-  })
-
-  test('longer than 1 MiB are reported although they are not valid UTF-8', async () => {
-    const content = Buffer.concat([
-      Buffer.alloc(2 * MIB, 0xff),
-      Buffer.from('\n'),
-      NOT_UTF8,
-      Buffer.from('\nthree'),
-    ])
-    expect(await read(content)).toEqual([tooLong(1), invalid(2), text(3, 'three')])
-  })
-
-  test.each([0, 1, CHUNK / 2])('are measured in bytes, wherever they begin: %i bytes in', async (offset) => {
-    const first = 'a'.repeat(offset)
-    // One MiB and a little, but half as many characters.
-    const wide = 'é'.repeat(MIB / 2 + 50)
-    const expected = [...(offset > 0 ? [text(1, first)] : []), tooLong(2), text(3, 'three')]
-    expect(await read(`${first}\n${wide}\nthree`)).toEqual(expected)
+  test.each(CONTENTS)('agree with a plain split, plain and gzip, for %s', async (_what, content) => {
+    const expected = plainLines(content)
+    expect(await read(content)).toEqual(expected)
+    expect(await read(gzipSync(content))).toEqual(expected)
   })
 
   test('agree with a plain split for any content, plain or gzip', async () => {
-    const folder = await temporaryFolder()
-    const path = join(folder, 'any')
+    const path = join(await temporaryFolder(), 'any')
     const part = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('\n', '\n\n', '\r\n', ' ', '\uFEFF', '😀'),
@@ -203,23 +130,39 @@ describe('the lines of a file', () => {
       fc.asyncProperty(fc.array(part, { maxLength: 12 }), fc.boolean(), async (parts, zipped) => {
         const content = parts.join('')
         writeFileSync(path, zipped ? gzipSync(content) : content)
-        const plain = content.startsWith('\uFEFF') ? content.slice(1) : content
-        const expected = plain.split('\n').flatMap((line, index): InputLine[] => {
-          if (line.trim() === '') return []
-          return [Buffer.byteLength(line) > MIB ? tooLong(index + 1) : text(index + 1, line)]
-        })
-        expect(await linesOf(lineFile(path))).toEqual(expected)
+        expect(await linesOf(lineFile(path))).toEqual(plainLines(content))
       }),
       { numRuns: 60 },
     )
   })
 
+  test.each<[string, (string | Buffer)[], InputLine[]]>([
+    ['the first', [NOT_UTF8, '\ntwo\nthree\n'], [invalid(1), text(2, 'two'), text(3, 'three')]],
+    ['the last', ['one\n\n', NOT_UTF8], [text(1, 'one'), invalid(3)]],
+    ['every one', [NOT_UTF8, '\n', NOT_UTF8, '\n'], [invalid(1), invalid(2)]],
+    ['one cut inside a character', [Buffer.from([0x61, 0xe2, 0x82, 0x0a, 0x62])], [invalid(1), text(2, 'b')]],
+    [
+      'one between byte order marks',
+      ['\uFEFFone\n', NOT_UTF8, '\n\uFEFFtwo\n'],
+      [text(1, 'one'), invalid(2), text(3, '\uFEFFtwo')],
+    ],
+    [
+      'one after a line that is too long',
+      [Buffer.alloc(2 * MIB, 0xff), '\n', NOT_UTF8, '\nthree'],
+      [tooLong(1), invalid(2), text(3, 'three')],
+    ],
+  ])(
+    'that are not valid UTF-8 are reported, while the others survive: %s',
+    async (_what, parts, expected) => {
+      expect(await read(Buffer.concat(parts.map((part) => Buffer.from(part))))).toEqual(expected)
+    },
+  )
+
   test('can be read again from the beginning, several at once', async () => {
     const source = await fileOf('one\ntwo\n')
     const readings = await Promise.all([linesOf(source), linesOf(source)])
-    expect([...readings, await linesOf(source)]).toEqual(
-      Array.from({ length: 3 }, () => [text(1, 'one'), text(2, 'two')]),
-    )
+    for (const lines of [...readings, await linesOf(source)])
+      expect(lines).toEqual([text(1, 'one'), text(2, 'two')])
   })
 })
 
@@ -227,29 +170,14 @@ describe('a gzip file', () => {
   test.each(['rows.ndjson.gz', 'rows.ndjson', 'rows'])(
     'is known by its bytes, not by its name: %s',
     async (name) => {
-      expect(await read(gzipSync('one\ntwo\n'), name)).toEqual([text(1, 'one'), text(2, 'two')])
+      for (const bytes of [gzipSync('one\ntwo\n'), 'one\ntwo\n'])
+        expect(await read(bytes, name)).toEqual([text(1, 'one'), text(2, 'two')])
     },
   )
-
-  test('that is none is read as it is, whatever its name', async () => {
-    expect(await read('one\ntwo\n', 'rows.ndjson.gz')).toEqual([text(1, 'one'), text(2, 'two')])
-  })
 
   test('may have several members, even in the middle of a line', async () => {
     const members = ['one\ntw', 'o\n', '', '\nfour'].map((part) => gzipSync(part))
     expect(await read(Buffer.concat(members))).toEqual([text(1, 'one'), text(2, 'two'), text(4, 'four')])
-  })
-
-  test('may begin with a byte order mark', async () => {
-    expect(await read(gzipSync('\uFEFFone\n'))).toEqual([text(1, 'one')])
-  })
-
-  test('may hold a line over 1 MiB', async () => {
-    expect(await read(gzipSync(`one\n${'x'.repeat(3 * MIB)}\nthree`))).toEqual([
-      text(1, 'one'),
-      tooLong(2),
-      text(3, 'three'),
-    ])
   })
 
   test.each([
@@ -289,17 +217,10 @@ describe('a file that cannot be read', () => {
     })
   })
 
-  test('is refused when it is a folder', async () => {
-    await expect(linesOf(lineFile(await temporaryFolder()))).rejects.toMatchObject(UNREADABLE)
-  })
-
-  test('is refused when it is a device', async () => {
-    await expect(linesOf(lineFile('/dev/null'))).rejects.toMatchObject(UNREADABLE)
-  })
-
-  test('is refused when it is below a file', async () => {
-    const source = await fileOf('one\n')
-    await expect(linesOf(lineFile(join(source.name, 'rows.ndjson')))).rejects.toMatchObject(UNREADABLE)
+  test('is refused when it is a folder, a device, or below a file', async () => {
+    const { name } = await fileOf('one\n')
+    for (const path of [await temporaryFolder(), '/dev/null', join(name, 'rows.ndjson')])
+      await expect(linesOf(lineFile(path)), path).rejects.toMatchObject(UNREADABLE)
   })
 
   test('is refused anew at each reading, and read once it is there', async () => {
@@ -342,13 +263,11 @@ describe('standard input', () => {
     ['gzip', gzipSync('one\n\nthree')],
   ])('can be read twice, and leaves nothing behind: %s', async (_what, bytes) => {
     const folder = await temporaryFolder()
-    const { source, remove } = await spoolInput(
-      Readable.from([bytes.subarray(0, 3), bytes.subarray(3)]),
-      folder,
-    )
+    const input = Readable.from([bytes.subarray(0, 3), bytes.subarray(3)])
+    const { source, remove } = await spoolInput(input, folder)
     expect(source.name).toBe('-')
-    expect(await linesOf(source)).toEqual([text(1, 'one'), text(3, 'three')])
-    expect(await linesOf(source)).toEqual([text(1, 'one'), text(3, 'three')])
+    for (let reading = 0; reading < 2; reading += 1)
+      expect(await linesOf(source)).toEqual([text(1, 'one'), text(3, 'three')])
     await remove()
     expect(readdirSync(folder)).toEqual([])
     await expect(linesOf(source)).rejects.toMatchObject(UNREADABLE)

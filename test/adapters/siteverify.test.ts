@@ -19,20 +19,17 @@ async function serviceThat(answers: Answering, answerTimeoutMs = 5_000): Promise
     asked.push({ method, type: headers['content-type'], body })
     answers(response, body)
   })
-  const verifier = openSiteverify({
-    url: `${url}/siteverify`,
-    secret: 'the secret &=',
-    answerTimeoutMs,
-  })
+  const verifier = openSiteverify({ url: `${url}/siteverify`, secret: 'the secret &=', answerTimeoutMs })
   onTestFinished(() => verifier.close())
   return { verifier, asked }
 }
 
-const json =
-  (value: unknown, status = 200): Answering =>
-  (response) => {
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
-  }
+const sends =
+  (body: string | Buffer, status = 200, type = 'application/json'): Answering =>
+  (response) =>
+    response.writeHead(status, { 'content-type': type }).end(body)
+
+const json = (value: unknown, status?: number): Answering => sends(JSON.stringify(value), status)
 
 const signal = new AbortController().signal
 
@@ -40,8 +37,7 @@ describe('the human challenge', () => {
   test('is passed when the service says so for this host, and is asked as the service documents', async () => {
     const { verifier, asked } = await serviceThat(json({ success: true, hostname: HOST, 'error-codes': [] }))
     expect(await verifier.isHuman('a token+/=', HOST, signal)).toBe(true)
-    expect(asked).toHaveLength(1)
-    expect(asked[0]).toMatchObject({ method: 'POST', type: 'application/x-www-form-urlencoded' })
+    expect(asked).toMatchObject([{ method: 'POST', type: 'application/x-www-form-urlencoded' }])
     const form = new URLSearchParams(asked[0]?.body)
     expect([...form]).toEqual([
       ['secret', 'the secret &='],
@@ -58,10 +54,10 @@ describe('the human challenge', () => {
     ['a list', json([{ success: true, hostname: HOST }])],
     ['a fault of its own', json({ success: true, hostname: HOST }, 500)],
     ['a redirection', (response) => response.writeHead(307, { location: '/siteverify' }).end()],
-    ['a page', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>ok</html>')],
-    ['nothing', (response) => response.end()],
-    ['half an answer', (response) => response.end('{"success":true,"hostname":"dash.exa')],
-    ['bytes that are no text', (response) => response.end(Buffer.from([0x7b, 0xff, 0x7d]))],
+    ['a page', sends('<html>ok</html>', 200, 'text/html')],
+    ['nothing', sends('')],
+    ['half an answer', sends('{"success":true,"hostname":"dash.exa')],
+    ['bytes that are no text', sends(Buffer.from([0x7b, 0xff, 0x7d]))],
     ['a reset', (response) => response.destroy()],
     [
       'an answer cut short',

@@ -1,12 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { countsOf } from '../support/attack.ts'
 
 /** The short form of the attack; `docs/evidence.md` has the long one. */
 const FLIPS = 300
-
-const ATTACK = fileURLToPath(new URL('../../scripts/attacks/bit-flips.mjs', import.meta.url))
 
 interface Side {
   flips: number
@@ -25,12 +21,9 @@ interface Counts {
 }
 
 test('every random bit flip that changes a row or an object is reported, and no answer is ever wrong', async () => {
-  const args = [ATTACK, '--flips', String(FLIPS), '--seed', '7', '--days', '8', '--json']
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  const [code] = (await once(child, 'close')) as [number | null]
-  const counts = JSON.parse(stdout) as Counts
+  const args = ['--flips', String(FLIPS), '--seed', '7', '--days', '8']
+  const attack = await countsOf('bit-flips.mjs', args)
+  const counts = attack.counts as Counts
   expect(counts).toMatchObject({
     missed: 0,
     wrong: 0,
@@ -40,7 +33,7 @@ test('every random bit flip that changes a row or an object is reported, and no 
     auditFaults: 0,
     cases: [],
   })
-  expect(code).toBe(0)
+  expect(attack.code).toBe(0)
   const { ledger, objects } = counts
   expect(ledger.flips + objects.flips).toBe(FLIPS)
   expect(objects).toMatchObject({ changed: objects.flips, reported: objects.flips })

@@ -1,10 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { LONG, tell } from '../support/attack.ts'
-
-const ATTACK = fileURLToPath(new URL('../../scripts/attacks/chat-race.mjs', import.meta.url))
+import { countsOf, LONG, tell } from '../support/attack.ts'
 
 interface Counts {
   tries: number
@@ -20,12 +15,8 @@ interface Counts {
 
 test('four processes on one state database admit nothing beyond any limit, and a killed one is swept', async () => {
   const tries = LONG ? 12_000 : 1_200
-  const args = [ATTACK, '--tries', String(tries), '--json']
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  const [code] = (await once(child, 'close')) as [number | null]
-  const counts = JSON.parse(stdout) as Counts
+  const attack = await countsOf('chat-race.mjs', ['--tries', String(tries)])
+  const counts = attack.counts as Counts
   tell(`${tries} turns asked for by 4 processes`, {
     admitted: JSON.stringify(counts.admitted),
     'extended, and not': `${counts.extended}, ${counts.notExtended}`,
@@ -49,5 +40,5 @@ test('four processes on one state database admit nothing beyond any limit, and a
   expect(counts.notExtended).toBeGreaterThan(0)
   expect(counts.admitted['share']).toBeGreaterThanOrEqual(27)
   expect(counts.admitted['network']).toBeGreaterThanOrEqual(54)
-  expect(code).toBe(0)
+  expect(attack.code).toBe(0)
 })

@@ -131,19 +131,14 @@ async function attackAll(title: string, prepared: PreparedFolder, stride: number
 }
 
 describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', () => {
-  test(
-    'leaves a sound archive and loses nothing, on a new data folder',
+  test.each([
+    ['on a new data folder', 0, 41],
+    ['after two earlier days', 2, 23],
+  ])(
+    'leaves a sound archive and loses nothing, %s',
     { timeout: LONG ? 3_600_000 : 600_000 },
-    async () => {
-      expect(await attackAll('new data folder', await preparedFolder(), 41)).toEqual([])
-    },
-  )
-
-  test(
-    'leaves a sound archive and loses nothing, after earlier days',
-    { timeout: LONG ? 3_600_000 : 600_000 },
-    async () => {
-      expect(await attackAll('after two earlier days', await preparedFolder(2), 23)).toEqual([])
+    async (title, earlierDays, stride) => {
+      expect(await attackAll(title, await preparedFolder(earlierDays), stride)).toEqual([])
     },
   )
 })

@@ -10,6 +10,14 @@ import { storiesOf } from '../support/signals.ts'
 
 const boundByModes = true
 
+async function publishedFolder(): Promise<string> {
+  const data = join(temporaryFolder(), 'data')
+  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
+  expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
+  expect((await dash(['publish-year', '--data-dir', data])).code).toBe(0)
+  return data
+}
+
 test('an unwritable data folder is a storage error that names the file', async () => {
   const data = join(temporaryFolder(), 'data')
   mkdirSync(join(data, 'objects'), { recursive: true })
@@ -20,10 +28,7 @@ test('an unwritable data folder is a storage error that names the file', async (
 })
 
 test('a server refuses history while it may not read its stores, and answers again when it may', async () => {
-  const data = join(temporaryFolder(), 'data')
-  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
-  expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
-  expect((await dash(['publish-year', '--data-dir', data])).code).toBe(0)
+  const data = await publishedFolder()
   const { url } = await serve(['--data-dir', data], { boundByModes })
   const ask = (): Promise<Response> => fetch(`${url}/api/feed/history?sort=year`)
   expect((await ask()).status).toBe(200)
@@ -38,14 +43,6 @@ test('a server refuses history while it may not read its stores, and answers aga
     expect((await ask()).status).toBe(200)
   }
 })
-
-async function publishedFolder(): Promise<string> {
-  const data = join(temporaryFolder(), 'data')
-  const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
-  expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
-  expect((await dash(['publish-year', '--data-dir', data])).code).toBe(0)
-  return data
-}
 
 /** Everything below a folder, and the folder, under other modes while something is done. */
 async function withModes<T>(

@@ -75,13 +75,11 @@ const QUESTIONS: Record<string, (archive: OpenObjects) => Promise<unknown>> = {
 
 const each = Object.entries(QUESTIONS)
 
-async function failureOf(promise: Promise<unknown>): Promise<unknown> {
-  try {
-    await promise
-  } catch (error) {
-    return error
-  }
-  throw new Error('it did not fail')
+function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => expect.unreachable('it did not fail'),
+    (error: unknown) => error,
+  )
 }
 
 /** The message of what is neither a refusal nor an answer: what server and commands report as unexpected. */
@@ -92,35 +90,32 @@ async function faultOf(promise: Promise<unknown>): Promise<string> {
 }
 
 describe('an S3 store that cannot be used', () => {
-  test.each(each)('is unavailable to %s when nothing listens at its endpoint', async (_name, ask) => {
-    const endpoint = await unreachableUrl()
-    await expect(ask(open({ endpoint }))).rejects.toMatchObject({
-      ...UNAVAILABLE,
-      detail: expect.stringContaining(endpoint) as string,
-    })
-  })
+  /** What is wrong with each, and what is said of it. */
+  const UNUSABLE: [string, () => Promise<Partial<S3Location>> | Partial<S3Location>, RegExp][] = [
+    [
+      'nothing listens at its endpoint',
+      async () => ({ endpoint: await unreachableUrl() }),
+      /127\.0\.0\.1:\d/,
+    ],
+    ['its endpoint speaks no TLS', () => ({ endpoint: server.url.replace('http:', 'https:') }), /./],
+    [
+      'the bucket is missing',
+      () => ({ bucket: 'no-such-bucket' }),
+      /^the bucket no-such-bucket is not there .*DASH_STORE_URL/,
+    ],
+    [
+      'the secret is another',
+      () => ({ secretAccessKey: 'another' }),
+      /AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY/,
+    ],
+    ['the access key is unknown', () => ({ accessKeyId: 'another' }), /./],
+  ]
 
-  test.each(each)('is unavailable to %s when its endpoint speaks no TLS', async (_name, ask) => {
-    const endpoint = server.url.replace('http:', 'https:')
-    await expect(ask(open({ endpoint }))).rejects.toMatchObject(UNAVAILABLE)
-  })
-
-  test.each(each)('is unavailable to %s when the bucket is missing', async (_name, ask) => {
-    await expect(ask(open({ bucket: 'no-such-bucket' }))).rejects.toMatchObject({
-      ...UNAVAILABLE,
-      detail: expect.stringMatching(/^the bucket no-such-bucket is not there .*DASH_STORE_URL/) as string,
-    })
-  })
-
-  test.each(each)('is unavailable to %s when the secret is another', async (_name, ask) => {
-    await expect(ask(open({ secretAccessKey: 'another' }))).rejects.toMatchObject({
-      ...UNAVAILABLE,
-      detail: expect.stringMatching(/AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY/) as string,
-    })
-  })
-
-  test.each(each)('is unavailable to %s when the access key is unknown', async (_name, ask) => {
-    await expect(ask(open({ accessKeyId: 'another' }))).rejects.toMatchObject(UNAVAILABLE)
+  test.each(
+    UNUSABLE.flatMap(([why, ...rest]) => each.map(([name, ask]) => [name, why, ask, ...rest] as const)),
+  )('is unavailable to %s when %s', async (_name, _why, ask, changes, said) => {
+    const detail = expect.stringMatching(said) as string
+    await expect(ask(open(await changes()))).rejects.toMatchObject({ ...UNAVAILABLE, detail })
   })
 
   test('never shows the secret in what it says', async () => {
@@ -249,14 +244,11 @@ describe('a read from an S3 store', () => {
     ['an answer that does not say how long it is', 'unmeasured'],
   ]
 
-  test.each(readFaults)('is repeated after %s', async (_what, fault) => {
+  test.each(readFaults)('is repeated after %s, and is a fault after three times', async (_what, fault) => {
     const archive = await openWithObject()
     server.fail('GET', /sha256/, fault, fault)
     expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
-  })
-
-  test.each(readFaults)('is a fault after three times %s', async (_what, fault) => {
-    const archive = await openWithObject()
+    server.reset()
     server.fail('GET', /sha256/, fault, fault, fault)
     expect(await faultOf(archive.get(DIGEST))).toMatch(/3 times over/)
     expect(asked('GET', /sha256/)).toBe(3)
@@ -302,26 +294,25 @@ describe('a read from an S3 store', () => {
 })
 
 describe('a write to an S3 store', () => {
-  test.each([...TRANSIENT, ['a conflict', s3Error(409, 'ConditionalRequestConflict')] as [string, S3Fault]])(
-    'is repeated after %s',
-    async (_what, fault) => {
-      const archive = await openPrepared()
-      server.fail('PUT', /sha256/, fault, fault)
-      await archive.put(DIGEST, BYTES)
-      expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
-      expect(await archive.keys('sha256')).toEqual([KEY])
-    },
-  )
+  const writeFaults: [string, S3Fault][] = [
+    ...TRANSIENT,
+    ['a conflict', s3Error(409, 'ConditionalRequestConflict')],
+  ]
 
-  test.each([...TRANSIENT, ['a conflict', s3Error(409, 'ConditionalRequestConflict')] as [string, S3Fault]])(
-    'is a fault after three times %s',
-    async (_what, fault) => {
-      const archive = await openPrepared()
-      server.fail('PUT', /sha256/, fault, fault, fault)
-      expect(await faultOf(archive.put(DIGEST, BYTES))).toMatch(/3 times over/)
-      expect(asked('PUT', /sha256/)).toBe(3)
-    },
-  )
+  test.each(writeFaults)('is repeated after %s', async (_what, fault) => {
+    const archive = await openPrepared()
+    server.fail('PUT', /sha256/, fault, fault)
+    await archive.put(DIGEST, BYTES)
+    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    expect(await archive.keys('sha256')).toEqual([KEY])
+  })
+
+  test.each(writeFaults)('is a fault after three times %s', async (_what, fault) => {
+    const archive = await openPrepared()
+    server.fail('PUT', /sha256/, fault, fault, fault)
+    expect(await faultOf(archive.put(DIGEST, BYTES))).toMatch(/3 times over/)
+    expect(asked('PUT', /sha256/)).toBe(3)
+  })
 
   test('that is done although its answer was lost is found done by the next', async () => {
     const archive = await openPrepared()
@@ -402,5 +393,33 @@ describe('a listing of an S3 store', () => {
     await server.plant(`${prefix()}/heads/1`, BYTES)
     server.fail('GET', /list-type/, 'cut', s3Error(503, 'SlowDown'))
     expect(await open().keys('heads')).toEqual(['heads/1'])
+  })
+})
+
+describe('recommendations in an S3 store', () => {
+  test('are replaced by one request, even when its answer was lost on the way', async () => {
+    const { recommendations: store } = open()
+    await store.put('2026-08-22.v1', BYTES)
+    server.reset()
+    server.fail('PUT', /free-llm\/current/, 'lost-answer')
+    await store.put('2026-08-23.v1', new TextEncoder().encode('the next'))
+    expect(Buffer.from((await store.current()) ?? []).toString()).toBe('the next')
+    const writes = server.questions.filter(
+      ({ method, target }) => method === 'PUT' && target.endsWith('/current'),
+    )
+    expect(writes.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
+  })
+
+  test('stay what they were while the run cannot be kept', async () => {
+    const { recommendations: store } = open()
+    await store.put('2026-08-22.v1', BYTES)
+    server.fail('PUT', /free-llm\/runs/, s3Error(403, 'AccessDenied'))
+    const next = new TextEncoder().encode('next')
+    await expect(store.put('2026-08-23.v1', next)).rejects.toMatchObject(UNAVAILABLE)
+    expect(await store.current()).toEqual(Buffer.from(BYTES))
+  })
+
+  test('of a bucket that is not there are unavailable, not absent', async () => {
+    await expect(open({ bucket: 'nowhere' }).recommendations.current()).rejects.toMatchObject(UNAVAILABLE)
   })
 })

@@ -1,4 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync, cpSync, rmSync } from 'node:fs'
@@ -17,6 +21,17 @@ export const LONG = process.env['DASH_ATTACK'] === 'long'
 
 /** How many runs of an attack go on at the same time. */
 export const LANES = Math.min(2, availableParallelism())
+
+/** Runs one of `scripts/attacks` in a process of its own: what it counted, and its exit code. */
+export async function countsOf(
+  attack: string,
+  args: readonly string[],
+): Promise<{ counts: unknown; code: number | null }> {
+  const script = fileURLToPath(new URL(`../../scripts/attacks/${attack}`, import.meta.url))
+  const child = spawn(process.execPath, [script, ...args, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return { counts: JSON.parse(stdout) as unknown, code: code as number | null }
+}
 
 /** Prints what an attack found, a line each, where a person and a log can read it. */
 export function tell(title: string, facts: Readonly<Record<string, number | string>>): void {

@@ -10,58 +10,27 @@ export function itemsContract(name: string, engine: FeedOpener): void {
   describe(`single items in ${name}`, () => {
     test('are given at their latest signal, with what their source says of them', async () => {
       const { feed } = await engine.open()
+      const item = { source: 'hype:github', sourceId: 'a/b' }
+      const known = { author: 'a', tags: ['x', 'y'], description: 'd' }
+      const latest = { title: 'new “漢” 😀', points: 5, comments: null }
       await feed.importSignals([
-        signal({
-          source: 'hype:github',
-          sourceId: 'a/b',
-          day: '2026-03-01',
-          title: 'old',
-          points: 1,
-          titleProvenance: null,
-        }),
-        signal({
-          source: 'hype:github',
-          sourceId: 'a/b',
-          day: '2026-03-03',
-          title: 'new “漢” 😀',
-          points: 5,
-          comments: null,
-          titleProvenance: null,
-        }),
+        signal({ ...item, day: '2026-03-01', title: 'old', points: 1, titleProvenance: null }),
+        signal({ ...item, day: '2026-03-03', ...latest, titleProvenance: null }),
       ])
-      await feed.saveDetails([
-        {
-          source: 'hype:github',
-          sourceId: 'a/b',
-          author: 'a',
-          tags: ['x', 'y'],
-          description: 'd',
-          collectedAt: 1,
-        },
-      ])
+      await feed.saveDetails([{ ...item, ...known, collectedAt: 1 }])
       expect(await feed.item('hype-github-a/b')).toEqual({
         key: 'hype-github-a/b',
-        source: 'hype:github',
-        sourceId: 'a/b',
-        title: 'new “漢” 😀',
+        ...item,
+        ...latest,
+        ...known,
         url: 'https://example.org/1',
         discussionUrl: null,
         day: '2026-02-28',
         publishedAt: '2026-02-28T12:00:00.000Z',
         firstDay: '2026-03-01',
         lastDay: '2026-03-03',
-        points: 5,
-        comments: null,
-        author: 'a',
-        tags: ['x', 'y'],
-        description: 'd',
       })
-      await feed.saveVerifiedTitle(
-        'hype:github',
-        'a/b',
-        { title: 'verified', provenance: 'hype:github:search' },
-        1,
-      )
+      await feed.saveVerifiedTitle(item.source, item.sourceId, { title: 'verified', provenance: 'x:y' }, 1)
       expect((await feed.item('hype-github-a/b'))?.title).toBe('verified')
     })
 
@@ -102,14 +71,12 @@ export function itemsContract(name: string, engine: FeedOpener): void {
       await look()
       await feed.importSignals([signal()])
       await look()
-      await feed.saveArticles([
-        { source: 'hn', sourceId: '1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
-      ])
-      await look()
-      await feed.saveArticles([
-        { source: 'hn', sourceId: '1', text: 'another', provenance: 'test:test', fetchedAt: 1 },
-      ])
-      await look()
+      for (const text of ['text', 'another']) {
+        await feed.saveArticles([
+          { source: 'hn', sourceId: '1', text, provenance: 'test:test', fetchedAt: 1 },
+        ])
+        await look()
+      }
       const [first, , imported, indexed, textStored, textIndexed, textChanged, changeIndexed] = seen
       expect([imported, textStored, textChanged]).toEqual([null, null, null])
       expect(new Set([first, indexed, textIndexed, changeIndexed]).size).toBe(4)
@@ -137,15 +104,16 @@ const STORED = asJsonRows(ALL_COLUMNS, `SELECT ${ALL_COLUMNS} FROM item_details 
 async function stored({ raw }: OpenFeed): Promise<ItemDetails[]> {
   const rows = await selectJsonRows(raw(), STORED, [], 'the details')
   return rows.map((row) => {
-    const [source, sourceId, author, tags, description, collectedAt] = row as [
-      string,
-      string,
-      string | null,
-      string,
-      string | null,
-      number,
-    ]
-    return { source, sourceId, author, tags: JSON.parse(tags) as string[], description, collectedAt }
+    const [source, sourceId, author, tags, description, collectedAt] = row
+    const known = {
+      source,
+      sourceId,
+      author,
+      tags: JSON.parse(tags as string) as unknown,
+      description,
+      collectedAt,
+    }
+    return known as ItemDetails
   })
 }
 
@@ -192,39 +160,26 @@ const ODD = 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF'
 /** What every engine of the feed promises about verified titles. */
 export function titlesContract(name: string, engine: FeedOpener): void {
   describe(`verified titles in ${name}`, () => {
-    test('are none before one is kept', async () => {
-      const { feed } = await engine.open()
-      expect(await feed.verifiedTitles(yearEvents('hn', 3))).toEqual(new Map())
-      expect(await feed.verifiedTitles([])).toEqual(new Map())
-    })
-
     test('come back by save key, among the events asked for alone', async () => {
       const { feed, another } = await engine.open()
-      await feed.saveVerifiedTitle('hn', '1', { title: ODD, provenance: 'hn:firebase-item' }, 1)
-      await feed.saveVerifiedTitle('hn', '2', { title: 'two', provenance: 'hn:firebase-item' }, 2)
-      await feed.saveVerifiedTitle(
-        'lobsters',
-        '1',
-        { title: 'lobsters one', provenance: 'lobsters:story-json' },
-        3,
-      )
-      await feed.saveVerifiedTitle(
-        'hype:github',
-        'owner/name',
-        { title: 'repo', provenance: 'hype:github:search' },
-        4,
-      )
-      const asked = [
-        yearEvent({ source: 'hn', sourceId: '1' }),
-        yearEvent({ source: 'hn', sourceId: '3' }),
-        yearEvent({ source: 'lobsters', sourceId: '1' }),
-        yearEvent({ source: 'hype:github', sourceId: 'owner/name' }),
+      for (const asked of [3, 0])
+        expect(await feed.verifiedTitles(yearEvents('hn', asked))).toEqual(new Map())
+      const kept: [source: string, sourceId: string, title: string][] = [
+        ['hn', '1', ODD],
+        ['hn', '2', 'two'],
+        ['lobsters', '1', 'lobsters one'],
+        ['hype:github', 'owner/name', 'repo'],
       ]
+      for (const [at, [source, sourceId, title]] of kept.entries())
+        await feed.saveVerifiedTitle(source, sourceId, { title, provenance: `${source}:x` }, at)
+      const asked = [...kept.filter((_, at) => at !== 1), ['hn', '3'] as const].map(([source, sourceId]) =>
+        yearEvent({ source, sourceId }),
+      )
       expect(await another().feed.verifiedTitles(asked)).toEqual(
         new Map([
-          ['hn-1', { title: ODD, provenance: 'hn:firebase-item' }],
-          ['lobsters-1', { title: 'lobsters one', provenance: 'lobsters:story-json' }],
-          ['hype-github-owner/name', { title: 'repo', provenance: 'hype:github:search' }],
+          ['hn-1', { title: ODD, provenance: 'hn:x' }],
+          ['lobsters-1', { title: 'lobsters one', provenance: 'lobsters:x' }],
+          ['hype-github-owner/name', { title: 'repo', provenance: 'hype:github:x' }],
         ]),
       )
     })
@@ -243,11 +198,11 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       const other = another().feed
       const events = yearEvents('hn', 60)
       await Promise.all(
-        events.map(({ sourceId }, index) =>
+        events.map(({ source, sourceId, title }, index) =>
           (index % 2 === 0 ? feed : other).saveVerifiedTitle(
-            'hn',
+            source,
             sourceId,
-            { title: `t${sourceId}`, provenance: 'hn:x' },
+            { title, provenance: 'x' },
             index,
           ),
         ),

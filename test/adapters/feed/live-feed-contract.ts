@@ -3,7 +3,7 @@ import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
 import { signal, HOUR_MS, NOW, feedEvents } from '../../support/signals.ts'
 import { DAMAGED } from '../../support/refusals.ts'
-import type { FeedOpener } from './open-feed.ts'
+import type { FeedOpener, OpenFeed } from './open-feed.ts'
 import type { LiveSort } from '../../../src/domain/feed/columns.ts'
 import { proveFeed, rankLivePeriods, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
@@ -18,13 +18,9 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
     signal({ day: TODAY, publishedAt: NOW - HOUR_MS, ...overrides })
 
   describe(`the events of the live periods in ${name}`, () => {
-    test('are none in an empty store', async () => {
-      const { feed } = await engine.open()
-      expect(await feed.liveEvents(NOW)).toEqual([])
-    })
-
     test('are those published in the 30 days that end with the instant, both ends included', async () => {
       const { feed } = await engine.open()
+      expect(await feed.liveEvents(NOW)).toEqual([])
       const edges = { before: NOW - 30 * DAY_MS - 1, first: NOW - 30 * DAY_MS, last: NOW, future: NOW + 1 }
       await feed.importSignals([
         ...Object.entries(edges).map(([sourceId, publishedAt]) => recent({ sourceId, publishedAt })),
@@ -42,18 +38,8 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
         recent({ points: 2, comments: null, url: null }),
         recent({ day: dayOf(NOW + DAY_MS), points: 3 }),
       ])
-      expect(await feed.liveEvents(NOW)).toEqual([
-        {
-          source: 'hn',
-          sourceId: '1',
-          title: 'a title',
-          url: null,
-          points: 2,
-          comments: null,
-          publishedAt: NOW - HOUR_MS,
-          titleProvenance: 'hn:firebase-item',
-        },
-      ])
+      const { day: _day, ...latest } = recent({ points: 2, comments: null, url: null })
+      expect(await feed.liveEvents(NOW)).toEqual([latest])
     })
 
     test('have the title their source verified where the signal itself was not vouched for', async () => {
@@ -114,16 +100,13 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
 
     test('are given for the events asked for, by save key, as they were stored', async () => {
       const { feed } = await engine.open()
-      await feed.saveDetails([
-        details('a'),
-        details('b'),
-        { ...details('c'), author: null, tags: [], description: null },
-      ])
+      const unknown = { ...details('c'), author: null, tags: [], description: null }
+      await feed.saveDetails([details('a'), details('b'), unknown])
       const events = ['a', 'c', 'unknown'].map((sourceId) => ({ source: 'lobsters', sourceId }))
       expect(await feed.details(events)).toEqual(
         new Map([
           ['lobsters-a', details('a')],
-          ['lobsters-c', { ...details('c'), author: null, tags: [], description: null }],
+          ['lobsters-c', unknown],
         ]),
       )
       expect(await feed.details([])).toEqual(new Map())
@@ -165,21 +148,22 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     }
   }
 
+  /** How many payloads are stored, and of how many snapshots. */
+  const partsOf = async (client: ReturnType<OpenFeed['raw']>): Promise<unknown[]> => {
+    const sql = 'SELECT count(*), count(DISTINCT snapshot_id) FROM snapshot_feeds'
+    return Array.from((await client.execute(sql)).rows[0] ?? [])
+  }
+
   describe(`snapshots in ${name}`, () => {
-    test('are none at first', async () => {
-      const { feed: store } = await engine.open()
+    test('are read back byte for byte, also through another connection, and stored once', async () => {
+      const { feed: store, another, raw } = await engine.open()
       const [feed] = sealed().snapshot.feeds
       expect(await store.newestSnapshot()).toBeNull()
       expect(feed && (await store.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
-    })
-
-    test('are read back byte for byte, also through another connection, and stored once', async () => {
-      const { feed: store, another, raw } = await engine.open()
       expect(await keep(store, sealed())).toEqual({ saved: true, removed: 0 })
       expect(await keep(store, sealed())).toEqual({ saved: true, removed: 0 })
       await expectServed(another().feed, sealed())
-      const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
-      expect(rows[0]?.['n']).toBe(4)
+      expect(await partsOf(raw())).toEqual([4, 1])
     })
 
     test('are kept in parts when their payloads are long', async () => {
@@ -201,18 +185,10 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     test('are the newest ten, parts and all, and the newest is the one of the latest instant', async () => {
       const { feed: store, raw } = await engine.open()
       const all = Array.from({ length: 13 }, (_, index) => sealed(NOW + index * MINUTE_MS))
-      const removed: unknown[] = []
-      for (const one of all) removed.push(await keep(store, one))
-      expect(removed.slice(9)).toEqual([
-        { saved: true, removed: 0 },
-        ...Array.from({ length: 3 }, () => ({ saved: true, removed: 1 })),
-      ])
-      const last = all.at(-1) ?? sealed()
-      await expectServed(store, last)
-      const { rows } = await raw().execute(
-        'SELECT count(*) AS n, count(DISTINCT snapshot_id) AS ids FROM snapshot_feeds',
-      )
-      expect([rows[0]?.['n'], rows[0]?.['ids']]).toEqual([40, 10])
+      for (const [index, one] of all.entries())
+        expect(await keep(store, one)).toEqual({ saved: true, removed: index < 10 ? 0 : 1 })
+      await expectServed(store, all.at(-1) ?? sealed())
+      expect(await partsOf(raw())).toEqual([40, 10])
     })
 
     test.each([0, 1, 5 * MINUTE_MS + 1])(
@@ -224,8 +200,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
         await keep(store, later)
         expect(await keep(store, sealed())).toEqual({ saved: false, newest })
         await expectServed(store, later)
-        const { rows } = await raw().execute('SELECT count(*) AS n FROM snapshot_feeds')
-        expect(rows[0]?.['n']).toBe(4)
+        expect(await partsOf(raw())).toEqual([4, 1])
         if (ahead === 0) return
         expect(await keep(store, sealed(), true)).toEqual({ saved: true, removed: 1 })
         await expectServed(store, sealed())
@@ -263,12 +238,8 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
       const [feed] = sealed().snapshot.feeds
       await raw().execute("DELETE FROM snapshot_feeds WHERE sort = 'trending'")
       expect(feed && (await store.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
-      for (const damage of [
-        "'[]'",
-        "'nonsense'",
-        `'[["day","${'0'.repeat(64)}",-1]]'`,
-        "CAST(x'c328' AS TEXT)",
-      ]) {
+      const texts = ['[]', 'nonsense', `[["day","${'0'.repeat(64)}",-1]]`].map((text) => `'${text}'`)
+      for (const damage of [...texts, "CAST(x'c328' AS TEXT)"]) {
         await raw().execute(`UPDATE snapshots SET feeds = ${damage}`)
         await expect(store.newestSnapshot()).rejects.toMatchObject(DAMAGED)
       }

@@ -5,14 +5,12 @@ import { onTestFinished } from 'vitest'
 import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
 import { searchIndex } from '../../../src/adapters/feed/search-index.ts'
-import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch, FeedSearch, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
-import { rawClient } from '../sqlite/lock-holder.ts'
+import { openStore, rawClient } from '../sqlite/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 /** Everything that is kept in one feed database. */
@@ -51,8 +49,7 @@ export const feedInFile: FeedOpener = { open: openFeed, factory: fileFactory }
 
 export const feedInMemory: FeedOpener = {
   async open() {
-    const store = openDatabase(':memory:')
-    onTestFinished(() => store.close())
+    const store = openStore('feed', ':memory:')
     const client = await store.use((open) => Promise.resolve(open.client))
     const search = searchOf(store, ':memory:')
     const same: OpenFeed = { ...storesIn(store), search, raw: () => client, another: () => same }
@@ -69,8 +66,7 @@ export async function openFeed(): Promise<FeedFile> {
 
 /** The feed at a URL through a connection of its own. */
 export function connectFeed(url: string): OpenFeed {
-  const store = openDatabase(url)
-  onTestFinished(() => store.close())
+  const store = openStore('feed', url)
   const search = searchOf(store, url)
   return { ...storesIn(store), search, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
@@ -90,15 +86,12 @@ async function fileFactory(): Promise<FeedFactory> {
 }
 
 export function storeAt(url: string): OneFeed {
-  const store = openDatabase(url)
+  const store = openStore('feed', url)
   return { ...storesIn(store), close: () => store.close() }
 }
 
 function storesIn(store: Database): FeedStores {
-  return {
-    feed: libsqlFeed(store),
-    index: searchIndex(store),
-  }
+  return { feed: libsqlFeed(store), index: searchIndex(store) }
 }
 
 function searchOf(store: Database, url: string): CallerSearch {
@@ -111,10 +104,4 @@ function searchOf(store: Database, url: string): CallerSearch {
   })
   onTestFinished(() => search.close())
   return search.by(LOCAL_CALLER)
-}
-
-function openDatabase(url: string): Database {
-  const location = { url, authToken: null }
-  const migrationsFolder = migrationsOf('feed')
-  return database({ location, store: 'feed', migrationsFolder, nativeBusyMs: 10, retryMs: 5_000 })
 }

@@ -1,10 +1,9 @@
 import { pathToFileURL } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { searchIndex } from '../../../src/adapters/feed/search-index.ts'
-import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { signal, asking, refresh } from '../../support/signals.ts'
+import { openStore } from '../sqlite/lock-holder.ts'
 import { openFeed } from './open-feed.ts'
 
 /** A database that lets `before` happen once, right before its first batch. */
@@ -31,14 +30,7 @@ test('what changes between the reading and the writing of a refresh is taken in 
   const { feed, search, path } = await openFeed()
   const before = Array.from({ length: 20 }, (_, at) => signal({ sourceId: `${at}`, title: `before ${at}` }))
   await feed.importSignals(before)
-  const real = database({
-    location: { url: pathToFileURL(path).href, authToken: null },
-    store: 'feed',
-    migrationsFolder: migrationsOf('feed'),
-    nativeBusyMs: 10,
-    retryMs: 5_000,
-  })
-  onTestFinished(() => real.close())
+  const real = openStore('feed', pathToFileURL(path).href)
   const after = before.map((each, at) => ({ ...each, title: `after ${at}` }))
   const index = searchIndex(interrupted(real, () => feed.importSignals(after)))
   expect(await refresh(index)).toBe(40)

@@ -7,9 +7,11 @@ import type { LedgerOpener, OpenLedger } from './open-ledger.ts'
 
 /** Bytes and values a damaged disk or a careless hand may leave in the cells of the ledger. */
 
+/** A filled ledger without what keeps it append-only. */
 async function fillNew(open: LedgerOpener): Promise<OpenLedger> {
   const opened = await open()
   await fill(opened, sampleLedger())
+  await dropTriggers(opened.raw)
   return opened
 }
 
@@ -32,28 +34,13 @@ export function damageContract(engine: string, open: LedgerOpener): void {
   const filled = (): Promise<OpenLedger> => fillNew(open)
 
   describe(`a damaged ledger in ${engine}`, () => {
-    test('is sound before it is damaged', async () => {
-      const opened = await filled()
-      await dropTriggers(opened.raw)
-      await expect(read(opened)).resolves.toBeDefined()
-    })
-
     test.each(Object.entries(DAMAGED_TEXTS))(
       'is refused for %s in any text of an entry',
       async (_what, text) => {
         const opened = await filled()
-        await dropTriggers(opened.raw)
-        for (const column of [
-          'as_of_day',
-          'publication_id',
-          'sha256',
-          'leaf',
-          'previous_leaf',
-          'envelope_kind',
-        ]) {
-          const original = await opened.raw.execute(
-            `SELECT seq, ${column} AS cell FROM entries WHERE seq = 3`,
-          )
+        const columns = ['as_of_day', 'publication_id', 'sha256', 'leaf', 'previous_leaf', 'envelope_kind']
+        for (const column of columns) {
+          const original = await opened.raw.execute(`SELECT ${column} AS cell FROM entries WHERE seq = 3`)
           await opened.raw.execute(`UPDATE entries SET ${column} = ${text} WHERE seq = 3`)
           await expect(read(opened), column).rejects.toMatchObject(DAMAGED)
           await opened.raw.execute({
@@ -69,7 +56,6 @@ export function damageContract(engine: string, open: LedgerOpener): void {
       'is refused for %s in the legacy ledger',
       async (_what, text) => {
         const opened = await filled()
-        await dropTriggers(opened.raw)
         await opened.raw.execute(
           `UPDATE legacy_publications SET publication_id = ${text.replace('leaf', 'publication_id')} WHERE position = 2`,
         )
@@ -89,7 +75,6 @@ export function damageContract(engine: string, open: LedgerOpener): void {
       ['an infinite number', 'window_start', '9e999'],
     ])('is refused for %s', async (_what, column, value) => {
       const opened = await filled()
-      await dropTriggers(opened.raw)
       await dropTypes(opened.raw, 'entries')
       await expect(read(opened)).resolves.toBeDefined()
       await opened.raw.execute(`UPDATE entries SET ${column} = ${value} WHERE seq = 3`)
@@ -117,7 +102,6 @@ export function damageContract(engine: string, open: LedgerOpener): void {
       ['a column is gone', 'ALTER TABLE entries DROP COLUMN reason'],
     ])('is refused when %s', async (_what, sql) => {
       const opened = await filled()
-      await dropTriggers(opened.raw)
       await opened.raw.executeMultiple(sql)
       await expect(read(opened)).rejects.toMatchObject(DAMAGED)
     })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { Ledger } from '../../../src/domain/ports.ts'
 import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
 import type { Attempt, FoundingMark, LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
@@ -25,16 +24,22 @@ const MARK: FoundingMark = { seq: 2, leaf: headAt(FOUNDING.rows, 2).leaf, beganA
 
 const EMPTY: LedgerContents = { rows: [], legacy: [], founding: null }
 
-/** A lease of ten minutes, while it is held and at the moment it ends. */
-async function shortLease(ledger: Ledger): Promise<Record<'held' | 'ended', { token: string; now: number }>> {
-  const forMs = 600_000
-  const grant = await ledger.takeLease({ name: 'the test', process: null }, NOW, forMs, () => false)
-  if (!grant.granted) throw new Error(`the lease is held by ${grant.heldBy}`)
-  const { token } = grant
-  return { held: { token, now: NOW + forMs - 1 }, ended: { token, now: NOW + forMs } }
+interface Guard {
+  token: string
+  now: number
 }
 
-async function begunIn(open: LedgerOpener): Promise<OpenLedger & { guard: { token: string; now: number } }> {
+/** A ledger with a lease of ten minutes, while it is held and at the moment it ends. */
+async function leasedIn(open: LedgerOpener): Promise<OpenLedger & Record<'held' | 'ended', Guard>> {
+  const opened = await open()
+  const forMs = 600_000
+  const grant = await opened.ledger.takeLease({ name: 'the test', process: null }, NOW, forMs, () => false)
+  if (!grant.granted) throw new Error(`the lease is held by ${grant.heldBy}`)
+  const { token } = grant
+  return { ...opened, held: { token, now: NOW + forMs - 1 }, ended: { token, now: NOW + forMs } }
+}
+
+async function begunIn(open: LedgerOpener): Promise<OpenLedger & { guard: Guard }> {
   const opened = await open()
   const guard = { token: await anyLease(opened.ledger), now: NOW }
   expect(await opened.ledger.beginFounding(MARK, guard)).toBeNull()
@@ -44,12 +49,13 @@ async function begunIn(open: LedgerOpener): Promise<OpenLedger & { guard: { toke
 /** What every engine of the ledger promises about founding an archive. */
 export function foundingContract(engine: string, open: LedgerOpener): void {
   const begun = () => begunIn(open)
+  const leased = () => leasedIn(open)
 
   describe(`a founding that was begun in ${engine}`, () => {
     test('is read back with the time it was first begun at', async () => {
       const { ledger, guard } = await begun()
       expect(await ledger.beginFounding({ ...MARK, beganAt: NOW + 5 }, guard)).toBeNull()
-      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+      expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
     })
 
     test('is the only one', async () => {
@@ -65,7 +71,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.found(other, sealFounding(other, NOW), guard)).toBe('ledger-moved')
       const none = { legacy: LEGACY, rows: [] }
       expect(await ledger.found(none, sealFounding(none, NOW), guard)).toBe('ledger-moved')
-      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+      expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
     })
 
     test('lets no entry of another kind or chain come before it, whoever writes it', async () => {
@@ -145,13 +151,13 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       const { ledger } = await open()
       const guard = { token: await anyLease(ledger), now: NOW }
       expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
-      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
+      expect(await ledger.read()).toEqual(EMPTY)
     })
 
     test('writes nothing once the lease is lost or the ledger has an entry', async () => {
       const { ledger, guard } = await begun()
       expect(await ledger.found(FOUNDING, SEAL, { ...guard, token: 'nobody' })).toBe('lease-lost')
-      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+      expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
       const used = await open()
       const token = await anyLease(used.ledger)
       const rows = chainOf([gap('2026-01-05')])
@@ -161,25 +167,18 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await used.ledger.read()).toEqual({ rows, legacy: [], founding: null })
     })
 
-    test('writes nothing into a legacy ledger that has a row', async () => {
+    test.each([
+      ['a row', [legacyRow(9, '2025-12-29')]],
+      ['as many rows, but others', [legacyRow(8, '2025-12-28'), legacyRow(9, '2025-12-29')]],
+    ])('writes nothing into a legacy ledger that has %s', async (_what, there) => {
       const { ledger, addLegacy, guard } = await begun()
-      const there = legacyRow(9, '2025-12-29')
-      await addLegacy([there])
-      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
-      expect(await ledger.read()).toEqual({ rows: [], legacy: [there], founding: MARK })
-    })
-
-    test('writes nothing into a legacy ledger that has as many rows, but others', async () => {
-      const { ledger, addLegacy, guard } = await begun()
-      const there = [legacyRow(8, '2025-12-28'), legacyRow(9, '2025-12-29')]
       await addLegacy(there)
       expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
-      expect(await ledger.read()).toEqual({ rows: [], legacy: there, founding: MARK })
+      expect(await ledger.read()).toEqual({ ...EMPTY, legacy: there, founding: MARK })
     })
 
     test('needs a lease that has not run out, as beginning does', async () => {
-      const { ledger } = await open()
-      const { held, ended } = await shortLease(ledger)
+      const { ledger, held, ended } = await leased()
       expect(await ledger.beginFounding(MARK, ended)).toBe('lease-lost')
       expect(await ledger.read()).toEqual(EMPTY)
       expect(await ledger.beginFounding(MARK, held)).toBeNull()
@@ -196,7 +195,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
         legacy: [...LEGACY, { ...(first ?? legacyRow(1, '2025-12-30')), position: 3 }],
       }
       await expect(ledger.found(twice, SEAL, guard)).rejects.toThrow('the legacy ledger is closed')
-      expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: MARK })
+      expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
     })
   })
 
@@ -216,8 +215,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     ]
 
     test('is read back with its mark and its attempts', async () => {
-      const { ledger } = await open()
-      const { held } = await shortLease(ledger)
+      const { ledger, held } = await leased()
       expect(await ledger.adopt(founded, ATTEMPTS.slice(0, 1), EMPTY, held)).toBeNull()
       expect(await ledger.read()).toEqual(founded)
       expect(await ledger.everyAttempt()).toEqual(ATTEMPTS.slice(0, 1))
@@ -227,8 +225,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     })
 
     test('leaves an attempt that is there as it is', async () => {
-      const { ledger } = await open()
-      const { held } = await shortLease(ledger)
+      const { ledger, held } = await leased()
       expect(await ledger.countAttempt('2026-01-05', 1, NOW, held.token)).toBe(true)
       expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, held)).toBeNull()
       const [first, ...others] = await ledger.everyAttempt()
@@ -243,8 +240,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     })
 
     test('needs a lease that has not run out, and writes nothing without it', async () => {
-      const { ledger } = await open()
-      const { held, ended } = await shortLease(ledger)
+      const { ledger, held, ended } = await leased()
       for (const guard of [ended, { ...held, token: 'nobody' }]) {
         expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, guard)).toBe('lease-lost')
         expect(await ledger.read()).toEqual(EMPTY)
@@ -253,8 +249,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     })
 
     test('writes no row when an entry came since it was compared', async () => {
-      const { ledger } = await open()
-      const { held } = await shortLease(ledger)
+      const { ledger, held } = await leased()
       await ledger.adopt(founded, [], EMPTY, held)
       expect(await ledger.adopt(longer, ATTEMPTS, EMPTY, held)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(founded)
@@ -262,8 +257,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     })
 
     test('writes nothing over another chain of the same length', async () => {
-      const { ledger } = await open()
-      const { held } = await shortLease(ledger)
+      const { ledger, held } = await leased()
       await ledger.adopt(founded, [], EMPTY, held)
       const other: LedgerContents = {
         ...EMPTY,
@@ -276,16 +270,14 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     })
 
     test('writes no row when an entry it was compared with is not there', async () => {
-      const { ledger } = await open()
-      const { held } = await shortLease(ledger)
+      const { ledger, held } = await leased()
       const before: LedgerContents = { legacy: [], rows: FOUNDING.rows.slice(0, 1), founding: null }
       expect(await ledger.adopt({ ...founded, legacy: [] }, [], before, held)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(EMPTY)
     })
 
     test('writes no row when a legacy row came since it was compared', async () => {
-      const { ledger, addLegacy } = await open()
-      const { held } = await shortLease(ledger)
+      const { ledger, addLegacy, held } = await leased()
       const there = legacyRow(9, '2025-12-29')
       await addLegacy([there])
       expect(await ledger.adopt(founded, [], EMPTY, held)).toBe('ledger-moved')

@@ -11,8 +11,21 @@ import {
   publication,
   sampleLedger,
 } from '../../domain/year/ledger-rows.ts'
+import { appendOnlyContract } from './append-only-contract.ts'
+import { damageContract } from './damage-contract.ts'
+import { foundingContract } from './founding-contract.ts'
+import { leaseContract } from './lease-contract.ts'
 import { anyLease, appendNow, fill } from './open-ledger.ts'
 import type { LedgerOpener } from './open-ledger.ts'
+
+/** Everything a ledger database promises, whichever engine holds it. */
+export const LEDGER_CONTRACTS = [
+  ledgerContract,
+  leaseContract,
+  damageContract,
+  appendOnlyContract,
+  foundingContract,
+]
 
 const LAST = chainOf([publication('2026-03-01')])[0] as LedgerRow
 
@@ -23,7 +36,7 @@ function next(overrides: Parameters<typeof manifest>[1] = {}): LedgerRow {
 }
 
 /** What every engine of the ledger promises about reading and appending. */
-export function ledgerContract(engine: string, open: LedgerOpener): void {
+function ledgerContract(engine: string, open: LedgerOpener): void {
   describe(`reading the ledger in ${engine}`, () => {
     test('finds a new one empty', async () => {
       const { ledger } = await open()
@@ -31,20 +44,13 @@ export function ledgerContract(engine: string, open: LedgerOpener): void {
       await expect(ledger.ping()).resolves.toBeUndefined()
     })
 
-    test('gives back every column of every entry, so that the chain still holds', async () => {
-      const opened = await open()
-      const contents = sampleLedger()
-      await fill(opened, contents)
-      const read = await opened.ledger.read()
-      expect(read).toEqual(contents)
-      const proved = proveLedger(read, headAt(read.rows, read.rows.length))
-      expect(proved.entries).toHaveLength(7)
-      expect(proved.timeline).toHaveLength(7)
-    })
-
-    test('gives the same through another connection and after a new start', async () => {
+    test('gives back every column of every entry, through another connection and after a new start too', async () => {
       const opened = await open()
       await fill(opened, sampleLedger())
+      const read = await opened.ledger.read()
+      expect(read).toEqual(sampleLedger())
+      const { entries, timeline } = proveLedger(read, headAt(read.rows, read.rows.length))
+      expect([entries.length, timeline.length]).toEqual([7, 7])
       const other = opened.another()
       expect(await other.ledger.read()).toEqual(sampleLedger())
       opened.close()
@@ -81,71 +87,29 @@ export function ledgerContract(engine: string, open: LedgerOpener): void {
   describe(`appending to the ledger in ${engine}`, () => {
     const withinMs = 10_000
 
-    test.each<{ what: string; row: () => LedgerRow; lateMs: number; refusal: AppendRefusal | null }>([
-      { what: 'the row that follows, at once', row: next, lateMs: 0, refusal: null },
-      { what: 'the row that follows, late but in time', row: next, lateMs: withinMs - 5_000, refusal: null },
-      {
-        what: 'the row that follows, a moment too late',
-        row: next,
-        lateMs: withinMs + 1,
-        refusal: 'too-late',
-      },
-      { what: 'a row of the future', row: next, lateMs: -1, refusal: 'clock-went-back' },
-      {
-        what: 'a row published a millisecond after the last',
-        row: () => next({ publishedAt: (LAST.publishedAt ?? 0) + 1 }),
-        lateMs: 0,
-        refusal: null,
-      },
-      {
-        what: 'a row published at the time of the last',
-        row: () => next({ publishedAt: LAST.publishedAt ?? 0 }),
-        lateMs: 0,
-        refusal: 'clock-went-back',
-      },
-      {
-        what: 'a row published before the last',
-        row: () => next({ publishedAt: (LAST.publishedAt ?? 0) - 1 }),
-        lateMs: 0,
-        refusal: 'clock-went-back',
-      },
-      { what: 'the last row again', row: () => LAST, lateMs: 0, refusal: 'ledger-moved' },
-      {
-        what: 'a row one too far',
-        row: () => sealEntry(gap('2026-03-02'), 3, LAST.recordedAt, LAST.leaf),
-        lateMs: 0,
-        refusal: 'ledger-moved',
-      },
-      {
-        what: 'a row that continues another',
-        row: () => sealEntry(gap('2026-03-02'), 2, LAST.recordedAt, 'e'.repeat(64)),
-        lateMs: 0,
-        refusal: 'ledger-moved',
-      },
-      {
-        what: 'a first row, where there is one',
-        row: () => sealEntry(gap('2026-03-02'), 1, LAST.recordedAt, '0'.repeat(64)),
-        lateMs: 0,
-        refusal: 'ledger-moved',
-      },
-      {
-        what: 'a gap, recorded when the last entry was',
-        row: () => sealEntry(gap('2026-03-02'), 2, LAST.recordedAt, LAST.leaf),
-        lateMs: 0,
-        refusal: null,
-      },
-      {
-        what: 'a gap, too late',
-        row: () => sealEntry(gap('2026-03-02'), 2, LAST.recordedAt, LAST.leaf),
-        lateMs: withinMs + 1,
-        refusal: 'too-late',
-      },
-    ])('answers $refusal to $what', async ({ row, lateMs, refusal }) => {
+    const gapAt = (seq: number, leaf = LAST.leaf) => sealEntry(gap('2026-03-02'), seq, LAST.recordedAt, leaf)
+    const publishedLater = (laterMs: number) => next({ publishedAt: (LAST.publishedAt ?? 0) + laterMs })
+
+    test.each<[AppendRefusal | null, string, LedgerRow, number?]>([
+      [null, 'the row that follows, at once', next()],
+      [null, 'the row that follows, late but in time', next(), withinMs - 5_000],
+      ['too-late', 'the row that follows, a moment too late', next(), withinMs + 1],
+      ['clock-went-back', 'a row of the future', next(), -1],
+      [null, 'a row published a millisecond after the last', publishedLater(1)],
+      ['clock-went-back', 'a row published at the time of the last', publishedLater(0)],
+      ['clock-went-back', 'a row published before the last', publishedLater(-1)],
+      ['ledger-moved', 'the last row again', LAST],
+      ['ledger-moved', 'a row one too far', gapAt(3)],
+      ['ledger-moved', 'a row that continues another', gapAt(2, 'e'.repeat(64))],
+      ['ledger-moved', 'a first row, where there is one', gapAt(1, '0'.repeat(64))],
+      [null, 'a gap, recorded when the last entry was', gapAt(2)],
+      ['too-late', 'a gap, too late', gapAt(2), withinMs + 1],
+    ])('answers %s to %s', async (refusal, _what, row, lateMs = 0) => {
       const opened = await open()
       const token = await fill(opened, { legacy: [], rows: [LAST] })
-      const clock = (): number => row().recordedAt + lateMs
-      expect(await opened.ledger.append(row(), { token, clock, withinMs })).toBe(refusal)
-      expect((await opened.another().ledger.read()).rows).toEqual(refusal === null ? [LAST, row()] : [LAST])
+      const clock = (): number => row.recordedAt + lateMs
+      expect(await opened.ledger.append(row, { token, clock, withinMs })).toBe(refusal)
+      expect((await opened.another().ledger.read()).rows).toEqual(refusal === null ? [LAST, row] : [LAST])
     })
 
     test.each([
@@ -226,15 +190,12 @@ export function ledgerContract(engine: string, open: LedgerOpener): void {
     test('takes no second publication or gap for a day that has one', async () => {
       const opened = await open()
       const token = await fill(opened, { legacy: [], rows: [LAST] })
-      await expect(
-        appendNow(opened.ledger, sealEntry(gap('2026-03-01'), 2, LAST.recordedAt, LAST.leaf), token),
-      ).rejects.toThrow()
-      await expect(
-        appendNow(opened.ledger, next({ asOfDay: '2026-03-01', publicationId: 'another id' }), token),
-      ).rejects.toThrow()
-      await expect(
-        appendNow(opened.ledger, next({ publicationId: LAST.publicationId ?? '' }), token),
-      ).rejects.toThrow()
+      for (const row of [
+        sealEntry(gap('2026-03-01'), 2, LAST.recordedAt, LAST.leaf),
+        next({ asOfDay: '2026-03-01', publicationId: 'another id' }),
+        next({ publicationId: LAST.publicationId ?? '' }),
+      ])
+        await expect(appendNow(opened.ledger, row, token)).rejects.toThrow()
       expect((await opened.ledger.read()).rows).toEqual([LAST])
     })
   })

@@ -5,21 +5,11 @@ import { sealEntry } from '../../../src/domain/year/chain.ts'
 import { chainOf, manifest, publication, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
-import { appendOnlyContract } from './append-only-contract.ts'
-import { damageContract } from './damage-contract.ts'
-import { foundingContract } from './founding-contract.ts'
-import { leaseContract } from './lease-contract.ts'
-import { ledgerContract } from './ledger-contract.ts'
+import { LEDGER_CONTRACTS } from './ledger-contract.ts'
 import { anyLease, appendNow, fill, openLedger, openMemoryLedger, dropTriggers } from './open-ledger.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 
-for (const contract of [
-  ledgerContract,
-  leaseContract,
-  damageContract,
-  appendOnlyContract,
-  foundingContract,
-]) {
+for (const contract of LEDGER_CONTRACTS) {
   contract('a file', openLedger)
   contract('memory', openMemoryLedger)
 }

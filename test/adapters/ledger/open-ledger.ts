@@ -1,16 +1,13 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Client } from '@libsql/client'
-import { onTestFinished } from 'vitest'
 import { libsqlLedger } from '../../../src/adapters/ledger/ledger.ts'
 import { legacyPublications } from '../../../src/adapters/ledger/schema.ts'
-import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import type { Clock, Ledger } from '../../../src/domain/ports.ts'
 import type { LedgerContents, LedgerRow, LegacyRow, AppendRefusal } from '../../../src/domain/year/ledger.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { rawClient } from '../sqlite/lock-holder.ts'
+import { openStore, rawClient } from '../sqlite/lock-holder.ts'
 
 /** What tests ask past the ledger. */
 export type RawClient = Pick<Client, 'execute' | 'batch' | 'executeMultiple'>
@@ -42,7 +39,7 @@ export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
 }
 
 export async function openMemoryLedger(): Promise<OpenLedger> {
-  const store = openDatabase(':memory:')
+  const store = openStore('ledger', ':memory:')
   const raw = await store.use(({ client }) => Promise.resolve(client))
   const same: OpenLedger = { ...ledgerOn(store), raw, another: () => same, close: () => undefined }
   return same
@@ -50,21 +47,13 @@ export async function openMemoryLedger(): Promise<OpenLedger> {
 
 /** The ledger at a URL through a connection of its own. */
 export function connectLedger(url: string, fileClock?: Clock): OpenLedger {
-  const store = openDatabase(url)
+  const store = openStore('ledger', url)
   return {
     ...ledgerOn(store, fileClock),
     raw: rawClient(url),
     another: () => connectLedger(url, fileClock),
     close: () => store.close(),
   }
-}
-
-function openDatabase(url: string): Database {
-  const location = { url, authToken: null }
-  const migrationsFolder = migrationsOf('ledger')
-  const store = database({ location, store: 'ledger', migrationsFolder, nativeBusyMs: 10, retryMs: 5_000 })
-  onTestFinished(() => store.close())
-  return store
 }
 
 function ledgerOn(store: Database, fileClock?: Clock): Pick<OpenLedger, 'ledger' | 'addLegacy'> {
@@ -79,13 +68,12 @@ function ledgerOn(store: Database, fileClock?: Clock): Pick<OpenLedger, 'ledger'
 
 /** Takes the triggers away that keep the ledger append-only. */
 export async function dropTriggers(client: RawClient): Promise<void> {
-  const { rows } = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
-  for (const { name } of rows) if (typeof name === 'string') await client.execute(`DROP TRIGGER ${name}`)
+  for (const name of await namesIn(client, "SELECT name FROM sqlite_schema WHERE type = 'trigger'"))
+    await client.execute(`DROP TRIGGER ${name}`)
 }
 
 async function namesIn(client: RawClient, sql: string): Promise<string[]> {
-  const { rows } = await client.execute(sql)
-  return rows.map((row) => (typeof row['name'] === 'string' ? row['name'] : ''))
+  return (await client.execute(sql)).rows.map((row) => row['name'] as string)
 }
 
 /** Makes the columns of a table take values of any type, as a changed byte in a record's header does. */

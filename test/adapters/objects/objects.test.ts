@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { unstorageObjects, yearReader } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
-import { archiveContract, headOf, memoryObjects, recommendationsContract } from './objects-contract.ts'
+import { headOf, memoryObjects, objectsContract } from './objects-contract.ts'
 import { openObjects, fileObjects } from '../../../src/adapters/objects/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import type { Objects, Ledger } from '../../../src/domain/ports.ts'
@@ -16,7 +16,7 @@ import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
 
 const ready = (): Promise<void> => Promise.resolve()
 
-archiveContract('memory', () => {
+objectsContract('memory', () => {
   const objects = new Map<string, Uint8Array>()
   return Promise.resolve({
     archive: unstorageObjects(memoryObjects(objects), ready),
@@ -25,6 +25,18 @@ archiveContract('memory', () => {
       return Promise.resolve()
     },
   })
+})
+
+objectsContract('files', async () => {
+  const root = await temporaryFolder()
+  return {
+    archive: openObjects({ kind: 'file', path: root }),
+    async plant(key, bytes) {
+      const path = join(root, key)
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, bytes)
+    },
+  }
 })
 
 /** An engine that reads whatever it is told to, as unstorage's own drivers do. */
@@ -97,18 +109,6 @@ describe('an archive on any engine', () => {
     expect(await archive.headWitness(null)).toBeNull()
     expect(await archive.headWitness(headOf(1))).toBeNull()
   })
-})
-
-archiveContract('files', async () => {
-  const root = await temporaryFolder()
-  return {
-    archive: openObjects({ kind: 'file', path: root }),
-    async plant(key, bytes) {
-      const path = join(root, key)
-      await mkdir(dirname(path), { recursive: true })
-      await writeFile(path, bytes)
-    },
-  }
 })
 
 const ROWS = chainOf(
@@ -185,8 +185,7 @@ describe('a reading of both ledgers and the head', () => {
   })
 
   test('is refused for a ledger that is shorter than its newest head', async () => {
-    const { ledger, archive } = await year(2, 2)
-    await archive.putHead(headAt(ROWS, 3))
+    const { ledger, archive } = await year(2, 3)
     await expect(yearReader(ledger, archive).read()).rejects.toMatchObject(DAMAGED)
   })
 
@@ -236,30 +235,7 @@ describe('a reading of both ledgers and the head', () => {
 
 const BYTES = new TextEncoder().encode('a run')
 
-recommendationsContract('memory', () => {
-  const objects = new Map<string, Uint8Array>()
-  return Promise.resolve({
-    store: unstorageObjects(memoryObjects(objects), ready).recommendations,
-    plant(path, bytes) {
-      objects.set(path, bytes)
-      return Promise.resolve()
-    },
-  })
-})
-
-recommendationsContract('files', async () => {
-  const root = await temporaryFolder()
-  return {
-    store: fileObjects(root).recommendations,
-    async plant(key, bytes) {
-      const path = join(root, key)
-      await mkdir(dirname(path), { recursive: true })
-      await writeFile(path, bytes)
-    },
-  }
-})
-
-test('in a folder stand beside the archive, which does not take them for its own, and leave no temporary file', async () => {
+test('recommendations in a folder stand beside the archive, which does not take them for its own, and leave no temporary file', async () => {
   const root = await temporaryFolder()
   const store = fileObjects(root).recommendations
   await store.put('2026-08-22.v1', BYTES)
@@ -276,7 +252,7 @@ test('in a folder stand beside the archive, which does not take them for its own
   ])
 })
 
-test('in a folder that is not there are unavailable, not absent, and create nothing', async () => {
+test('recommendations in a folder that is not there are unavailable, not absent, and create nothing', async () => {
   const root = await temporaryFolder()
   const store = fileObjects(root).recommendations
   rmSync(root, { recursive: true })
@@ -285,7 +261,7 @@ test('in a folder that is not there are unavailable, not absent, and create noth
   expect(existsSync(root)).toBe(false)
 })
 
-test('are damaged where a folder stands in the place of the current one', async () => {
+test('recommendations are damaged where a folder stands in the place of the current one', async () => {
   const root = await temporaryFolder()
   mkdirSync(join(root, 'free-llm/current'), { recursive: true })
   const store = fileObjects(root).recommendations

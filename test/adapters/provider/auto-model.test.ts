@@ -31,20 +31,13 @@ const RUN = sampleRun({
   ],
 })
 
-const OWN_LIMIT: Behaviour = {
-  answer: {
-    status: 429,
-    type: 'application/json',
-    body: '{"error":{"code":429,"message":"SECRET","metadata":{"limit_source":"upstream_provider_shared_pool"}}}',
-  },
+const limited = (message: string, metadata?: object): Behaviour => {
+  const body = JSON.stringify({ error: { code: 429, message, metadata } })
+  return { answer: { status: 429, type: 'application/json', body } }
 }
-const ACCOUNT_LIMIT: Behaviour = {
-  answer: {
-    status: 429,
-    type: 'application/json',
-    body: '{"error":{"code":429,"message":"Rate limit exceeded: free-models-per-day. "}}',
-  },
-}
+
+const OWN_LIMIT = limited('SECRET', { limit_source: 'upstream_provider_shared_pool' })
+const ACCOUNT_LIMIT = limited('Rate limit exceeded: free-models-per-day. ')
 
 interface Bench {
   provider: SyntheticProvider
@@ -77,14 +70,7 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
     ...changes,
   })
   onTestFinished(() => model.close())
-  return {
-    provider,
-    model,
-    counted,
-    wait(ms) {
-      now += ms
-    },
-  }
+  return { provider, model, counted, wait: (ms) => void (now += ms) }
 }
 
 async function heard(model: ChatModel): Promise<ModelEvent[]> {

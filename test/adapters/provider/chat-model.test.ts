@@ -94,13 +94,8 @@ describe.each(APIS)('a round over %s', (api) => {
 
   test('fails where nobody listens, and nothing was sent', async () => {
     const { end } = outcome(await heard(modelAt(`${await unreachableUrl()}/v1`, { api })))
-    expect(end).toEqual({
-      kind: 'failed',
-      error: 'upstream_error',
-      code: 'connect',
-      usage: null,
-      dispatched: false,
-    })
+    const failure = { error: 'upstream_error', code: 'connect', usage: null, dispatched: false }
+    expect(end).toEqual({ kind: 'failed', ...failure })
   })
 
   test.each([
@@ -194,40 +189,25 @@ describe.each(APIS)('a round over %s', (api) => {
   })
 })
 
+const asStream = (body: string) => ({ answer: { status: 200, type: 'text/event-stream', body } })
+
 describe('chat completions of local engines', () => {
   const chunk = (choice: object): string =>
     `data: ${JSON.stringify({ choices: [{ index: 0, finish_reason: null, ...choice }] })}\n\n`
-  const asStream = (body: string): Parameters<typeof startProvider>[0] => ({
-    answer: { status: 200, type: 'text/event-stream', body },
-  })
   const told = (name: string, text: unknown): object => ({
     type: 'function',
     function: { name, arguments: text },
   })
 
   test.each([
-    [
-      'without an index',
-      [
-        { id: 'a', ...told('x', '{"n":1}') },
-        { id: 'b', ...told('y', '{"n":2}') },
-      ],
-    ],
-    [
-      'all at the index 0',
-      [
-        { index: 0, id: 'a', ...told('x', '{"n":1}') },
-        { index: 0, id: 'b', ...told('y', '{"n":2}') },
-      ],
-    ],
-    [
-      'with arguments that are no text',
-      [
-        { index: 0, id: 'a', ...told('x', { n: 1 }) },
-        { index: 1, id: 'b', ...told('y', { n: 2 }) },
-      ],
-    ],
-  ])('may give whole calls in one chunk, %s', async (_how, calls) => {
+    ['without an index', [{}, {}], ['{"n":1}', '{"n":2}']],
+    ['all at the index 0', [{ index: 0 }, { index: 0 }], ['{"n":1}', '{"n":2}']],
+    ['with arguments that are no text', [{ index: 0 }, { index: 1 }], [{ n: 1 }, { n: 2 }]],
+  ])('may give whole calls in one chunk, %s', async (_how, places, texts) => {
+    const calls = [
+      { ...places[0], id: 'a', ...told('x', texts[0]) },
+      { ...places[1], id: 'b', ...told('y', texts[1]) },
+    ]
     const stream = chunk({ delta: { tool_calls: calls } }) + chunk({ delta: {}, finish_reason: 'stop' })
     const provider = await startProvider(asStream(stream))
     const { end } = outcome(await heard(modelAt(provider.url, { api: 'chat' })))
@@ -250,39 +230,24 @@ describe('chat completions of local engines', () => {
   })
 
   test('may fall silent after the reason to finish', async () => {
-    const provider = await startProvider({
-      answer: {
-        status: 200,
-        type: 'text/event-stream',
-        body: chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' }),
-      },
-      ending: 'hold',
-    })
+    const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })
+    const provider = await startProvider({ ...asStream(stream), ending: 'hold' })
     const { text, end } = outcome(await heard(modelAt(provider.url, { api: 'chat', idleMs: 50 })))
     expect([text, end.kind]).toEqual(['Hi', 'end'])
     await provider.requests[0]?.closed
   })
 
-  test('have not ended with the mark alone', async () => {
-    const provider = await startProvider(asStream(`${chunk({ delta: { content: 'Hi' } })}data: [DONE]\n\n`))
-    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({
-      code: 'truncated',
-    })
-  })
-
-  test('cut by a filter are incomplete', async () => {
-    const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })
+  test.each([
+    ['that end with the mark alone', 'truncated', `${chunk({ delta: { content: 'Hi' } })}data: [DONE]\n\n`],
+    ['that a filter cut', 'incomplete', chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })],
+  ])('%s are %s', async (_what, code, stream) => {
     const provider = await startProvider(asStream(stream))
-    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({
-      code: 'incomplete',
-    })
+    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({ code })
   })
 })
 
 test('takes no event for JSON that is none', async () => {
-  const provider = await startProvider({
-    answer: { status: 200, type: 'text/event-stream', body: 'data: {"type":\n\ndata: {}\n\n' },
-  })
+  const provider = await startProvider(asStream('data: {"type":\n\ndata: {}\n\n'))
   expect(outcome(await heard(modelAt(provider.url))).end).toMatchObject({ code: 'invalid_stream' })
 })
 

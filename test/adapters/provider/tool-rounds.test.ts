@@ -39,9 +39,7 @@ describe.each(APIS)('tools over %s', (api) => {
     const provider = await startProvider('repeated call ids')
     const { rounds, last } = await turn(modelAt(provider.url, { api }))
     const ids = rounds.flatMap(({ results }) => results.map(({ call }) => call.callId))
-    expect(ids.length).toBe(4)
-    expect(ids[0]).toBe('call_r')
-    expect(new Set(ids).size).toBe(4)
+    expect([ids[0], ids.length, new Set(ids).size]).toEqual(['call_r', 4, 4])
     expect(last.text).toBe(WHOLE)
     expect(provider.breaches).toEqual([])
   })
@@ -88,16 +86,17 @@ test('asks the Responses API to store nothing, and gives whole items back in the
     store: false,
     stream: true,
   })
+  const call = (id: string, call_id: string, query: string): object => ({
+    id,
+    call_id,
+    type: 'function_call',
+    name: 'search_items',
+    status: 'completed',
+    arguments: `{"query":"${query}","limit":5}`,
+  })
   expect(((third?.['input'] ?? []) as unknown[]).slice(3)).toEqual([
     { id: 'rs_0', type: 'reasoning', summary: [], encrypted_content: 'SEALED-1' },
-    {
-      id: 'fc_1',
-      type: 'function_call',
-      call_id: 'call_a',
-      name: 'search_items',
-      status: 'completed',
-      arguments: '{"query":"chips","limit":5}',
-    },
+    call('fc_1', 'call_a', 'chips'),
     { type: 'function_call_output', call_id: 'call_a', output: 'result 0' },
     { id: 'rs_0', type: 'reasoning', summary: [], encrypted_content: 'SEALED-2' },
     {
@@ -107,14 +106,7 @@ test('asks the Responses API to store nothing, and gives whole items back in the
       status: 'completed',
       content: [{ type: 'output_text', text: 'Let me see. ', annotations: [] }],
     },
-    {
-      id: 'fc_2',
-      type: 'function_call',
-      call_id: 'call_b',
-      name: 'search_items',
-      status: 'completed',
-      arguments: '{"query":"robots","limit":5}',
-    },
+    call('fc_2', 'call_b', 'robots'),
     { type: 'function_call_output', call_id: 'call_b', output: 'result 0' },
   ])
 })

@@ -8,6 +8,10 @@ import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
 
 const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))
 
+/** The answer of the shape whose name holds these words. */
+const shapeOf = (words: string) =>
+  ANSWER_SHAPES.find(({ shape }) => shape.includes(words))?.answer ?? answered(null, '')
+
 describe('an answer of the routing service', () => {
   test.each(ANSWER_SHAPES)('$shape means $means', ({ answer, means, retryAfter }) => {
     const verdict = classifyAnswer(answer)
@@ -29,24 +33,15 @@ describe('an answer of the routing service', () => {
       return [shape, meaning, because]
     })
     const page = readFileSync(PAGE, 'utf8').split('\n')
-    const told = page
-      .filter((line) => line.startsWith('| ') && line.split(' | ').length === 3)
-      .map((line) =>
-        line
-          .slice(2, -2)
-          .split(' | ')
-          .map((cell) => cell.trim()),
-      )
-    expect(told.filter(([, meaning]) => meaning?.startsWith('`'))).toEqual(rows)
+    const cells = page.map((line) =>
+      (/^\| (.*) \|$/.exec(line)?.[1] ?? '').split(' | ').map((cell) => cell.trim()),
+    )
+    expect(cells.filter((row) => row.length === 3 && row[1]?.startsWith('`'))).toEqual(rows)
   })
 
   test('carries the reply, whole, from a message and from a stream alike', () => {
-    const stream = ANSWER_SHAPES.find(({ shape }) => shape.includes('with comments'))
-    expect(classifyAnswer(stream?.answer ?? answered(null, '')).reply).toEqual({
-      text: 'hello',
-      toolCalls: [],
-      finishReason: 'stop',
-    })
+    const { reply } = classifyAnswer(shapeOf('with comments'))
+    expect(reply).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
     const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
     const rest = { index: 0, function: { arguments: 'th":"a"}' } }
     const events = [call, rest].map(
@@ -58,8 +53,7 @@ describe('an answer of the routing service', () => {
   })
 
   test('says what the limit is and when it begins anew', () => {
-    const daily = ANSWER_SHAPES.find(({ shape }) => shape.includes('openrouter_free_tier_daily'))
-    expect(classifyAnswer(daily?.answer ?? answered(null, ''))).toMatchObject({
+    expect(classifyAnswer(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
       limit: 50,
       remaining: 0,
       resetAt: Date.UTC(2026, 2, 2),

@@ -21,408 +21,268 @@ export function answered(
   changes: Partial<RouterResponse> = {},
 ): RouterResponse {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return {
-    status,
-    headers: {},
-    body: text,
-    ending: 'whole',
-    endedAt: ANSWERED_AT,
-    ...changes,
-  }
+  return { status, headers: {}, body: text, ending: 'whole', endedAt: ANSWERED_AT, ...changes }
 }
 
-const error = (code: unknown, message: string, metadata?: object, rest: object = {}): object => ({
-  error: { code, message, ...(metadata ? { metadata } : {}), ...rest },
+/** What a shape has besides its body; `wait` is its `retryAfter`. */
+type Rest = Partial<RouterResponse> & { wait?: number }
+
+/** A shape whose name begins with its HTTP status, unless there was no response. */
+function row(shape: string, body: unknown, means: AnswerClass, { wait, ...rest }: Rest = {}): AnswerShape {
+  return { shape, answer: answered(statusOf(shape), body, rest), means, retryAfter: wait ?? null }
+}
+
+const statusOf = (shape: string): number | null => Number.parseInt(shape, 10) || null
+
+const error = (code: unknown, message: string, metadata?: object): object => ({
+  error: { code, message, ...(metadata ? { metadata } : {}) },
 })
 
+/** A shape whose body is an error with the HTTP status for its code. */
+function failed(
+  shape: string,
+  message: string,
+  means: AnswerClass,
+  { metadata, ...rest }: Rest & { metadata?: object } = {},
+): AnswerShape {
+  return row(shape, error(statusOf(shape), message, metadata), means, rest)
+}
+
+/** A shape that is known by the code of its `availability`. */
+function available(status: number, code: string, means: AnswerClass, wait?: number): AnswerShape {
+  const availability = wait === undefined ? { code, retryable: false } : { code, retry_after: wait }
+  const body = { error: { code: status, message: 'Not available', availability } }
+  return row(`${status}, \`availability\` \`${code}\``, body, means, wait === undefined ? {} : { wait })
+}
+
 const limitHeaders = (limit: number, reset: number): Record<string, string> => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': '0',
+  'x-ratelimit-reset': String(reset),
+})
+
+/** The same as an error repeats them. */
+const repeated = (limit: number, reset: number): object => ({
   'X-RateLimit-Limit': String(limit),
   'X-RateLimit-Remaining': '0',
   'X-RateLimit-Reset': String(reset),
 })
 
-const realHeaders = (limit: number, reset: number): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(limitHeaders(limit, reset)).map(([name, value]) => [name.toLowerCase(), value]),
-  )
-
 const upstream = (status: number, metadata: object = {}): object =>
   error(status, 'Provider returned error', { provider_name: 'Example Cloud', raw: 'try later', ...metadata })
 
-/** An error inside the choice that it ended. */
-const brokenOff = (code: number, said: string): object => ({
-  choices: [{ message: { content: 'Hel' }, finish_reason: 'error', ...error(code, said) }],
-})
+const choice = (fields: object): object => ({ choices: [fields] })
 
-const available = (code: string, status: number): RouterResponse =>
-  answered(status, error(status, 'Not available', undefined, { availability: { code, retryable: false } }))
+/** An error inside the choice that it ended. */
+const brokenOff = (code: number, said: string, metadata?: object): object =>
+  choice({ message: { content: 'Hel' }, finish_reason: 'error', ...error(code, said, metadata) })
+
+const emptied = (reason: string): object =>
+  choice({ message: { role: 'assistant', content: null }, finish_reason: reason })
+
+const event = (fields: object): string => `data: ${JSON.stringify(fields)}\n\n`
+const COMMENT = ': OPENROUTER PROCESSING\n\n'
+const BEGUN = event(choice({ delta: { content: 'a' } }))
 
 const message = { role: 'assistant', content: 'hello' }
+const call = { function: { name: 'f', arguments: '{}' } }
+const provider = { provider_name: 'Example Cloud' }
+const HTML = '<!DOCTYPE html><html><head><title>error</title></head><body>cloud</body></html>'
 const DAILY =
   'Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day'
-const HTML = '<!DOCTYPE html><html><head><title>error</title></head><body>cloud</body></html>'
-const emptied = (reason: string): object => ({
-  choices: [{ message: { role: 'assistant', content: null }, finish_reason: reason }],
-})
-const whole = { choices: [{ message, finish_reason: 'stop' }] }
+const CREDITS =
+  'This request requires more credits, or fewer max_tokens. You requested up to 3000 tokens, but can only afford 12'
+const POLICY =
+  'No endpoints found matching your data policy (Free model publication). Configure: https://openrouter.ai/settings/privacy'
+const QUOTA = '{"error":{"status":"RESOURCE_EXHAUSTED","message":"quota free-models-per_day"}}'
 
-const row = (
-  shape: string,
-  answer: RouterResponse,
-  means: AnswerClass,
-  retryAfter: number | null = null,
-): AnswerShape => ({ shape, answer, means, retryAfter })
-
-const untilMidnight = (MIDNIGHT - ANSWERED_AT) / 1000
+const tomorrow = { wait: (MIDNIGHT - ANSWERED_AT) / 1000 }
+const cut = { ending: 'cut' } as const
 
 export const ANSWER_SHAPES: readonly AnswerShape[] = [
-  row('200, a message', answered(200, whole), 'answered'),
+  row('200, a message', choice({ message, finish_reason: 'stop' }), 'answered'),
   row(
     '200, tool calls without content',
-    answered(200, {
-      choices: [{ message: { content: null, tool_calls: [{ function: { name: 'f', arguments: '{}' } }] } }],
-    }),
+    choice({ message: { content: null, tool_calls: [call] } }),
     'answered',
   ),
   row(
     '200, an event stream with comments',
-    answered(
-      200,
-      ': OPENROUTER PROCESSING\n\ndata: {"choices":[{"delta":{"content":"he"}}]}\n\ndata: {"choices":[{"delta":{"content":"llo"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
-    ),
+    `${COMMENT}${event(choice({ delta: { content: 'he' } }))}${event(
+      choice({ delta: { content: 'llo' }, finish_reason: 'stop' }),
+    )}data: [DONE]\n\n`,
     'answered',
   ),
-  row(
-    '429, `limit_source` `openrouter_free_tier_daily`',
-    answered(
-      429,
-      error(429, DAILY, { headers: limitHeaders(50, MIDNIGHT), limit_source: 'openrouter_free_tier_daily' }),
-    ),
-    'account_daily',
-    untilMidnight,
-  ),
-  row('429, message `free-models-per-day`', answered(429, error(429, DAILY)), 'account_daily', untilMidnight),
-  row(
+  failed('429, `limit_source` `openrouter_free_tier_daily`', DAILY, 'account_daily', {
+    metadata: { headers: repeated(50, MIDNIGHT), limit_source: 'openrouter_free_tier_daily' },
+    ...tomorrow,
+  }),
+  failed('429, message `free-models-per-day`', DAILY, 'account_daily', tomorrow),
+  failed(
     '429, message `free-models-per-day-high-balance`',
-    answered(
-      429,
-      error(429, 'Rate limit exceeded: free-models-per-day-high-balance', {
-        headers: limitHeaders(1000, MIDNIGHT),
-      }),
-    ),
+    'Rate limit exceeded: free-models-per-day-high-balance',
     'account_daily',
-    untilMidnight,
+    { metadata: { headers: repeated(1000, MIDNIGHT) }, ...tomorrow },
   ),
-  row('200, the daily limit inside', answered(200, error(429, DAILY)), 'account_daily', untilMidnight),
+  row('200, the daily limit inside', error(429, DAILY), 'account_daily', tomorrow),
   row(
     '200, the daily limit in an event',
-    answered(
-      200,
-      `: OPENROUTER PROCESSING\n\ndata: ${JSON.stringify({ ...error(429, DAILY), choices: [{ delta: {}, finish_reason: 'error' }] })}\n\n`,
-    ),
+    COMMENT + event({ ...error(429, DAILY), ...choice({ delta: {}, finish_reason: 'error' }) }),
     'account_daily',
-    untilMidnight,
+    tomorrow,
   ),
   row(
     '429, cut short after the message `free-models-per-day`',
-    answered(429, JSON.stringify(error(429, DAILY)).slice(0, 80), { ending: 'cut' }),
+    JSON.stringify(error(429, DAILY)).slice(0, 80),
     'account_daily',
-    untilMidnight,
+    { ...cut, ...tomorrow },
   ),
-  row(
-    '429, only headers of a limit that ends at midnight',
-    answered(429, error(429, 'Too many requests'), { headers: realHeaders(50, MIDNIGHT) }),
-    'account_daily',
-    untilMidnight,
-  ),
-  row(
-    '429, `limit_source` `openrouter_free_tier_minute`',
-    answered(
-      429,
-      error(429, 'Rate limit exceeded', {
-        limit_source: 'openrouter_free_tier_minute',
-        headers: limitHeaders(16, ANSWERED_AT + 30_000),
-      }),
-    ),
-    'account_minute',
-    30,
-  ),
-  row(
-    '429, message `free-models-per-min`',
-    answered(429, error(429, 'Rate limit exceeded: free-models-per-min.')),
-    'account_minute',
-  ),
-  row(
-    '429, only headers of a limit that ends soon',
-    answered(429, error(429, 'Too many requests'), { headers: realHeaders(20, ANSWERED_AT + 12_000) }),
-    'account_minute',
-    12,
-  ),
-  row(
-    '402, `limit_source` `openrouter_in_flight_budget`',
-    answered(
-      402,
-      error(402, 'Too many requests in flight', { limit_source: 'openrouter_in_flight_budget' }),
-      { headers: { 'retry-after': '3' } },
-    ),
-    'account_busy',
-    3,
-  ),
-  row(
-    '402, only `Retry-After`',
-    answered(402, error(402, 'Wait'), { headers: { 'retry-after': '2' } }),
-    'account_busy',
-    2,
-  ),
-  row(
-    '402, only `retry_after_seconds`',
-    answered(402, error(402, 'Wait', { retry_after_seconds: 4 })),
-    'account_busy',
-    4,
-  ),
-  row(
-    '402, only `Retry-After` among the headers it repeats',
-    answered(402, error(402, 'Wait', { headers: { 'Retry-After': '5' } })),
-    'account_busy',
-    5,
-  ),
-  row(
-    '402, more credits required',
-    answered(
-      402,
-      error(
-        402,
-        'This request requires more credits, or fewer max_tokens. You requested up to 3000 tokens, but can only afford 12',
-      ),
-    ),
-    'account_balance',
-  ),
-  row(
-    '402, `limit_source` `openrouter_credits`',
-    answered(402, error(402, 'Insufficient credits', { limit_source: 'openrouter_credits' })),
-    'account_balance',
-  ),
-  row(
+  failed('429, only headers of a limit that ends at midnight', 'Too many requests', 'account_daily', {
+    headers: limitHeaders(50, MIDNIGHT),
+    ...tomorrow,
+  }),
+  failed('429, `limit_source` `openrouter_free_tier_minute`', 'Rate limit exceeded', 'account_minute', {
+    metadata: {
+      limit_source: 'openrouter_free_tier_minute',
+      headers: repeated(16, ANSWERED_AT + 30_000),
+    },
+    wait: 30,
+  }),
+  failed('429, message `free-models-per-min`', 'Rate limit exceeded: free-models-per-min.', 'account_minute'),
+  failed('429, only headers of a limit that ends soon', 'Too many requests', 'account_minute', {
+    headers: limitHeaders(20, ANSWERED_AT + 12_000),
+    wait: 12,
+  }),
+  failed('402, `limit_source` `openrouter_in_flight_budget`', 'Too many requests in flight', 'account_busy', {
+    metadata: { limit_source: 'openrouter_in_flight_budget' },
+    headers: { 'retry-after': '3' },
+    wait: 3,
+  }),
+  failed('402, only `Retry-After`', 'Wait', 'account_busy', { headers: { 'retry-after': '2' }, wait: 2 }),
+  failed('402, only `retry_after_seconds`', 'Wait', 'account_busy', {
+    metadata: { retry_after_seconds: 4 },
+    wait: 4,
+  }),
+  failed('402, only `Retry-After` among the headers it repeats', 'Wait', 'account_busy', {
+    metadata: { headers: { 'Retry-After': '5' } },
+    wait: 5,
+  }),
+  failed('402, more credits required', CREDITS, 'account_balance'),
+  failed('402, `limit_source` `openrouter_credits`', 'Insufficient credits', 'account_balance', {
+    metadata: { limit_source: 'openrouter_credits' },
+  }),
+  failed(
     '403, key limit exceeded',
-    answered(403, error(403, 'Key limit exceeded (total limit). Manage it using the settings')),
+    'Key limit exceeded (total limit). Manage it using the settings',
     'account_key_limit',
   ),
-  row(
-    '402, `limit_source` `openrouter_key_limit`',
-    answered(402, error(402, 'Limit', { limit_source: 'openrouter_key_limit' })),
-    'account_key_limit',
-  ),
-  row('401, no such key', answered(401, error(401, 'User not found.')), 'account_key'),
-  row(
-    '404, data policy',
-    answered(
-      404,
-      error(
-        404,
-        'No endpoints found matching your data policy (Free model publication). Configure: https://openrouter.ai/settings/privacy',
-      ),
-    ),
-    'account_policy',
-  ),
-  row('404, `availability` `privacy_restricted`', available('privacy_restricted', 404), 'account_policy'),
+  failed('402, `limit_source` `openrouter_key_limit`', 'Limit', 'account_key_limit', {
+    metadata: { limit_source: 'openrouter_key_limit' },
+  }),
+  failed('401, no such key', 'User not found.', 'account_key'),
+  failed('404, data policy', POLICY, 'account_policy'),
+  available(404, 'privacy_restricted', 'account_policy'),
   row(
     "429, the model's shared pool",
-    answered(
-      429,
-      upstream(429, {
-        limit_source: 'upstream_provider_shared_pool',
-        retry_after_seconds: 11,
-        retry_after_seconds_raw: 10.918,
-      }),
-    ),
+    upstream(429, {
+      limit_source: 'upstream_provider_shared_pool',
+      retry_after_seconds: 11,
+      retry_after_seconds_raw: 10.918,
+    }),
     'model_rate_limit',
-    11,
+    { wait: 11 },
   ),
   row(
     "429, a provider's, with its own words of a quota per day",
-    answered(
-      429,
-      upstream(429, {
-        raw: '{"error":{"status":"RESOURCE_EXHAUSTED","message":"quota free-models-per_day"}}',
-      }),
-    ),
+    upstream(429, { raw: QUOTA }),
     'model_rate_limit',
   ),
-  row(
-    "429, a provider's, beside headers of a limit",
-    answered(429, upstream(429), { headers: { 'x-ratelimit-limit': '50' } }),
-    'model_rate_limit',
-  ),
+  row("429, a provider's, beside headers of a limit", upstream(429), 'model_rate_limit', {
+    headers: { 'x-ratelimit-limit': '50' },
+  }),
   row(
     "429, cut short after a provider's words",
-    answered(429, JSON.stringify(upstream(429)).slice(0, 60), { ending: 'cut' }),
+    JSON.stringify(upstream(429)).slice(0, 60),
     'model_rate_limit',
+    cut,
   ),
-  row(
-    '429, `availability` `capacity_exhausted`',
-    answered(
-      429,
-      error(429, 'Busy', undefined, { availability: { code: 'capacity_exhausted', retry_after: 7 } }),
-    ),
-    'model_rate_limit',
-    7,
-  ),
+  available(429, 'capacity_exhausted', 'model_rate_limit', 7),
   row(
     "200, a provider's 429 inside a choice",
-    answered(200, {
-      choices: [
-        {
-          message: { content: 'par' },
-          finish_reason: 'error',
-          error: {
-            code: 429,
-            message: 'Provider returned error',
-            metadata: { provider_name: 'Example Cloud' },
-          },
-        },
-      ],
-    }),
+    brokenOff(429, 'Provider returned error', provider),
     'model_rate_limit',
   ),
-  row(
-    '429, nothing that tells whose',
-    answered(429, error(429, 'Too many requests'), {
-      headers: { 'retry-after': 'Sun, 01 Mar 2026 00:10:20 GMT' },
-    }),
-    'ambiguous',
-    20,
-  ),
-  row('429, HTML', answered(429, HTML), 'ambiguous'),
-  row('502, provider unavailable', answered(502, upstream(502)), 'provider_down'),
-  row(
-    '503, `availability` `temporarily_unavailable`',
-    available('temporarily_unavailable', 503),
-    'provider_down',
-  ),
-  row('529, overloaded', answered(529, error(529, 'Overloaded')), 'provider_down'),
-  row("401, a provider's own", answered(401, upstream(401)), 'provider_down'),
-  row("402, a provider's own", answered(402, upstream(402)), 'provider_down'),
-  row(
-    '200, an error of no code inside',
-    answered(200, { error: { message: 'Internal error' } }),
-    'provider_down',
-  ),
-  row(
-    '200, only `finish_reason` `error`',
-    answered(200, { choices: [{ message, finish_reason: 'error' }] }),
-    'provider_down',
-  ),
+  failed('429, nothing that tells whose', 'Too many requests', 'ambiguous', {
+    headers: { 'retry-after': 'Sun, 01 Mar 2026 00:10:20 GMT' },
+    wait: 20,
+  }),
+  row('429, HTML', HTML, 'ambiguous'),
+  row('502, provider unavailable', upstream(502), 'provider_down'),
+  available(503, 'temporarily_unavailable', 'provider_down'),
+  failed('529, overloaded', 'Overloaded', 'provider_down'),
+  row("401, a provider's own", upstream(401), 'provider_down'),
+  row("402, a provider's own", upstream(402), 'provider_down'),
+  row('200, an error of no code inside', { error: { message: 'Internal error' } }, 'provider_down'),
+  row('200, only `finish_reason` `error`', choice({ message, finish_reason: 'error' }), 'provider_down'),
   row(
     '200, `error_type` `authentication` inside',
-    answered(200, error('unauthorized', 'No', { error_type: 'authentication' })),
+    error('unauthorized', 'No', { error_type: 'authentication' }),
     'provider_down',
   ),
-  row("200, a 401 inside, of nobody's key", answered(200, brokenOff(401, 'Unauthorized')), 'provider_down'),
-  row('200, a 402 inside', answered(200, error(402, 'Insufficient balance')), 'provider_down'),
-  row('200, a key limit inside', answered(200, error(403, 'Key limit exceeded')), 'provider_down'),
-  row('200, a data policy inside', answered(200, error(404, 'Breaks a data policy')), 'provider_down'),
-  row('200, a 400 inside', answered(200, error(400, 'bad request')), 'provider_down'),
-  row('200, a 404 inside', answered(200, error(404, 'not found')), 'provider_down'),
-  row("200, a provider's 400 inside", answered(200, upstream(400)), 'provider_down'),
-  row(
-    '200, a 401 in a later event',
-    answered(
-      200,
-      `data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: ${JSON.stringify(error(401, 'No'))}\n\n`,
-    ),
-    'provider_down',
-  ),
-  row('200, a 504 inside', answered(200, error(504, 'Timed out')), 'timeout'),
-  row('200, a 429 inside that tells not whose', answered(200, error(429, 'Too many')), 'ambiguous'),
+  row("200, a 401 inside, of nobody's key", brokenOff(401, 'Unauthorized'), 'provider_down'),
+  row('200, a 402 inside', error(402, 'Insufficient balance'), 'provider_down'),
+  row('200, a key limit inside', error(403, 'Key limit exceeded'), 'provider_down'),
+  row('200, a data policy inside', error(404, 'Breaks a data policy'), 'provider_down'),
+  row('200, a 400 inside', error(400, 'bad request'), 'provider_down'),
+  row('200, a 404 inside', error(404, 'not found'), 'provider_down'),
+  row("200, a provider's 400 inside", upstream(400), 'provider_down'),
+  row('200, a 401 in a later event', BEGUN + event(error(401, 'No')), 'provider_down'),
+  row('200, a 504 inside', error(504, 'Timed out'), 'timeout'),
+  row('200, a 429 inside that tells not whose', error(429, 'Too many'), 'ambiguous'),
   row(
     '200, an error in a later event',
-    answered(
-      200,
-      `data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: ${JSON.stringify(error(502, 'Upstream broke', { provider_name: 'Example Cloud' }))}\n\n`,
-    ),
+    BEGUN + event(error(502, 'Upstream broke', provider)),
     'provider_down',
   ),
-  row(
-    '404, no endpoints for the model',
-    answered(404, error(404, 'No endpoints found for vendor/model:free.')),
-    'model_gone',
-  ),
+  failed('404, no endpoints for the model', 'No endpoints found for vendor/model:free.', 'model_gone'),
   ...['free_variant_ended', 'no_endpoints', 'model_deprecated', 'model_unavailable_upstream'].map((code) =>
-    row(`404, \`availability\` \`${code}\``, available(code, 404), 'model_gone'),
+    available(404, code, 'model_gone'),
   ),
-  row('403, a closed region', answered(403, error(403, 'Forbidden in your region')), 'model_gone'),
-  row('403, `availability` `region_restricted`', available('region_restricted', 403), 'model_gone'),
-  row('400, `availability` `model_not_found`', available('model_not_found', 400), 'model_gone'),
-  row(
-    '404, no support of tools',
-    answered(404, error(404, 'No endpoints found that support tool use.')),
-    'model_unsupported',
-  ),
-  row(
+  failed('403, a closed region', 'Forbidden in your region', 'model_gone'),
+  available(403, 'region_restricted', 'model_gone'),
+  available(400, 'model_not_found', 'model_gone'),
+  failed('404, no support of tools', 'No endpoints found that support tool use.', 'model_unsupported'),
+  failed(
     '404, no support of `tool_choice`',
-    answered(404, error(404, "No endpoints found that support the provided 'tool_choice' value.")),
+    "No endpoints found that support the provided 'tool_choice' value.",
     'model_unsupported',
   ),
-  row(
-    '404, `availability` `constraint_filtered`',
-    available('constraint_filtered', 404),
-    'model_unsupported',
-  ),
-  row('400, `availability` `wrong_endpoint`', available('wrong_endpoint', 400), 'model_unsupported'),
-  row(
-    '400, the request is not taken',
-    answered(400, error(400, 'temperature is not supported')),
-    'model_unsupported',
-  ),
-  row(
-    '400, `error_type` `context_length_exceeded`',
-    answered(400, error(400, 'Too long', { error_type: 'context_length_exceeded' })),
-    'model_unsupported',
-  ),
-  row(
-    '403, moderation with its reasons',
-    answered(
-      403,
-      error(403, 'Input flagged', {
-        reasons: ['violence'],
-        flagged_input: 'x',
-        provider_name: 'Example Cloud',
-        model_slug: 'vendor/model',
-      }),
-    ),
-    'refused',
-  ),
-  row(
-    '403, a guardrail with its patterns',
-    answered(403, error(403, 'Blocked', { patterns: ['secret'] })),
-    'refused',
-  ),
-  row(
-    '200, `error_type` `refusal` inside',
-    answered(200, error('refused', 'No', { error_type: 'refusal' })),
-    'refused',
-  ),
-  row('403, HTML', answered(403, HTML), 'ambiguous'),
-  row('403, in words nobody knows', answered(403, error(403, 'Forbidden')), 'ambiguous'),
-  row('no whole answer in time', answered(null, '', { ending: 'timeout' }), 'timeout'),
-  row('504', answered(504, error(504, 'Timed out', { error_type: 'timeout' })), 'timeout'),
-  row('524, HTML', answered(524, HTML), 'timeout'),
-  row('502, HTML', answered(502, HTML), 'ambiguous'),
-  row(
-    '301, a redirect, which is not followed',
-    answered(301, '', { headers: { location: 'https://elsewhere.example' } }),
-    'ambiguous',
-  ),
-  row('no connection', answered(null, '', { ending: 'unreachable' }), 'ambiguous'),
-  row(
-    '200, cut short',
-    answered(200, '{"choices":[{"message":{"content":"he', { ending: 'cut' }),
-    'invalid_answer',
-  ),
-  row('200, too large', answered(200, '{"choices":[{"me', { ending: 'too-large' }), 'invalid_answer'),
-  row('200, HTML', answered(200, HTML), 'invalid_answer'),
-  row('200, empty', answered(200, ''), 'invalid_answer'),
-  row('200, an empty message', answered(200, emptied('stop')), 'invalid_answer'),
-  row('200, an empty message that a filter emptied', answered(200, emptied('content_filter')), 'refused'),
-  row('200, no choices', answered(200, { id: 'gen-1', choices: [] }), 'invalid_answer'),
+  available(404, 'constraint_filtered', 'model_unsupported'),
+  available(400, 'wrong_endpoint', 'model_unsupported'),
+  failed('400, the request is not taken', 'temperature is not supported', 'model_unsupported'),
+  failed('400, `error_type` `context_length_exceeded`', 'Too long', 'model_unsupported', {
+    metadata: { error_type: 'context_length_exceeded' },
+  }),
+  failed('403, moderation with its reasons', 'Input flagged', 'refused', {
+    metadata: { reasons: ['violence'], flagged_input: 'x', ...provider, model_slug: 'vendor/model' },
+  }),
+  failed('403, a guardrail with its patterns', 'Blocked', 'refused', { metadata: { patterns: ['secret'] } }),
+  row('200, `error_type` `refusal` inside', error('refused', 'No', { error_type: 'refusal' }), 'refused'),
+  row('403, HTML', HTML, 'ambiguous'),
+  failed('403, in words nobody knows', 'Forbidden', 'ambiguous'),
+  row('no whole answer in time', '', 'timeout', { ending: 'timeout' }),
+  failed('504', 'Timed out', 'timeout', { metadata: { error_type: 'timeout' } }),
+  row('524, HTML', HTML, 'timeout'),
+  row('502, HTML', HTML, 'ambiguous'),
+  row('301, a redirect, which is not followed', '', 'ambiguous', {
+    headers: { location: 'https://elsewhere.example' },
+  }),
+  row('no connection', '', 'ambiguous', { ending: 'unreachable' }),
+  row('200, cut short', '{"choices":[{"message":{"content":"he', 'invalid_answer', cut),
+  row('200, too large', '{"choices":[{"me', 'invalid_answer', { ending: 'too-large' }),
+  row('200, HTML', HTML, 'invalid_answer'),
+  row('200, empty', '', 'invalid_answer'),
+  row('200, an empty message', emptied('stop'), 'invalid_answer'),
+  row('200, an empty message that a filter emptied', emptied('content_filter'), 'refused'),
+  row('200, no choices', { id: 'gen-1', choices: [] }, 'invalid_answer'),
 ]

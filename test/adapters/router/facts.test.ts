@@ -147,11 +147,12 @@ test('names and descriptions become well-formed text without control characters,
   expect(models[1]?.name).toBe('cut \ufffd   here')
 })
 
-describe('a catalogue that is none', () => {
-  test.each([null, [], {}, { data: {} }, { error: { message: 'x' } }, '<html>'])('%j is not read', (body) => {
+test.each([null, [], {}, { data: {} }, { error: { message: 'x' } }, '<html>'])(
+  '%j is not read as a catalogue',
+  (body) => {
     expect(parseCatalogue(JSON.stringify(body))).toBeNull()
-  })
-})
+  },
+)
 
 const endpointsBody = (endpoints: unknown): string => JSON.stringify({ data: { id: 'a/b', endpoints } })
 
@@ -170,16 +171,12 @@ describe("a model's endpoints", () => {
     expect(parseEndpoints(endpointsBody(endpoints))).toEqual({ usable: false, latencyMs: null })
   })
 
-  test('have no latency where none is told, and lose nothing by a field of another type', () => {
-    expect(parseEndpoints(endpointsBody([{ status: 0, latency_last_30m: null }]))).toEqual({
-      usable: true,
-      latencyMs: null,
-    })
-    expect(parseEndpoints(endpointsBody([{ status: 'up', latency_last_30m: 'fast' }, 5]))).toEqual({
-      usable: true,
-      latencyMs: null,
-    })
-  })
+  test.each([[[{ status: 0, latency_last_30m: null }]], [[{ status: 'up', latency_last_30m: 'fast' }, 5]]])(
+    'have no latency where none is told, and lose nothing by a field of another type: %j',
+    (endpoints) => {
+      expect(parseEndpoints(endpointsBody(endpoints))).toEqual({ usable: true, latencyMs: null })
+    },
+  )
 
   test.each(['', '<html>', '[]', '{"data":[]}', '{"data":{}}'])('are not told by %j', (body) => {
     expect(parseEndpoints(body)).toBeNull()

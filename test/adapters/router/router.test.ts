@@ -4,6 +4,7 @@ import type { RouterOptions } from '../../../src/adapters/router/router.ts'
 import type { ChatCall } from '../../../src/domain/models/evaluation.ts'
 import type { ModelRouter } from '../../../src/domain/ports.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
+import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 const NOW = Date.UTC(2026, 2, 1)
 const LIVING = new AbortController().signal
@@ -153,8 +154,8 @@ const LATER = 'try again later, or correct OPENROUTER_BASE_URL'
 describe('the catalogue', () => {
   test('is every model that the service lists', async () => {
     const source = await jsonSource({ data: [ROW, {}] })
-    const { models, badRows } = await routerAt(source.url).catalogue(LIVING)
-    expect([models.map(({ id }) => id), badRows]).toEqual([['a/b:free'], 1])
+    const catalogue = await routerAt(source.url).catalogue(LIVING)
+    expect(catalogue).toMatchObject({ models: [{ id: 'a/b:free' }], badRows: 1 })
   })
 
   test.each([
@@ -172,10 +173,8 @@ describe('the catalogue', () => {
 
   test('is unavailable when the service cannot be reached', async () => {
     const url = await unreachableUrl()
-    await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({
-      code: 'source_unavailable',
-      detail: `${url}/models: it cannot be reached; ${LATER}`,
-    })
+    const detail = `${url}/models: it cannot be reached; ${LATER}`
+    await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({ ...SOURCE_UNAVAILABLE, detail })
   })
 })
 
@@ -189,16 +188,12 @@ test.each([
   expect(await routerAt(source.url).key(LIVING)).toMatchObject(expected)
 })
 
-const OF_ENDPOINTS = { model: 'a/b:free', checkedAt: NOW }
+const OF_ENDPOINTS = { model: 'a/b:free', checkedAt: NOW, latencyMs: null }
 
 test.each([
-  [
-    200,
-    '{"data":{"endpoints":[{"status":0}]}}',
-    { facts: { ...OF_ENDPOINTS, usable: true, latencyMs: null } },
-  ],
+  [200, '{"data":{"endpoints":[{"status":0}]}}', { facts: { ...OF_ENDPOINTS, usable: true } }],
   [200, '<html>', { facts: null }],
-  [404, '<html>', { facts: { ...OF_ENDPOINTS, usable: false, latencyMs: null } }],
+  [404, '<html>', { facts: { ...OF_ENDPOINTS, usable: false } }],
   [503, '<html>', { facts: null }],
   [401, '<html>', { failed: { preview: '<html>' } }],
 ])(

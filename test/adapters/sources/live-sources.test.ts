@@ -247,89 +247,67 @@ describe('the questions', () => {
   })
 })
 
-/** Rows that are no items, in a list of each source: the place the list is in, and what is made of a good row. */
-const LISTS: {
-  source: LiveSourceName
-  server: Replayed
-  where: RegExp
-  good: Record<string, unknown>
-  id: string
-  wrap: (rows: unknown[]) => unknown
-}[] = [
-  {
-    source: 'lobsters',
-    server: 'lobsters',
-    where: /hottest|newest/,
-    good: lobstersStory('aaaaa2'),
-    id: 'short_id',
-    wrap: (rows) => rows,
-  },
-  {
-    source: 'lesswrong',
-    server: 'lesswrong',
-    where: /./,
-    good: lessWrongPost('post0000000000002'),
-    id: '_id',
-    wrap: (results) => ({ data: { posts: { results } } }),
-  },
-  {
-    source: 'hype:github',
-    server: 'github',
-    where: /./,
-    good: repository('owner/second'),
-    id: 'full_name',
-    wrap: (items) => ({ total_count: 9, items }),
-  },
-  {
-    source: 'hype:huggingface',
-    server: 'huggingface',
-    where: /./,
-    good: model('org/model-b'),
-    id: 'id',
-    wrap: (rows) => rows,
-  },
-  {
-    source: 'hype:replicate',
-    server: 'replicate',
-    where: /./,
-    good: replicateModel('maker/two'),
-    id: 'owner',
-    wrap: (results) => ({ next: null, results }),
-  },
+/** A list of each source: the place it is in, a good row, the key of its id, and what is made of rows. */
+const LISTS: [
+  LiveSourceName,
+  Replayed,
+  RegExp,
+  Record<string, unknown>,
+  string,
+  (rows: unknown[]) => unknown,
+][] = [
+  ['lobsters', 'lobsters', /hottest|newest/, lobstersStory('aaaaa2'), 'short_id', (rows) => rows],
+  [
+    'lesswrong',
+    'lesswrong',
+    /./,
+    lessWrongPost('post0000000000002'),
+    '_id',
+    (results) => ({ data: { posts: { results } } }),
+  ],
+  ['hype:github', 'github', /./, repository('owner/second'), 'full_name', (items) => ({ items })],
+  ['hype:huggingface', 'huggingface', /./, model('org/model-b'), 'id', (rows) => rows],
+  [
+    'hype:replicate',
+    'replicate',
+    /./,
+    replicateModel('maker/two'),
+    'owner',
+    (results) => ({ next: null, results }),
+  ],
 ]
 
 describe('a row that is no item', () => {
+  test.each(LISTS)('of %s costs only itself, and is told', async (source, server, where, good, id, wrap) => {
+    const rows = [null, 'text', [], {}, { ...good, [id]: 5 }, { ...good, [id]: null }, good]
+    const { signals, badRows, failures } = await readChanged(source, server, where, () => wrap(rows))
+    expect([signals.length, failures]).toEqual([1, []])
+    expect(badRows.length % 6).toBe(0)
+    expect(badRows.length).toBeGreaterThan(0)
+    expect(badRows.some(({ reason }) => reason.includes(`${id}: `))).toBe(true)
+  })
+
   test.each(LISTS)(
-    'of $source costs only itself, and is told',
-    async ({ source, server, where, good, id, wrap }) => {
-      const rows = [null, 'text', [], {}, { ...good, [id]: 5 }, { ...good, [id]: null }, good]
-      const { signals, badRows, failures } = await readChanged(source, server, where, () => wrap(rows))
-      expect([signals.length, failures]).toEqual([1, []])
-      expect(badRows.length % 6).toBe(0)
-      expect(badRows.length).toBeGreaterThan(0)
-      expect(badRows.some(({ reason }) => reason.includes(`${id}: `))).toBe(true)
+    'makes %s fail when there is no other',
+    async (source, server, where, _good, _id, wrap) => {
+      for (const rows of [[{}], []]) {
+        const { signals, failures } = await readChanged(source, server, where, () => wrap(rows))
+        expect(signals).toEqual([])
+        expect(failures.length).toBeGreaterThan(0)
+      }
     },
   )
-
-  test.each(LISTS)('makes $source fail when there is no other', async ({ source, server, where, wrap }) => {
-    for (const rows of [[{}], []]) {
-      const { signals, failures } = await readChanged(source, server, where, () => wrap(rows))
-      expect(signals).toEqual([])
-      expect(failures.length).toBeGreaterThan(0)
-    }
-  })
 
   test('of a listing of Reddit costs only itself, and posts that are not for everybody are left out', async () => {
     const post = redditPost('1aaaaa', 'MachineLearning')
     const data = post['data'] as Record<string, unknown>
-    const children = [
-      { kind: 't1', data: { body: 'a comment' } },
-      { kind: 't3', data: { ...data, id: 7 } },
-      { kind: 't3', data: { ...data, id: 'adult', over_18: true } },
-      { kind: 't3', data: { ...data, id: 'pinned', stickied: true } },
-      { kind: 't3', data: { ...data, id: 'away', permalink: 'https://elsewhere.example/' } },
-      post,
-    ]
+    const changed = [
+      { id: 7 },
+      { id: 'adult', over_18: true },
+      { id: 'pinned', stickied: true },
+      { id: 'away', permalink: 'https://elsewhere.example/' },
+    ].map((changes) => ({ kind: 't3', data: { ...data, ...changes } }))
+    const children = [{ kind: 't1', data: { body: 'a comment' } }, ...changed, post]
     const { signals, badRows } = await readChanged('hype:reddit', 'reddit', /top\.json/, () => ({
       data: { children },
     }))
@@ -356,27 +334,26 @@ describe('a row that is no item', () => {
 })
 
 describe('an item of Hacker News', () => {
-  test.each([
-    ['is null', null, 0],
-    ['was deleted', { deleted: true, id: HN_IDS[3], time: 1, type: 'story' }, 0],
-    ['is dead', { ...hackerNewsItem(HN_IDS[3] ?? 0), dead: true }, 0],
-    ['is a job', { ...hackerNewsItem(HN_IDS[3] ?? 0), type: 'job' }, 0],
-    ['is a comment', { id: HN_IDS[3], type: 'comment', text: 'x' }, 0],
-    ['answers for another id', hackerNewsItem(HN_IDS[4] ?? 0), 1],
-    ['has no title', { ...hackerNewsItem(HN_IDS[3] ?? 0), title: undefined }, 1],
-    ['has its id as text', { ...hackerNewsItem(HN_IDS[3] ?? 0), id: String(HN_IDS[3]) }, 1],
-    ['is an error', { error: 'Permission denied' }, 1],
-  ])('that %s is left out, and the others are not', async (_what, item, bad) => {
-    const whole = await readChanged('hn', 'hn', new RegExp(`item/${HN_IDS[3]}`), () => item)
-    expect(whole.signals.map(({ sourceId }) => sourceId)).not.toContain(String(HN_IDS[3]))
-    expect([whole.signals.length, whole.badRows.length, whole.failures]).toEqual([61, bad, []])
-  })
+  const ID = HN_IDS[3] ?? 0
+  const ITEM = hackerNewsItem(ID)
+  const OTHER = HN_IDS[4] ?? 0
 
-  test('that answers for another id is told with both', async () => {
-    const { badRows } = await readChanged('hn', 'hn', /item\/41000004/, () => hackerNewsItem(41_000_005))
-    expect(badRows).toEqual([
-      { sourceId: '41000004', reason: expect.stringMatching(/answered for the item 41000005$/) as string },
-    ])
+  test.each([
+    ['is null', null, null],
+    ['was deleted', { deleted: true, id: ID, time: 1, type: 'story' }, null],
+    ['is dead', { ...ITEM, dead: true }, null],
+    ['is a job', { ...ITEM, type: 'job' }, null],
+    ['is a comment', { id: ID, type: 'comment', text: 'x' }, null],
+    ['answers for another id', hackerNewsItem(OTHER), new RegExp(`answered for the item ${OTHER}$`)],
+    ['has no title', { ...ITEM, title: undefined }, /./],
+    ['has its id as text', { ...ITEM, id: String(ID) }, /./],
+    ['is an error', { error: 'Permission denied' }, /./],
+  ])('that %s is left out, and the others are not', async (_what, item, bad) => {
+    const whole = await readChanged('hn', 'hn', new RegExp(`item/${ID}`), () => item)
+    expect(whole.signals.map(({ sourceId }) => sourceId)).not.toContain(String(ID))
+    expect([whole.signals.length, whole.failures]).toEqual([61, []])
+    const told = { sourceId: String(ID), reason: expect.stringMatching(bad ?? '') as string }
+    expect(whole.badRows).toEqual(bad === null ? [] : [told])
   })
 
   test('whose URL is none a browser would open has none', async () => {
@@ -441,7 +418,7 @@ test('the lists of Hacker News are read from recorded ids', async () => {
   world.change('hn', /stories\.json/, () => shape('hn-firebase-topstories'))
   world.change('hn', /item/, () => null)
   await readWhole(world, 'hn')
-  expect(world.asked.some(({ target }) => target === '/item/9129911.json')).toBe(true)
+  expect(world.asked).toContainEqual(expect.objectContaining({ target: '/item/9129911.json' }))
 })
 
 describe('the search of Hacker News', () => {
@@ -454,28 +431,25 @@ describe('the search of Hacker News', () => {
     ...changes,
   })
 
+  const AT = Date.UTC(2026, 10, 20, 1, 2, 3)
+
   test.each([
-    ['without milliseconds', { created_at_i: undefined, created_at: '2026-11-20T01:02:03Z' }],
-    ['with milliseconds', { created_at_i: undefined, created_at: '2026-11-20T01:02:03.000Z' }],
-    ['with the seconds alone', { created_at_i: Date.UTC(2026, 10, 20, 1, 2, 3) / 1000 }],
-    [
-      'with both',
-      { created_at_i: Date.UTC(2026, 10, 20, 1, 2, 3) / 1000, created_at: '2026-11-20T01:02:03Z' },
-    ],
-  ])('gives times %s', async (_form, changes) => {
-    const whole = await readChanged('hn', 'hn-search', /./, () => ({ hits: [hit(changes)] }))
-    expect(itemOf(whole, '5').signal?.publishedAt).toBe(Date.UTC(2026, 10, 20, 1, 2, 3))
+    ['without milliseconds', undefined, '2026-11-20T01:02:03Z'],
+    ['with milliseconds', undefined, '2026-11-20T01:02:03.000Z'],
+    ['with the seconds alone', AT / 1000, undefined],
+    ['with both', AT / 1000, '2026-11-20T01:02:03Z'],
+  ])('gives times %s', async (_form, created_at_i, created_at) => {
+    const hits = [hit({ created_at_i, created_at })]
+    const whole = await readChanged('hn', 'hn-search', /./, () => ({ hits }))
+    expect(itemOf(whole, '5').signal?.publishedAt).toBe(AT)
   })
 
   test('leaves stories of yesterday with few points out, and keeps those of today', async () => {
     const world = await replay()
     const today = Date.UTC(2026, 10, 21) / 1000
-    world.change('hn-search', new RegExp(`%3E%3D${today}`), () => ({
-      hits: [hit({ objectID: '6', points: 1 })],
-    }))
-    world.change('hn-search', new RegExp(`%3C${today}`), () => ({
-      hits: [hit({ objectID: '7', points: 9 }), hit({ objectID: '8', points: 10 })],
-    }))
+    const found = (objectID: string, points: number) => hit({ objectID, points })
+    world.change('hn-search', new RegExp(`%3E%3D${today}`), () => ({ hits: [found('6', 1)] }))
+    world.change('hn-search', new RegExp(`%3C${today}`), () => ({ hits: [found('7', 9), found('8', 10)] }))
     const ids = (await readWhole(world, 'hn')).signals.map(({ sourceId }) => sourceId)
     expect(ids.filter((id) => ['6', '7', '8'].includes(id)).sort()).toEqual(['6', '8'])
   })
@@ -529,16 +503,13 @@ describe('details of a list that changed their shape', () => {
   })
 
   test('are one clean line each', async () => {
-    const whole = await readChanged('hype:github', 'github', /./, () => ({
-      items: [
-        {
-          ...repository('owner/first'),
-          description: ' a\u0000b\u001b[31m\r\n\u202Ec\u00AD d\uD83D ',
-          topics: ['x', 'x', ' ', 'y'.repeat(200)],
-          owner: null,
-        },
-      ],
-    }))
+    const item = {
+      ...repository('owner/first'),
+      description: ' a\u0000b\u001b[31m\r\n\u202Ec\u00AD d\uD83D ',
+      topics: ['x', 'x', ' ', 'y'.repeat(200)],
+      owner: null,
+    }
+    const whole = await readChanged('hype:github', 'github', /./, () => ({ items: [item] }))
     expect(itemOf(whole, 'owner/first')).toMatchObject({
       author: null,
       tags: ['x', `${'y'.repeat(99)}…`],
@@ -548,18 +519,10 @@ describe('details of a list that changed their shape', () => {
 })
 
 test('a private repository or model a token may see is left out', async () => {
-  const gitHub = await readChanged('hype:github', 'github', /./, () => ({
-    items: [{ ...repository('owner/first'), private: true }, repository('owner/second')],
-  }))
-  const huggingFace = await readChanged('hype:huggingface', 'huggingface', /./, () => [
-    { ...model('org/model-a'), private: true },
-    model('org/model-b'),
-  ])
-  const replicate = await readChanged('hype:replicate', 'replicate', /./, () => ({
-    results: [{ ...replicateModel('maker/one'), visibility: 'private' }, replicateModel('maker/two')],
-  }))
-  for (const { signals, badRows } of [gitHub, huggingFace, replicate]) {
-    expect([signals.length, badRows]).toEqual([1, []])
+  for (const [source, server, where, good, id, wrap] of LISTS.filter(([name]) => name.startsWith('hype:'))) {
+    const hidden = { ...good, [id]: 'hidden/one', private: true, visibility: 'private' }
+    const { signals, badRows } = await readChanged(source, server, where, () => wrap([hidden, good]))
+    expect([signals.length, badRows], source).toEqual([1, []])
   }
 })
 

@@ -20,40 +20,39 @@ function ask(
 
 const html = '<!doctype html><title>Just a moment...</title>'
 
+const sends =
+  (status: number, body?: string | Buffer, headers: Record<string, string> = {}) =>
+  (response: ServerResponse) =>
+    response.writeHead(status, headers).end(body)
+
 /** Ways to answer that are no answer, and what is said of each. */
 const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
-  'a server error': [/answered 500$/, (response) => response.writeHead(500).end('{"error":"internal"}')],
-  'a server error of two megabytes': [
-    /answered 502$/,
-    (response) => response.writeHead(502).end('x'.repeat(2 * MIB)),
-  ],
-  'a refusal': [/answered 403$/, (response) => response.writeHead(403).end('{}')],
+  'a server error': [/answered 500$/, sends(500, '{"error":"internal"}')],
+  'a server error of two megabytes': [/answered 502$/, sends(502, 'x'.repeat(2 * MIB))],
+  'a refusal': [/answered 403$/, sends(403, '{}')],
   'a redirection': [
     /answered 302 and points to "\/elsewhere", which is not followed$/,
-    (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
+    sends(302, '', { location: '/elsewhere' }),
   ],
-  'no content': [/answered 204$/, (response) => response.writeHead(204).end()],
-  'another success': [/answered 201$/, (response) => response.writeHead(201).end('{}')],
-  '"not modified" that nobody asked for': [/answered 304$/, (response) => response.writeHead(304).end()],
+  'no content': [/answered 204$/, sends(204)],
+  'another success': [/answered 201$/, sends(201, '{}')],
+  '"not modified" that nobody asked for': [/answered 304$/, sends(304)],
   'an HTML page': [
     /a page \(text\/html\) instead of JSON/,
-    (response) => response.writeHead(200, { 'content-type': 'text/html' }).end(html),
+    sends(200, html, { 'content-type': 'text/html' }),
   ],
   'an HTML page that says it is JSON': [
     /a page \(application\/json\) instead of JSON/,
-    (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(html),
+    sends(200, html, { 'content-type': 'application/json' }),
   ],
-  nothing: [/is empty$/, (response) => response.writeHead(200).end()],
-  'half a document': [/cut short after 18 characters/, (response) => response.end('{"id":1,"title":"a')],
-  'a document cut after a value': [/cut short after 7 characters/, (response) => response.end('{"id":1')],
-  'two documents': [/\(no content type\) is not JSON/, (response) => response.writeHead(200).end('{}{}')],
-  'bytes that are not UTF-8': [
-    /not UTF-8/,
-    (response) => response.writeHead(200).end(Buffer.from([0x22, 0xc3, 0x28, 0x22])),
-  ],
+  nothing: [/is empty$/, sends(200)],
+  'half a document': [/cut short after 18 characters/, sends(200, '{"id":1,"title":"a')],
+  'a document cut after a value': [/cut short after 7 characters/, sends(200, '{"id":1')],
+  'two documents': [/\(no content type\) is not JSON/, sends(200, '{}{}')],
+  'bytes that are not UTF-8': [/not UTF-8/, sends(200, Buffer.from([0x22, 0xc3, 0x28, 0x22]))],
   'a compressed body': [
     /encoding gzip, which was not asked for/,
-    (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}')),
+    sends(200, gzipSync('{}'), { 'content-encoding': 'gzip' }),
   ],
   'a body that ends too early': [
     /./,
@@ -74,10 +73,7 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   'a reset connection': [/./, (response) => response.socket?.resetAndDestroy()],
   'a closed connection': [/./, (response) => response.socket?.destroy()],
   'something that is not HTTP': [/./, (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
-  'a body of two megabytes': [
-    /larger than 1048576 bytes$/,
-    (response) => response.writeHead(200).end(JSON.stringify('x'.repeat(2 * MIB))),
-  ],
+  'a body of two megabytes': [/larger than 1048576 bytes$/, sends(200, `"${'x'.repeat(2 * MIB)}"`)],
   'a body that never ends': [
     /larger than 1048576 bytes$/,
     (response) => {
@@ -103,10 +99,7 @@ describe('a question to a source', () => {
     expect(questions).toEqual([
       expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
     ])
-    expect(questions[0]?.headers).toMatchObject({
-      accept: 'application/json',
-      'user-agent': USER_AGENT,
-    })
+    expect(questions[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': USER_AGENT })
   })
 
   test('with a body is sent as JSON', async () => {
@@ -214,6 +207,12 @@ describe('an aborted question to a source', () => {
 describe('a source that is busy', () => {
   const from = Date.UTC(2026, 10, 21, 12)
 
+  /** A client that waits so long in all, by a clock of its own. */
+  function waitingClient(longestWaitMs = 60_000) {
+    const { slept, ...time } = sleepingClock(from)
+    return { slept, client: sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs } }) }
+  }
+
   /** A source that answers with each of the given heads once, then with an object. */
   async function busyFor(...heads: [number, Record<string, string>][]) {
     const left = [...heads]
@@ -230,8 +229,7 @@ describe('a source that is busy', () => {
   ])('is asked again when the %s of its Retry-After are over', async (_form, value) => {
     for (const status of [429, 503]) {
       const { url, questions } = await busyFor([status, { 'retry-after': value }])
-      const { slept, ...time } = sleepingClock(from)
-      const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+      const { slept, client } = waitingClient()
       expect(await ask({ url }, client)).toEqual({ id: 1 })
       expect([slept, questions.length]).toEqual([[7_000], 2])
     }
@@ -240,8 +238,7 @@ describe('a source that is busy', () => {
   test('is asked three times in all, with growing pauses, when it does not say how long', async () => {
     const busy: [number, Record<string, string>] = [503, {}]
     const { url, questions } = await busyFor(busy, busy, busy, busy)
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const { slept, client } = waitingClient()
     const error = await ask({ url }, client).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ ...SOURCE_UNAVAILABLE, retryAt: null })
     expect([slept, questions.length]).toEqual([[1_000, 2_000], 3])
@@ -249,8 +246,7 @@ describe('a source that is busy', () => {
 
   test('is left alone, and says until when, where it asks for longer than may be waited', async () => {
     const { url, questions } = await busyFor([429, { 'retry-after': '3600' }])
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const { slept, client } = waitingClient()
     const retryAt = from + 3_600_000
     await expect(ask({ url }, client)).rejects.toMatchObject({
       retryAt,
@@ -278,8 +274,7 @@ describe('a source that is busy', () => {
   test('is waited for only so long in all', async () => {
     const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
     const { url } = await busyFor(busy, busy, busy)
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 40_000 } })
+    const { slept, client } = waitingClient(40_000)
     await expect(ask({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
     expect(slept).toEqual([25_000])
   })
@@ -287,8 +282,7 @@ describe('a source that is busy', () => {
   test('that is GitHub says so by 403 and the reset of its limit', async () => {
     const reset = String(from / 1000 + 30)
     const { url } = await busyFor([403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }])
-    const { slept, ...time } = sleepingClock(from)
-    const client = sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs: 60_000 } })
+    const { slept, client } = waitingClient()
     expect(await ask({ url }, client)).toEqual({ id: 1 })
     expect(slept).toEqual([30_000])
   })
@@ -404,36 +398,27 @@ describe('an answer with validators', () => {
     expect(questions[1]?.headers['if-none-match']).toBeUndefined()
   })
 
-  test('is asked for anew once it is a day old', async () => {
-    const { url, questions } = await unchanging([1])
-    let now = Date.UTC(2026, 10, 21)
-    const client = sourceClient({ memory: memoryOfSources(), clock: () => now })
-    await ask({ url, conditional: true }, client)
-    now += 24 * 3_600_000
-    expect(await ask({ url, conditional: true }, client)).toEqual([1])
-    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
-  })
+  test.each(['once it is a day old', 'when what was kept can no longer be read'])(
+    'is asked for anew %s',
+    async (when) => {
+      const memory = memoryOfSources()
+      const { url, questions } = await unchanging([1])
+      let now = Date.UTC(2026, 10, 21)
+      const client = sourceClient({ memory, clock: () => now })
+      await ask({ url, conditional: true }, client)
+      if (when.endsWith('old')) now += 24 * 3_600_000
+      else for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
+      expect(await ask({ url, conditional: true }, client)).toEqual([1])
+      expect(questions[1]?.headers['if-none-match']).toBeUndefined()
+    },
+  )
 
-  test('is asked for anew when what was kept can no longer be read', async () => {
+  test.each<[string, unknown, Record<string, string>?]>([
+    ['of more than a million characters', 'x'.repeat(1_000_000)],
+    ['without any', [1], {}],
+  ])('%s is not kept', async (_what, value, headers) => {
     const memory = memoryOfSources()
-    const { url, questions } = await unchanging([1])
-    const client = sourceClient({ memory })
-    await ask({ url, conditional: true }, client)
-    for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
-    expect(await ask({ url, conditional: true }, client)).toEqual([1])
-    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
-  })
-
-  test('of more than a million characters is not kept', async () => {
-    const memory = memoryOfSources()
-    const { url } = await unchanging('x'.repeat(1_000_000))
-    await ask({ url, conditional: true }, sourceClient({ memory }))
-    expect(memory.kept.size).toBe(0)
-  })
-
-  test('without any is not kept', async () => {
-    const memory = memoryOfSources()
-    const { url } = await unchanging([1], {})
+    const { url } = await unchanging(value, headers)
     await ask({ url, conditional: true }, sourceClient({ memory }))
     expect(memory.kept.size).toBe(0)
   })

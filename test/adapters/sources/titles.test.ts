@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { sourceTitles } from '../../../src/adapters/sources/titles.ts'
 import type { VerifiedTitle } from '../../../src/domain/year/rank.ts'
-import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
+import { jsonSource, localSource } from '../../support/local-source.ts'
 import { sourceClient } from '../../support/source-client.ts'
 import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
@@ -16,75 +16,37 @@ function ask(
   return sourceTitles(client, { hn: url, lobsters: url, lesswrong: url }).title({ source, sourceId }, signal)
 }
 
-const hnItem = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
+type Changes = Record<string, unknown>
+
+const HN_TITLE = 'My YC app: Dropbox - Throw away your USB drive'
+const hnItem = (changes: Changes = {}): Changes => ({
   by: 'dhouston',
-  descendants: 71,
   id: 8863,
-  kids: [8952, 9224],
-  score: 111,
-  time: 1175714200,
-  title: 'My YC app: Dropbox - Throw away your USB drive',
+  title: HN_TITLE,
   type: 'story',
-  url: 'http://www.getdropbox.com/u/2/screencast.html',
   ...changes,
 })
 
-const lobstersStory = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
+const LOBSTERS_TITLE = "Ranking comments by sum of replies' scores"
+const lobstersStory = (changes: Changes = {}): Changes => ({
   short_id: 'tdfoqh',
-  short_id_url: 'https://lobste.rs/s/tdfoqh',
-  created_at: '2022-07-22T12:06:59.000-05:00',
-  title: "Ranking comments by sum of replies' scores",
+  title: LOBSTERS_TITLE,
   url: '',
-  score: 18,
-  flags: 0,
-  comment_count: 10,
-  description: '<p>There are often cases</p>',
-  comments_url: 'https://lobste.rs/s/tdfoqh/ranking_comments_by_sum_replies_scores',
-  submitter_user: 'someone',
-  tags: ['meta'],
-  comments: [],
   ...changes,
 })
 
-const lessWrongPost = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
-  data: {
-    post: {
-      result: {
-        _id: 'BtEfvGgjTSszkG5fy',
-        title: 'When does external behaviour imply interal structure?',
-        ...changes,
-      },
-    },
-  },
+const POST = 'BtEfvGgjTSszkG5fy'
+const POST_TITLE = 'When does external behaviour imply interal structure?'
+const lessWrongPost = (changes: Changes = {}): Changes => ({
+  data: { post: { result: { _id: POST, title: POST_TITLE, ...changes } } },
 })
 
 /** One item of each source with the question that must be asked for it. */
 const ITEMS = [
-  {
-    source: 'hn',
-    id: '8863',
-    target: '/item/8863.json',
-    answer: hnItem(),
-    expected: { title: 'My YC app: Dropbox - Throw away your USB drive', provenance: 'hn:firebase-item' },
-  },
-  {
-    source: 'lobsters',
-    id: 'tdfoqh',
-    target: '/s/tdfoqh.json',
-    answer: lobstersStory(),
-    expected: { title: "Ranking comments by sum of replies' scores", provenance: 'lobsters:story-json' },
-  },
-  {
-    source: 'lesswrong',
-    id: 'BtEfvGgjTSszkG5fy',
-    target: '/',
-    answer: lessWrongPost(),
-    expected: {
-      title: 'When does external behaviour imply interal structure?',
-      provenance: 'lesswrong:graphql-post',
-    },
-  },
-]
+  ['hn', '8863', '/item/8863.json', hnItem(), HN_TITLE, 'hn:firebase-item'],
+  ['lobsters', 'tdfoqh', '/s/tdfoqh.json', lobstersStory(), LOBSTERS_TITLE, 'lobsters:story-json'],
+  ['lesswrong', POST, '/', lessWrongPost(), POST_TITLE, 'lesswrong:graphql-post'],
+] as const
 
 /** Answers by which a source says that it cannot vouch for the item it was asked for. */
 const NOT_VOUCHING: [string, string, string, unknown][] = [
@@ -102,11 +64,11 @@ const NOT_VOUCHING: [string, string, string, unknown][] = [
   ['another story', 'lobsters', 'tdfoqh', lobstersStory({ short_id: 'tdfoqx' })],
   ['a story whose id differs in case', 'lobsters', 'tdfoqh', lobstersStory({ short_id: 'TDFOQH' })],
   ['an empty title', 'lobsters', 'tdfoqh', lobstersStory({ title: '' })],
-  ['no post', 'lesswrong', 'BtEfvGgjTSszkG5fy', { data: { post: null } }],
-  ['a post without a result', 'lesswrong', 'BtEfvGgjTSszkG5fy', { data: { post: { result: null } } }],
-  ['another post', 'lesswrong', 'BtEfvGgjTSszkG5fy', lessWrongPost({ _id: 'xiRfJApXGDRsQBhvc' })],
-  ['no title', 'lesswrong', 'BtEfvGgjTSszkG5fy', lessWrongPost({ title: null })],
-  ['an empty title', 'lesswrong', 'BtEfvGgjTSszkG5fy', lessWrongPost({ title: ' ' })],
+  ['no post', 'lesswrong', POST, { data: { post: null } }],
+  ['a post without a result', 'lesswrong', POST, { data: { post: { result: null } } }],
+  ['another post', 'lesswrong', POST, lessWrongPost({ _id: 'xiRfJApXGDRsQBhvc' })],
+  ['no title', 'lesswrong', POST, lessWrongPost({ title: null })],
+  ['an empty title', 'lesswrong', POST, lessWrongPost({ title: ' ' })],
 ]
 
 /** Answers that are JSON, but not an answer of that source. */
@@ -119,29 +81,29 @@ const OTHER_SHAPES: [string, string, string, unknown][] = [
   ['an error', 'lobsters', 'tdfoqh', { error: 'not found' }],
   ['a story without a title', 'lobsters', 'tdfoqh', lobstersStory({ title: undefined })],
   ['a list', 'lobsters', 'tdfoqh', [lobstersStory()]],
-  ['errors and no data', 'lesswrong', 'BtEfvGgjTSszkG5fy', { errors: [{ message: 'internal' }], data: null }],
-  ['errors alone', 'lesswrong', 'BtEfvGgjTSszkG5fy', { errors: [{ message: 'internal' }] }],
-  ['a post without an id', 'lesswrong', 'BtEfvGgjTSszkG5fy', lessWrongPost({ _id: undefined })],
+  ['errors and no data', 'lesswrong', POST, { errors: [{ message: 'internal' }], data: null }],
+  ['errors alone', 'lesswrong', POST, { errors: [{ message: 'internal' }] }],
+  ['a post without an id', 'lesswrong', POST, lessWrongPost({ _id: undefined })],
 ]
 
 describe('the title of an item', () => {
   test.each(ITEMS)(
-    'is asked of its own source, $source, and names its channel',
-    async ({ source, id, target, answer, expected }) => {
+    'is asked of its own source, %s, and names its channel',
+    async (source, id, target, answer, title, provenance) => {
       const { url, questions } = await jsonSource(answer)
-      expect(await ask(url, source, id)).toEqual(expected)
+      expect(await ask(url, source, id)).toEqual({ title, provenance })
       expect(questions.map((question) => question.target)).toEqual([target])
     },
   )
 
   test('is asked of LessWrong by the id alone, in a GraphQL variable', async () => {
     const { url, questions } = await jsonSource(lessWrongPost())
-    await ask(`${url}/graphql`, 'lesswrong', 'BtEfvGgjTSszkG5fy')
+    await ask(`${url}/graphql`, 'lesswrong', POST)
     expect(questions[0]).toMatchObject({ method: 'POST', target: '/graphql' })
     const body: unknown = JSON.parse(questions[0]?.body ?? '')
     expect(body).toEqual({
       query: expect.stringMatching(/post\(.*\$id.*_id title/s) as string,
-      variables: { id: 'BtEfvGgjTSszkG5fy' },
+      variables: { id: POST },
     })
   })
 
@@ -161,11 +123,10 @@ describe('the title of an item', () => {
 
   test.each([
     ['../../admin', '..%2F..%2Fadmin'],
-    ['a/b', 'a%2Fb'],
     ['a?b=c#d', 'a%3Fb%3Dc%23d'],
-    ['a b', 'a%20b'],
-    ['é😀', '%C3%A9%F0%9F%98%80'],
-    ['100%', '100%25'],
+    ['é😀 100%', '%C3%A9%F0%9F%98%80%20100%25'],
+    ['.', '.'],
+    ['..', '..'],
   ])('is asked with the id %j encoded, so that it stays one segment of the path', async (id, encoded) => {
     const { url, questions } = await jsonSource(null)
     await expect(ask(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
@@ -176,18 +137,12 @@ describe('the title of an item', () => {
     ])
   })
 
-  test.each(['.', '..'])('is asked with the id %j inside the API of its source', async (id) => {
-    const { url, questions } = await jsonSource(null)
-    await expect(ask(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
-    expect(questions.map(({ target }) => target)).toEqual([`/v0/item/${id}.json`])
-  })
-
   test.each(NOT_VOUCHING)('is not vouched for by %s (%s)', async (_what, source, id, answer) => {
     const { url } = await jsonSource(answer)
     await expect(ask(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
   })
 
-  test.each(ITEMS)('is not vouched for by a 404 of $source', async ({ source, id }) => {
+  test.each(ITEMS)('is not vouched for by a 404 of %s', async (source, id) => {
     const { url } = await localSource((_question, response) => response.writeHead(404).end('Not Found'))
     await expect(ask(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
   })
@@ -209,18 +164,12 @@ describe('the title of an item', () => {
     },
   )
 
-  test.each(ITEMS)(
-    'is unavailable when $source is down, failing, or answers in HTML',
-    async ({ source, id }) => {
-      await expect(ask(await unreachableUrl(), source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-      const failing = await localSource((_question, response) => response.writeHead(500).end())
-      await expect(ask(failing.url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-      const page = await localSource((_question, response) => response.end('<!doctype html>'))
-      await expect(ask(page.url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    },
-  )
+  test.each(ITEMS)('is unavailable when %s fails', async (source, id) => {
+    const { url } = await localSource((_question, response) => response.writeHead(500).end())
+    await expect(ask(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+  })
 
-  test.each(ITEMS)('is given up at once when $source is silent and the run ends', async ({ source, id }) => {
+  test.each(ITEMS)('is given up at once when %s is silent and the run ends', async (source, id) => {
     const { url, questions } = await localSource(() => undefined)
     const controller = new AbortController()
     const reason = new Error('the run was ended')

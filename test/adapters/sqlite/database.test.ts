@@ -11,9 +11,8 @@ import {
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { eq } from 'drizzle-orm'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { verifiedTitles } from '../../../src/adapters/feed/schema.ts'
-import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
@@ -21,15 +20,10 @@ import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
-import { holdLock, rawClient, startWaiting } from './lock-holder.ts'
+import { holdLock, openStore, rawClient, startWaiting } from './lock-holder.ts'
 
-function open(path: string, retryMs = 5_000): Database {
-  const migrationsFolder = migrationsOf('feed')
-  const location = { url: pathToFileURL(path).href, authToken: null }
-  const opened = database({ location, store: 'feed', migrationsFolder, nativeBusyMs: 10, retryMs })
-  onTestFinished(() => opened.close())
-  return opened
-}
+const open = (path: string, retryMs = 5_000): Database =>
+  openStore('feed', pathToFileURL(path).href, { retryMs })
 
 async function newPath(): Promise<string> {
   return join(await temporaryFolder(), 'feed.db')
@@ -53,6 +47,14 @@ const ids = (store: Database): Promise<string[]> =>
     ).map(({ id }) => id),
   )
 
+/** A new database that holds one title. */
+async function holding(sourceId: string): Promise<{ path: string; store: Database }> {
+  const path = await newPath()
+  const store = open(path)
+  await save(store, sourceId)
+  return { path, store }
+}
+
 /** How many migrations the feed has. */
 const MIGRATIONS = readdirSync(migrationsOf('feed')).filter((name) => name.endsWith('.sql')).length
 
@@ -69,18 +71,10 @@ describe('a database', () => {
     expect(existsSync(path)).toBe(true)
   })
 
-  test('keeps what was written for the next opening', async () => {
-    const path = await newPath()
-    const first = open(path)
-    await save(first, '1')
-    first.close()
-    expect(await ids(open(path))).toEqual(['1'])
-  })
-
-  test('opens again after it was closed', async () => {
-    const store = open(await newPath())
-    await save(store, '1')
+  test('keeps what was written for the next opening, and opens again after it was closed', async () => {
+    const { path, store } = await holding('1')
     store.close()
+    expect(await ids(open(path))).toEqual(['1'])
     expect(await ids(store)).toEqual(['1'])
   })
 
@@ -122,17 +116,11 @@ describe('a database', () => {
 
   test('lets Refusals and errors that are not its own pass unchanged', async () => {
     const store = open(await newPath())
-    for (const error of [
-      storageUnavailable('somewhere else'),
-      new TypeError('x'),
-      new Error('no such luck'),
-    ]) {
+    for (const error of [storageUnavailable('elsewhere'), new TypeError('x'), new Error('no such luck')])
       await expect(store.use(() => Promise.reject(error))).rejects.toBe(error)
-    }
-    await expect(store.use(({ client }) => client.execute('not SQL'))).rejects.toThrow('syntax error')
-    await expect(store.use(({ client }) => client.execute('not SQL'))).rejects.not.toMatchObject({
-      name: 'Refusal',
-    })
+    const nonsense = store.use(({ client }) => client.execute('not SQL'))
+    await expect(nonsense).rejects.toThrow('syntax error')
+    await expect(nonsense).rejects.not.toMatchObject({ name: 'Refusal' })
   })
 
   test('fails as busy, not as a Refusal, when a lock is not released', async () => {
@@ -146,9 +134,7 @@ describe('a database', () => {
   })
 
   test('lets transactions wait for a reader that keeps the first of them from committing', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, '1')
+    const { path, store } = await holding('1')
     const release = await holdLock(pathToFileURL(path).href, 'reading')
     const insert = (id: string): Promise<unknown> =>
       store.use(({ orm }) =>
@@ -196,9 +182,7 @@ describe('migrations of a new database', () => {
   })
 
   test('refuse a database with a migration this release does not know', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, '1')
+    const { path, store } = await holding('1')
     store.close()
     const raw = rawClient(pathToFileURL(path).href)
     await raw.execute("INSERT INTO migrations_feed (hash, created_at) VALUES ('of a newer release', 1)")
@@ -210,9 +194,7 @@ describe('migrations of a new database', () => {
 
 describe('a database that is not what it was', () => {
   test('is refused when it was removed while open, and never created anew', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, '1')
+    const { path, store } = await holding('1')
     rmSync(path)
     for (let again = 0; again < 3; again += 1) await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
     await expect(save(store, '2')).rejects.toMatchObject(UNAVAILABLE)
@@ -264,57 +246,45 @@ describe('a database that is not what it was', () => {
     expect(await ids(store)).toEqual([])
   })
 
-  test('is unavailable when a folder stands in its place', async () => {
+  test.each<[string, object, (path: string) => void]>([
+    ['unavailable when a folder stands in its place', UNAVAILABLE, (path) => mkdirSync(path)],
+    [
+      'damaged when its file is no database',
+      DAMAGED,
+      (path) => writeFileSync(path, 'certainly not a database, but long enough for a header\n'.repeat(100)),
+    ],
+  ])('is %s', async (_what, refusal, put) => {
     const path = await newPath()
-    mkdirSync(path)
-    await expect(ids(open(path))).rejects.toMatchObject(UNAVAILABLE)
-  })
-
-  test('is damaged when its file is no database', async () => {
-    const path = await newPath()
-    writeFileSync(path, 'certainly not a database, but long enough for a header\n'.repeat(100))
-    await expect(ids(open(path))).rejects.toMatchObject(DAMAGED)
+    put(path)
+    await expect(ids(open(path))).rejects.toMatchObject(refusal)
   })
 
   test('is damaged when its file lost its end', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, '1')
+    const { path, store } = await holding('1')
     store.close()
     truncateSync(path, 4096 + 100)
     await expect(ids(open(path))).rejects.toMatchObject(DAMAGED)
   })
 
-  test('is damaged when a table is missing', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, '1')
-    await rawClient(pathToFileURL(path).href).execute('DROP TABLE verified_titles')
+  test('is damaged when a table is missing, or all of them although it was migrated', async () => {
+    const { path, store } = await holding('1')
+    const raw = rawClient(pathToFileURL(path).href)
+    await raw.execute('DROP TABLE verified_titles')
+    for (const work of [
+      () => ids(store),
+      () => store.use(({ client }) => client.batch(['SELECT * FROM verified_titles'], 'read')),
+      () => store.use(({ orm }) => orm.delete(verifiedTitles).where(eq(verifiedTitles.source, 'hn'))),
+    ])
+      await expect(work()).rejects.toMatchObject(DAMAGED)
+    store.close()
+    for (const table of ['signals', 'events', 'source_days', 'revision'])
+      await raw.execute(`DROP TABLE ${table}`)
     await expect(ids(store)).rejects.toMatchObject(DAMAGED)
-    await expect(
-      store.use(({ client }) => client.batch(['SELECT * FROM verified_titles'], 'read')),
-    ).rejects.toMatchObject(DAMAGED)
-    await expect(
-      store.use(({ orm }) => orm.delete(verifiedTitles).where(eq(verifiedTitles.source, 'hn'))),
-    ).rejects.toMatchObject(DAMAGED)
   })
 
   test('is damaged when a column is missing', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, '1')
+    const { path, store } = await holding('1')
     await rawClient(pathToFileURL(path).href).execute('ALTER TABLE verified_titles DROP COLUMN provenance')
     await expect(store.use(({ orm }) => orm.select().from(verifiedTitles))).rejects.toMatchObject(DAMAGED)
-  })
-
-  test('is damaged when all its tables are gone although it was migrated', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, '1')
-    store.close()
-    const raw = rawClient(pathToFileURL(path).href)
-    for (const table of ['signals', 'events', 'source_days', 'verified_titles', 'revision'])
-      await raw.execute(`DROP TABLE ${table}`)
-    await expect(ids(store)).rejects.toMatchObject(DAMAGED)
   })
 })

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { database, readOnlyDatabase } from '../../../src/adapters/sqlite/database.ts'
+import { readOnlyDatabase } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { QUERY_ONLY } from '../../../src/adapters/sqlite/engine.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { openStore } from './lock-holder.ts'
 
 const BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
@@ -16,10 +16,9 @@ async function openBoth(): Promise<{ path: string; url: string; owner: Database;
   const path = join(await temporaryFolder(), 'feed.db')
   const url = pathToFileURL(path).href
   const location = { url, authToken: null }
-  const owner = database({ location, store: 'feed', migrationsFolder: migrationsOf('feed'), ...BUSY })
+  const owner = openStore('feed', url, BUSY)
   const reader = readOnlyDatabase({ location, ...BUSY }, owner)
   onTestFinished(() => reader.close())
-  onTestFinished(() => owner.close())
   return { path, url, owner, reader }
 }
 
@@ -39,12 +38,14 @@ describe('a connection that may only query', () => {
     await owner.use(() => Promise.resolve())
     const client = guardClient(createClient({ url, concurrency: 1 }), 1_000, { settings: QUERY_ONLY })
     onTestFinished(() => client.close())
-    await expect(client.execute(sql)).rejects.toThrow('attempt to write a readonly database')
-    await expect(client.batch([sql], 'write')).rejects.toThrow('attempt to write a readonly database')
+    const expectRefused = (work: Promise<unknown>) =>
+      expect(work).rejects.toThrow('attempt to write a readonly database')
+    await expectRefused(client.execute(sql))
+    await expectRefused(client.batch([sql], 'write'))
     // A retry works on another connection.
     client.reconnect()
-    await expect(client.execute(sql)).rejects.toThrow('attempt to write a readonly database')
-    await expect(client.transaction('write')).rejects.toThrow('attempt to write a readonly database')
+    await expectRefused(client.execute(sql))
+    await expectRefused(client.transaction('write'))
   })
 })
 
@@ -53,14 +54,12 @@ describe('a handle that only reads', () => {
     const { owner, reader } = await openBoth()
     await owner.use(({ client }) => client.execute('UPDATE revision SET number = 41'))
     const sql = 'SELECT number FROM revision'
-    const rows = await reader.use(({ client }) => client.execute(sql))
-    expect(rows.rows[0]?.['number']).toBe(41)
-    const [batch] = await reader.use(({ client }) =>
-      client.batch([sql, { sql: 'SELECT ?', args: [1] }], 'read'),
-    )
-    expect(batch?.rows[0]?.['number']).toBe(41)
-    const inSnapshot = await reader.use(({ client }) => client.snapshot(sql, (each) => each.execute(sql)))
-    expect(inSnapshot.rows[0]?.['number']).toBe(41)
+    const results = await reader.use(async ({ client }) => [
+      await client.execute(sql),
+      (await client.batch([sql, { sql: 'SELECT ?', args: [1] }], 'read'))[0],
+      await client.snapshot(sql, (each) => each.execute(sql)),
+    ])
+    expect(results.map((result) => result?.rows[0]?.['number'])).toEqual([41, 41, 41])
   })
 
   test.each([

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
-import type { Client } from '@libsql/client'
+import type { Client, InStatement, ResultSet } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
@@ -34,19 +34,23 @@ const insert = (text: string): { sql: string; args: string[] } => ({
   args: [text],
 })
 
+/** Executes one statement in a transaction, which is committed unless the statement fails. */
+async function inTransaction(client: Client, mode: 'write' | 'deferred' | 'read', sql: InStatement) {
+  const transaction = await client.transaction(mode)
+  try {
+    const result = await transaction.execute(sql)
+    await transaction.commit()
+    return result
+  } finally {
+    transaction.close()
+  }
+}
+
 /** Every way to write through a client. */
 const WRITES: Record<string, (client: Client, text: string) => Promise<unknown>> = {
   'a statement': (client, text) => client.execute(insert(text)),
   'a batch': (client, text) => client.batch([insert(text)], 'write'),
-  'a transaction': async (client, text) => {
-    const transaction = await client.transaction('write')
-    try {
-      await transaction.execute(insert(text))
-      await transaction.commit()
-    } finally {
-      transaction.close()
-    }
-  },
+  'a transaction': (client, text) => inTransaction(client, 'write', insert(text)),
 }
 
 const LOCKS: Lock[] = ['reading', 'writing', 'committing']
@@ -88,17 +92,7 @@ describe('a guarded client', () => {
 
   test.each<[string, (client: Client) => Promise<unknown>]>([
     ['a batch', (client) => client.batch([insert('never')], 'deferred')],
-    [
-      'a transaction',
-      async (client) => {
-        const transaction = await client.transaction('deferred')
-        try {
-          return await transaction.execute(insert('never'))
-        } finally {
-          transaction.close()
-        }
-      },
-    ],
+    ['a transaction', (client) => inTransaction(client, 'deferred', insert('never'))],
   ])('keeps no lock when a statement inside %s finds the database busy', async (_what, write) => {
     const { url, client } = await notes(0)
     const other = rawClient(url)
@@ -119,30 +113,17 @@ describe('a guarded client', () => {
     expect(result.rows.map((row) => row['text'])).toEqual(['before'])
   })
 
-  test.each([
-    ['a statement', async (client: Client) => (await client.execute('SELECT text FROM notes')).rows.length],
-    [
-      'a batch',
-      async (client: Client) => (await client.batch(['SELECT text FROM notes'], 'read'))[0]?.rows.length,
-    ],
-    [
-      'a transaction',
-      async (client: Client) => {
-        const transaction = await client.transaction('read')
-        try {
-          return (await transaction.execute('SELECT text FROM notes')).rows.length
-        } finally {
-          transaction.close()
-        }
-      },
-    ],
+  test.each<[string, (client: Client, sql: string) => Promise<ResultSet | undefined>]>([
+    ['a statement', (client, sql) => client.execute(sql)],
+    ['a batch', async (client, sql) => (await client.batch([sql], 'read'))[0]],
+    ['a transaction', (client, sql) => inTransaction(client, 'read', sql)],
   ])('lets %s that only reads wait for a process that is committing', async (_what, read) => {
     const { url, client } = await notes(5_000)
     await client.execute(insert('stored'))
     const release = await holdLock(url, 'committing')
-    const reading = await startWaiting(() => read(client))
+    const reading = await startWaiting(() => read(client, 'SELECT text FROM notes'))
     await release()
-    expect(await reading()).toBe(1)
+    expect((await reading())?.rows).toHaveLength(1)
   })
 
   test('keeps the event loop turning while it waits for a lock that is never released', async () => {

@@ -4,8 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { createClient } from '@libsql/client'
 import type { Client } from '@libsql/client'
 import { afterAll, onTestFinished, expect, vi } from 'vitest'
+import { database } from '../../../src/adapters/sqlite/database.ts'
+import type { Database } from '../../../src/adapters/sqlite/database.ts'
+import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { startScript } from '../../support/compiled-sources.ts'
 import type { ScriptProcess } from '../../support/compiled-sources.ts'
+
+type DatabaseOptions = Parameters<typeof database>[0]
 
 /**
  * How a process can hold a database: `reading` lets others read but not commit, `writing` lets others read but not
@@ -49,6 +54,19 @@ afterAll(() => {
   holder?.kill()
   holder = null
 })
+
+/** A store at an address, migrated at its first use and closed when the test ends. */
+export function openStore(
+  store: DatabaseOptions['store'],
+  url: string,
+  changes: Partial<DatabaseOptions> = {},
+): Database {
+  const location = { url, authToken: null }
+  const migrationsFolder = migrationsOf(store)
+  const opened = database({ location, store, migrationsFolder, nativeBusyMs: 10, retryMs: 5_000, ...changes })
+  onTestFinished(() => opened.close())
+  return opened
+}
 
 /** A lock another process holds until `release` is called, at the latest until the test ends. */
 export async function holdLock(

@@ -3,13 +3,12 @@ import { pathToFileURL } from 'node:url'
 import type { Row } from '@libsql/client'
 import { is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import * as feedSchema from '../../../src/adapters/feed/schema.ts'
 import * as ledgerSchema from '../../../src/adapters/ledger/schema.ts'
-import { database } from '../../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import * as stateSchema from '../../../src/adapters/state/schema.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { openStore } from './lock-holder.ts'
 
 const STORES = { feed: feedSchema, ledger: ledgerSchema, state: stateSchema }
 
@@ -21,15 +20,7 @@ const TABLES = Object.entries(STORES).flatMap(([store, schema]) =>
 
 async function queryMigrated(store: keyof typeof STORES, sql: string): Promise<Row[]> {
   const url = pathToFileURL(join(await temporaryFolder(), 'migrated.db')).href
-  const migrated = database({
-    location: { url, authToken: null },
-    store,
-    migrationsFolder: migrationsOf(store),
-    nativeBusyMs: 10,
-    retryMs: 1_000,
-  })
-  onTestFinished(() => migrated.close())
-  return migrated.use(async ({ client }) => (await client.execute(sql)).rows)
+  return openStore(store, url).use(async ({ client }) => (await client.execute(sql)).rows)
 }
 
 describe('the schema the queries are built from', () => {

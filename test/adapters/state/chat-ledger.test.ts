@@ -9,12 +9,10 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
 import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
 import type { OpenChat } from './open-chat.ts'
-import { database as openDatabase } from '../../../src/adapters/sqlite/database.ts'
-import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import { dayOf } from '../../../src/domain/time.ts'
 import { answerCacheContract } from './answer-cache-contract.ts'
 import { chatLedgerContract } from './chat-ledger-contract.ts'
-import type { TurnClaim } from '../../../src/domain/agent/bounds.ts'
+import type { ChatLimits, TurnClaim } from '../../../src/domain/agent/bounds.ts'
 
 interface StateFile extends OpenChat {
   path: string
@@ -111,37 +109,28 @@ test('a database that an earlier release began is taken over with what it holds'
 
 const LEASE_MS = 40_000
 
+const atMost = (max: number) => fc.integer({ min: 0, max })
+
+const admissions = fc.record({
+  do: fc.constant('admit' as const),
+  afterMs: atMost(12_000),
+  session: atMost(3),
+  address: atMost(3),
+  server: atMost(1),
+  withTools: atMost(300),
+  withoutTools: atMost(120),
+})
+const settlement = fc.record({ do: fc.constant('settle' as const), which: atMost(20), cost: atMost(200) })
+const extension = fc.record({ do: fc.constant('extend' as const), which: atMost(6), upTo: atMost(600) })
+
 const step = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant('admit' as const),
-      afterMs: fc.integer({ min: 0, max: 12_000 }),
-      session: fc.integer({ min: 0, max: 3 }),
-      address: fc.integer({ min: 0, max: 3 }),
-      server: fc.integer({ min: 0, max: 1 }),
-      withTools: fc.integer({ min: 0, max: 300 }),
-      withoutTools: fc.integer({ min: 0, max: 120 }),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      do: fc.constant('settle' as const),
-      which: fc.nat(20),
-      cost: fc.integer({ min: 0, max: 200 }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constant('extend' as const),
-      which: fc.nat(6),
-      upTo: fc.integer({ min: 0, max: 600 }),
-    }),
-  },
+  { weight: 6, arbitrary: admissions },
+  { weight: 4, arbitrary: settlement },
+  { weight: 3, arbitrary: extension },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
 )
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 /** Most limits hold nobody back, so that each of them does on its own now and then. */
 const seldom = (tight: fc.Arbitrary<number>, wide: number) =>
@@ -162,92 +151,91 @@ const SUMS = `
   SELECT day, sum(coalesce(cost, 0)) AS settled, sum(CASE WHEN cost IS NULL THEN reserved ELSE 0 END) AS reserved
   FROM chat_turns GROUP BY day ORDER BY day`
 
-test('after any interleaving the totals are the sums of the turns, and each admission is by the plain rules', async () => {
-  const state = openDatabase({
-    location: { url: ':memory:', authToken: null },
-    store: 'state',
-    migrationsFolder: migrationsOf('state'),
-    nativeBusyMs: 10,
-    retryMs: 1_000,
+/** Takes one run of steps at the ledger and at a plain list of turns, which must agree at each; counts what was done. */
+async function takeSteps(
+  { ledger, database }: OpenChat,
+  limits: ChatLimits,
+  steps: readonly Step[],
+  done: Record<'admissions' | 'refusals' | 'extensions', number>,
+): Promise<void> {
+  const turns: (NaiveTurn & { id: string })[] = []
+  // So that midnight comes in the middle.
+  let now = NEXT_MIDNIGHT - 60_000
+  const sweep = (): void => {
+    for (const turn of turns)
+      if (turn.cost === null && turn.claim.now + LEASE_MS <= now) turn.cost = turn.reserved
+  }
+  const admit = async (each: Step & { do: 'admit' }): Promise<void> => {
+    now += each.afterMs
+    sweep()
+    const claim = claimAt(now, each, limits)
+    const expected = naiveAdmission(turns, claim)
+    const admission = await ledger.admit(claim)
+    expect(admission).toMatchObject(expected)
+    done[admission.admitted ? 'admissions' : 'refusals'] += 1
+    if (admission.admitted)
+      turns.push({ id: admission.turn, claim, reserved: admission.reserved, cost: null })
+  }
+  const extend = async (turn: NaiveTurn & { id: string }, upTo: number): Promise<void> => {
+    const extended = naiveExtension(turns, turn, upTo)
+    expect(await ledger.extend(extensionOf(turn.id, upTo, limits))).toBe(extended)
+    if (!extended) return
+    turn.reserved = Math.max(turn.reserved, upTo)
+    done.extensions += 1
+  }
+  for (const each of steps) {
+    const turn = 'which' in each ? turns[each.which] : undefined
+    if (each.do === 'admit') await admit(each)
+    else if (each.do === 'extend' && turn) await extend(turn, each.upTo)
+    else if (each.do === 'settle' && turn) {
+      expect(await ledger.settle(turn.id, each.cost, now)).toBe(turn.cost === null)
+      turn.cost ??= each.cost
+    } else if (each.do === 'sweep') {
+      sweep()
+      await ledger.sweep(now, dayOf(now - 86_400_000))
+    } else continue
+    const { rows } = await database.use(({ client }) => client.execute(SUMS))
+    for (const { day, settled, reserved } of rows)
+      expect(await ledger.spending(day as string)).toEqual({ settled, reserved })
+  }
+}
+
+/** The claim of a step, whose address has another hash each day. */
+function claimAt(now: number, each: Step & { do: 'admit' }, limits: ChatLimits): TurnClaim {
+  const addressOn = (at: number): string => `${dayOf(at)}-${each.address}`
+  return claimOf({
+    session: `s${each.session}`,
+    address: addressOn(now),
+    // Two addresses have a network in common, one is of IPv4.
+    network: [null, 'n', 'n', 'm'][each.address] ?? null,
+    formerAddress: now >= NEXT_MIDNIGHT ? addressOn(now - 86_400_000) : null,
+    server: `server${each.server}`,
+    now,
+    firstCall: {
+      withTools: Math.max(each.withTools, each.withoutTools),
+      withoutTools: each.withoutTools,
+    },
+    shortestCall: { withTools: 30, withoutTools: 20 },
+    leaseMs: LEASE_MS,
+    limits,
   })
-  onTestFinished(() => state.close())
-  const ledger = libsqlChatLedger(state)
-  let refusals = 0
-  let admissions = 0
-  let extensions = 0
+}
+
+test('after any interleaving the totals are the sums of the turns, and each admission is by the plain rules', async () => {
+  const opened = await chatInMemory()
+  const done = { admissions: 0, refusals: 0, extensions: 0 }
+  const manySteps = fc.array(step, { minLength: 10, maxLength: 40, size: 'max' })
   await fc.assert(
-    fc.asyncProperty(
-      limitsOf,
-      fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
-      async (given, steps) => {
-        await state.use(({ client }) =>
-          client.batch(['DELETE FROM chat_turns', 'DELETE FROM chat_days'], 'write'),
-        )
-        const turns: (NaiveTurn & { id: string })[] = []
-        // So that midnight comes in the middle.
-        let now = NEXT_MIDNIGHT - 60_000
-        const sweep = (): void => {
-          for (const turn of turns) {
-            if (turn.cost === null && turn.claim.now + LEASE_MS <= now) turn.cost = turn.reserved
-          }
-        }
-        for (const each of steps) {
-          if (each.do === 'sweep') {
-            sweep()
-            await ledger.sweep(now, dayOf(now - 86_400_000))
-          } else if (each.do === 'settle') {
-            const turn = turns[each.which]
-            if (!turn) continue
-            expect(await ledger.settle(turn.id, each.cost, now)).toBe(turn.cost === null)
-            turn.cost ??= each.cost
-          } else if (each.do === 'extend') {
-            const turn = turns[each.which]
-            if (!turn) continue
-            const extended = naiveExtension(turns, turn, each.upTo)
-            expect(await ledger.extend(extensionOf(turn.id, each.upTo, given))).toBe(extended)
-            if (extended) turn.reserved = Math.max(turn.reserved, each.upTo)
-            if (extended) extensions += 1
-          } else {
-            now += each.afterMs
-            sweep()
-            const day = dayOf(now)
-            const isNew = now >= NEXT_MIDNIGHT
-            const claim = claimOf({
-              session: `s${each.session}`,
-              address: `${day}-${each.address}`,
-              // Two addresses have a network in common, one is of IPv4.
-              network: [null, 'n', 'n', 'm'][each.address] ?? null,
-              formerAddress: isNew ? `${dayOf(now - 86_400_000)}-${each.address}` : null,
-              server: `server${each.server}`,
-              now,
-              firstCall: {
-                withTools: Math.max(each.withTools, each.withoutTools),
-                withoutTools: each.withoutTools,
-              },
-              shortestCall: { withTools: 30, withoutTools: 20 },
-              leaseMs: LEASE_MS,
-              limits: given,
-            })
-            const expected = naiveAdmission(turns, claim)
-            const admission = await ledger.admit(claim)
-            expect(admission).toMatchObject(expected)
-            if (admission.admitted)
-              turns.push({ id: admission.turn, claim, reserved: admission.reserved, cost: null })
-            if (admission.admitted) admissions += 1
-            else refusals += 1
-          }
-          const { rows } = await state.use(({ client }) => client.execute(SUMS))
-          for (const { day, settled, reserved } of rows) {
-            expect(await ledger.spending(day as string)).toEqual({ settled, reserved })
-          }
-        }
-      },
-    ),
+    fc.asyncProperty(limitsOf, manySteps, async (limits, steps) => {
+      const empty = ['DELETE FROM chat_turns', 'DELETE FROM chat_days']
+      await opened.database.use(({ client }) => client.batch(empty, 'write'))
+      await takeSteps(opened, limits, steps, done)
+    }),
     { numRuns: 60 },
   )
-  expect(admissions).toBeGreaterThan(100)
-  expect(extensions).toBeGreaterThan(10)
-  expect(refusals).toBeGreaterThan(100)
+  expect(done.admissions).toBeGreaterThan(100)
+  expect(done.extensions).toBeGreaterThan(10)
+  expect(done.refusals).toBeGreaterThan(100)
 })
 
 chatLedgerContract('a file', chatInFile)

@@ -55,6 +55,13 @@ function begin(evaluations: State['evaluations'], startedAt = NOW): Promise<numb
   return evaluations.beginRun({ day: dayOf(startedAt), refreshMode: 'fullEval', startedAt })
 }
 
+/** An open store with a lease and a run. */
+async function begun(open: EvaluationsOpener) {
+  const opened = await open()
+  const token = await leased(opened.evaluations)
+  return { ...opened, token, run: await begin(opened.evaluations) }
+}
+
 const guardOf = (token: string): AttemptGuard => ({ token, sentBeforeAtMost: 2, countedBeforeAtMost: null })
 
 function numberOf(attempt: CountedAttempt): number {
@@ -66,9 +73,7 @@ function numberOf(attempt: CountedAttempt): number {
 export function evaluationsContract(engine: string, open: EvaluationsOpener): void {
   describe(`the evaluations in ${engine}`, () => {
     test('keep an attempt from before it is sent, and how it ended', async () => {
-      const { evaluations, another } = await open()
-      const token = await leased(evaluations)
-      const run = await begin(evaluations)
+      const { evaluations, another, token, run } = await begun(open)
       const attempt = { run, model: MODEL, kind: 'tool' as const, sentAt: NOW }
       const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
       expect(await another().evaluations.attemptsSince(NOW)).toEqual([
@@ -82,9 +87,8 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
     })
 
     test('let the later end of an attempt count', async () => {
-      const { evaluations } = await open()
-      const token = await leased(evaluations)
-      const attempt = { run: await begin(evaluations), model: MODEL, kind: 'text' as const, sentAt: NOW }
+      const { evaluations, token, run } = await begun(open)
+      const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
       const ambiguous = { ...ANSWERED, class: 'ambiguous', status: 429, asAsked: null, tasks: null } as const
       await evaluations.settleAttempt(id, ambiguous)
@@ -95,9 +99,7 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
     })
 
     test('count no attempt beyond what a model may have on a day, whoever asks', async () => {
-      const { evaluations, another } = await open()
-      const token = await leased(evaluations)
-      const run = await begin(evaluations)
+      const { evaluations, another, token, run } = await begun(open)
       const ask = (ledger: State['evaluations'], sentAt: number): Promise<CountedAttempt> =>
         ledger.countAttempt({ run, model: MODEL, kind: 'text', sentAt }, guardOf(token))
       const told = await Promise.all([1, 2, 3, 4].map((after) => ask(another().evaluations, NOW + after)))
@@ -107,22 +109,17 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
     })
 
     test('count three requests a model and day, whatever became of them', async () => {
-      const { evaluations } = await open()
-      const token = await leased(evaluations)
-      const run = await begin(evaluations)
+      const { evaluations, token, run } = await begun(open)
+      const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       for (const kind of ['account_minute', 'answered', 'abandoned'] as const) {
-        const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
         const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
         await evaluations.settleAttempt(id, { ...ANSWERED, class: kind })
       }
-      const fourth = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
-      expect(await evaluations.countAttempt(fourth, guardOf(token))).toEqual({ refused: 'model_spent' })
+      expect(await evaluations.countAttempt(attempt, guardOf(token))).toEqual({ refused: 'model_spent' })
     })
 
     test('count no attempt beyond what the account may be sent on a day, the chat included', async () => {
-      const { evaluations, allowance, another } = await open()
-      const token = await leased(evaluations)
-      const run = await begin(evaluations)
+      const { evaluations, allowance, another, token, run } = await begun(open)
       const ask = (model: string): Promise<CountedAttempt> =>
         evaluations.countAttempt(
           { run, model, kind: 'text', sentAt: NOW },
@@ -137,9 +134,8 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
     })
 
     test('count no request of the chat once both have reached the limit less the reserve', async () => {
-      const { evaluations, allowance, another } = await open()
-      const token = await leased(evaluations)
-      const attempt = { run: await begin(evaluations), model: MODEL, kind: 'text' as const, sentAt: NOW }
+      const { evaluations, allowance, another, token, run } = await begun(open)
+      const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
       expect(await allowance.countChatRequest(MODEL, NOW, RESERVED_REQUESTS)).toBe(false)
       const chat = (at: number): Promise<boolean> =>
@@ -153,9 +149,7 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
     })
 
     test('count no attempt without the lease', async () => {
-      const { evaluations } = await open()
-      const token = await leased(evaluations)
-      const run = await begin(evaluations)
+      const { evaluations, token, run } = await begun(open)
       const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       const refused = { refused: 'lease_lost' }
       expect(await evaluations.countAttempt(attempt, guardOf('another'))).toEqual(refused)
@@ -163,8 +157,9 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       expect(await evaluations.countAttempt(late, guardOf(token))).toEqual(refused)
     })
 
-    test('grant the lease to one at a time', async () => {
+    test('can be reached, and grant the lease to one at a time', async () => {
       const { evaluations, another } = await open()
+      await evaluations.ping()
       await leased(evaluations)
       await expect(leased(another().evaluations)).rejects.toThrow('held by the test')
     })
@@ -186,9 +181,7 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
     })
 
     test('end one run that cannot go on, and let one be that has ended', async () => {
-      const { evaluations } = await open()
-      const token = await leased(evaluations)
-      const run = await begin(evaluations)
+      const { evaluations, token, run } = await begun(open)
       await evaluations.countAttempt({ run, model: MODEL, kind: 'tool', sentAt: NOW }, guardOf(token))
       await evaluations.abandonRun(run, NOW + 5, 'interrupted')
       expect(await evaluations.attemptsSince(NOW)).toMatchObject([
@@ -254,13 +247,8 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       const token = await leased(evaluations, old)
       const run = await begin(evaluations, old)
       await evaluations.countAttempt({ run, model: MODEL, kind: 'tool', sentAt: old }, guardOf(token))
-      await evaluations.saveScore({
-        model: MODEL,
-        day: '2025-11-30',
-        evaluatedAt: old,
-        complete: true,
-        tasks: [],
-      })
+      const score = { model: MODEL, day: '2025-11-30', evaluatedAt: old, complete: true, tasks: [] }
+      await evaluations.saveScore(score)
       await evaluations.endRun(run, { ...END, rankingVersion: '2025-12-01.v1' }, [
         { id: 'a/b', reason: 'not_free' },
       ])
@@ -269,11 +257,6 @@ export function evaluationsContract(engine: string, open: EvaluationsOpener): vo
       expect(await evaluations.attemptsSince(0)).toEqual([])
       expect(await evaluations.scoresSince('2025-01-01')).toEqual([])
       expect(await evaluations.versionsOf(dayOf(old))).toEqual([])
-    })
-
-    test('are there once they are migrated', async () => {
-      const { evaluations } = await open()
-      await expect(evaluations.ping()).resolves.toBeUndefined()
     })
   })
 }

@@ -1,14 +1,12 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { onTestFinished } from 'vitest'
-import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { CACHE_BOUNDS, libsqlAnswerCache } from '../../../src/adapters/state/answer-cache.ts'
 import type { CacheBounds } from '../../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { openStore } from '../sqlite/lock-holder.ts'
 import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 
 /** The address of a state database of the test's own. */
@@ -20,18 +18,7 @@ export const stateUrl = async (): Promise<string> =>
  *
  * @param fast as the chat opens it
  */
-export function openState(url: string, fast = false): Database {
-  const store = database({
-    location: { url, authToken: null },
-    store: 'state',
-    migrationsFolder: migrationsOf('state'),
-    nativeBusyMs: 10,
-    retryMs: 5_000,
-    fast,
-  })
-  onTestFinished(() => store.close())
-  return store
-}
+export const openState = (url: string, fast = false): Database => openStore('state', url, { fast })
 
 export interface OpenChat {
   ledger: State['chat']

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { openObjects } from '../../src/adapters/objects/open.ts'
+import { FEED_CONTRACTS } from '../adapters/feed/feed-contracts.ts'
+import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
+import { LEDGER_CONTRACTS } from '../adapters/ledger/ledger-contract.ts'
+import { connectLedger } from '../adapters/ledger/open-ledger.ts'
+import { objectsContract } from '../adapters/objects/objects-contract.ts'
+import { answerCacheContract } from '../adapters/state/answer-cache-contract.ts'
+import { chatLedgerContract } from '../adapters/state/chat-ledger-contract.ts'
+import { evaluationsContract } from '../adapters/state/evaluations-contract.ts'
+import { connectChat, connectEvaluations } from '../adapters/state/open-chat.ts'
+import { startS3Server } from '../support/s3-server.ts'
+import type { S3Server } from '../support/s3-server.ts'
+import { startSqld } from '../support/sqld.ts'
+import type { Sqld } from '../support/sqld.ts'
+
+/** The contract of each port, on the servers that hold what files hold otherwise. */
+let sqld: Sqld
+let s3: S3Server
+
+beforeAll(async () => {
+  ;[sqld, s3] = await Promise.all([startSqld(), startS3Server()])
+})
+afterAll(() => Promise.all([sqld.stop(), s3.close()]))
+
+/** Opens something on a server that was emptied before. */
+const onEmpty =
+  <T>(open: (url: string) => T) =>
+  async (): Promise<T> => {
+    await sqld.empty()
+    return open(sqld.url)
+  }
+
+const ON_SERVER = 'a libSQL server'
+
+for (const contract of LEDGER_CONTRACTS) contract(ON_SERVER, onEmpty(connectLedger))
+const feedOnServer = { open: onEmpty(connectFeed), factory: () => Promise.resolve(onEmpty(storeAt)) }
+for (const contract of FEED_CONTRACTS) contract(ON_SERVER, feedOnServer)
+chatLedgerContract(ON_SERVER, onEmpty(connectChat))
+answerCacheContract(ON_SERVER, onEmpty(connectChat))
+evaluationsContract(ON_SERVER, onEmpty(connectEvaluations))
+
+let prefixes = 0
+
+objectsContract('an S3 server', () => {
+  prefixes += 1
+  const prefix = `of-test-${prefixes}/archive`
+  const archive = openObjects(s3.location({ prefix }))
+  onTestFinished(() => archive.close())
+  return Promise.resolve({ archive, plant: (path, bytes) => s3.plant(`${prefix}/${path}`, bytes) })
+})
