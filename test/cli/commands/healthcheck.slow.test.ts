@@ -50,5 +50,4 @@ test('the password of an address is not shown', async () => {
 
 test('without a port to ask it needs an address', async () => {
   expect((await dash(['healthcheck'], { env: { PORT: '0' } })).code).toBe(64)
-  expect((await dash(['healthcheck', '--url', 'localhost:3000'])).code).toBe(64)
 })

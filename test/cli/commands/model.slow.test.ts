@@ -92,18 +92,6 @@ describe('dash model', () => {
     const bare = temporaryFolder()
     expect((await model(['--data-dir', bare, '--id'])).code).toBe(74)
   })
-
-  test.each([
-    [['--needs', 'vision'], '--needs "vision" must be some of tools, toolChoice'],
-    [['--needs', ''], "option '--needs"],
-    [['--url', 'localhost:3000'], '--url "localhost:3000" must be'],
-    [['--id', '--env'], 'choose one'],
-    [['--env', '--json'], 'choose one'],
-    [['extra'], 'too many arguments'],
-  ])('%j that is wrong ends with 64 and says what', async (args, message) => {
-    const { code, stderr } = await model(args, { cwd: temporaryFolder() })
-    expect([code, stderr]).toEqual([64, expect.stringContaining(message)])
-  })
 })
 
 describe('dash model --url', () => {

@@ -219,18 +219,6 @@ describe('the exit code', () => {
   })
 
   test.each([
-    [['--url', 'nowhere', 'x'], /--url "nowhere" must be an absolute/],
-    [['--url', 'http://me@host', 'x'], /without user/],
-    [['--demo', '--url', 'http://127.0.0.1:1', 'x'], /--demo starts a server of its own/],
-    [['--item', 'no key', 'x'], /must be a save key/],
-    [['--sort', 'year', 'x'], /trending, day, week, month/],
-  ])('of the command line %j', async (args, words) => {
-    const { code, stderr } = await chat(args)
-    expect(code).toBe(64)
-    expect(stderr).toMatch(words)
-  })
-
-  test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('of %s, with what came of the answer', async (signal, code) => {

@@ -89,22 +89,6 @@ describe('the env file', () => {
     expect(readdirSync(cwd).sort()).toEqual(['.env', 'link'])
   })
 
-  test.each([
-    [['--port', 'many'], 64, '--port "many" must be a port'],
-    [['--base-url', 'dash.example'], 64, '--base-url "dash.example" must be'],
-    [['--user', 'a b'], 64, '--user "a b" is no name and no number'],
-    [['--data-dir', 'not/there'], 64, 'cannot be created'],
-    [['--data-dir', 'both\'and"and`'], 64, 'DASH_DATA_DIR has a value that no env file can hold'],
-    [['--write-units', 'nowhere'], 64, 'is no folder'],
-    [['--print', 'podman'], 64, 'Allowed choices are systemd, cron, containers, nothing'],
-    [['--no-env', '--dotenv', 'none'], 64, 'cannot be read'],
-  ])('with %o nothing is written', async (args, wanted, words) => {
-    const cwd = temporaryFolder()
-    const { code, stderr } = await dash(['init', ...args], { cwd })
-    expect({ code, stderr }).toMatchObject({ code: wanted, stderr: expect.stringContaining(words) as string })
-    expect(readdirSync(cwd)).toEqual([])
-  })
-
   test('holds no secret that is printed', async () => {
     const cwd = temporaryFolder()
     const { stdout, stderr } = await dash(['init'], { cwd })

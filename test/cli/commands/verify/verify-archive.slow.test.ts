@@ -262,17 +262,6 @@ describe('verify-archive', () => {
     expect(runs.map(({ code }) => code).sort()).toContain(65)
   })
 
-  test.each([
-    ['--sample', '0%'],
-    ['--since', '2026-02-30'],
-    ['--jobs', '65'],
-  ])('ends with 64 for %s %s, and says what it should be', async (flag, value) => {
-    const { code, stdout, stderr } = await dash(['verify-archive', flag, value], { cwd: temporaryFolder() })
-    expect([code, stdout]).toEqual([64, ''])
-    expect(stderr).toContain(`${flag} "${value}" must be `)
-    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
-  })
-
   test('ends with 64 for a folder of a flag that is not there, with 78 for one of a variable, and creates neither', async () => {
     const folder = join(temporaryFolder(), 'absent')
     const data = await dash(['verify-archive', '--data-dir', folder])
@@ -407,12 +396,10 @@ describe('a head kept from before', () => {
   })
 
   test('that cannot be read does not pass for one that holds', async () => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'other'), '{"seq":1,"leaf":"a","time":"2026-01-01T00:00:00.000Z"}')
-    for (const file of ['absent', 'other']) {
-      const { code, stderr } = await dash(['verify-archive', '--expect-head', file], { cwd: folder })
-      expect([code, stderr], file).toEqual([64, expect.stringContaining(`--expect-head "${file}"`)])
-    }
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, 'other'), '{"seq":1,"leaf":"a","time":"2026-01-01T00:00:00.000Z"}')
+    const { code, stderr } = await dash(['verify-archive', '--expect-head', 'other'], { cwd })
+    expect([code, stderr]).toEqual([64, expect.stringContaining('--expect-head "other"')])
   })
 })
 
