@@ -264,8 +264,8 @@ test('a command that fails before it does anything makes no folder', async () =>
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo
-  for (const [wanted, args] of [
-    [69, ['serve', '--port', `${port}`]],
+  for (const [wanted, args, message = ''] of [
+    [69, ['serve', '--port', `${port}`], `port ${port} on 127.0.0.1 is taken`],
     [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
     [64, ['copy-archive', '--to', 'copy']],
     [74, ['reindex']],
@@ -274,8 +274,9 @@ test('a command that fails before it does anything makes no folder', async () =>
     [69, ['healthcheck', '--url', 'http://127.0.0.1:9']],
     [69, ['model', '--url', 'http://127.0.0.1:9']],
   ] as const) {
-    const { code } = await run(args, { cwd })
+    const { code, stderr } = await run(args, { cwd })
     expect([args, code, readdirSync(cwd)]).toEqual([args, wanted, []])
+    expect(stderr).toContain(message)
   }
   taken.close()
 })

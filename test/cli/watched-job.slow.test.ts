@@ -5,18 +5,16 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
-import { dash, exitOf, metricsUrlOf, serve, startDash, temporaryFolder } from '../support/dash.ts'
+import {
+  dash,
+  exitOf,
+  filledFolder,
+  metricsUrlOf,
+  serve,
+  startDash,
+  temporaryFolder,
+} from '../support/dash.ts'
 import { localSource, startPingService } from '../support/local-source.ts'
-import { storiesOf } from '../support/signals.ts'
-
-/** A data folder with signals of the day that is to be published, whose titles are vouched for unless `changes` says else. */
-async function filledFolder(changes: Record<string, unknown> = {}): Promise<string> {
-  const data = join(temporaryFolder(), 'data')
-  const stdin = storiesOf(lastCompleteDay(Date.now()), 5, changes)
-  expect(await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).toMatchObject({ code: 0 })
-  return data
-}
 
 const UNVOUCHED = { titleProvenance: undefined }
 

@@ -4,20 +4,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../../src/domain/time.ts'
-import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import { rankPeriods } from '../../../src/jobs/rank-periods.ts'
 import type { TakenSnapshot } from '../../../src/jobs/rank-periods.ts'
-import { dash, serve, temporaryFolder } from '../../support/dash.ts'
+import { dash, filledFolder, serve } from '../../support/dash.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { storiesOf } from '../../support/signals.ts'
-
-async function filledFolder(stories = 5): Promise<string> {
-  const data = join(temporaryFolder(), 'data')
-  const stdin = storiesOf(lastCompleteDay(Date.now()), stories)
-  expect(await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).toMatchObject({ code: 0 })
-  return data
-}
 
 /** Takes a snapshot under a clock that is ahead; returns its id. */
 async function takeAhead(data: string, aheadMs: number): Promise<string> {
@@ -44,7 +35,7 @@ function askAs(host: string, url: string): Promise<string> {
 
 describe('snapshot', () => {
   test('counts a single event as one', async () => {
-    const line = await dash(['snapshot', '--data-dir', await filledFolder(1)])
+    const line = await dash(['snapshot', '--data-dir', await filledFolder({}, 1)])
     expect(line.stdout).toMatch(/ of 1 event; popular: /)
   })
 
