@@ -172,6 +172,7 @@ describe('the configuration', () => {
     ],
     [{ GITHUB_TOKEN: 'two words' }, 'GITHUB_TOKEN=(not shown) must be'],
     [{ HF_TOKEN: 'new\nline' }, 'HF_TOKEN=(not shown) must be'],
+    [{ OPENROUTER_API_KEY: 'two words' }, 'OPENROUTER_API_KEY=(not shown) must be'],
   ])('%j is refused before a job begins, and its secrets are not shown', async (env, says) => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'token'), 'secret\n')
