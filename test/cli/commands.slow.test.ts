@@ -341,7 +341,7 @@ describe('publish-year', () => {
     const data = await filledFolder({ titleProvenance: undefined })
     const down = { DASH_HN_URL: 'http://127.0.0.1:1/v0' }
     const codes: [number | null, string][] = []
-    for (let run = 0; run < 4; run += 1) {
+    for (let attempt = 0; attempt < 4; attempt += 1) {
       const { code, report } = await publish(data, [], down)
       codes.push([code, report.outcome])
     }

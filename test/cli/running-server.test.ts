@@ -183,10 +183,10 @@ test.each(['60', '7200'])('a session ends after the %s seconds of its setting', 
 })
 
 /** The statuses of three requests, the first two of which a proxy forwarded from one address. */
-async function statusesOf(ask: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
+async function statusesOf(send: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
   const statuses: number[] = []
   for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
-    const response = await ask({ 'x-forwarded-for': address })
+    const response = await send({ 'x-forwarded-for': address })
     await response.text()
     statuses.push(response.status)
   }

@@ -265,6 +265,7 @@ test.each([
   process.kill(await childOf(Number(shell)), signal)
   await expectEnd(terminal, code)
   await model.idle()
+  expect(model.live).toBe(0)
 })
 
 test.each([

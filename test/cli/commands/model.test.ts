@@ -98,8 +98,8 @@ describe('dash model --url', () => {
   })
 
   test('quotes what a host says for the shell that evaluates it', async () => {
-    const run = sampleRun()
-    const odd = await jsonSource({ ...run, count: 4, baseUrl: "https://x.test/$(touch owned)'&y" })
+    const stored = sampleRun()
+    const odd = await jsonSource({ ...stored, count: 4, baseUrl: "https://x.test/$(touch owned)'&y" })
     const { stdout } = await model(['--url', odd.url, '--env'])
     expect(stdout).toBe(
       `export OPENAI_BASE_URL='https://x.test/$(touch owned)'\\''&y'\nexport OPENAI_MODEL=maker/good:free\n`,
