@@ -135,20 +135,6 @@ describe('a copy of an archive', () => {
     })
   })
 
-  test('made again changes nothing', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
-    await copy(placeOf(source), placeOf(target))
-    const before = filesOfFolder(target.objectsPath)
-    const report = await copy(placeOf(source), placeOf(target))
-    expect(report).toMatchObject({
-      objects: { copied: 0, unchanged: 2, bytes: 0 },
-      heads: { copied: 0, unchanged: 5 },
-      entries: { copied: 0, unchanged: 5 },
-    })
-    expect(filesOfFolder(target.objectsPath)).toEqual(before)
-  })
-
   test('follows its source: what was published since is added', async () => {
     const source = await filledWorkspace()
     const target = await openWorkspace()

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
-import { objectPath } from '../../../src/domain/year/finding.ts'
 import type { CopyReport } from '../../../src/jobs/copy-archive.ts'
 import { dash, exitOf, serve, temporaryFolder } from '../../support/dash.ts'
 import type { RunOptions } from '../../support/dash.ts'
@@ -98,27 +97,6 @@ test('refuses the archive itself, by whatever name, and one half of a target', a
   expect([half.code, half.stderr]).toEqual([64, expect.stringContaining('one half')])
   const twice = await copy(source, [join(source.folder, 'a'), join(source.folder, 'b')])
   expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two of a kind')])
-})
-
-test('refuses a target with another archive, and leaves it as it was', async () => {
-  const source = await filledWorkspace([AS_OF])
-  const target = await filledWorkspace([addDays(AS_OF, -1)])
-  const before = stateOfFolder(target.objectsPath)
-  const { code, stderr } = await copy(source, [target.folder])
-  expect(code).toBe(1)
-  expect(stderr).toContain('the target does not take the copy: its ledger entry 1')
-  expect(stateOfFolder(target.objectsPath)).toEqual(before)
-})
-
-test('refuses a damaged source with 74, and the target has no ledger row', async () => {
-  const source = await filledWorkspace([AS_OF])
-  const { rows } = await source.ledger.read()
-  writeFileSync(join(source.objectsPath, objectPath(rows[0]?.sha256 ?? '')), '{}')
-  const target = join(temporaryFolder(), 'data')
-  const { code, stderr } = await copy(source, [target])
-  expect([code, stderr]).toEqual([74, expect.stringContaining('object')])
-  const audit = await dash(['verify-archive', '--data-dir', target, '--json'])
-  expect([audit.code, JSON.parse(audit.stdout)]).toMatchObject([0, { publications: 0 }])
 })
 
 test('cut short before its rows answers 503 and not an older publication, until it is made again', async () => {
