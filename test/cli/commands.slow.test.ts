@@ -12,7 +12,6 @@ import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publisher.ts'
 import { copyOfSample, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { localSource } from '../support/local-source.ts'
-import { holdExclusively } from '../adapters/sqlite/lock-holder.ts'
 import { storiesOf } from '../support/signals.ts'
 import { ask as askAgent, question, textOf } from '../support/agent.ts'
 import { dash, exitOf, filledFolder, run, serve, startDash, temporaryFolder } from '../support/dash.ts'
@@ -426,25 +425,6 @@ describe('serve', () => {
     for (let request = 0; request < 30; request += 1) expect((await fetch(`${url}/healthz`)).status).toBe(200)
     child.kill('SIGTERM')
     expect(await exitOf(child)).toBe(0)
-  })
-
-  test('waits for an open answer after one signal, and for nothing after a second', async () => {
-    const data = await filledFolder()
-    await publish(data)
-    const { url, child, output } = await serve(['--data-dir', data], { env: { DASH_DRAIN_SECONDS: '600' } })
-    // A locked ledger is tried again for two seconds: that long the answer stays open.
-    await holdExclusively(join(data, 'ledger.db'))
-    const answer = fetch(`${url}/api/feed/history?sort=year`).then(
-      (response) => response.status,
-      () => 'cut',
-    )
-    await fetch(`${url}/healthz`)
-    child.kill('SIGTERM')
-    while (!output.stderr.includes('a second signal exits at once')) await once(child.stderr ?? child, 'data')
-    expect(child.exitCode).toBeNull()
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).toBe(143)
-    expect(await answer).toBe('cut')
   })
 })
 

@@ -219,7 +219,10 @@ describe('what is wrong', () => {
     )
     const { code, find } = await doctor({}, flags)
     const detail: unknown = expect.stringMatching(/hn 2 of [\d-]{10}: its title has more than 1000/)
-    expect([code, find('feed.rows')]).toMatchObject([1, { verdict: 'problem', detail }])
+    expect([code, find('feed.rows')]).toMatchObject([
+      1,
+      { verdict: 'problem', detail, mend: expect.stringContaining('import') as string },
+    ])
   })
 
   test('with a run that died is told from the lease it left', async () => {
