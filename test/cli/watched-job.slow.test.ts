@@ -209,13 +209,6 @@ describe('metrics of a server', () => {
     await exitOf(server.child)
   })
 
-  test('are nowhere unless an address is named', async () => {
-    const { child, output } = await serve(['--data-dir', await filledFolder()])
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).toBe(0)
-    expect(output.stderr).not.toContain('metrics')
-  })
-
   test('whose port is taken end the start with 69, and name the variable', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')

@@ -82,6 +82,8 @@ describe('collect', () => {
     const world = await replay()
     const sources = async (...args: string[]): Promise<string[]> =>
       Object.keys((await collectJson(data(), world, args)).report.sources)
+    expect(await sources('--source', 'lobsters')).toEqual(['lobsters'])
+    expect(new Set(world.asked.map(({ source }) => source))).toEqual(new Set(['lobsters']))
     expect(await sources('--source', 'lobsters', 'hype:github')).toEqual(['lobsters', 'hype:github'])
     const [lobsters, all] = [
       ['lobsters', 'lesswrong'],
@@ -126,7 +128,7 @@ describe('collect', () => {
     ])
     expect(await storedIds(folder, 'hn')).toHaveLength(61)
     const quiet = await run(['collect', '--quiet', '--source', 'lesswrong', '--data-dir', folder], {
-      env: world.env,
+      env: { ...world.env, ...NO_TEXTS },
     })
     expect([quiet.code, quiet.stdout, quiet.stderr.split('\n').length]).toEqual([69, '', 2])
   })
@@ -220,7 +222,7 @@ describe('collect', () => {
     const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
     expect([code, stderr, report.snapshot]).toEqual([0, '', { outcome: 'superseded', snapshotId }])
     const args = ['collect', '--source', 'lobsters', '--data-dir', folder]
-    const { stdout } = await run(args, { env: world.env })
+    const { stdout } = await run(args, { env: { ...world.env, ...NO_TEXTS } })
     expect(stdout).toContain(`; the later ${snapshotId} is served\n`)
   })
 

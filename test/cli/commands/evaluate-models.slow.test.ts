@@ -39,7 +39,7 @@ test('evaluates, prints one line, and gives the model to whoever asks', async ()
     stderr: '',
   })
   expect(service.breaches).toEqual([])
-  expect(await dash(['model', '--id'], { env })).toMatchObject({ code: 0, stdout: `${SOLVER}\n` })
+  expect(await run(['model', '--id'], { env })).toMatchObject({ code: 0, stdout: `${SOLVER}\n` })
   const again = await dash(['evaluate-models', '--json'], { env })
   expect(parsed(again.stdout)).toMatchObject({
     job: 'evaluate-models',
@@ -64,8 +64,8 @@ test('publishes the public address of the service, or that of the setting, and n
   const { folder, service, env } = await place()
   await dash(['evaluate-models'], { env })
   const published = async (own: Record<string, string>): Promise<unknown> =>
-    parsed((await dash(['model', '--json'], { env: own })).stdout)['baseUrl']
-  const shell = (await dash(['model', '--env'], { env })).stdout
+    parsed((await run(['model', '--json'], { env: own })).stdout)['baseUrl']
+  const shell = (await run(['model', '--env'], { env })).stdout
   expect(shell).toContain('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\n')
   expect(await published(env)).toBe('https://openrouter.ai/api/v1')
   const stored = readFileSync(join(folder, 'objects', 'free-llm', 'current'), 'utf8')
@@ -77,7 +77,7 @@ test('publishes the public address of the service, or that of the setting, and n
   expect(parsed(again.stdout)).toMatchObject({ outcome: 'complete', requests: 0 })
   expect(await published(env)).toBe('https://openrouter.ai/api/v1')
   const placeless = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
-  const seed = await dash(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
+  const seed = await run(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
   expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
 })
 
@@ -184,10 +184,10 @@ test('that is rehearsed makes no file and no folder, and does not hide a key tha
   const { DASH_DATA_DIR: folder = '', ...placeless } = env
   const cwd = temporaryFolder()
   const rehearse = (own: Record<string, string>) =>
-    run(['evaluate-models', '--dry-run', '--json'], { env: own, cwd })
+    dash(['evaluate-models', '--dry-run', '--json'], { env: own, cwd })
   const planned = await rehearse(placeless)
   expect(parsed(planned.stdout)).toMatchObject({ outcome: 'unchanged', dryRun: true, requests: 8, ranked: 4 })
-  const explained = await run(['evaluate-models', '--why', SOLVER], { env: placeless, cwd })
+  const explained = await dash(['evaluate-models', '--why', SOLVER], { env: placeless, cwd })
   expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('rank 1 of 4') as string })
   expect(await rehearse(env)).toMatchObject({ code: 0 })
   expect(readdirSync(folder)).toEqual([])
