@@ -235,6 +235,14 @@ test('a server answers `dash model --url` as its endpoint does, and says when it
   expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(answer)
 })
 
+test('without a secret the server runs, and the chat says that it is misconfigured', async () => {
+  const { url } = await served({ ...(await chatVariables()), DASH_SESSION_SECRET: '' })
+  const config = await (await fetch(`${url}/api/agent/config`)).json()
+  expect(config).toMatchObject({ enabled: false, model: 'test-model' })
+  const refused = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
+  expect([refused.status, await refused.json()]).toEqual([503, { error: 'misconfigured' }])
+})
+
 test('an image with an alternative text of over 500 characters reaches no reader of the chat as an image', async () => {
   const alternative = 'a'.repeat(501)
   const text = `![${alternative}](https://example.org/pixel)`

@@ -88,14 +88,6 @@ describe('the env file', () => {
     expect(readFileSync(join(cwd, '.env'), 'utf8')).toBe('PORT=1\n')
     expect(readdirSync(cwd).sort()).toEqual(['.env', 'link'])
   })
-
-  test('holds no secret that is printed', async () => {
-    const cwd = temporaryFolder()
-    const { stdout, stderr } = await dash(['init'], { cwd })
-    const { DASH_SESSION_SECRET: secret = '' } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
-    expect(stdout + stderr).not.toContain(secret)
-    expect(stdout).toContain('dash-publish-year.timer')
-  })
 })
 
 describe('the units', () => {
@@ -231,16 +223,21 @@ describe('--print', () => {
     return stdout
   }
 
-  test('chooses between the units and the crontab, and without it both are printed', async () => {
-    const [both, systemd, cron, nothing] = await Promise.all([
-      printed(),
+  test('chooses between the units and the crontab; without it both are printed, and no secret', async () => {
+    const cwd = temporaryFolder()
+    const { stdout: both, stderr } = await dash(['init'], { cwd })
+    const [systemd, cron, nothing] = await Promise.all([
       printed('--print', 'systemd'),
       printed('--print', 'cron'),
       printed('--print', 'nothing'),
     ])
+    const { DASH_SESSION_SECRET: secret = '' } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+    expect(secret).not.toBe('')
+    expect(both + stderr).not.toContain(secret)
     const unit = /^# --- \/etc\/systemd\/system\/dash\.service$/m
     const crontab = /for the crontab of .*: crontab -e$/m
     expect(both).toMatch(unit)
+    expect(both).toContain('dash-publish-year.timer')
     expect(both).toMatch(crontab)
     expect(systemd).toMatch(unit)
     expect(systemd).not.toContain('crontab')
