@@ -118,8 +118,8 @@ describe('import signals', () => {
     const errors = [{ file: 'mistyped.ndjson', line: null }]
     expect([code, JSON.parse(stdout)]).toMatchObject([1, { errors, snapshot: null, indexed: 0 }])
     for (const args of [
-      ['signals', 'mistyped.ndjson', '--data-dir', 'named'],
-      ['signals', 'bad.ndjson'],
+      ['signals', 'mistyped.ndjson', '--data-dir', join(cwd, 'named')],
+      ['signals', join(cwd, 'bad.ndjson')],
       ['articles', 'mistyped.ndjson'],
       ['archive', 'mistyped'],
     ])
@@ -134,7 +134,7 @@ describe('import signals', () => {
       join(cwd, name),
       `${rows(1, { titleProvenance: 'x\u009b2J\u202e' })}\n${rows(1, { source: 'no\nne' })}`,
     )
-    const { stderr } = await run(['import', 'signals', name], { cwd })
+    const { stderr } = await run(['import', 'signals', join(cwd, name)], { cwd })
     expect(stderr).toContain('evil\\n\\u001b[31m.ndjson:1: titleProvenance: "x\\u009b2J\\u202e" must')
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
