@@ -63,11 +63,3 @@ test('an env file and a data folder are for their owner, units for all', async (
   expect([modeOf(join(cwd, '.env')), modeOf(join(cwd, 'data'))]).toEqual(['600', '700'])
   for (const [, mode] of modesOf(join(cwd, 'units'))) expect(mode).toBe('644')
 })
-
-test('the metrics of a job are readable by all', async () => {
-  const cwd = temporaryFolder()
-  mkdirSync(join(cwd, 'metrics'), { mode: 0o755 })
-  const env = { DASH_METRICS_TEXTFILE_DIR: join(cwd, 'metrics') }
-  await dash(['snapshot'], { cwd, under, env })
-  expect(modesOf(join(cwd, 'metrics'))).toEqual([['dash-snapshot.prom', '644']])
-})

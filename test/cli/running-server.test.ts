@@ -1,16 +1,20 @@
 import { Server } from 'node:net'
 import type { Server as HttpServer } from 'node:http'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, onTestFinished, vi } from 'vitest'
+import { describe, expect, test, onTestFinished, vi } from 'vitest'
+import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { startServer } from '../../src/cli/running-server.ts'
 import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/settings/chat-checks.ts'
 import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
+import { sealRun } from '../../src/domain/models/stored-run.ts'
 import type { StartedServer } from '../../src/cli/running-server.ts'
 import { ask, chat, question, SECRET as SESSION_SECRET, sessionOf, textOf } from '../support/agent.ts'
 import { silentLog } from '../support/api-client.ts'
+import { run, temporaryFolder } from '../support/dash.ts'
+import { sampleCandidates, sampleRun } from '../support/free-models.ts'
 import type { Behaviour } from '../support/provider-wire.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 
@@ -20,35 +24,24 @@ const PRICES = { DASH_CHAT_PRICE_INPUT: '1', DASH_CHAT_PRICE_OUTPUT: '2' }
 
 const configOf = (env: NodeJS.ProcessEnv) => readConfig({}, env, '/nowhere')
 
-function told(env: NodeJS.ProcessEnv): unknown[] {
-  const lines: unknown[] = []
-  const write = (fields: object, message: string): void => void lines.push(fields, message)
-  tellChatStart(configOf(env), { info: write, warn: write, error: write })
+/** What the start of a server tells of its chat: the level, the fields and the message of each line. */
+function told(env: NodeJS.ProcessEnv): [level: string, fields: object, message: string][] {
+  const lines: ReturnType<typeof told> = []
+  const at = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message])
+  tellChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
   return lines
 }
 
 test.each([
-  [{}, ['DASH_SESSION_SECRET', 'DASH_CHAT_MODEL']],
-  [SECRET, ['DASH_CHAT_MODEL']],
-  [MODEL, ['DASH_SESSION_SECRET', 'DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT']],
-  [{ ...SECRET, ...PRICES, DASH_CHAT_MODEL: 'model' }, ['OPENAI_API_KEY']],
-  [{ ...SECRET, DASH_CHAT_MODEL: 'auto' }, ['OPENROUTER_API_KEY']],
-  [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, ['DASH_CHAT_DISABLED']],
-])('a chat with %o alone is off, and the start names what is missing', (env, missing) => {
-  expect(told(env)).toEqual([{ missing }, 'the chat is off'])
-})
-
-test.each([
-  [{}, 'info'],
-  [SECRET, 'warn'],
-  [MODEL, 'warn'],
-  [{ DASH_CHAT_MODEL: 'auto' }, 'warn'],
-  [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info'],
-])('a chat that is off with %o is reported as %s', (env, wanted) => {
-  const levels: string[] = []
-  const at = (level: string) => (): void => void levels.push(level)
-  tellChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
-  expect(levels).toEqual([wanted])
+  [{}, 'info', ['DASH_SESSION_SECRET', 'DASH_CHAT_MODEL']],
+  [SECRET, 'warn', ['DASH_CHAT_MODEL']],
+  [MODEL, 'warn', ['DASH_SESSION_SECRET', 'DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT']],
+  [{ DASH_CHAT_MODEL: 'auto' }, 'warn', ['DASH_SESSION_SECRET', 'OPENROUTER_API_KEY']],
+  [{ ...SECRET, ...PRICES, DASH_CHAT_MODEL: 'model' }, 'warn', ['OPENAI_API_KEY']],
+  [{ ...SECRET, DASH_CHAT_MODEL: 'auto' }, 'warn', ['OPENROUTER_API_KEY']],
+  [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info', ['DASH_CHAT_DISABLED']],
+])('a chat with %o alone is off, which is reported as %s with what is missing', (env, level, missing) => {
+  expect(told(env)).toEqual([[level, { missing }, 'the chat is off']])
 })
 
 test.each([
@@ -78,7 +71,7 @@ test.each([
     const large = largeCallOf(config)
     expect(large?.problem).toMatch(/^one turn with tools reserves up to \$0\.\d+ of the day's \$\d/)
     expect(large?.problem).toContain(fit)
-    expect(told(given)).toEqual([{}, `${large?.problem}; ${large?.mend}`])
+    expect(told(given)).toEqual([['warn', {}, `${large?.problem}; ${large?.mend}`]])
     expect(checkFeatures(config)).toContainEqual(
       expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
     )
@@ -114,7 +107,7 @@ test.each([
       OPENROUTER_API_KEY: 'key',
       DASH_CHAT_BUDGET_SHARE: share,
     }
-    const [fields, line] = told(given)
+    const [[, fields, line] = []] = told(given)
     expect(fields).toEqual({})
     expect(line).toContain(`one address may send ${requests} of the 50 requests a day`)
     expect(line).toContain('DASH_CHAT_BUDGET_SHARE')
@@ -189,46 +182,65 @@ test.each(['60', '7200'])('a session ends after the %s seconds of its setting', 
   expect(Date.parse(expiresAt ?? '')).toBe((exp ?? 0) * 1_000)
 })
 
-test.each([
+/** The statuses of three requests, the first two of which a proxy forwarded from one address. */
+async function statusesOf(send: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
+  const statuses: number[] = []
+  for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
+    const response = await send({ 'x-forwarded-for': address })
+    await response.text()
+    statuses.push(response.status)
+  }
+  return statuses
+}
+
+describe.each([
   ['counts the forwarded address behind a trusted proxy', '127.0.0.1/32', [200, 429, 200]],
   ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
-])('the chat %s', async (_what, proxies, statuses) => {
-  const { url } = await served({
-    ...(await chatVariables()),
-    DASH_TRUSTED_PROXIES: proxies,
-    DASH_CHAT_BURST_PER_MINUTE: '1',
+])('a limit %s', (_what, proxies, statuses) => {
+  test('of the chat', async () => {
+    const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
+    const server = await served({ ...(await chatVariables()), ...limit })
+    const given = await statusesOf(async (headers) =>
+      chat(server, question('Hello'), { token: await sessionOf(server, headers), headers }),
+    )
+    expect(given).toEqual(statuses)
   })
-  const given: number[] = []
-  for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
-    const headers = { 'x-forwarded-for': address }
-    const token = await sessionOf({ url }, headers)
-    const response = await chat({ url }, question('Hello'), { token, headers })
-    await response.text()
-    given.push(response.status)
-  }
-  expect(given).toEqual(statuses)
+
+  test('of the tool server', async () => {
+    const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
+    const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    const given = await statusesOf((headers) =>
+      fetch(`${url}/mcp`, { method: 'POST', headers: { ...json, ...headers }, body }),
+    )
+    expect(given).toEqual(statuses)
+  })
 })
 
-test.each([
-  ['counts the forwarded address behind a trusted proxy', '127.0.0.1/32', [200, 429, 200]],
-  ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
-])('the tool server %s', async (_what, proxies, statuses) => {
-  const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
-  const given: number[] = []
-  for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
-    const response = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'x-forwarded-for': address,
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
-    })
-    await response.text()
-    given.push(response.status)
-  }
-  expect(given).toEqual(statuses)
+test('a server answers `dash model --url` as its endpoint does, and says when it has only the seed', async () => {
+  const model = (...args: string[]) => run(['model', '--url', ...args])
+  const seed = await model((await served({})).url, '--id')
+  expect([seed.code, seed.stderr]).toEqual([0, expect.stringContaining('built-in seed')])
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'objects'))
+  const stored = sealRun(sampleRun({ now: Date.now(), candidates: sampleCandidates(Date.now()) }))
+  await fileObjects(join(folder, 'objects')).recommendations.put('2026-08-22.v1', stored)
+  const { url } = await served({ DASH_DATA_DIR: folder })
+  expect(await model(`${url}/`, '--id', '--needs', 'structured')).toEqual({
+    code: 0,
+    stdout: 'maker/good:free\n',
+    stderr: '',
+  })
+  const answer: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
+  expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(answer)
+})
+
+test('without a secret the server runs, and the chat says that it is misconfigured', async () => {
+  const { url } = await served({ ...(await chatVariables()), DASH_SESSION_SECRET: '' })
+  const config = await (await fetch(`${url}/api/agent/config`)).json()
+  expect(config).toMatchObject({ enabled: false, model: 'test-model' })
+  const refused = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
+  expect([refused.status, await refused.json()]).toEqual([503, { error: 'misconfigured' }])
 })
 
 test('an image with an alternative text of over 500 characters reaches no reader of the chat as an image', async () => {

@@ -117,15 +117,6 @@ describe('a collection', () => {
     expect(report.sources.lobsters).toMatchObject({ notModified: 2, items: IDS_OF['lobsters']?.length })
     expect(new Set(next.signals.map(({ day }) => day))).toEqual(new Set(['2026-11-22']))
   })
-
-  test('asks only the sources it is given', async () => {
-    const world = await replay()
-    const { ports } = await openPorts()
-    const chosen = sourcesOf(world).filter(({ source }) => source === 'lobsters')
-    const report = await collectSources(ports, chosen, never)
-    expect(Object.keys(report.sources)).toEqual(['lobsters'])
-    expect(new Set(world.asked.map(({ source }) => source))).toEqual(new Set(['lobsters']))
-  })
 })
 
 describe('a source without the token it needs', () => {

@@ -73,6 +73,9 @@ function copy(source: ArchivePlace, target: ArchivePlace, changes: Partial<CopyP
   )
 }
 
+const copyOf = (source: Workspace, target: Workspace, changes: Partial<CopyPorts> = {}) =>
+  copy(placeOf(source), placeOf(target), changes)
+
 async function isSound(workspace: Workspace): Promise<boolean> {
   const { report } = await verifyArchive(
     {
@@ -105,9 +108,8 @@ const EVERYTHING: Partial<CopyReport> = {
 
 describe('a copy of an archive', () => {
   test('holds the same rows, objects, heads and attempts, and is sound', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
-    const report = await copy(placeOf(source), placeOf(target))
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    const report = await copyOf(source, target)
     const { rows } = await source.ledger.read()
     expect(report).toMatchObject({ ...EVERYTHING, head: { seq: 5, leaf: rows[4]?.leaf } })
     expect(report.objects).toMatchObject({ copied: 2, unchanged: 0 })
@@ -123,40 +125,25 @@ describe('a copy of an archive', () => {
     await source.feed.importSignals(sampleSignals(AS_OF))
     await publishDays(source, [AS_OF])
     const target = await openWorkspace()
-    const report = await copy(placeOf(source), placeOf(target))
+    const report = await copyOf(source, target)
     expect(report).toMatchObject({ legacy: { copied: 3, unchanged: 0 }, objects: { copied: 7 } })
     const contents = await source.ledger.read()
     expect(contents.founding).not.toBeNull()
     expect(await target.ledger.read()).toEqual(contents)
     expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
-    expect(await copy(placeOf(source), placeOf(target))).toMatchObject({
+    expect(await copyOf(source, target)).toMatchObject({
       legacy: { copied: 0, unchanged: 3 },
       objects: { copied: 0, unchanged: 7 },
     })
   })
 
-  test('made again changes nothing', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
-    await copy(placeOf(source), placeOf(target))
-    const before = filesOfFolder(target.objectsPath)
-    const report = await copy(placeOf(source), placeOf(target))
-    expect(report).toMatchObject({
-      objects: { copied: 0, unchanged: 2, bytes: 0 },
-      heads: { copied: 0, unchanged: 5 },
-      entries: { copied: 0, unchanged: 5 },
-    })
-    expect(filesOfFolder(target.objectsPath)).toEqual(before)
-  })
-
   test('follows its source: what was published since is added', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
-    await copy(placeOf(source), placeOf(target))
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    await copyOf(source, target)
     const next = addDays(AS_OF, 1)
     await source.feed.importSignals(sampleSignals(next))
     await publishDays(source, [next])
-    const report = await copy(placeOf(source), placeOf(target))
+    const report = await copyOf(source, target)
     expect(report).toMatchObject({
       objects: { copied: 1, unchanged: 2 },
       entries: { copied: 1, unchanged: 5 },
@@ -174,7 +161,7 @@ describe('a copy of an archive', () => {
     await source.ledger.failAttempt(next, 1, 3, 'for a reason')
     await source.ledger.releaseLease(grant.token)
     const target = await openWorkspace()
-    await copy(placeOf(source), placeOf(target))
+    await copyOf(source, target)
     expect(await target.ledger.attempts(next)).toEqual(await source.ledger.attempts(next))
     await target.feed.importSignals(sampleSignals(next))
     const clock = tickingClock(RUN_AT + 86_400_000)
@@ -190,54 +177,46 @@ describe('a copy is refused', () => {
     const source = await filledWorkspace()
     const target = await filledWorkspace(addDays(FIRST_DAY, 1))
     const before = filesOfFolder(target.objectsPath)
-    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject(
-      refused(/entry 1 is not the one/),
-    )
+    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 1 is not the one/))
     expect(filesOfFolder(target.objectsPath)).toEqual(before)
   })
 
   test('by a target that is ahead of its source', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
-    await copy(placeOf(source), placeOf(target))
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    await copyOf(source, target)
     const next = addDays(AS_OF, 1)
     await target.feed.importSignals(sampleSignals(next))
     await publishDays(target, [next])
-    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject(
-      refused(/entry 6 is not the one/),
-    )
+    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 6 is not the one/))
   })
 
   test('by a target with the heads of another archive', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await target.archive.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
-    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject(refused(/head 3 is not one/))
+    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/head 3 is not one/))
     expect((await target.ledger.read()).rows).toEqual([])
   })
 
   test('while somebody publishes into the target', async () => {
     const publisher = { name: 'a publisher', process: null }
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await target.ledger.takeLease(publisher, RUN_AT + 3_600_000, 60_000, () => false)
 
-    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({ code: 'lease_held' })
+    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'lease_held' })
     expect(filesOfFolder(target.objectsPath)).toEqual({})
   })
 
   test('of an empty archive', async () => {
     const [source, target] = [await openWorkspace(), await openWorkspace()]
-    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({ code: 'usage' })
+    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'usage' })
   })
 
   test('when the lease of the target is lost before the rows are written', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
     // A clock that leaps on between the taking of the lease and the commit.
     let now = RUN_AT
     const clock = (): number => (now += 10 * 3_600_000)
-    await expect(copy(placeOf(source), placeOf(target), { clock })).rejects.toMatchObject({
+    await expect(copyOf(source, target, { clock })).rejects.toMatchObject({
       code: 'lease_lost',
     })
     expect((await target.ledger.read()).rows).toEqual([])
@@ -245,6 +224,12 @@ describe('a copy is refused', () => {
 })
 
 describe('a source that is damaged', () => {
+  const writeHead =
+    (name: string, text: string) =>
+    ({ objectsPath }: Workspace): void =>
+      writeFileSync(join(objectsPath, 'heads', name), text)
+  const otherLeaf = `{"seq":2,"leaf":"${'a'.repeat(64)}","time":"2026-01-01T00:00:00.000Z"}\n`
+
   /** What is done to a sound source, and what the refusal names. */
   const DAMAGES: [string, (source: Workspace) => void, RegExp][] = [
     [
@@ -260,21 +245,9 @@ describe('a source that is damaged', () => {
       ({ objectsPath }) => rmSync(join(objectsPath, 'sha256'), { recursive: true }),
       /missing|absent|not there/,
     ],
-    ['the newest head', ({ objectsPath }) => writeFileSync(join(objectsPath, 'heads', '5'), '{}'), /head 5/],
-    [
-      'an older head',
-      ({ objectsPath }) => writeFileSync(join(objectsPath, 'heads', '2'), '{}'),
-      /head_mismatch heads\/2/,
-    ],
-    [
-      'an older head with the leaf of another archive',
-      ({ objectsPath }) =>
-        writeFileSync(
-          join(objectsPath, 'heads', '2'),
-          `{"seq":2,"leaf":"${'a'.repeat(64)}","time":"2026-01-01T00:00:00.000Z"}\n`,
-        ),
-      /head_mismatch heads\/2/,
-    ],
+    ['the newest head', writeHead('5', '{}'), /head 5/],
+    ['an older head', writeHead('2', '{}'), /head_mismatch heads\/2/],
+    ['an older head with the leaf of another archive', writeHead('2', otherLeaf), /head_mismatch heads\/2/],
     [
       'an older head that is a link',
       ({ objectsPath }) => {
@@ -294,7 +267,7 @@ describe('a source that is damaged', () => {
     const source = await filledWorkspace()
     damage(source)
     const target = await openWorkspace()
-    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({
+    await expect(copyOf(source, target)).rejects.toMatchObject({
       code: 'storage_damaged',
       detail: expect.stringMatching(why) as unknown,
     })
@@ -305,13 +278,12 @@ describe('a source that is damaged', () => {
 
 describe('a target with other bytes in the place of an object', () => {
   test('keeps them, and the copy is reported unsound', async () => {
-    const source = await filledWorkspace()
-    const target = await openWorkspace()
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
     const [name = ''] = Object.keys(filesOfFolder(join(source.objectsPath, 'sha256')))
     const path = join(target.objectsPath, 'sha256', name)
     mkdirSync(join(path, '..'), { recursive: true })
     writeFileSync(path, 'other bytes')
-    await expect(copy(placeOf(source), placeOf(target))).rejects.toMatchObject({ code: 'storage_damaged' })
+    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'storage_damaged' })
     expect(Object.values(filesOfFolder(join(path, '..')))).toEqual([
       Buffer.from('other bytes').toString('base64'),
     ])

@@ -29,6 +29,10 @@ import {
 } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 
+function importFrom(...given: Parameters<typeof importPortsOf>): ReturnType<typeof importArchive> {
+  return importArchive(importPortsOf(...given))
+}
+
 /** Nothing of an import is there: no row, no mark, no object, no head. */
 async function expectUntouched(workspace: Workspace): Promise<void> {
   expect(await workspace.ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
@@ -39,7 +43,7 @@ async function expectUntouched(workspace: Workspace): Promise<void> {
 async function reasonFor(archive: readonly OldPublication[] | string): Promise<string> {
   const workspace = await openWorkspace()
   const folder = typeof archive === 'string' ? archive : writeArchive(archive)
-  const report = await importArchive(importPortsOf(workspace, folder))
+  const report = await importFrom(workspace, folder)
   expect(report).toEqual({ imported: 0, unchanged: 0, refused: [expect.anything()], refusedCount: 1 })
   await expectUntouched(workspace)
   return report.refused[0]?.reason ?? ''
@@ -48,7 +52,7 @@ async function reasonFor(archive: readonly OldPublication[] | string): Promise<s
 describe('an older archive', () => {
   test('is imported whole: both ledgers in order of time, sealed, with its bytes as they were', async () => {
     const workspace = await openWorkspace()
-    const report = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))
+    const report = await importFrom(workspace, SAMPLE_ARCHIVE)
     expect(report).toEqual({ imported: 6, unchanged: 0, refused: [], refusedCount: 0 })
     const { proved, head } = await workspace.year.read()
     expect(proved.timeline.map(({ ledger, manifest }) => `${ledger} ${manifest.publicationId}`)).toEqual([
@@ -78,17 +82,17 @@ describe('an older archive', () => {
   test('is unchanged by the same import, in another order of its list too, and after own entries', async () => {
     const workspace = await openWorkspace()
     const folder = recentArchive()
-    await importArchive(importPortsOf(workspace, folder))
+    await importFrom(workspace, folder)
     await workspace.feed.importSignals(sampleSignals())
     const unchanged = { imported: 0, unchanged: 2, refused: [], refusedCount: 0 }
     const before = await workspace.ledger.read()
-    expect(await importArchive(importPortsOf(workspace, folder))).toEqual(unchanged)
+    expect(await importFrom(workspace, folder)).toEqual(unchanged)
     expect(await workspace.ledger.read()).toEqual(before)
     await publishDays(workspace, [AS_OF])
     const lines = readFileSync(join(folder, 'manifests.ndjson'), 'utf8').split('\n')
     writeList(folder, lines.toReversed().join('\r\n'))
     const clock = tickingClock(RUN_AT + 1_000_000)
-    expect(await importArchive(importPortsOf(workspace, folder, { clock }))).toEqual(unchanged)
+    expect(await importFrom(workspace, folder, { clock })).toEqual(unchanged)
     const after = await workspace.ledger.read()
     expect(after.rows.slice(0, 2)).toEqual(before.rows)
     expect(after.rows.at(-1)?.publicationId).toBe(`top-year-v3-${AS_OF}`)
@@ -98,7 +102,7 @@ describe('an older archive', () => {
     const workspace = await openWorkspace()
     const days = [addDays(AS_OF, -9), addDays(AS_OF, -4)]
     const folder = writeArchive(days.map((day) => oldPublication('v1', day)))
-    await importArchive(importPortsOf(workspace, folder))
+    await importFrom(workspace, folder)
     await workspace.feed.importSignals(sampleSignals())
     await publishDays(workspace, [AS_OF])
     const { proved, head } = await workspace.year.read()
@@ -112,21 +116,16 @@ describe('an older archive', () => {
     expect(head?.seq).toBe(5)
   })
 
-  test('of versioned publications alone is closed by a seal over nothing', async () => {
-    const workspace = await openWorkspace()
-    const folder = writeArchive([oldPublication('versioned', '2024-01-01')])
-    expect(await importArchive(importPortsOf(workspace, folder))).toMatchObject({ imported: 1 })
-    const { proved } = await workspace.year.read()
-    expect(proved.entries).toMatchObject([{ kind: 'publication' }, { kind: 'legacy-seal', rows: 0 }])
-  })
-
-  test('may be founded after attempts that came to nothing', async () => {
+  test('of versioned publications alone is closed by a seal over nothing, after attempts that came to nothing too', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(
       sampleSignals().map((signal) => ({ ...signal, titleProvenance: null })),
     )
     expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('failed')
-    expect(await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))).toMatchObject({ imported: 6 })
+    const folder = writeArchive([oldPublication('versioned', '2024-01-01')])
+    expect(await importFrom(workspace, folder)).toMatchObject({ imported: 1 })
+    const { proved } = await workspace.year.read()
+    expect(proved.entries).toMatchObject([{ kind: 'publication' }, { kind: 'legacy-seal', rows: 0 }])
   })
 })
 
@@ -140,7 +139,7 @@ describe('an import is refused, with nothing written,', () => {
       oldPublication('versioned', '2024-01-03', { kind: 7 }),
       { ...oldPublication('versioned', '2024-01-04'), text: '{}' },
     ])
-    const { refused } = await importArchive(importPortsOf(workspace, folder))
+    const { refused } = await importFrom(workspace, folder)
     expect(refused).toEqual([
       { line: 2, publicationId: 'top-year-v1 of 2024-01-02', reason: expect.stringContaining('digest') },
       { line: 3, publicationId: 'top-year-v2 of 2024-01-03', reason: 'kind: must be a string' },
@@ -164,7 +163,7 @@ describe('an import is refused, with nothing written,', () => {
         Buffer.from('[]\n'),
       ]),
     )
-    expect((await importArchive(importPortsOf(workspace, folder))).refused).toEqual([
+    expect((await importFrom(workspace, folder)).refused).toEqual([
       { line: 2, publicationId: null, reason: expect.stringContaining('not JSON') },
       { line: 3, publicationId: null, reason: 'not valid UTF-8' },
       { line: 4, publicationId: null, reason: 'not a JSON object' },
@@ -187,7 +186,7 @@ describe('an import is refused, with nothing written,', () => {
       },
       read: () => Promise.reject(new Refusal('input_unreadable', 'there is no such file')),
     }
-    const report = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE, { folder }))
+    const report = await importFrom(workspace, SAMPLE_ARCHIVE, { folder })
     expect(report.refused).toHaveLength(100)
     // Each line but the first has the id of another, too.
     expect(report.refusedCount).toBe(399_999)
@@ -200,20 +199,16 @@ describe('an import is refused, with nothing written,', () => {
     expect(await reasonFor(folder)).toBe('manifests.ndjson lists no publication')
   })
 
-  test('for an id that both ledgers have, and for the same line twice', async () => {
+  test('for an id or bytes that two publications have, and for the same line twice', async () => {
     const first = oldPublication('v1', '2024-01-01')
-    expect(await reasonFor([first, first])).toBe('publicationId: line 1 has the same one')
+    const { publicationId } = first.row
     const second = oldPublication('versioned', '2024-01-02')
-    const text = second.text.replace(String(second.row['publicationId']), String(first.row['publicationId']))
-    const sha256 = sha256Hex(text)
-    const row = { ...second.row, publicationId: first.row['publicationId'], sha256 }
-    expect(await reasonFor([first, { row, text }])).toBe('publicationId: line 1 has the same one')
-  })
-
-  test('for bytes that two publications name', async () => {
-    const first = oldPublication('v1', '2024-01-01')
-    const again = { ...first, row: { ...first.row, publicationId: 'another' } }
-    expect(await reasonFor([first, again])).toContain('names another publicationId')
+    const text = second.text.replace(String(second.row['publicationId']), String(publicationId))
+    const sameId = { row: { ...second.row, publicationId, sha256: sha256Hex(text) }, text }
+    const sameBytes = { ...first, row: { ...first.row, publicationId: 'another' } }
+    expect(await reasonFor([first, first])).toBe('publicationId: line 1 has the same one')
+    expect(await reasonFor([first, sameId])).toBe('publicationId: line 1 has the same one')
+    expect(await reasonFor([first, sameBytes])).toContain('names another publicationId')
   })
 
   test.each([
@@ -256,7 +251,7 @@ describe('an import is refused, with nothing written,', () => {
     await publishDays(workspace, [AS_OF])
     const before = await workspace.ledger.read()
     const objects = readdirSync(join(workspace.objectsPath, 'sha256'))
-    const report = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))
+    const report = await importFrom(workspace, SAMPLE_ARCHIVE)
     expect(report.refused).toEqual([
       { publicationId: null, line: null, reason: expect.stringContaining('already has entries') },
     ])
@@ -269,7 +264,7 @@ describe('an import is refused, with nothing written,', () => {
     const versioned = oldPublication('versioned', '2024-01-03')
     const three = [...legacy, versioned]
     const workspace = await openWorkspace()
-    await importArchive(importPortsOf(workspace, writeArchive(three)))
+    await importFrom(workspace, writeArchive(three))
     const before = await workspace.ledger.read()
     for (const other of [
       three.slice(1),
@@ -279,7 +274,7 @@ describe('an import is refused, with nothing written,', () => {
       [...legacy.slice(1), oldPublication('v1', '2023-12-31'), versioned],
       [...legacy, oldPublication('versioned', '2024-01-04')],
     ]) {
-      const report = await importArchive(importPortsOf(workspace, writeArchive(other)))
+      const report = await importFrom(workspace, writeArchive(other))
       expect(report).toMatchObject({ imported: 0, unchanged: 0, refused: [{ line: null }] })
     }
     expect(await workspace.ledger.read()).toEqual(before)
@@ -294,31 +289,31 @@ function losingItsLease({ ledger }: Workspace): Workspace['ledger'] {
 describe('an import that was begun', () => {
   test('refuses another archive with as many publications of each ledger, and stores nothing of it', async () => {
     const workspace = await openWorkspace()
-    const ports = importPortsOf(workspace, recentArchive(), { ledger: losingItsLease(workspace) })
-    await expect(importArchive(ports)).rejects.toMatchObject({ code: 'lease_lost' })
+    const losing = { ledger: losingItsLease(workspace) }
+    await expect(importFrom(workspace, recentArchive(), losing)).rejects.toMatchObject({ code: 'lease_lost' })
     const begun = await workspace.ledger.read()
     const objects = await workspace.archive.keys('sha256')
-    const days = [addDays(AS_OF, -5), addDays(AS_OF, -4)]
     const other = writeArchive([
-      oldPublication('v1', days[0] ?? ''),
-      oldPublication('versioned', days[1] ?? ''),
+      oldPublication('v1', addDays(AS_OF, -5)),
+      oldPublication('versioned', addDays(AS_OF, -4)),
     ])
-    const { refused } = await importArchive(importPortsOf(workspace, other))
+    const { refused } = await importFrom(workspace, other)
     expect(refused).toEqual([
       { publicationId: null, line: null, reason: expect.stringContaining('another archive was begun') },
     ])
     expect(begun.founding).toMatchObject({ seq: 1 })
     expect(await workspace.ledger.read()).toEqual(begun)
     expect(await workspace.archive.keys('sha256')).toEqual(objects)
-    expect(await importArchive(importPortsOf(workspace, recentArchive()))).toMatchObject({ imported: 2 })
+    expect(await importFrom(workspace, recentArchive())).toMatchObject({ imported: 2 })
   })
 })
 
 describe('an import ends without a result', () => {
   test('when the lease is lost before its commit, and leaves no head of a seal that is not there', async () => {
     const workspace = await openWorkspace()
-    const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, { ledger: losingItsLease(workspace) })
-    await expect(importArchive(ports)).rejects.toMatchObject({ code: 'lease_lost' })
+    await expect(
+      importFrom(workspace, SAMPLE_ARCHIVE, { ledger: losingItsLease(workspace) }),
+    ).rejects.toMatchObject({ code: 'lease_lost' })
     expect(await workspace.ledger.read()).toMatchObject({ rows: [], legacy: [] })
     expect(await workspace.archive.keys('heads')).toEqual(['heads/3'])
   })
@@ -326,7 +321,7 @@ describe('an import ends without a result', () => {
   test('while a publisher has the lease', async () => {
     const workspace = await openWorkspace()
     await workspace.ledger.takeLease({ name: 'a publisher', process: null }, RUN_AT, 600_000, () => false)
-    await expect(importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))).rejects.toMatchObject({
+    await expect(importFrom(workspace, SAMPLE_ARCHIVE)).rejects.toMatchObject({
       code: 'lease_held',
       detail: expect.stringContaining('a publisher'),
     })
@@ -336,12 +331,14 @@ describe('an import ends without a result', () => {
   test('when a file changes between its verification and its storing', async () => {
     const workspace = await openWorkspace()
     const folder = copyOfSample()
-    const ports = importPortsOf(workspace, folder, {
-      onPublication: (step, count, of) => {
-        if (step === 'verified' && count === of) writeFileSync(join(folder, 'objects/v2-indented'), 'changed')
-      },
-    })
-    await expect(importArchive(ports)).rejects.toMatchObject({
+    await expect(
+      importFrom(workspace, folder, {
+        onPublication: (step, count, of) => {
+          if (step === 'verified' && count === of)
+            writeFileSync(join(folder, 'objects/v2-indented'), 'changed')
+        },
+      }),
+    ).rejects.toMatchObject({
       code: 'input_unreadable',
       detail: expect.stringContaining('changed while it was imported'),
     })
@@ -354,16 +351,17 @@ describe('an import ends without a result', () => {
     const onPublication = (step: string): void => {
       if (step === 'stored') stop.abort()
     }
-    const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, { signal: stop.signal, onPublication })
-    await expect(importArchive(ports)).rejects.toMatchObject({ name: 'AbortError' })
-    expect(await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))).toMatchObject({ imported: 6 })
+    await expect(
+      importFrom(workspace, SAMPLE_ARCHIVE, { signal: stop.signal, onPublication }),
+    ).rejects.toMatchObject({ name: 'AbortError' })
+    expect(await importFrom(workspace, SAMPLE_ARCHIVE)).toMatchObject({ imported: 6 })
   })
 
   test('when its list is missing', async () => {
     const workspace = await openWorkspace()
     const folder = copyOfSample()
     rmSync(join(folder, 'manifests.ndjson'))
-    await expect(importArchive(importPortsOf(workspace, folder))).rejects.toMatchObject({
+    await expect(importFrom(workspace, folder)).rejects.toMatchObject({
       code: 'input_unreadable',
     })
     await expectUntouched(workspace)

@@ -3,7 +3,7 @@ import type { LineSource } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import { importSignals, importArticles } from '../../src/jobs/import-lines.ts'
-import type { ImportOptions, ImportReport, LinesOptions, LinesReport } from '../../src/jobs/import-lines.ts'
+import type { ImportOptions, ImportReport, LinesReport } from '../../src/jobs/import-lines.ts'
 import { AS_OF, openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 import { signal, lineSource as file } from '../support/signals.ts'
@@ -22,6 +22,8 @@ const good = (id: string, changes: Record<string, unknown> = {}): string =>
     ...changes,
   })
 
+const NEVER = new AbortController().signal
+
 function run(
   { feed }: Workspace,
   sources: readonly LineSource[],
@@ -30,7 +32,7 @@ function run(
   return importSignals({ feed, onProgress: () => undefined }, sources, {
     onError: 'abort',
     titleProvenance: null,
-    signal: new AbortController().signal,
+    signal: NEVER,
     ...options,
   })
 }
@@ -163,18 +165,8 @@ const row = (key: string, changes: Record<string, unknown> = {}): string =>
     ...changes,
   })
 
-function runArticles(
-  { feed }: Workspace,
-  sources: readonly LineSource[],
-  options: Partial<LinesOptions> = {},
-): Promise<LinesReport> {
-  const { signal: stopped } = new AbortController()
-  return importArticles({ feed, onProgress: () => undefined }, sources, {
-    onError: 'abort',
-    signal: stopped,
-    ...options,
-  })
-}
+const runArticles = ({ feed }: Workspace, sources: readonly LineSource[]): Promise<LinesReport> =>
+  importArticles({ feed, onProgress: () => undefined }, sources, { onError: 'abort', signal: NEVER })
 
 test('texts are stored by the item their key names, made plain', async () => {
   const workspace = await openWorkspace()
@@ -216,35 +208,4 @@ test('the same rows again change nothing, and a later row replaces, an older tim
   const changed = [row('hn-1', { text: 'x' }), row('hn-1', { fetchedAt: '2020-01-01T00:00:00Z' })]
   expect(await runArticles(workspace, [file('a', ...changed)])).toMatchObject({ replaced: 2 })
   expect((await workspace.feed.article('hn', '1'))?.fetchedAt).toBe(Date.UTC(2020, 0, 1))
-})
-
-test.each([
-  ['abort', { inserted: 2, skipped: 0, failedFiles: 1 }, ['hn-1', 'hn-4']],
-  ['skip', { inserted: 3, skipped: 1, failedFiles: 0 }, ['hn-1', 'hn-2', 'hn-4']],
-] as const)('a bad row, under %s', async (onError, expected, kept) => {
-  const workspace = await openWorkspace()
-  const sources = [file('a', row('hn-1')), file('b', row('hn-2'), row('digg-3')), file('c', row('hn-4'))]
-  const report = await runArticles(workspace, sources, { onError })
-  expect(report).toMatchObject({ files: 3, rows: 4, errorCount: 1, ...expected })
-  expect(report.errors).toMatchObject([
-    { file: 'b', line: 2, reason: expect.stringContaining('key: ') as string },
-  ])
-  const stored = []
-  for (const id of ['1', '2', '4']) if (await workspace.feed.article('hn', id)) stored.push(`hn-${id}`)
-  expect(stored).toEqual(kept)
-})
-
-test('a file that breaks off fails, and keeps under skip what came before', async () => {
-  const workspace = await openWorkspace()
-  const broken: LineSource = {
-    name: 'broken',
-    async *lines() {
-      yield [{ number: 1, text: row('hn-1') }]
-      throw new Refusal('input_unreadable', 'unexpected end of file')
-    },
-  }
-  expect(await runArticles(workspace, [broken], { onError: 'skip' })).toMatchObject({
-    inserted: 1,
-    failedFiles: 1,
-  })
 })

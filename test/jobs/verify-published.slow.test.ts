@@ -23,12 +23,13 @@ import { openSampleApp, rewritten, sampleArchive } from '../support/sample-archi
 import type { SampleArchive } from '../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 
-async function verify(
+/** One audit of a host, and why it ended early. */
+function audit(
   published: PublicHost['history'],
   options: Partial<PublishedAuditOptions> = {},
   ports: Partial<PublishedAuditPorts> = {},
-): Promise<PublishedAuditReport> {
-  const { report, cause } = await verifyPublished(
+): ReturnType<typeof verifyPublished> {
+  return verifyPublished(
     {
       published,
       ledger: null,
@@ -45,6 +46,10 @@ async function verify(
       ...options,
     },
   )
+}
+
+async function verify(...given: Parameters<typeof audit>): Promise<PublishedAuditReport> {
+  const { report, cause } = await audit(...given)
   if (cause !== null) throw cause
   return report
 }
@@ -61,16 +66,37 @@ function keptHead(
   return { ...headAt(contents.rows, seq), path: 'kept.json' }
 }
 
+const linesOf = ({ findings }: PublishedAuditReport): string[] =>
+  findings.map(({ code, path }) => `${code} ${path}`)
+
+const honestly: Lie = (answer) => answer
+
 /** The findings about a host that changes its honest answers. */
 async function findingsOf(
   lie: Lie,
   options: Partial<PublishedAuditOptions> = {},
   archive = sampleArchive(),
 ): Promise<string[]> {
-  const { findings } = await verify(publishedBy(openSampleApp(archive), lie), options)
-  expect(findings.every(isDamage)).toBe(true)
-  return findings.map(({ code, path }) => `${code} ${path}`)
+  const report = await verify(publishedBy(openSampleApp(archive), lie), options)
+  expect(report.findings.every(isDamage)).toBe(true)
+  return linesOf(report)
 }
+
+type Change = (answer: Parameters<Lie>[0]) => ReturnType<Lie>
+
+/** The host changes what it answers for a time. */
+const atTime =
+  (time: number, change: Change): Lie =>
+  (answer, { at }) =>
+    at === time ? change(answer) : answer
+
+/** The host changes what it answers for a path. */
+const atPath =
+  (end: string, change: Change): Lie =>
+  (answer, { path }) =>
+    path.endsWith(end) ? change(answer) : answer
+
+const EMPTY = { contents: { rows: [], legacy: [], founding: null }, head: null, objects: new Map() }
 
 function without<T>(list: readonly T[], count: number): T[] {
   return list.slice(0, list.length - count)
@@ -150,12 +176,8 @@ describe('a sound host', () => {
   })
 
   test('with an empty archive is sound', async () => {
-    const app = openSampleApp({
-      contents: { rows: [], legacy: [], founding: null },
-      head: null,
-      objects: new Map(),
-    })
-    expect(await verify(publishedBy(app))).toMatchObject({ findings: [], publications: 0, objects: 0 })
+    const report = await verify(publishedBy(openSampleApp(EMPTY)))
+    expect(report).toMatchObject({ findings: [], publications: 0, objects: 0 })
   })
 
   test('of the product itself is sound over a socket, and tells how far the audit is', async () => {
@@ -182,109 +204,110 @@ describe('a host is found out that', () => {
   const archive = sampleArchive()
   const { rows } = archive.contents
   const [first, second, last] = rows.filter(({ seq }) => seq >= 4)
+  const [secondAt, lastAt] = [second?.publishedAt ?? 0, last?.publishedAt ?? 0]
   const newest = `sha256/${last?.sha256?.slice(0, 2)}/${last?.sha256}`
+  const selectionAt = (at: number): string => `selection at ${new Date(at).toISOString()}`
+  const etagOf =
+    (etag: string | null): Change =>
+    (answer) => ({ ...answer, etag })
+  const notModified = { status: 304, bytes: new Uint8Array(), error: null }
+  const api = '/api/feed/history'
 
-  test('sends other bytes under the right ETag', async () => {
-    const lie: Lie = (answer, { at }) => {
-      if (at !== last?.publishedAt) return answer
-      return { ...answer, bytes: answer.bytes.map((byte, index) => (index === 40 ? byte ^ 1 : byte)) }
-    }
-    expect(await findingsOf(lie)).toEqual([`digest_mismatch ${newest}`])
-  })
-
-  test('sends the right bytes under another ETag, or a weak one', async () => {
-    for (const etag of [`"${'0'.repeat(64)}"`, `W/"${last?.sha256}"`, null]) {
-      const lie: Lie = (answer, { at }) => (at === last?.publishedAt ? { ...answer, etag } : answer)
-      expect(await findingsOf(lie)).toEqual([`digest_mismatch ${newest}`])
-    }
+  test.each<[what: string, lie: Lie, found: string[]]>([
+    [
+      'sends other bytes under the right ETag',
+      atTime(lastAt, (answer) => ({
+        ...answer,
+        bytes: answer.bytes.map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
+      })),
+      [`digest_mismatch ${newest}`],
+    ],
+    ['sends another ETag', atTime(lastAt, etagOf(`"${'0'.repeat(64)}"`)), [`digest_mismatch ${newest}`]],
+    ['sends a weak ETag', atTime(lastAt, etagOf(`W/"${last?.sha256}"`)), [`digest_mismatch ${newest}`]],
+    ['sends no ETag', atTime(lastAt, etagOf(null)), [`digest_mismatch ${newest}`]],
+    [
+      'dates a publication otherwise',
+      atTime(lastAt, (answer) => ({ ...answer, lastModified: new Date(0).toUTCString() })),
+      [`identity_mismatch ${selectionAt(lastAt)}`],
+    ],
+    [
+      'does not have a publication',
+      atTime(lastAt, () => refusalAnswer(404, 'year_history_not_found')),
+      [`object_missing ${newest}`],
+    ],
+    [
+      'says itself that a publication is damaged',
+      atTime(lastAt, () => refusalAnswer(503, 'year_history_archive_corrupt')),
+      [`object_unreadable ${newest}`],
+    ],
+    [
+      'answers 304 to a request without an ETag',
+      atTime(lastAt, (answer) => ({ ...answer, ...notModified })),
+      [`object_unreadable ${newest}`],
+    ],
+    [
+      'says itself that its ledger is damaged',
+      () => refusalAnswer(503, 'year_history_archive_corrupt'),
+      [`chain_broken ${api}/ledger`],
+    ],
+    [
+      'sends a ledger that does not hash to its ETag',
+      (answer, { at }) => (at === null ? { ...answer, etag: '"other"' } : answer),
+      ['head', 'ledger', 'ledger/legacy'].map((name) => `digest_mismatch ${api}/${name}`),
+    ],
+  ])('%s', async (_what, lie, found) => {
+    expect((await findingsOf(lie)).sort()).toEqual(found)
   })
 
   test('answers with an older publication, whole and with its own ETag', async () => {
-    const app = openSampleApp(archive)
-    const honest = publishedBy(app)
-    const older = await honest.at(second?.publishedAt ?? 0, [], new AbortController().signal)
-    const lie: Lie = (answer, { at }) => (at === last?.publishedAt ? older : answer)
-    expect(await findingsOf(lie)).toContain(`digest_mismatch ${newest}`)
-  })
-
-  test('dates a publication otherwise', async () => {
-    const lie: Lie = (answer, { at }) =>
-      at === last?.publishedAt ? { ...answer, lastModified: new Date(0).toUTCString() } : answer
-    const selection = `selection at ${new Date(last?.publishedAt ?? 0).toISOString()}`
-    expect(await findingsOf(lie)).toEqual([`identity_mismatch ${selection}`])
+    const honest = publishedBy(openSampleApp(archive))
+    const older = await honest.at(secondAt, [], new AbortController().signal)
+    expect(await findingsOf(atTime(lastAt, () => older))).toContain(`digest_mismatch ${newest}`)
   })
 
   test('answers a time it was not asked for', async () => {
-    const lie: Lie = (answer, { at }) =>
-      at === null ? answer : { ...answer, requestedAt: '2026-01-01T00:00:00.000Z' }
-    expect(new Set((await findingsOf(lie)).map((line) => line.split(' ')[0]))).toEqual(
-      new Set(['identity_mismatch']),
+    const found = await findingsOf((answer, { at }) =>
+      at === null ? answer : { ...answer, requestedAt: '2026-01-01T00:00:00.000Z' },
     )
+    expect(new Set(found.map((line) => line.split(' ')[0]))).toEqual(new Set(['identity_mismatch']))
   })
 
-  test('does not have a publication, or says itself that it is damaged', async () => {
-    const gone = refusalAnswer(404, 'year_history_not_found')
-    const corrupt = refusalAnswer(503, 'year_history_archive_corrupt')
-    const at =
-      (lie: typeof gone): Lie =>
-      (answer, question) =>
-        question.at === last?.publishedAt ? lie : answer
-    expect(await findingsOf(at(gone))).toEqual([`object_missing ${newest}`])
-    expect(await findingsOf(at(corrupt))).toEqual([`object_unreadable ${newest}`])
-  })
-
-  test('selects another publication a millisecond before or after', async () => {
-    const shifted = publishedBy(openSampleApp(archive))
-    const signal = new AbortController().signal
-    for (const offset of [-1, 1]) {
-      const other = await shifted.at((second?.publishedAt ?? 0) - offset, [], signal)
-      const lie: Lie = (answer, { at }) =>
-        at === (second?.publishedAt ?? 0) + offset ? { ...other, requestedAt: answer.requestedAt } : answer
-      const selection = new Date((second?.publishedAt ?? 0) + offset).toISOString()
-      expect(await findingsOf(lie)).toEqual([`chain_broken selection at ${selection}`])
-    }
+  test.each([-1, 1])('selects another publication %i ms away from one', async (offset) => {
+    const honest = publishedBy(openSampleApp(archive))
+    const other = await honest.at(secondAt - offset, [], new AbortController().signal)
+    const lie = atTime(secondAt + offset, ({ requestedAt }) => ({ ...other, requestedAt }))
+    expect(await findingsOf(lie)).toEqual([`chain_broken ${selectionAt(secondAt + offset)}`])
   })
 
   test('answers before the first publication was made', async () => {
     const firstAt = archive.contents.legacy[0]?.publishedAt ?? 0
     const early = await publishedBy(openSampleApp(archive)).at(firstAt, [], new AbortController().signal)
-    const lie: Lie = (answer, { at }) => (at === firstAt - 1 ? early : answer)
-    const selection = new Date(firstAt - 1).toISOString()
-    expect(await findingsOf(lie)).toEqual([`chain_broken selection at ${selection}`])
+    const found = await findingsOf(atTime(firstAt - 1, () => early))
+    expect(found).toEqual([`chain_broken ${selectionAt(firstAt - 1)}`])
   })
 
-  test('answers 304 to everything, with the ETags it was sent, with one of them, or with none', async () => {
-    const notModified = { status: 304, bytes: new Uint8Array(), error: null }
-    const echoes: ((held: readonly string[]) => string | null)[] = [
-      (held) => held.map((sha256) => `"${sha256}"`).join(', '),
-      (held) => `"${held[0]}"`,
-      (held) => `"${held.at(-1)}"`,
-      () => null,
-    ]
-    for (const echo of echoes) {
-      const lie: Lie = (answer, { at, held }) =>
-        at === null || held.length === 0 ? answer : { ...answer, ...notModified, etag: echo(held) }
-      const found = await findingsOf(lie)
-      expect(found.length).toBeGreaterThan(0)
-      expect(found.every((line) => line.startsWith('chain_broken selection at '))).toBe(true)
-    }
-    const unasked: Lie = (answer, { at }) =>
-      at === last?.publishedAt ? { ...answer, ...notModified } : answer
-    expect(await findingsOf(unasked)).toEqual([`object_unreadable ${newest}`])
+  const allOf = (held: readonly string[]): string => held.map((sha256) => `"${sha256}"`).join(', ')
+
+  test.each<[what: string, echo: (held: readonly string[]) => string | null]>([
+    ['the ETags it was sent', allOf],
+    ['the first of them', (held) => `"${held[0]}"`],
+    ['the last of them', (held) => `"${held.at(-1)}"`],
+    ['none', () => null],
+  ])('answers 304 to everything, with %s', async (_what, echo) => {
+    const found = await findingsOf((answer, { at, held }) =>
+      at === null || held.length === 0 ? answer : { ...answer, ...notModified, etag: echo(held) },
+    )
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.filter((line) => !line.startsWith('chain_broken selection at '))).toEqual([])
   })
 
   test('answers 304 with the ETags it was sent to the question about the end of its ledger alone', async () => {
-    const clock = (): number => (last?.publishedAt ?? 0) + 3_600_000
+    const clock = (): number => lastAt + 3_600_000
     const end = clock() - 300_000
-    const lie: Lie = (answer, { at, held }) => {
-      if (at !== end) return answer
-      const etag = held.map((sha256) => `"${sha256}"`).join(', ')
-      return { ...answer, status: 304, bytes: new Uint8Array(), etag }
-    }
-    const { findings } = await verify(publishedBy(openSampleApp(archive, { clock }), lie), {}, { clock })
-    expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
-      `chain_broken selection at ${new Date(end).toISOString()}`,
-    ])
+    const lie: Lie = (answer, { at, held }) =>
+      at === end ? { ...answer, status: 304, bytes: new Uint8Array(), etag: allOf(held) } : answer
+    const report = await verify(publishedBy(openSampleApp(archive, { clock }), lie), {}, { clock })
+    expect(linesOf(report)).toEqual([`chain_broken ${selectionAt(end)}`])
   })
 
   test('answers with a publication that its ledger does not list', async () => {
@@ -296,137 +319,122 @@ describe('a host is found out that', () => {
     expect(findings[0]?.path).toMatch(/^selection at /)
   })
 
-  test('edits an entry of its ledger', async () => {
-    const lie = ledgerLie((lines) => lines.map((line) => line.replace(`${first?.byteSize}`, '17')))
-    expect(await findingsOf(lie)).toContain(`chain_broken entries/${(first?.seq ?? 0) + 1}`)
+  const legacy = (change: (text: string) => string): Lie =>
+    atPath('/legacy', (answer) => ({ ...answer, ...textAnswer(change(decode(answer.bytes))) }))
+
+  test.each<[what: string, lie: Lie, found: string]>([
+    [
+      'edits an entry of its ledger',
+      ledgerLie((lines) => lines.map((line) => line.replace(`${first?.byteSize}`, '17'))),
+      `chain_broken entries/${(first?.seq ?? 0) + 1}`,
+    ],
+    [
+      'edits the last entry of its ledger',
+      ledgerLie((lines) => lines.map((line) => line.replace(`${last?.sha256}`, '0'.repeat(64)))),
+      `head_mismatch ${api}/head`,
+    ],
+    ['lost the tail of its ledger', ledgerLie((lines) => without(lines, 1)), `head_mismatch ${api}/head`],
+    ['drops an entry', ledgerLie((lines) => lines.toSpliced(3, 1)), 'chain_broken entries/'],
+    ['drops the first entry', ledgerLie((lines) => lines.slice(1)), 'chain_broken entries/'],
+    [
+      'repeats an entry',
+      ledgerLie((lines) => lines.toSpliced(3, 0, lines[3] ?? '')),
+      'chain_broken entries/',
+    ],
+    [
+      'swaps two entries',
+      ledgerLie((lines) => lines.with(3, lines[4] ?? '').with(4, lines[3] ?? '')),
+      'chain_broken entries/',
+    ],
+    [
+      'sends lines no ledger publishes',
+      ledgerLie((lines) => lines.with(3, lines[3]?.replace(',', ', ') ?? '')),
+      'row_tampered entries/4',
+    ],
+    [
+      'cuts its ledger off',
+      atPath('/ledger', (answer) => ({ ...answer, ...textAnswer(decode(answer.bytes).slice(0, -1)) })),
+      `row_tampered entries/${rows.length}`,
+    ],
+    [
+      'sends a ledger that is no text',
+      atPath('/ledger', (answer) => ({ ...answer, bytes: Uint8Array.of(0xc3, 0x28), etag: null })),
+      'row_tampered entries/1',
+    ],
+    [
+      'edits its legacy ledger',
+      legacy((text) => text.replace('top-year-v1', 'top-year-v9')),
+      'row_tampered legacy_publications',
+    ],
+    [
+      'drops legacy publications',
+      legacy((text) => text.split('\n')[0] ?? ''),
+      'row_tampered legacy_publications',
+    ],
+    ['adds to its legacy ledger', legacy((text) => `${text}\n`), 'row_tampered legacy_publications'],
+    [
+      'hides its legacy ledger',
+      atPath('/legacy', () => refusalAnswer(404, 'not_found')),
+      'row_tampered legacy_publications',
+    ],
+  ])('%s', async (_what, lie, found) => {
+    expect(await findingsOf(lie)).toContainEqual(expect.stringMatching(new RegExp(`^${found}`)))
   })
 
-  test('edits the last entry of its ledger', async () => {
-    const lie = ledgerLie((lines) => lines.map((line) => line.replace(`${last?.sha256}`, '0'.repeat(64))))
-    expect(await findingsOf(lie)).toContain('head_mismatch /api/feed/history/head')
-  })
-
-  test('drops, repeats or swaps entries of its ledger', async () => {
-    const changes: ((lines: string[]) => string[])[] = [
-      (lines) => lines.toSpliced(3, 1),
-      (lines) => lines.toSpliced(3, 0, lines[3] ?? ''),
-      (lines) => lines.with(3, lines[4] ?? '').with(4, lines[3] ?? ''),
-      (lines) => lines.slice(1),
-    ]
-    for (const change of changes) {
-      const found = await findingsOf(ledgerLie(change))
-      expect(found.some((line) => line.startsWith('chain_broken entries/'))).toBe(true)
-    }
-  })
-
-  test('sends lines no ledger publishes, or cuts its ledger off', async () => {
-    const spaced = ledgerLie((lines) =>
-      lines.map((line, index) => (index === 3 ? line.replace(',', ', ') : line)),
-    )
-    expect(await findingsOf(spaced)).toContain('row_tampered entries/4')
-    const cut: Lie = (answer, { path }) =>
-      path.endsWith('/ledger') ? { ...answer, ...textAnswer(decode(answer.bytes).slice(0, -1)) } : answer
-    expect(await findingsOf(cut)).toContain(`row_tampered entries/${rows.length}`)
-    const binary: Lie = (answer, { path }) =>
-      path.endsWith('/ledger') ? { ...answer, bytes: Uint8Array.of(0xc3, 0x28), etag: null } : answer
-    expect(await findingsOf(binary)).toContain('row_tampered entries/1')
-  })
-
-  test('sends a ledger that does not hash to its ETag', async () => {
-    const lie: Lie = (answer, { at }) => (at === null ? { ...answer, etag: '"other"' } : answer)
-    const paths = ['ledger', 'ledger/legacy', 'head'].map(
-      (name) => `digest_mismatch /api/feed/history/${name}`,
-    )
-    expect((await findingsOf(lie)).sort()).toEqual(paths.sort())
-  })
-
-  test('lost the tail of its ledger but not its head', async () => {
-    const lie = ledgerLie((lines) => without(lines, 1))
-    expect(await findingsOf(lie)).toContain('head_mismatch /api/feed/history/head')
-  })
-
-  test('has no head, a head that is none, or one that is two entries behind', async () => {
-    const heads = [
-      refusalAnswer(404, 'year_history_not_found'),
-      { ...refusalAnswer(200, null), ...textAnswer('{"seq":1}\n') },
+  test.each([
+    ['no head', refusalAnswer(404, 'year_history_not_found')],
+    ['a head that is none', { ...refusalAnswer(200, null), ...textAnswer('{"seq":1}\n') }],
+    [
+      'a head that is two entries behind',
       { ...refusalAnswer(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
-      refusalAnswer(503, 'year_history_archive_corrupt'),
-    ]
-    for (const head of heads) {
-      const found = await findingsOf((answer, { path }) => (path.endsWith('/head') ? head : answer))
-      expect(found).toHaveLength(1)
-      expect(found[0]).toMatch(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/)
-    }
-  })
-
-  test('edits, drops or hides its legacy ledger', async () => {
-    const lies: Lie[] = [
-      (answer) => ({ ...answer, ...textAnswer(decode(answer.bytes).replace('top-year-v1', 'top-year-v9')) }),
-      (answer) => ({ ...answer, ...textAnswer(decode(answer.bytes).split('\n')[0] ?? '') }),
-      (answer) => ({ ...answer, ...textAnswer(`${decode(answer.bytes)}\n`) }),
-      () => refusalAnswer(404, 'not_found'),
-    ]
-    for (const lie of lies) {
-      const found = await findingsOf((answer, question) =>
-        question.path.endsWith('/legacy') ? lie(answer, question) : answer,
-      )
-      expect(found.some((line) => line.startsWith('row_tampered legacy_publications'))).toBe(true)
-    }
+    ],
+    ['a head that it says is damaged', refusalAnswer(503, 'year_history_archive_corrupt')],
+  ])('has %s', async (_what, head) => {
+    expect(await findingsOf(atPath('/head', () => head))).toEqual([
+      expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
+    ])
   })
 
   test('rewrote its whole archive consistently: by a head kept from before, and by nothing else', async () => {
     const other = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
-    expect(await findingsOf((answer) => answer, {}, other)).toEqual([])
-    for (const seq of [3, 4, rows.length]) {
-      expect(await findingsOf((answer) => answer, { expectedHead: keptHead(archive, seq) }, other)).toEqual([
-        'head_mismatch kept.json',
-      ])
-    }
-    expect(await findingsOf((answer) => answer, { expectedHead: keptHead(archive, 2) }, other)).toEqual([])
+    const found = (seq: number): Promise<string[]> =>
+      findingsOf(honestly, { expectedHead: keptHead(archive, seq) }, other)
+    expect(await findingsOf(honestly, {}, other)).toEqual([])
+    expect(await found(2)).toEqual([])
+    for (const seq of [3, 4, rows.length]) expect(await found(seq)).toEqual(['head_mismatch kept.json'])
   })
 
-  test('rewrote its whole archive consistently: by our own ledger, naming the first entry that differs', async () => {
-    const other = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
+  test.each<[what: string, other: SampleArchive, found: string]>([
+    [
+      'rewrote its whole archive consistently',
+      rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' }),
+      'chain_broken entries/3',
+    ],
+    [
+      'rewrote every entry from the first on',
+      rewritten(archive, 1, { recordedAt: (rows[0]?.recordedAt ?? 0) - 1 }),
+      'chain_broken entries/1',
+    ],
+    ['lost every entry it had', EMPTY, `head_mismatch entries/${rows.length}`],
+    ['was rolled back by an entry', shortened(archive, 1), `head_mismatch entries/${rows.length}`],
+    ['was rolled back by two entries', shortened(archive, 2), `head_mismatch entries/${rows.length}`],
+  ])('%s: by our own ledger, naming the first entry that differs', async (_what, other, found) => {
     const own = ownLedger(archive.contents)
-    const { findings } = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
-    expect(findings.map(({ code, path }) => [code, path])).toEqual([['chain_broken', 'entries/3']])
+    const report = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
+    expect(linesOf(report)).toEqual([found])
   })
 
-  test('rewrote every entry from the first on: by our own ledger, which holds the same publications', async () => {
-    const other = rewritten(archive, 1, { recordedAt: (rows[0]?.recordedAt ?? 0) - 1 })
-    const own = ownLedger(archive.contents)
-    const { findings } = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
-    expect(findings.map(({ code, path }) => [code, path])).toEqual([['chain_broken', 'entries/1']])
-  })
-
-  test('lost every entry it had: by our own ledger', async () => {
-    const lost = { contents: { rows: [], legacy: [], founding: null }, head: null, objects: new Map() }
-    const own = ownLedger(archive.contents)
-    const { findings } = await verify(publishedBy(openSampleApp(lost)), {}, { ledger: own })
-    expect(findings.map(({ code, path }) => [code, path])).toEqual([
-      ['head_mismatch', `entries/${rows.length}`],
-    ])
-  })
-
-  test('was rolled back with everything it has: by a kept head, and by our own ledger', async () => {
-    for (const entries of [1, 2]) {
-      const shorter = shortened(archive, entries)
-      expect(await findingsOf((answer) => answer, { expectedHead: keptHead(archive) }, shorter)).toEqual([
-        'head_mismatch kept.json',
-      ])
-      const own = ownLedger(archive.contents)
-      const { findings } = await verify(publishedBy(openSampleApp(shorter)), {}, { ledger: own })
-      expect(findings.map(({ code, path }) => [code, path])).toEqual([
-        ['head_mismatch', `entries/${rows.length}`],
-      ])
-    }
-  })
-
-  test('says itself that its ledger is damaged', async () => {
-    const corrupt = refusalAnswer(503, 'year_history_archive_corrupt')
-    const found = await findingsOf(() => corrupt)
-    expect(found).toEqual(['chain_broken /api/feed/history/ledger'])
-  })
+  test.each([1, 2])(
+    'was rolled back by %i entries with everything it has: by a kept head',
+    async (entries) => {
+      const found = await findingsOf(
+        honestly,
+        { expectedHead: keptHead(archive) },
+        shortened(archive, entries),
+      )
+      expect(found).toEqual(['head_mismatch kept.json'])
+    },
+  )
 })
 
 test('no single byte of a ledger or a body can be another without a finding, whatever its ETag', async () => {
@@ -505,8 +513,7 @@ describe('a host that does not answer', () => {
   })
 
   test('for its ledger ends the audit with what it answered', async () => {
-    const lie: Lie = (answer, { path }) =>
-      path.endsWith('/ledger') ? refusalAnswer(503, 'year_history_lookup_failed') : answer
+    const lie = atPath('/ledger', () => refusalAnswer(503, 'year_history_lookup_failed'))
     await expect(verify(publishedBy(openSampleApp(sampleArchive()), lie))).rejects.toMatchObject({
       code: 'source_unavailable',
       detail: expect.stringContaining('503 year_history_lookup_failed for /api/feed/history/ledger'),
@@ -515,62 +522,39 @@ describe('a host that does not answer', () => {
 
   test('one question leaves a read error, which is no damage', async () => {
     const archive = sampleArchive()
-    const at = archive.contents.rows.at(-1)?.publishedAt ?? 0
-    const busy: Lie = (answer, question) =>
-      question.at === at ? refusalAnswer(503, 'year_history_lookup_failed') : answer
-    const { findings } = await verify(publishedBy(openSampleApp(archive), busy))
-    expect(findings).toMatchObject([
-      { code: 'object_unreadable', actual: 'read error: the host answered 503 year_history_lookup_failed' },
-    ])
-    expect(findings.some(isDamage)).toBe(false)
+    const time = archive.contents.rows.at(-1)?.publishedAt ?? 0
     const honest = publishedBy(openSampleApp(archive))
-    const dropping: PublicHost['history'] = {
-      ...honest,
-      at: (instant, held, signal) =>
-        instant === at ? Promise.reject(unreachable) : honest.at(instant, held, signal),
+    const at: PublicHost['history']['at'] = (instant, held, signal) =>
+      instant === time ? Promise.reject(unreachable) : honest.at(instant, held, signal)
+    const busy = atTime(time, () => refusalAnswer(503, 'year_history_lookup_failed'))
+    for (const [published, why] of [
+      [publishedBy(openSampleApp(archive), busy), 'the host answered 503 year_history_lookup_failed'],
+      [{ ...honest, at }, 'the host cannot be reached (refused)'],
+    ] as const) {
+      const { findings } = await verify(published)
+      expect(findings).toMatchObject([{ code: 'object_unreadable', actual: `read error: ${why}` }])
+      expect(findings.some(isDamage)).toBe(false)
     }
-    const dropped = await verify(dropping)
-    expect(dropped.findings.map(({ code, actual }) => [code, actual])).toEqual([
-      ['object_unreadable', 'read error: the host cannot be reached (refused)'],
-    ])
   })
 
-  test('what was found before the host fell silent is reported all the same', async () => {
-    const archive = sampleArchive(30)
-    const honest = publishedBy(openSampleApp(archive))
+  test('any more ends the audit after a few questions, with what was found until then', async () => {
+    let asked = 0
+    const honest = publishedBy(openSampleApp(sampleArchive(30)))
     const lying: PublicHost['history'] = {
       ...honest,
       ledger: async (signal) => {
         const answer = await honest.ledger(signal)
         return { ...answer, bytes: encode(decode(answer.bytes).replace('"gap"', '"gop"')) }
       },
-      at: () => Promise.reject(unreachable),
-    }
-    const { report, cause } = await verifyPublished(
-      {
-        published: lying,
-        ledger: null,
-        clock: Date.now,
-        onProgress: () => undefined,
-        onNote: () => undefined,
-      },
-      { expectedHead: null, chosen: (all) => all, jobs: 1, signal: new AbortController().signal },
-    )
-    expect(cause).toBe(unreachable)
-    expect(report.findings.filter(isDamage)).not.toEqual([])
-    expect(report.publications).toBeGreaterThan(20)
-  })
-
-  test('any more ends the audit after a few questions', async () => {
-    let asked = 0
-    const published: PublicHost['history'] = {
-      ...publishedBy(openSampleApp(sampleArchive(30))),
       at: () => {
         asked += 1
         return Promise.reject(unreachable)
       },
     }
-    await expect(verify(published)).rejects.toBe(unreachable)
+    const { report, cause } = await audit(lying)
+    expect(cause).toBe(unreachable)
+    expect(report.findings.filter(isDamage)).not.toEqual([])
+    expect(report.publications).toBeGreaterThan(20)
     expect(asked).toBeLessThan(10)
   })
 
@@ -608,8 +592,7 @@ describe('a hostile host', () => {
   const archive = sampleArchive()
 
   test.each(['/ledger', '/legacy'])('that sends more lines than %s may have is not audited', async (path) => {
-    const lines = textAnswer('\n'.repeat(50_001))
-    const lie: Lie = (answer, question) => (question.path.endsWith(path) ? { ...answer, ...lines } : answer)
+    const lie = atPath(path, (answer) => ({ ...answer, ...textAnswer('\n'.repeat(50_001)) }))
     await expect(verify(publishedBy(openSampleApp(archive), lie))).rejects.toMatchObject({
       code: 'source_unavailable',
       detail: expect.stringContaining('more than 50000 lines'),
@@ -626,16 +609,7 @@ describe('a hostile host', () => {
 
   test('is no longer audited after a thousand findings', async () => {
     const lie = ledgerLie(() => Array.from({ length: 2_000 }, () => 'x'))
-    const { report, cause } = await verifyPublished(
-      {
-        published: publishedBy(openSampleApp(archive), lie),
-        ledger: null,
-        clock: Date.now,
-        onProgress: () => undefined,
-        onNote: () => undefined,
-      },
-      { expectedHead: null, chosen: (all) => all, jobs: 1, signal: new AbortController().signal },
-    )
+    const { report, cause } = await audit(publishedBy(openSampleApp(archive), lie))
     expect(report.findings).toHaveLength(1_000)
     expect(cause).toMatchObject({ detail: expect.stringContaining('more than 1000 findings') })
   })
@@ -653,18 +627,10 @@ test('a publication whose time lies ahead is told as one that could not be asked
 
 /** The host changes the lines of its ledger. */
 function ledgerLie(change: (lines: string[]) => string[]): Lie {
-  return (answer, { path }) => {
-    if (!path.endsWith('/ledger')) return answer
-    const lines = decode(answer.bytes).split('\n').slice(0, -1)
-    return {
-      ...answer,
-      ...textAnswer(
-        change(lines)
-          .map((line) => `${line}\n`)
-          .join(''),
-      ),
-    }
-  }
+  return atPath('/ledger', (answer) => {
+    const lines = change(decode(answer.bytes).split('\n').slice(0, -1))
+    return { ...answer, ...textAnswer(lines.map((line) => `${line}\n`).join('')) }
+  })
 }
 
 function textAnswer(text: string): { bytes: Uint8Array; etag: string } {

@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { PassThrough } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
+import { storiesOf } from './signals.ts'
 
-/** The built program, as an operator runs it. */
 /** The built program. */
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -161,4 +162,13 @@ export async function run(
     signal: new AbortController().signal,
   })
   return { code, ...output }
+}
+
+/** A data folder with stories of the last complete day, whose titles are vouched for unless `changes` says otherwise. */
+export async function filledFolder(changes: Record<string, unknown> = {}, count = 5): Promise<string> {
+  const data = join(temporaryFolder(), 'data')
+  const stdin = storiesOf(lastCompleteDay(Date.now()), count, changes)
+  const { code, stderr } = await run(['import', 'signals', '-', '--data-dir', data], { stdin })
+  if (code !== 0) throw new Error(stderr)
+  return data
 }

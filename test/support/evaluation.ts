@@ -11,11 +11,35 @@ import type { StoredRun } from '../../src/domain/models/schema.ts'
 import { evaluateModels } from '../../src/jobs/models/evaluate-models.ts'
 import type { EvaluateResult } from '../../src/jobs/models/evaluate-models.ts'
 import type { EvaluateOptions, EvaluatePorts } from '../../src/jobs/models/evaluation-context.ts'
+import { startOfDay } from '../../src/domain/time.ts'
 import { makeLiteSuite } from '../../src/jobs/models/lite-suite.ts'
 import { connectEvaluations } from '../adapters/state/open-chat.ts'
-import { startRouter } from './router-simulator.ts'
+import { scriptedModels, startRouter } from './router-simulator.ts'
 import type { RouterSimulator, SimulatorOptions } from './router-simulator.ts'
 import { temporaryFolder } from './temporary-folder.ts'
+
+/** The day of the evaluations, three hours of which have passed. */
+export const DAY = '2026-03-01'
+
+export const START = startOfDay(DAY) + 3 * 3_600_000
+
+export const MODELS = scriptedModels(6)
+
+/** The one that answers every question right. */
+export const SOLVER = MODELS[0]?.id ?? ''
+
+/** An error as the service sends it. */
+export const errorOf = (
+  status: number,
+  message: string,
+  metadata: object = {},
+): { status: number; body: object } => ({
+  status,
+  body: { error: { code: status, message, metadata } },
+})
+
+/** The failure of who serves a model. */
+export const PROVIDER_DOWN = errorOf(502, 'Provider returned error', { provider_name: 'X' })
 
 /** Wall and forward time of a test, which pass only while somebody waits. */
 interface TestTime {
@@ -53,20 +77,23 @@ export interface EvaluationBench {
   notes: string[]
   run(options?: Partial<EvaluateOptions>): Promise<EvaluateResult>
   stored(): Promise<StoredRun | null>
+  /** A model of the stored run. */
+  model(id: string): Promise<StoredRun['models'][number] | undefined>
   /** The same stores and time with another service. */
-  against(options: ServiceOptions, key?: string | null): Promise<EvaluationBench>
+  against(options: Partial<ServiceOptions>, key?: string | null): Promise<EvaluationBench>
 }
 
-/** @param shell the sandbox; a file of tests needs one for all of them */
+/** @param shell the sandbox; a file of tests needs one for all of them
+ * @param options {@link MODELS} unless it names others */
 export async function openBench(
   shell: Shell,
   from: number,
-  options: ServiceOptions,
+  options: Partial<ServiceOptions>,
   key: string | null = 'test-key',
 ): Promise<EvaluationBench> {
   const folder = await temporaryFolder()
   mkdirSync(join(folder, 'objects'))
-  return benchIn(shell, folder, testTime(from), options, key)
+  return benchIn(shell, folder, testTime(from), { models: MODELS, ...options }, key)
 }
 
 async function benchIn(
@@ -102,6 +129,10 @@ async function benchIn(
     onProgress: () => undefined,
     onNote: (note) => notes.push(note),
   }
+  const stored = async (): Promise<StoredRun | null> => {
+    const bytes = await recommendations.current()
+    return bytes && proveRun(bytes)
+  }
   return {
     time,
     service,
@@ -115,11 +146,9 @@ async function benchIn(
         signal: new AbortController().signal,
         ...changes,
       }),
-    async stored() {
-      const bytes = await recommendations.current()
-      return bytes && proveRun(bytes)
-    },
-    against: (other, otherKey = key) => benchIn(shell, folder, time, other, otherKey),
+    stored,
+    model: async (id) => (await stored())?.models.find((model) => model.id === id),
+    against: (other, otherKey = key) => benchIn(shell, folder, time, { models: MODELS, ...other }, otherKey),
   }
 }
 

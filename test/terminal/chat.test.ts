@@ -26,6 +26,26 @@ async function startGated(
   return { server: await startAgent({ ...options, ports }), model: gate }
 }
 
+/** A chat with that server; `ask` enters a question, which is the model's so many-th. */
+async function startTalk(
+  options: TerminalOptions & { args?: readonly string[] } = {},
+  served: AgentServerOptions = {},
+) {
+  const { server, model } = await startGated(served)
+  const terminal = await openChat(server, options)
+  const ask = async (text: string, count = 1): Promise<void> => {
+    await terminal.enter(text)
+    await model.arrived(count)
+  }
+  return { server, model, terminal, ask }
+}
+
+/** The program has ended with that code, and left the terminal as it was. */
+async function expectEnd(terminal: TestTerminal, code: number): Promise<void> {
+  const ended = new RegExp(String.raw`${ENDED} ${code}\nicanon\S* echo`)
+  expect(await terminal.until(/echo\b/)).toMatch(ended)
+}
+
 async function openChat(
   { url }: { url: string },
   options: TerminalOptions & { args?: readonly string[] } = {},
@@ -42,10 +62,8 @@ const rowsFrom = (screen: string, row: string): string[] => {
 
 describe('an answer on a terminal', () => {
   test('is painted while it comes, and only its last rows are painted again', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server, { columns: 50 })
-    await terminal.enter('What is new?')
-    await model.arrived(1)
+    const { ask, model, terminal } = await startTalk({ columns: 50 })
+    await ask('What is new?')
     await terminal.until('waiting for the answer')
     model.say('# Today\n\nThe first paragraph, which is **wide** enough to be wrapped.\n\n- one\n- two')
     await terminal.until('• two')
@@ -111,10 +129,8 @@ describe('an answer on a terminal', () => {
   })
 
   test('longer than the screen is whole in what scrolled away', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server, { columns: 50, rows: 10 })
-    await terminal.enter('Count')
-    await model.arrived(1)
+    const { ask, model, terminal } = await startTalk({ columns: 50, rows: 10 })
+    await ask('Count')
     const words = Array.from({ length: 40 }, (_, index) => `line ${index}`)
     for (const [index, word] of words.entries()) {
       model.say(`${word}\n`)
@@ -126,10 +142,8 @@ describe('an answer on a terminal', () => {
   })
 
   test('is wrapped anew when the terminal becomes narrower or wider', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server, { columns: 60 })
-    await terminal.enter('Wrap')
-    await model.arrived(1)
+    const { ask, model, terminal } = await startTalk({ columns: 60 })
+    await ask('Wrap')
     model.say('Some words that take more than one row: 漢字漢字 and 👩‍💻 and so on, until it ends here')
     await terminal.until('ends here')
     await terminal.resize(30, 24)
@@ -153,10 +167,8 @@ describe('an answer on a terminal', () => {
   })
 
   test('stands there once when the terminal becomes so narrow that its first row is at the top', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server, { columns: 60 })
-    await terminal.enter('Wrap')
-    await model.arrived(1)
+    const { ask, model, terminal } = await startTalk({ columns: 60 })
+    await ask('Wrap')
     // Two rows of each of its four, where there were four above it: the terminal keeps its cursor in the eighth.
     const words = Array.from({ length: 32 }, (_, index) => `word${10 + index}`)
     model.say(words.join(' '))
@@ -169,10 +181,8 @@ describe('an answer on a terminal', () => {
   })
 
   test('has no colours under NO_COLOR, and the marks of Markdown instead', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server, { env: { NO_COLOR: '1' } })
-    await terminal.enter('Plain')
-    await model.arrived(1)
+    const { ask, model, terminal } = await startTalk({ env: { NO_COLOR: '1' } })
+    await ask('Plain')
     model.finish('# Head\n\nsome **bold** `code`')
     await terminal.until('today left')
     expect(await terminal.screen()).toContain('# Head\n\nsome **bold** `code`')
@@ -180,10 +190,8 @@ describe('an answer on a terminal', () => {
   })
 
   test('brings no escape of the model to the terminal', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server)
-    await terminal.enter('Attack')
-    await model.arrived(1)
+    const { ask, model, terminal } = await startTalk()
+    await ask('Attack')
     const attacks = [
       '\x1b]0;owned\x07',
       '\x1b[2J',
@@ -206,40 +214,30 @@ describe('an answer on a terminal', () => {
 
 describe('Ctrl-C', () => {
   test('in mid answer stops the turn and keeps the session and what came', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server)
-    await terminal.enter('Tell me')
-    await model.arrived(1)
+    const { ask, server, model, terminal } = await startTalk()
+    await ask('Tell me')
     model.say('The beginning of')
     await terminal.until('The beginning of')
     await terminal.press('C-c')
     await terminal.until('stopped; what came stays in the talk')
     await model.idle()
-    await terminal.enter('Go on')
-    await model.arrived(2)
+    await ask('Go on', 2)
     model.finish('an answer')
     const screen = await terminal.until('9998/10000 session')
     expect(screen).toContain('The beginning of')
     await server.settled()
     expect(server.turns().map(({ messages }) => messages)).toEqual([1, 3])
-    await terminal.press('C-d')
-    expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 0\nicanon\\S* echo`))
-  })
-
-  test('before anything came stops the turn too', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server)
-    await terminal.enter('Tell me')
-    await model.arrived(1)
+    await ask('And before anything came?', 3)
     await terminal.press('C-c')
-    await terminal.until('stopped;')
+    await terminal.until((shown) => shown.split('stopped;').length === 3)
     await model.idle()
     expect(model.live).toBe(0)
+    await terminal.press('C-d')
+    await expectEnd(terminal, 0)
   })
 
   test('at the prompt drops the line; once more it leaves with 130, the terminal as it was', async () => {
-    const { server } = await startGated()
-    const terminal = await openChat(server)
+    const { terminal } = await startTalk()
     await terminal.type('half a')
     await terminal.press('C-c')
     await terminal.until('Ctrl-C again leaves')
@@ -247,37 +245,27 @@ describe('Ctrl-C', () => {
     await terminal.press('C-c')
     await terminal.until((screen) => screen.split('Ctrl-C again leaves').length === 3)
     await terminal.press('C-c')
-    expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 130\nicanon\\S* echo`))
+    await expectEnd(terminal, 130)
     expect(terminal.written.lastIndexOf('\x1b[?2004l')).toBeGreaterThan(
       terminal.written.lastIndexOf('\x1b[?2004h'),
     )
   })
 })
 
-describe('a signal', () => {
-  test.each([
-    ['SIGTERM', 143],
-    ['SIGINT', 130],
-    ['SIGHUP', 129],
-    ['SIGQUIT', 131],
-  ])('%s ends the program in mid answer, the terminal as it was', async (signal, code) => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server)
-    await terminal.enter('Tell me')
-    await model.arrived(1)
-    const shell = await terminal.tmux('display-message', '-p', '#{pane_pid}')
-    process.kill(await childOf(Number(shell)), signal)
-    expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} ${code}\nicanon\\S* echo`))
-    await model.idle()
-  })
-})
-
-test('a signal ends it at the prompt too', async () => {
-  const { server } = await startGated()
-  const terminal = await openChat(server)
+test.each([
+  ['SIGTERM', 143, 'in mid answer'],
+  ['SIGINT', 130, 'in mid answer'],
+  ['SIGHUP', 129, 'in mid answer'],
+  ['SIGQUIT', 131, 'in mid answer'],
+  ['SIGTERM', 143, 'at the prompt'],
+])('%s ends the program with %i %s, the terminal as it was', async (signal, code, when) => {
+  const { ask, model, terminal } = await startTalk()
+  if (when === 'in mid answer') await ask('Tell me')
   const shell = await terminal.tmux('display-message', '-p', '#{pane_pid}')
-  process.kill(await childOf(Number(shell)), 'SIGTERM')
-  expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 143\nicanon\\S* echo`))
+  process.kill(await childOf(Number(shell)), signal)
+  await expectEnd(terminal, code)
+  await model.idle()
+  expect(model.live).toBe(0)
 })
 
 test.each([
@@ -309,14 +297,12 @@ async function childOf(pid: number): Promise<number> {
 }
 
 test('Ctrl-Z where nobody could go on with it leaves the keyboard as it was', async () => {
-  const { server, model } = await startGated()
-  const terminal = await openChat(server)
+  const { ask, model, terminal } = await startTalk()
   const prepared = (): number => terminal.written.split('\x1b[?2004h').length
   const before = prepared()
   await terminal.press('C-z')
   await terminal.until(() => prepared() > before)
-  await terminal.enter('Tell me')
-  await model.arrived(1)
+  await ask('Tell me')
   await terminal.type('typed ahead')
   model.say('An answer')
   await terminal.until('An answer')
@@ -324,41 +310,33 @@ test('Ctrl-Z where nobody could go on with it leaves the keyboard as it was', as
   await terminal.press('C-c')
   expect(await terminal.until('stopped;')).toMatch(/^> Tell me\nAn answer\nstopped;/m)
   await terminal.press('C-z', 'C-d')
-  expect(await terminal.until(/echo\b/)).toMatch(new RegExp(`${ENDED} 0\nicanon\\S* echo`))
+  await expectEnd(terminal, 0)
 })
 
 describe('what is typed', () => {
-  test('a paste of several lines stays one message', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server)
+  test('as a paste of several lines or with a backslash at a line end stays one message', async () => {
+    const { ask, server, model, terminal } = await startTalk()
     await terminal.paste('first line\nsecond\tline\n/quit\n')
     await terminal.until('first line␊second line␊/quit')
     await terminal.press('Enter')
     await model.arrived(1)
     model.finish()
-    await terminal.until('today left')
+    await terminal.until('9999/10000 session')
     await server.settled()
     expect(server.turns()).toHaveLength(1)
     const history = await readFile(join(terminal.home, '.local/state/dash/chat-history'), 'utf8')
     expect(history).toBe('"first line\\nsecond line\\n/quit"\n')
-  })
-
-  test('a backslash at the end of a line goes on in the next', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server)
     await terminal.enter('one \\')
     await terminal.until(/^… ?$/m)
-    await terminal.enter('two')
-    await model.arrived(1)
+    await ask('two', 2)
     model.finish('both')
-    await terminal.until('today left')
+    await terminal.until('9998/10000 session')
     await server.settled()
-    expect(server.turns()).toHaveLength(1)
+    expect(server.turns()).toHaveLength(2)
   })
 
-  test('commands and what they take are completed', async () => {
-    const { server } = await startGated()
-    const terminal = await openChat(server)
+  test('is completed where it is a command or what that takes, and a choice is picked from a list', async () => {
+    const { terminal } = await startTalk()
     await terminal.type('/so')
     await terminal.press('Tab')
     await terminal.until('> /sort')
@@ -367,11 +345,6 @@ describe('what is typed', () => {
     await terminal.until('> /sort week')
     await terminal.press('Enter')
     expect(await terminal.until('sort: week')).toContain('> /sort week\nsort: week')
-  })
-
-  test('a choice is picked from a list where none is named', async () => {
-    const { server } = await startGated()
-    const terminal = await openChat(server)
     await terminal.enter('/tone')
     await terminal.until('Tone of the answers')
     await terminal.press('Down')
@@ -386,10 +359,8 @@ describe('what is typed', () => {
   })
 
   test('in mid answer waits for the prompt', async () => {
-    const { server, model } = await startGated()
-    const terminal = await openChat(server)
-    await terminal.enter('Tell me')
-    await model.arrived(1)
+    const { ask, model, terminal } = await startTalk()
+    await ask('Tell me')
     await terminal.type('typed ahead')
     model.say('An answer.')
     await terminal.until('An answer.')
@@ -419,74 +390,60 @@ describe('what is typed', () => {
 
 test('a session that has ended is renewed, and the question is answered', async () => {
   let ahead = 0
-  const { server, model } = await startGated({ ports: { clock: () => Date.now() + ahead } })
-  const terminal = await openChat(server)
-  await terminal.enter('First')
-  await model.arrived(1)
+  const { ask, model, terminal } = await startTalk({}, { ports: { clock: () => Date.now() + ahead } })
+  await ask('First')
   model.finish('one')
   await terminal.until('today left')
   ahead = 3_600_000
-  await terminal.enter('Second')
-  await model.arrived(2)
+  await ask('Second', 2)
   model.finish('two')
   const screen = await terminal.until('another was begun')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
 })
 
+const LIMITS = {
+  messagesPerSession: 20,
+  messagesPerDay: 60,
+  burstPerMinute: 20,
+  minGapMs: 0,
+  maxOpenTurns: 10,
+  budgetPerDay: 1_000_000_000,
+  budgetShare: 1_000_000,
+}
+
 test('a limit is told with its scope and the time by the clock, and the question can be asked again', async () => {
-  const limits = {
-    messagesPerSession: 1,
-    messagesPerDay: 10,
-    burstPerMinute: 10,
-    minGapMs: 0,
-    maxOpenTurns: 10,
-    budgetPerDay: 1_000_000_000,
-    budgetShare: 1_000_000,
-  }
-  const { server, model } = await startGated({ settings: { limits } })
-  const terminal = await openChat(server)
-  await terminal.enter('First')
-  await model.arrived(1)
+  const limits = { ...LIMITS, messagesPerSession: 1, messagesPerDay: 10 }
+  const { ask, model, terminal } = await startTalk({}, { settings: { limits } })
+  await ask('First')
   model.finish('one')
   await terminal.until('0/1 session, 9/10 today left')
   await terminal.enter('Second')
   await terminal.until(/all 1 messages of this session are used \(session\); it opens\s+again\s+at/)
   await terminal.enter('/new')
   await terminal.until('a new talk')
-  await terminal.enter('/retry')
-  await model.arrived(2)
+  await ask('/retry', 2)
   model.finish('two')
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
 test('a question within the minimum gap waits until it is over and is answered', async () => {
-  const limits = {
-    messagesPerSession: 20,
-    messagesPerDay: 60,
-    burstPerMinute: 20,
-    minGapMs: 2_000,
-    maxOpenTurns: 10,
-    budgetPerDay: 1_000_000_000,
-    budgetShare: 1_000_000,
-  }
-  const { server, model } = await startGated({ settings: { limits } })
-  const terminal = await openChat(server)
-  await terminal.enter('First')
-  await model.arrived(1)
+  const { ask, model, terminal } = await startTalk(
+    {},
+    { settings: { limits: { ...LIMITS, minGapMs: 2_000 } } },
+  )
+  await ask('First')
   model.finish('one')
   await terminal.until('19/20 session')
-  await terminal.enter('Second')
-  await model.arrived(2)
+  await ask('Second', 2)
   model.finish('two')
   const screen = await terminal.until('18/20 session')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
   expect(screen).not.toMatch(/limit|too soon/)
 })
 
-test.each(['quit', 'exit', '/exit'])('%s leaves the talk with 0 and asks nothing', async (word) => {
-  const { server, model } = await startGated()
-  const terminal = await openChat(server)
-  await terminal.enter(word)
+test('quit leaves the talk with 0 and asks nothing', async () => {
+  const { model, terminal } = await startTalk()
+  await terminal.enter('quit')
   await terminal.until(`${ENDED} 0`)
   expect(model.asked).toBe(0)
 })
@@ -514,10 +471,8 @@ test('one answer to a question on the command line is the text as it came where 
 })
 
 test('the answer can be copied, saved, and asked for again', async () => {
-  const { server, model } = await startGated()
-  const terminal = await openChat(server)
-  await terminal.enter('Question')
-  await model.arrived(1)
+  const { ask, model, terminal } = await startTalk()
+  await ask('Question')
   model.finish('An **answer**')
   await terminal.until('today left')
   await terminal.enter('/copy')
@@ -551,10 +506,6 @@ test.each([
 })
 
 describe('against a server that does what it should not', () => {
-  const say = async (terminal: TestTerminal, text: string): Promise<void> => {
-    await terminal.enter(text)
-  }
-
   test('shows what it is told in a line of its own', async () => {
     const server = await startScripted({
       config: json({ ...CONFIG, model: 'm\n> \u001b[2J\rx' }),
@@ -562,7 +513,7 @@ describe('against a server that does what it should not', () => {
     })
     const terminal = await openChat(server)
     expect(await terminal.screen()).toMatch(/, model m > \\u001b\[2J x\n\/help/)
-    await say(terminal, 'one')
+    await terminal.enter('one')
     await terminal.until('(upstream_error, a b)')
   })
 
@@ -576,16 +527,16 @@ describe('against a server that does what it should not', () => {
       ],
     })
     const terminal = await openChat(server)
-    await say(terminal, 'one')
+    await terminal.enter('one')
     await terminal.until('the answer broke off')
-    await say(terminal, 'two')
+    await terminal.enter('two')
     await terminal.until('the model failed (upstream_error, http_500); /retry asks again')
-    await say(terminal, 'three')
+    await terminal.enter('three')
     await terminal.until('does not answer as the chat of dash does')
-    await say(terminal, 'four')
+    await terminal.enter('four')
     await terminal.until('failed (internal_error)')
     await server.close()
-    await say(terminal, '/retry')
+    await terminal.enter('/retry')
     await terminal.until('cannot be reached')
     await terminal.press('C-d')
     expect(await terminal.until(ENDED)).toContain(`${ENDED} 0`)
@@ -604,11 +555,11 @@ describe('against a server that does what it should not', () => {
       ['/sort year', 'year is none of'],
       ['/nothing', 'there is no /nothing'],
     ] as const) {
-      await say(terminal, command)
+      await terminal.enter(command)
       await terminal.until(told)
     }
     for (let count = 1; count <= 7; count += 1) {
-      await say(terminal, `question ${count}`)
+      await terminal.enter(`question ${count}`)
       await terminal.until((screen) => screen.split('59/60 today left').length === count + 1)
     }
     const screen = await terminal.screen()
@@ -645,10 +596,8 @@ test('turns about an item and turns about the site stay apart', async () => {
 })
 
 test('answers are plain text where standard output is a file', async () => {
-  const { server, model } = await startGated()
-  const terminal = await openChat(server, { outputFile: 'answers' })
-  await terminal.enter('Question')
-  await model.arrived(1)
+  const { ask, model, terminal } = await startTalk({ outputFile: 'answers' })
+  await ask('Question')
   model.say('An **ans')
   model.finish('wer**')
   const screen = await terminal.until('today left')

@@ -2,14 +2,13 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { LIVE_SOURCES } from '../../../src/domain/feed/live-source.ts'
 import { addDays, dayOf } from '../../../src/domain/time.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import type { CollectReport } from '../../../src/jobs/collect.ts'
 import { rankPeriods } from '../../../src/jobs/rank-periods.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { dash, exitOf, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, exitOf, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { htmlSite, pageHtml } from '../../support/pages.ts'
 import { replay } from '../../support/replay/live-world.ts'
 import { IDS_OF, TOKENS } from '../../support/replay/replies.ts'
@@ -32,8 +31,14 @@ async function storedIds(folder: string, source: string): Promise<string[]> {
 /** The links of replayed items lead nowhere: texts are read where a test is about them. */
 const NO_TEXTS = { DASH_ARTICLE_MAX_PER_RUN: '0' }
 
-async function collectJson(folder: string, { env }: Replay, args: string[] = [], changes = {}) {
-  const finished = await dash(['collect', '--json', '--data-dir', folder, ...args], {
+async function collectJson(
+  folder: string,
+  { env }: Replay,
+  args: string[] = [],
+  changes = {},
+  start: typeof run | typeof dash = run,
+) {
+  const finished = await start(['collect', '--json', '--data-dir', folder, ...args], {
     env: { ...env, ...NO_TEXTS, ...changes },
   })
   return { ...finished, report: JSON.parse(finished.stdout) as CollectReport }
@@ -43,7 +48,7 @@ describe('collect', () => {
   test('creates the data folder it is given, stores every source and prints one line', async () => {
     const world = await replay()
     const folder = data()
-    const first = await dash(['collect', '--data-dir', folder], { env: { ...world.env, ...NO_TEXTS } })
+    const first = await run(['collect', '--data-dir', folder], { env: { ...world.env, ...NO_TEXTS } })
     const today = dayOf(Date.now())
     expect(first).toEqual({
       code: 0,
@@ -51,7 +56,7 @@ describe('collect', () => {
       stderr: '',
     })
     expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
-    const second = await dash(['collect', '--data-dir', folder, '--quiet'], {
+    const second = await run(['collect', '--data-dir', folder, '--quiet'], {
       env: { ...world.env, ...NO_TEXTS },
     })
     expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
@@ -75,25 +80,17 @@ describe('collect', () => {
 
   test('asks the sources that are named alone', async () => {
     const world = await replay()
-    const { code, report } = await collectJson(data(), world, ['--source', 'lobsters', 'hype:github'])
-    expect([code, Object.keys(report.sources)]).toEqual([0, ['lobsters', 'hype:github']])
-    const twice = ['--source', 'lesswrong', '--source', 'lobsters']
-    expect(Object.keys((await collectJson(data(), world, twice)).report.sources)).toEqual([
-      'lobsters',
-      'lesswrong',
-    ])
-    const listed = ['--source', 'lesswrong,lobsters', 'hype:github']
-    expect(Object.keys((await collectJson(data(), world, listed)).report.sources)).toEqual([
-      'lobsters',
-      'lesswrong',
-      'hype:github',
-    ])
-  })
-
-  test('refuses a source it does not know, naming those it does', async () => {
-    const { code, stdout, stderr } = await dash(['collect', '--source', 'digg'])
-    expect([code, stdout]).toEqual([64, ''])
-    expect(stderr).toContain(LIVE_SOURCES.join(', '))
+    const sources = async (...args: string[]): Promise<string[]> =>
+      Object.keys((await collectJson(data(), world, args)).report.sources)
+    expect(await sources('--source', 'lobsters')).toEqual(['lobsters'])
+    expect(new Set(world.asked.map(({ source }) => source))).toEqual(new Set(['lobsters']))
+    expect(await sources('--source', 'lobsters', 'hype:github')).toEqual(['lobsters', 'hype:github'])
+    const [lobsters, all] = [
+      ['lobsters', 'lesswrong'],
+      ['lobsters', 'lesswrong', 'hype:github'],
+    ]
+    expect(await sources('--source', 'lesswrong', '--source', 'lobsters')).toEqual(lobsters)
+    expect(await sources('--source', 'lesswrong,lobsters', 'hype:github')).toEqual(all)
   })
 
   test('reports what failed, what misbehaved and what it has no token for, keeps the rest and ends with 69', async () => {
@@ -107,24 +104,20 @@ describe('collect', () => {
     const env = { REPLICATE_API_TOKEN: '', REDDIT_CLIENT_SECRET: '' }
     const { code, stderr, report } = await collectJson(folder, world, [], env)
     expect([code, report.outcome]).toEqual([69, 'partial'])
-    const outcomes = Object.entries(report.sources).map(([source, { outcome, items }]) => [
-      source,
-      outcome,
-      items,
-    ])
-    expect(outcomes).toEqual([
-      ['hn', 'collected', 61],
-      ['lobsters', 'partial', 3],
-      ['lesswrong', 'failed', 0],
-      ['hype:github', 'failed', 0],
-      ['hype:huggingface', 'failed', 0],
-      ['hype:replicate', 'skipped', 0],
-      ['hype:reddit', 'skipped', 0],
-    ])
-    expect(report.sources.hn).toMatchObject({ badRows: 1, reason: null })
-    expect(report.sources['hype:github']?.retryAt).toMatch(/^\d{4}-\d\d-\d\dT/)
-    const lines = stderr.trimEnd().split('\n')
-    expect(lines).toEqual([
+    expect(report.sources).toMatchObject({
+      hn: { outcome: 'collected', items: 61, badRows: 1, reason: null },
+      lobsters: { outcome: 'partial', items: 3 },
+      lesswrong: { outcome: 'failed', items: 0 },
+      'hype:github': {
+        outcome: 'failed',
+        items: 0,
+        retryAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
+      },
+      'hype:huggingface': { outcome: 'failed', items: 0 },
+      'hype:replicate': { outcome: 'skipped', items: 0 },
+      'hype:reddit': { outcome: 'skipped', items: 0 },
+    })
+    expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^hn: 1 row left out, the first: 41000003: .* answered for the item 41000004$/),
       expect.stringMatching(/^error: lobsters was read in part: .*newest\.json: it answered with a page/),
       expect.stringMatching(/^error: lesswrong failed: .*: it answered 500$/),
@@ -134,8 +127,8 @@ describe('collect', () => {
       'error: hype:reddit was skipped: REDDIT_CLIENT_SECRET not set',
     ])
     expect(await storedIds(folder, 'hn')).toHaveLength(61)
-    const quiet = await dash(['collect', '--quiet', '--source', 'lesswrong', '--data-dir', folder], {
-      env: world.env,
+    const quiet = await run(['collect', '--quiet', '--source', 'lesswrong', '--data-dir', folder], {
+      env: { ...world.env, ...NO_TEXTS },
     })
     expect([quiet.code, quiet.stdout, quiet.stderr.split('\n').length]).toEqual([69, '', 2])
   })
@@ -146,8 +139,8 @@ describe('collect', () => {
     const folder = data()
     await collectJson(folder, world, ['--source', 'hype:github'])
     const { code, report } = await collectJson(folder, world, ['--source', 'hype:github'])
-    expect([code, report.sources['hype:github']?.requests]).toEqual([69, 0])
-    expect(report.sources['hype:github']?.reason).toContain('not asked; it asks to come back at')
+    const reason: unknown = expect.stringContaining('not asked; it asks to come back at')
+    expect([code, report.sources['hype:github']]).toMatchObject([69, { requests: 0, reason }])
     expect(world.asked).toHaveLength(1)
   })
 
@@ -158,16 +151,9 @@ describe('collect', () => {
     const folder = data()
     const { code, stdout, stderr } = await collectJson(folder, world, ['--verbose'])
     expect(code).toBe(69)
-    const feed = readdirSync(folder)
-      .filter((name) => name.startsWith('feed.db'))
-      .map((name) => readFileSync(join(folder, name), 'latin1'))
-      .join('')
+    const files = readdirSync(folder).filter((name) => name.startsWith('feed.db'))
+    const feed = files.map((name) => readFileSync(join(folder, name), 'latin1')).join('')
     for (const secret of Object.values(TOKENS)) expect(stdout + stderr + feed).not.toContain(secret)
-    const bad = await dash(['collect'], { env: { GITHUB_TOKEN: 'two words', HF_TOKEN: 'new\nline' } })
-    expect(bad.code).toBe(78)
-    expect(bad.stderr).toContain('GITHUB_TOKEN=(not shown) must be')
-    expect(bad.stderr).toContain('HF_TOKEN=(not shown) must be')
-    expect(bad.stderr).not.toMatch(/two words|new/)
   })
 
   test('takes a token from a file', async () => {
@@ -182,11 +168,8 @@ describe('collect', () => {
   test('ends with 74 when the feed cannot be written, whatever the sources do', async () => {
     const world = await replay()
     const folder = temporaryFolder()
-    writeFileSync(
-      join(folder, 'feed.db'),
-      'this is no database, but long enough to be looked at as one'.repeat(50),
-    )
-    const { code, stdout } = await dash(['collect', '--json', '--data-dir', folder], { env: world.env })
+    writeFileSync(join(folder, 'feed.db'), 'this is no database, but long enough to be one'.repeat(50))
+    const { code, stdout } = await run(['collect', '--json', '--data-dir', folder], { env: world.env })
     expect([code, JSON.parse(stdout)]).toMatchObject([74, { exitCode: 74 }])
   })
 
@@ -204,7 +187,7 @@ describe('collect', () => {
       DASH_ARTICLE_MIN_POINTS: 'hn=1000',
       DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1',
     }
-    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'hn'], env)
+    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'hn'], env, dash)
     expect([code, stderr]).toEqual([0, ''])
     expect(report.snapshot).toMatchObject({ outcome: 'taken' })
     expect(report.articles).toEqual({ wanted: 1, stored: 1, skipped: {}, failed: [], failedCount: 0 })
@@ -239,7 +222,7 @@ describe('collect', () => {
     const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
     expect([code, stderr, report.snapshot]).toEqual([0, '', { outcome: 'superseded', snapshotId }])
     const args = ['collect', '--source', 'lobsters', '--data-dir', folder]
-    const { stdout } = await dash(args, { env: world.env })
+    const { stdout } = await run(args, { env: { ...world.env, ...NO_TEXTS } })
     expect(stdout).toContain(`; the later ${snapshotId} is served\n`)
   })
 
@@ -268,11 +251,9 @@ describe('collect', () => {
   test('may run twice at once', async () => {
     const world = await replay()
     const folder = data()
-    const runs = await Promise.all([collectJson(folder, world), collectJson(folder, world)])
-    expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
-      [0, ''],
-      [0, ''],
-    ])
+    const collect = () => collectJson(folder, world, [], {}, dash)
+    const runs = await Promise.all([collect(), collect()])
+    expect(runs).toMatchObject([1, 2].map(() => ({ code: 0, stderr: '' })))
     const inserted = runs.flatMap(({ report }) => Object.values(report.sources).map(({ inserted: n }) => n))
     expect(inserted.reduce((sum, count) => sum + count, 0)).toBe(EVERY_ID)
   })

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
-import { objectPath } from '../../../src/domain/year/finding.ts'
 import type { CopyReport } from '../../../src/jobs/copy-archive.ts'
 import { dash, exitOf, serve, temporaryFolder } from '../../support/dash.ts'
 import type { RunOptions } from '../../support/dash.ts'
@@ -100,33 +99,11 @@ test('refuses the archive itself, by whatever name, and one half of a target', a
   expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two of a kind')])
 })
 
-test('refuses a target with another archive, and leaves it as it was', async () => {
-  const source = await filledWorkspace([AS_OF])
-  const target = await filledWorkspace([addDays(AS_OF, -1)])
-  const before = stateOfFolder(target.objectsPath)
-  const { code, stderr } = await copy(source, [target.folder])
-  expect(code).toBe(1)
-  expect(stderr).toContain('the target does not take the copy: its ledger entry 1')
-  expect(stateOfFolder(target.objectsPath)).toEqual(before)
-})
-
-test('refuses a damaged source with 74, and the target has no ledger row', async () => {
-  const source = await filledWorkspace([AS_OF])
-  const { rows } = await source.ledger.read()
-  writeFileSync(join(source.objectsPath, objectPath(rows[0]?.sha256 ?? '')), '{}')
-  const target = join(temporaryFolder(), 'data')
-  const { code, stderr } = await copy(source, [target])
-  expect([code, stderr]).toEqual([74, expect.stringContaining('object')])
-  const audit = await dash(['verify-archive', '--data-dir', target, '--json'])
-  expect([audit.code, JSON.parse(audit.stdout)]).toMatchObject([0, { publications: 0 }])
-})
-
 test('cut short before its rows answers 503 and not an older publication, until it is made again', async () => {
   const days = [addDays(AS_OF, -2), addDays(AS_OF, -1)]
   const source = await filledWorkspace(days)
   const target = join(temporaryFolder(), 'data')
   expect((await copy(source, [target])).code).toBe(0)
-  expect((await served(target)).status).toBe(200)
   await source.feed.importSignals(sampleSignals(AS_OF))
   await publishDays(source, [AS_OF])
   // What stands when the objects and the heads are there and the rows are not.

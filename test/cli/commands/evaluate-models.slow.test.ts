@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test, vi } from 'vitest'
 import { connectEvaluations } from '../../adapters/state/open-chat.ts'
-import { dash, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { scriptedModels, startRouter } from '../../support/router-simulator.ts'
 import type { RouterSimulator, SimulatorOptions } from '../../support/router-simulator.ts'
 
@@ -31,14 +31,15 @@ const parsed = (stdout: string): Record<string, unknown> => JSON.parse(stdout) a
 
 test('evaluates, prints one line, and gives the model to whoever asks', async () => {
   const { service, env } = await place()
-  const { code, stdout, stderr } = await dash(['evaluate-models'], { env })
-  expect(stderr).toBe('')
-  expect(stdout).toMatch(
-    new RegExp(`^complete \\S+\\.v1: ${SOLVER} of 4 models; 8 requests, 4 models evaluated\n$`),
-  )
-  expect(code).toBe(0)
+  expect(await dash(['evaluate-models'], { env })).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(
+      new RegExp(`^complete \\S+\\.v1: ${SOLVER} of 4 models; 8 requests, 4 models evaluated\n$`),
+    ) as string,
+    stderr: '',
+  })
   expect(service.breaches).toEqual([])
-  expect(await dash(['model', '--id'], { env })).toMatchObject({ code: 0, stdout: `${SOLVER}\n` })
+  expect(await run(['model', '--id'], { env })).toMatchObject({ code: 0, stdout: `${SOLVER}\n` })
   const again = await dash(['evaluate-models', '--json'], { env })
   expect(parsed(again.stdout)).toMatchObject({
     job: 'evaluate-models',
@@ -63,8 +64,8 @@ test('publishes the public address of the service, or that of the setting, and n
   const { folder, service, env } = await place()
   await dash(['evaluate-models'], { env })
   const published = async (own: Record<string, string>): Promise<unknown> =>
-    parsed((await dash(['model', '--json'], { env: own })).stdout)['baseUrl']
-  const shell = (await dash(['model', '--env'], { env })).stdout
+    parsed((await run(['model', '--json'], { env: own })).stdout)['baseUrl']
+  const shell = (await run(['model', '--env'], { env })).stdout
   expect(shell).toContain('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\n')
   expect(await published(env)).toBe('https://openrouter.ai/api/v1')
   const stored = readFileSync(join(folder, 'objects', 'free-llm', 'current'), 'utf8')
@@ -76,7 +77,7 @@ test('publishes the public address of the service, or that of the setting, and n
   expect(parsed(again.stdout)).toMatchObject({ outcome: 'complete', requests: 0 })
   expect(await published(env)).toBe('https://openrouter.ai/api/v1')
   const placeless = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
-  const seed = await dash(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
+  const seed = await run(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
   expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
 })
 
@@ -120,38 +121,17 @@ test('that is killed in mid run forgets nothing it sent', async () => {
   expect(attempts).toHaveLength(9)
 })
 
-test.each([
-  {
-    what: 'a key that is not taken',
-    env: { OPENROUTER_API_KEY: 'wrong' },
-    code: 78,
-    says: 'OPENROUTER_API_KEY',
-  },
-  {
-    what: 'a key that cannot be one',
-    env: { OPENROUTER_API_KEY: 'two words' },
-    code: 78,
-    says: 'OPENROUTER_API_KEY=(not shown) must be',
-  },
-  {
-    what: 'a service that is not there',
-    env: { OPENROUTER_BASE_URL: 'http://127.0.0.1:9' },
-    code: 69,
-    says: 'cannot be reached',
-  },
-])('ends with $code for $what', async ({ env, code, says }) => {
-  const { env: own, service } = await place()
-  const ended = await dash(['evaluate-models'], { env: { ...own, ...env } })
-  expect(ended).toMatchObject({ code, stderr: expect.stringContaining(says) as string })
-  expect(ended.stderr).not.toContain('two words')
+test('ends with 78 for a key that is not taken, and asks no model', async () => {
+  const { env, service } = await place()
+  const ended = await dash(['evaluate-models'], { env: { ...env, OPENROUTER_API_KEY: 'wrong' } })
+  expect(ended).toMatchObject({ code: 78, stderr: expect.stringContaining('OPENROUTER_API_KEY') as string })
   expect(service.chats).toEqual([])
 })
 
-test('prints a failed result under --json when there is no catalogue', async () => {
+test('ends with 69 and a failed result under --json when the service cannot be reached', async () => {
   const { env } = await place()
-  const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], {
-    env: { ...env, OPENROUTER_BASE_URL: 'http://127.0.0.1:9' },
-  })
+  const down = { ...env, OPENROUTER_BASE_URL: 'http://127.0.0.1:9' }
+  const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], { env: down })
   expect(code).toBe(69)
   const result = parsed(stdout)
   expect(result).toMatchObject({
@@ -203,19 +183,17 @@ test('that is rehearsed makes no file and no folder, and does not hide a key tha
   const { env, service } = await place()
   const { DASH_DATA_DIR: folder = '', ...placeless } = env
   const cwd = temporaryFolder()
-  const planned = await dash(['evaluate-models', '--dry-run', '--json'], { env: placeless, cwd })
-  expect(parsed(planned.stdout)).toMatchObject({ dryRun: true, requests: 8, ranked: 4 })
+  const rehearse = (own: Record<string, string>) =>
+    dash(['evaluate-models', '--dry-run', '--json'], { env: own, cwd })
+  const planned = await rehearse(placeless)
+  expect(parsed(planned.stdout)).toMatchObject({ outcome: 'unchanged', dryRun: true, requests: 8, ranked: 4 })
   const explained = await dash(['evaluate-models', '--why', SOLVER], { env: placeless, cwd })
   expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('rank 1 of 4') as string })
-  expect(readdirSync(cwd)).toEqual([])
-  expect(await dash(['evaluate-models', '--dry-run'], { env })).toMatchObject({ code: 0 })
+  expect(await rehearse(env)).toMatchObject({ code: 0 })
   expect(readdirSync(folder)).toEqual([])
-  const refused = await dash(['evaluate-models', '--dry-run'], {
-    env: { ...env, OPENROUTER_API_KEY: 'wrong' },
-  })
+  const refused = await rehearse({ ...env, OPENROUTER_API_KEY: 'wrong' })
   expect(refused).toMatchObject({ code: 78, stderr: expect.stringContaining('OPENROUTER_API_KEY') as string })
-  const missing = { ...env, DASH_DATA_DIR: join(cwd, 'none') }
-  expect(await dash(['evaluate-models', '--dry-run'], { env: missing })).toMatchObject({ code: 78 })
+  expect(await rehearse({ ...env, DASH_DATA_DIR: join(cwd, 'none') })).toMatchObject({ code: 78 })
   expect(readdirSync(cwd)).toEqual([])
   expect(service.chats).toEqual([])
 })

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../../support/dash.ts'
@@ -17,7 +17,7 @@ const row = (sourceId: string, title: string, day = '2026-03-01'): string =>
 
 async function filled(): Promise<string> {
   const folder = temporaryFolder()
-  const stdin = `${row('1', 'Rust \u001b[31m red')}\n${row('2', 'Go')}\n`
+  const stdin = `${row('1', 'Rust')}\n${row('2', 'Go')}\n`
   const { code, stdout } = await dash(['import', 'signals', '-', '--data-dir', folder, '--json'], { stdin })
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({ inserted: 2, indexed: 2 })
@@ -25,29 +25,23 @@ async function filled(): Promise<string> {
 }
 
 describe('dash search and dash reindex', () => {
-  test('print what an import has just brought, without what would steer a terminal', async () => {
-    const folder = await filled()
-    const found = await dash(['search', 'rust', '--data-dir', folder])
-    expect(found).toMatchObject({
-      code: 0,
-      stdout: '2026-03-01  hn-1  1  Rust \\u001b[31m red\n',
-      stderr: '',
-    })
-    const json = await dash(['search', 'rus', 'nothing', '--limit', '1', '--json', '--data-dir', folder])
-    expect(JSON.parse(json.stdout)).toMatchObject({ items: [], cursor: null })
-    const none = await dash(['search', '"', '--data-dir', folder])
-    expect(none).toMatchObject({ code: 0, stdout: 'nothing found\n' })
-  })
-
-  test('print an item on one line, whatever its id and title hold', async () => {
+  test('print an item on one line without what would steer a terminal, whatever its id and title hold', async () => {
     const folder = temporaryFolder()
     const stdin = row('1\n2026-03-01  hn-9', 'Rust\n\u009b2J\u202eforged')
     await dash(['import', 'signals', '-', '--data-dir', folder], { stdin })
-    const { stdout } = await dash(['search', 'rust', '--data-dir', folder])
-    expect(stdout).toBe('2026-03-01  hn-1\\n2026-03-01  hn-9  1  Rust\\n\\u009b2J\\u202eforged\n')
+    expect(await dash(['search', 'rust', '--data-dir', folder])).toEqual({
+      code: 0,
+      stdout: '2026-03-01  hn-1\\n2026-03-01  hn-9  1  Rust\\n\\u009b2J\\u202eforged\n',
+      stderr: '',
+    })
     const json = await dash(['search', 'rust', '--json', '--data-dir', folder])
     expect(json.stdout.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}]/u)
-    expect(JSON.parse(json.stdout)).toMatchObject({ items: [{ title: 'Rust\n\u009b2J\u202eforged' }] })
+    const items = [{ title: 'Rust\n\u009b2J\u202eforged' }]
+    expect(JSON.parse(json.stdout)).toMatchObject({ items, cursor: null })
+    const part = await dash(['search', 'rus', 'nothing', '--limit', '1', '--json', '--data-dir', folder])
+    expect(JSON.parse(part.stdout)).toMatchObject({ items: [], cursor: null })
+    const none = await dash(['search', '"', '--data-dir', folder])
+    expect(none).toMatchObject({ code: 0, stdout: 'nothing found\n' })
   })
 
   test('look in the sources that are named, in a list or one by one', async () => {
@@ -74,37 +68,18 @@ describe('dash search and dash reindex', () => {
     expect((await dash(['search', 'go', '--data-dir', folder])).stdout).toContain('hn-2')
   })
 
-  test('refuse where there is no feed, and make none', async () => {
-    const folder = temporaryFolder()
-    for (const command of [['search', 'rust'], ['reindex']]) {
-      const { code, stdout, stderr } = await dash([...command, '--data-dir', folder])
-      expect({ code, stdout }).toEqual({ code: 74, stdout: '' })
-      expect(stderr).toContain('there is no feed at')
-    }
-    expect(existsSync(join(folder, 'feed.db'))).toBe(false)
-    expect((await dash(['search', 'rust', '--data-dir', join(folder, 'missing')])).code).toBe(64)
-  })
-
-  test('create no default data folder, and say what makes a feed', async () => {
+  test('refuse where there is no feed, say what makes one, and make none', async () => {
     const cwd = temporaryFolder()
-    for (const command of [['search', 'rust'], ['reindex']]) {
-      const { code, stderr } = await dash(command, { cwd })
-      expect(code).toBe(74)
-      expect(stderr).toContain('dash import signals makes one')
+    for (const command of [
+      ['search', 'rust'],
+      ['reindex', '--data-dir', cwd],
+    ]) {
+      const { code, stdout, stderr } = await dash(command, { cwd })
+      expect({ code, stdout }).toEqual({ code: 74, stdout: '' })
+      expect(stderr).toMatch(/there is no feed at .*dash import signals makes one/)
     }
-    expect(existsSync(join(cwd, 'dash-data'))).toBe(false)
-  })
-
-  test.each([
-    [['--source', 'nowhere'], '--source'],
-    [['--source', 'hn', 'lobsters'], '--source hn,lobsters'],
-    [['lobsters', '--source', 'hn'], `'"lobsters"'`],
-    [['--from', '2026-02-30'], '--from'],
-    [['--limit', '0'], '--limit'],
-  ])('refuse %j as a slip of the command line', async (flags, named) => {
-    const { code, stderr } = await dash(['search', 'rust', ...flags, '--data-dir', temporaryFolder()])
-    expect(code).toBe(64)
-    expect(stderr).toContain(named)
+    expect((await dash(['search', 'rust', '--data-dir', join(cwd, 'missing')])).code).toBe(64)
+    expect(readdirSync(cwd)).toEqual([])
   })
 
   test('serve answers from the process of the build, follows imports, and ends at once', async () => {

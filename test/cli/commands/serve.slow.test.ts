@@ -35,7 +35,7 @@ async function openTurn(serving: ChatServing): Promise<void> {
   await serving.provider.arrived(1)
 }
 
-async function money(dataDir: string): Promise<unknown> {
+async function money(dataDir: string): Promise<{ settled: number; reserved: number }[]> {
   const client = createClient({ url: pathToFileURL(join(dataDir, 'state.db')).href })
   const { rows } = await client.execute('SELECT settled, reserved FROM chat_days')
   client.close()
@@ -49,9 +49,8 @@ test('a server killed in the middle of a turn leaves a reservation, which the ne
   const gone = once(first.child, 'exit')
   first.child.kill('SIGKILL')
   await gone
-  const left = await money(dataDir)
-  expect(left).toEqual([{ settled: 0, reserved: expect.any(Number) as number }])
-  const [{ reserved } = { reserved: 0 }] = left as { reserved: number }[]
+  const [{ settled, reserved } = { settled: 1, reserved: 0 }] = await money(dataDir)
+  expect(settled).toBe(0)
   expect(reserved).toBeGreaterThan(0)
   // The time of its lease goes by.
   const client = createClient({ url: pathToFileURL(join(dataDir, 'state.db')).href })
@@ -110,10 +109,7 @@ test('a server that is stopped ends each open turn at the drain deadline, settle
     // The end of the body too: the stream was not cut.
     expect(stream).toMatch(/\r\n0\r\n\r\n$/)
   }
-  const [{ settled, reserved } = { settled: 0, reserved: 1 }] = (await money(dataDir)) as {
-    settled: number
-    reserved: number
-  }[]
+  const [{ settled, reserved } = { settled: 0, reserved: 1 }] = await money(dataDir)
   expect([settled > 0, reserved]).toEqual([true, 0])
   expect(await exitOf(serving.child)).toBe(0)
   expect(serving.output.stderr.match(/"terminal":"error"/g)).toHaveLength(2)
@@ -137,19 +133,10 @@ test('a second signal ends the server at once, whatever is open', async () => {
   const serving = await serveGated(temporaryFolder(), 600)
   const { closed } = await openSocket(serving)
   serving.child.kill('SIGTERM')
-  while (!serving.output.stderr.includes('stopping'))
+  while (!serving.output.stderr.includes('a second signal exits at once'))
     await once(serving.child.stderr ?? serving.child, 'data')
+  expect(serving.child.exitCode).toBeNull()
   serving.child.kill('SIGTERM')
   expect(await exitOf(serving.child)).toBe(143)
   expect((await closed.catch(() => '')).match(TERMINAL)).toBeNull()
-}, 30_000)
-
-test('without a secret the server runs, and the chat says that it is misconfigured', async () => {
-  const { url } = await serveChat(temporaryFolder(), { DASH_SESSION_SECRET: '' })
-  expect(await (await fetch(`${url}/api/agent/config`)).json()).toMatchObject({
-    enabled: false,
-    model: 'test-model',
-  })
-  const refused = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
-  expect([refused.status, await refused.json()]).toEqual([503, { error: 'misconfigured' }])
 }, 30_000)

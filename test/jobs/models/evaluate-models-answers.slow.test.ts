@@ -1,21 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
-import { DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import { DAY_MS } from '../../../src/domain/time.ts'
 import type { EvaluationBench } from '../../support/evaluation.ts'
-import { openBench } from '../../support/evaluation.ts'
+import { MODELS, openBench, SOLVER, START } from '../../support/evaluation.ts'
 import { sandbox } from '../../support/lite-shell.ts'
-import { scriptedModels } from '../../support/router-simulator.ts'
 
-const DAY = '2026-03-01'
-const START = startOfDay(DAY) + 3 * 3_600_000
-const MODELS = scriptedModels(6)
-const SOLVER = MODELS[0]?.id ?? ''
 const OTHER = MODELS[1]?.id ?? ''
 
 const shell = await sandbox()
 
-const open = (options: Partial<Parameters<typeof openBench>[2]> = {}): Promise<EvaluationBench> =>
-  openBench(shell, START, { models: MODELS, ...options })
+const open = (options: Parameters<typeof openBench>[2] = {}, from = START): Promise<EvaluationBench> =>
+  openBench(shell, from, options)
 
 const inside = (body: object): { status: number; body: unknown } => ({ status: 200, body })
 
@@ -33,42 +28,6 @@ const sharedPool = {
   },
 }
 
-describe('an error inside a 200', () => {
-  test.each([
-    {
-      name: 'a choice with 401',
-      body: {
-        choices: [
-          {
-            finish_reason: 'error',
-            error: { code: 401, message: 'Unauthorized' },
-            message: { content: 'H' },
-          },
-        ],
-      },
-      status: 401,
-    },
-    { name: '402', body: { error: { code: 402, message: 'Insufficient balance' } }, status: 402 },
-    { name: '400', body: { error: { code: 400, message: 'bad request' } }, status: 400 },
-    { name: '404', body: { error: { code: 404, message: 'not found' } }, status: 404 },
-    {
-      name: 'a type of authentication',
-      body: { error: { code: 'unauthorized', message: 'No', metadata: { error_type: 'authentication' } } },
-      status: 502,
-    },
-  ])('of $name costs its model alone', async ({ body, status }) => {
-    const bench = await open({ fault: ({ model }) => (model === OTHER ? inside(body) : null) })
-    const result = await bench.run()
-    expect(result).toMatchObject({ misconfigured: false, unavailable: false })
-    expect(result.report).toMatchObject({ outcome: 'complete', evaluated: 5, primary: SOLVER })
-    // Both questions, and the one retry that three requests allow.
-    expect((await bench.stored())?.models.find(({ id }) => id === OTHER)).toMatchObject({
-      healthStatus: `http_${status}`,
-      instabilityPenalty: 75,
-    })
-  })
-})
-
 describe('an answer', () => {
   test('without text and calls is the failure of who served it, and asked for once more', async () => {
     const bench = await open({
@@ -77,7 +36,7 @@ describe('an answer', () => {
     })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
-    const model = (await bench.stored())?.models.find(({ id }) => id === OTHER)
+    const model = await bench.model(OTHER)
     expect(model).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
   })
 
@@ -86,12 +45,11 @@ describe('an answer', () => {
     await bench.run()
     bench.time.now += DAY_MS
     const talking = await bench.against({
-      models: MODELS,
       fault: ({ model, kind }) =>
         model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : sharedPool) : null,
     })
     await talking.run()
-    const model = (await talking.stored())?.models.find(({ id }) => id === SOLVER)
+    const model = await talking.model(SOLVER)
     expect(model).toMatchObject({ toolUse: 'disproven', evalSummary: { status: 'cached_recent' } })
   })
 
@@ -114,7 +72,6 @@ describe('a run after others of its day', () => {
     for (let killed = 0; killed < 2; killed += 1) {
       const stopping = new AbortController()
       const bench = await hanging.against({
-        models: MODELS,
         fault: ({ model }) => {
           asked.add(model)
           if (bench.service.chats.length === 4) stopping.abort(new Error('stopped'))
@@ -124,7 +81,7 @@ describe('a run after others of its day', () => {
       await expect(bench.run({ signal: stopping.signal })).rejects.toThrow('stopped')
       hanging.time.now += 120_000
     }
-    const bench = await hanging.against({ models: MODELS })
+    const bench = await hanging.against({})
     const { report } = await bench.run()
     const spent = [...asked].filter((id) => bench.service.chats.every(({ model }) => model !== id))
     expect(spent.length).toBeGreaterThan(0)
@@ -149,7 +106,7 @@ describe('a run after others of its day', () => {
     expect(bench.service.chats).toHaveLength(sent)
 
     bench.time.now += DAY_MS
-    const next = await bench.against({ models: MODELS, ...untold })
+    const next = await bench.against({ ...untold })
     expect((await next.run()).report).toMatchObject({ outcome: 'complete', evaluated: 6 })
   })
 
@@ -157,7 +114,7 @@ describe('a run after others of its day', () => {
     const bench = await open({ aDay: 2, factFault: (path) => (path === '/key' ? sharedPool : null) })
     await bench.run()
     bench.time.now += 3_600_000
-    const told = await bench.against({ models: MODELS, aDay: 1_000 })
+    const told = await bench.against({ aDay: 1_000 })
     expect((await told.run()).report.requests).toBeGreaterThan(0)
   })
 })

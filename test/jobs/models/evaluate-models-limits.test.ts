@@ -2,23 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
 import type { EvaluationBench } from '../../support/evaluation.ts'
-import { openBench } from '../../support/evaluation.ts'
+import { DAY, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
 import { openApp } from '../../support/api-client.ts'
 import { sandbox } from '../../support/lite-shell.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
-const DAY = '2026-03-01'
-const START = startOfDay(DAY) + 3 * 3_600_000
-const MODELS = scriptedModels(6)
-const SOLVER = MODELS[0]?.id ?? ''
-
 const shell = await sandbox()
 
-const open = (
-  options: Partial<Parameters<typeof openBench>[2]> = {},
-  from = START,
-): Promise<EvaluationBench> => openBench(shell, from, { models: MODELS, ...options })
+const open = (options: Parameters<typeof openBench>[2] = {}, from = START): Promise<EvaluationBench> =>
+  openBench(shell, from, options)
 
 /** The account's minute limit, which begins anew at a time. */
 const minuteLimit = (resetAt: number) => ({
@@ -38,11 +31,6 @@ const minuteLimit = (resetAt: number) => ({
     },
   },
 })
-
-const providerDown = {
-  status: 502,
-  body: { error: { code: 502, message: 'Provider returned error', metadata: { provider_name: 'X' } } },
-}
 
 const spent = {
   status: 429,
@@ -136,7 +124,6 @@ describe("the account's minute limit", () => {
     await bench.run()
     bench.time.now += DAY_MS
     const limited = await bench.against({
-      models: MODELS,
       fault: ({ model, at }) => (model === SOLVER ? minuteLimit(at + 3_600_000) : null),
     })
     const { report } = await limited.run({ mode: 'forceEval' })
@@ -180,8 +167,7 @@ describe("the account's daily limit", () => {
     const { allowance } = bench
     for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
     const told = await bench.against({
-      models: MODELS,
-      factFault: (path) => (path === '/key' ? providerDown : null),
+      factFault: (path) => (path === '/key' ? PROVIDER_DOWN : null),
     })
     const { report } = await told.run()
     expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
@@ -219,7 +205,13 @@ describe('an evaluation across midnight', () => {
     const models = scriptedModels(15)
     const bench = await open({ models }, midnight - 20_000)
     const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'partial', rankingVersion: `${DAY}.v1` })
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      rankingVersion: `${DAY}.v1`,
+      requests: 19,
+      reason: expect.stringContaining('day ended') as string,
+    })
+    expect(bench.service.breaches).toEqual([])
     expect(bench.time.now).toBeGreaterThanOrEqual(midnight)
     expect(bench.service.chats.length).toBeGreaterThan(0)
     expect(bench.service.chats.every(({ at }) => at < midnight)).toBe(true)
@@ -248,7 +240,7 @@ describe('an account limit that lasts', () => {
     const bench = await open()
     await bench.run()
     bench.time.now += DAY_MS
-    const limited = await bench.against({ models: MODELS, fault: ({ at }) => limit(at) })
+    const limited = await bench.against({ fault: ({ at }) => limit(at) })
     const { report } = await limited.run()
     expect(report).toMatchObject({
       outcome: 'partial',

@@ -1,33 +1,26 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from '../../support/router-simulator.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
 import type { EvaluationBench } from '../../support/evaluation.ts'
-import { openBench } from '../../support/evaluation.ts'
+import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
 import { sandbox } from '../../support/lite-shell.ts'
-
-const DAY = '2026-03-01'
-const START = startOfDay(DAY) + 3 * 3_600_000
-const MODELS = scriptedModels(6)
-const SOLVER = MODELS[0]?.id ?? ''
 
 const shell = await sandbox()
 
-const open = (
-  options: Partial<Parameters<typeof openBench>[2]> = {},
-  from = START,
-): Promise<EvaluationBench> => openBench(shell, from, { models: MODELS, ...options })
+const open = (options: Parameters<typeof openBench>[2] = {}, from = START): Promise<EvaluationBench> =>
+  openBench(shell, from, options)
 
 function kept({ breaches, chats }: RouterSimulator): number {
   expect(breaches).toEqual([])
   return chats.length
 }
 
-const error = (code: number, message: string, metadata: object = {}): { status: number; body: unknown } => ({
-  status: code,
-  body: { error: { code, message, metadata } },
-})
+const inside = (body: object) => ({ status: 200, body })
+
+const errorIn = (code: number) => ({ error: { code, message: 'broke' } })
+
+const CUT = { finish_reason: 'error', message: { content: 'H' } }
 
 describe('a full evaluation', () => {
   test('asks every model two questions and recommends the one that answers them', async () => {
@@ -91,8 +84,7 @@ describe('a full evaluation', () => {
     await bench.run()
     bench.time.now += DAY_MS
     const capped = await bench.against({
-      models: MODELS,
-      factFault: (path) => (path === '/key' ? error(502, 'Bad gateway') : null),
+      factFault: (path) => (path === '/key' ? errorOf(502, 'Bad gateway') : null),
       aDay: 5,
     })
     const { report } = await capped.run()
@@ -111,7 +103,7 @@ describe('a full evaluation', () => {
     expect(run?.notes.join(' ')).toContain('requests of the day are spent')
 
     bench.time.now += DAY_MS
-    const spent = await bench.against({ models: MODELS, usedByOthers: 52 })
+    const spent = await bench.against({ usedByOthers: 52 })
     const next = await spent.run()
     expect(next.report).toMatchObject({ outcome: 'partial', requests: 0, primary: SOLVER })
     expect(spent.service.chats).toEqual([])
@@ -144,25 +136,35 @@ describe('a full evaluation', () => {
   test.each([
     [
       'its own rate limit',
-      error(429, 'Provider returned error', {
+      errorOf(429, 'Provider returned error', {
         provider_name: 'X',
         limit_source: 'upstream_provider_shared_pool',
       }),
       'http_429',
     ],
-    ['a provider that is down', error(502, 'Provider returned error', { provider_name: 'X' }), 'http_502'],
+    ['a provider that is down', PROVIDER_DOWN, 'http_502'],
     ['HTML instead of an answer', { status: 502, body: '<html>bad gateway</html>' }, 'http_502'],
-    ['an error inside a 200', { status: 200, body: { error: { code: 502, message: 'broke' } } }, 'http_502'],
+    ['an error inside a 200', inside(errorIn(502)), 'http_502'],
+    ['402 inside a 200', inside(errorIn(402)), 'http_402'],
+    ['400 inside a 200', inside(errorIn(400)), 'http_400'],
+    ['404 inside a 200', inside(errorIn(404)), 'http_404'],
+    ['401 inside a choice', inside({ choices: [{ ...errorIn(401), ...CUT }] }), 'http_401'],
+    [
+      'a type of authentication inside a 200',
+      inside({ error: { code: 'unauthorized', message: 'No', metadata: { error_type: 'authentication' } } }),
+      'http_502',
+    ],
     ['an answer that breaks off', 'cut', 'failed'],
     ['no answer in time', 'hang', 'timeout'],
     ['an answer without an end', 'endless', 'failed'],
-    ['the refusal of a filter', error(403, 'flagged', { reasons: ['x'] }), 'http_403'],
-    ['its end', error(404, 'No endpoints found for it.'), 'http_404'],
+    ['the refusal of a filter', errorOf(403, 'flagged', { reasons: ['x'] }), 'http_403'],
+    ['its end', errorOf(404, 'No endpoints found for it.'), 'http_404'],
   ] as const)('costs a model %s and no other anything', async (_name, fault, health) => {
     const fails = ({ model }: { model: string }) => (model === MODELS[1]?.id ? fault : null)
     const bench = await open({ fault: fails, ...(fault === 'hang' ? { chatTimeoutMs: 2_000 } : {}) })
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 5, probed: 6 })
+    const { report, ...blamed } = await bench.run()
+    expect(blamed).toMatchObject({ misconfigured: false, unavailable: false })
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 5, probed: 6, primary: SOLVER })
     const asked = bench.service.chats.filter(({ model }) => model === MODELS[1]?.id).length
     expect(kept(bench.service)).toBe(10 + asked)
     const run = await bench.stored()
@@ -178,7 +180,7 @@ describe('a full evaluation', () => {
     const bench = await open({
       fault: ({ model, kind, number }) =>
         model === failing.model && kind === failing.kind && number === 1
-          ? error(429, 'Provider returned error', { provider_name: 'X', retry_after_seconds: 11 })
+          ? errorOf(429, 'Provider returned error', { provider_name: 'X', retry_after_seconds: 11 })
           : null,
     })
     const { report } = await bench.run()
@@ -192,7 +194,7 @@ describe('a full evaluation', () => {
     expect(bench.service.chats.at(-1)).toMatchObject(failing)
     expect((asked[2]?.at ?? 0) - (asked[0]?.at ?? 0)).toBeGreaterThanOrEqual(11_000)
     kept(bench.service)
-    expect((await bench.stored())?.models.find(({ id }) => id === SOLVER)).toMatchObject({
+    expect(await bench.model(SOLVER)).toMatchObject({
       instabilityPenalty: 25,
       healthStatus: 'passed',
     })
@@ -200,22 +202,15 @@ describe('a full evaluation', () => {
 
   test('publishes what kept a question from its answer', async () => {
     const metadata = { provider_name: 'Example Cloud', raw: 'busy' }
+    const busy = errorOf(429, 'Provider returned error', metadata)
     const bench = await open({
-      fault: ({ model, kind }) =>
-        model === SOLVER && kind === 'text' ? error(429, 'Provider returned error', metadata) : null,
+      fault: ({ model, kind }) => (model === SOLVER && kind === 'text' ? busy : null),
     })
     await bench.run()
-    const tasks = (await bench.stored())?.models.find(({ id }) => id === SOLVER)?.evalSummary.tasks ?? []
-    expect(tasks.map(({ status, points }) => [status, points])).toEqual([
-      ['passed', 350],
-      ['http_timeout_or_error', 0],
-      ['http_timeout_or_error', 0],
-    ])
-    expect(tasks[1]?.details).toMatchObject({
-      responseStatus: 429,
-      rateLimitKind: 'model',
-      providerName: 'Example Cloud',
-    })
+    const tasks = (await bench.model(SOLVER))?.evalSummary.tasks ?? []
+    const details = { responseStatus: 429, rateLimitKind: 'model', providerName: 'Example Cloud' }
+    const unanswered = { status: 'http_timeout_or_error', points: 0 }
+    expect(tasks).toMatchObject([{ status: 'passed', points: 350 }, { ...unanswered, details }, unanswered])
     expect(tasks[1]?.details).not.toHaveProperty('usedTool')
   })
 })
@@ -233,14 +228,14 @@ describe('a full evaluation under limits and faults', () => {
   })
 
   test.each([
-    ['a key that is not taken', error(401, 'User not found.'), 'OPENROUTER_API_KEY'],
-    ['a negative balance', error(402, 'Insufficient credits'), 'add credits'],
+    ['a key that is not taken', errorOf(401, 'User not found.'), 'OPENROUTER_API_KEY'],
+    ['a negative balance', errorOf(402, 'Insufficient credits'), 'add credits'],
     [
       "the account's data policy",
-      error(404, 'No endpoints found matching your data policy (Free model publication).'),
+      errorOf(404, 'No endpoints found matching your data policy (Free model publication).'),
       'settings/privacy',
     ],
-    ["a key's own limit", error(403, 'Key limit exceeded (total limit).'), 'raise it'],
+    ["a key's own limit", errorOf(403, 'Key limit exceeded (total limit).'), 'raise it'],
   ])('stops at %s and says what to change', async (_name, fault, words) => {
     const bench = await open({ fault: () => fault })
     const result = await bench.run()
@@ -252,20 +247,11 @@ describe('a full evaluation under limits and faults', () => {
 
   test('that loses its key half-way keeps what was measured', async () => {
     const bench = await open({
-      fault: ({ vendor }) => (vendor === 'fir' ? error(401, 'User not found.') : null),
+      fault: ({ vendor }) => (vendor === 'fir' ? errorOf(401, 'User not found.') : null),
     })
     const result = await bench.run()
     expect(result).toMatchObject({ misconfigured: false, report: { outcome: 'partial' } })
     expect((await bench.stored())?.models).toHaveLength(6)
-  })
-
-  test('asks no model with a key that the service does not take', async () => {
-    const bench = await (await open()).against({ models: MODELS }, 'wrong-key')
-    expect(await bench.run()).toMatchObject({
-      misconfigured: true,
-      report: { outcome: 'failed', requests: 0 },
-    })
-    expect(bench.service.chats).toEqual([])
   })
 
   test('stops when the service itself is down for two vendors', async () => {
@@ -279,7 +265,6 @@ describe('a full evaluation under limits and faults', () => {
     const bench = await open()
     const stopping = new AbortController()
     const stopped = await bench.against({
-      models: MODELS,
       fault: (): null => {
         if (stopped.service.chats.length >= 5) stopping.abort(new Error('cut'))
         return null
@@ -290,7 +275,7 @@ describe('a full evaluation under limits and faults', () => {
     // One may have been written down and not sent.
     const written = await stopped.ports.evaluations.attemptsSince(START)
     expect(written.length).toBeGreaterThanOrEqual(sent)
-    const rest = await bench.against({ models: MODELS, usedByOthers: sent })
+    const rest = await bench.against({ usedByOthers: sent })
     const { report } = await rest.run()
     expect(rest.notes).toEqual([])
     expect(report).toMatchObject({ outcome: 'complete' })
@@ -301,17 +286,6 @@ describe('a full evaluation under limits and faults', () => {
     const settled = (await rest.ports.evaluations.attemptsSince(START)).filter(({ end }) => end?.tasks)
     const answers = settled.map(({ model, kind }) => `${model} ${kind}`)
     expect(new Set(answers).size).toBe(answers.length)
-  })
-
-  test('ends with the UTC day, whose suite and quota it used', async () => {
-    const bench = await open({ models: scriptedModels(15) }, startOfDay(addDays(DAY, 1)) - 20_000)
-    const { report } = await bench.run()
-    expect(report).toMatchObject({
-      outcome: 'partial',
-      requests: 19,
-      reason: expect.stringContaining('day ended') as string,
-    })
-    kept(bench.service)
   })
 
   test('keeps the stored recommendation when the catalogue has no candidate', async () => {
@@ -325,35 +299,6 @@ describe('a full evaluation under limits and faults', () => {
       report: { outcome: 'failed', primary: SOLVER },
     })
     expect((await empty.stored())?.rankingVersion).toBe(`${DAY}.v1`)
-  })
-
-  test('refuses when there is no catalogue', async () => {
-    const bench = await open({ factFault: () => ({ status: 503, body: '<html>' }) })
-    await expect(bench.run()).rejects.toMatchObject({ code: 'source_unavailable' })
-  })
-
-  test('keeps why each other model was no candidate', async () => {
-    const paid = {
-      ...MODELS[0],
-      id: 'alder/paid',
-      character: 'solver' as const,
-      name: 'Paid',
-      contextLength: 9000,
-      maxCompletionTokens: 900,
-      latencyMs: 1,
-    }
-    const bench = await open({ models: [...MODELS, paid] })
-    const { report } = await bench.run()
-    expect(report.rejected).toEqual([{ model: 'alder/paid', reason: 'zero_price_without_suffix' }])
-  })
-
-  test('runs one at a time', async () => {
-    const bench = await open()
-    const { evaluations } = bench.ports
-    await evaluations.takeLease({ name: 'another', process: null }, START, 600_000, () => false)
-    await expect(bench.run()).rejects.toMatchObject({ code: 'lease_held' })
-    await nextTurn()
-    expect(bench.service.facts).toEqual([])
   })
 })
 
@@ -377,17 +322,15 @@ describe('a forced evaluation', () => {
     await bench.run()
     bench.time.now += DAY_MS
     const failing = await bench.against({
-      models: MODELS,
-      fault: ({ model }) =>
-        model === SOLVER ? error(502, 'Provider returned error', { provider_name: 'X' }) : null,
+      fault: ({ model }) => (model === SOLVER ? PROVIDER_DOWN : null),
     })
     await failing.run({ mode: 'forceEval' })
-    const fallen = (await failing.stored())?.models.find(({ id }) => id === SOLVER)
+    const fallen = await failing.model(SOLVER)
     expect(fallen?.evalSummary.status).toBe('not_evaluated')
     bench.time.now += DAY_MS
-    const limited = await bench.against({ models: MODELS, usedByOthers: 50 })
+    const limited = await bench.against({ usedByOthers: 50 })
     await limited.run({ mode: 'forceEval' })
-    const cached = (await limited.stored())?.models.find(({ id }) => id === SOLVER)
+    const cached = await limited.model(SOLVER)
     expect(cached?.evalSummary).toMatchObject({ status: 'cached_recent', cacheMultiplier: 0.8 })
   })
 })
@@ -399,8 +342,7 @@ describe('the modes that ask no model', () => {
     const asked = new Set(bench.service.chats.map(({ model }) => model))
     const gone = MODELS[5]?.id ?? ''
     const health = await bench.against({
-      models: MODELS,
-      factFault: (path) => (path === `/models/${gone}/endpoints` ? error(404, 'Not found') : null),
+      factFault: (path) => (path === `/models/${gone}/endpoints` ? errorOf(404, 'Not found') : null),
     })
     const { report } = await health.run({ mode: 'healthOnly' })
     expect(report).toMatchObject({
@@ -420,33 +362,17 @@ describe('the modes that ask no model', () => {
     }
   })
 
-  test('metadataOnly asks for the catalogue alone', async () => {
-    const bench = await open()
-    const { report } = await bench.run({ mode: 'metadataOnly' })
+  test.each([
+    ['metadataOnly', 'test-key', { mode: 'metadataOnly' }, []],
+    ['a run without a key', null, {}, ['there is no OPENROUTER_API_KEY: only metadata is refreshed']],
+  ] as const)('%s asks for the catalogue alone', async (_what, key, options, notes) => {
+    const bench = await (await open()).against({}, key)
+    const { report } = await bench.run(options)
     expect(report).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', probed: 0, requests: 0 })
+    expect(bench.notes).toEqual(notes)
     expect(bench.service.facts).toEqual(['/models'])
-    expect(await bench.stored()).toMatchObject({
-      probeMode: 'metadata',
-      liteEvalMode: 'off',
-      rankingConfidence: 'low',
-    })
-  })
-
-  test('without a key only metadata is refreshed, which is said', async () => {
-    const bench = await (await open()).against({ models: MODELS }, null)
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', requests: 0 })
-    expect(bench.notes).toEqual(['there is no OPENROUTER_API_KEY: only metadata is refreshed'])
-    expect(bench.service.facts).toEqual(['/models'])
-    expect((await bench.stored())?.notes.join(' ')).toContain('No key')
-  })
-
-  test('a dry run plans, sends no chat request and writes nothing', async () => {
-    const bench = await open()
-    const { report } = await bench.run({ dryRun: true })
-    expect(report).toMatchObject({ outcome: 'unchanged', dryRun: true, requests: 12, ranked: 6 })
-    expect(bench.service.chats).toEqual([])
-    expect(await bench.stored()).toBeNull()
-    expect(await bench.ports.evaluations.versionsOf(DAY)).toEqual([])
+    const modes = { probeMode: 'metadata', liteEvalMode: 'off', rankingConfidence: 'low' }
+    expect(await bench.stored()).toMatchObject(modes)
+    if (key === null) expect((await bench.stored())?.notes.join(' ')).toContain('No key')
   })
 })

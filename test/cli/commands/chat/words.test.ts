@@ -15,12 +15,11 @@ import { Refusal } from '../../../../src/domain/refusal.ts'
 
 const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
 
-function limitWords(scope: string, retryAfterSeconds: number, quota: Quota | null, isTalk = true): string {
-  const refusal: Parameters<typeof declinedWords>[0] = new Refusal('rate_limited', undefined, {
-    members: { status: 429, scope, retryAfterSeconds },
-  })
-  return declinedWords(refusal, 'http://h', NOON, { isTalk, quota }).text
-}
+const limit = (scope: string, retryAfterSeconds: number) =>
+  new Refusal('rate_limited' as const, undefined, { members: { status: 429, scope, retryAfterSeconds } })
+
+const limitWords = (scope: string, seconds: number, quota: Quota | null, isTalk = true): string =>
+  declinedWords(limit(scope, seconds), 'http://h', NOON, { isTalk, quota }).text
 
 describe('what a person is told', () => {
   test('of the quotas', () => {
@@ -33,47 +32,40 @@ describe('what a person is told', () => {
     expect(clockTime(NOON + 12 * 3_600_000, NOON)).toBe('4 May 00:00:00')
   })
 
+  const all = 'all 20 messages of this session are used (session); it opens again at'
+  const day = 'this address has used up its day (ip); it opens again at'
+  const soon = 'too soon after the last message (session); it opens again at'
+  const many = 'too many messages from this address just now (ip); it opens again at'
+  const places = 'other answers hold the budget or the places of the chat just now (global-budget)'
+
   test.each([
-    ['session', 2, 18, 47, 'too soon after the last message (session); it opens again at 12:00:02'],
-    ['session', 90, 18, 47, 'too soon after the last message (session); it opens again at 12:01:30'],
-    [
-      'session',
-      1_200,
-      0,
-      47,
-      'all 20 messages of this session are used (session); it opens again at 12:20:00; /new begins another session',
-    ],
-    [
-      'session',
-      30,
-      0,
-      47,
-      'all 20 messages of this session are used (session); it opens again at 12:00:30; /new begins another session',
-    ],
-    ['ip', 5, 18, 47, 'too many messages from this address just now (ip); it opens again at 12:00:05'],
-    ['ip', 30, 18, 47, 'too many messages from this address just now (ip); it opens again at 12:00:30'],
-    ['ip', 43_200, 18, 0, 'this address has used up its day (ip); it opens again at 4 May 00:00:00'],
-    ['ip', 30, 18, 0, 'this address has used up its day (ip); it opens again at 12:00:30'],
-    ['ip', 43_200, 18, 47, 'this address has used up its day (ip); it opens again at 4 May 00:00:00'],
-    [
-      'global-budget',
-      5,
-      18,
-      47,
-      'other answers hold the budget or the places of the chat just now (global-budget); it opens again at 12:00:05',
-    ],
+    ['session', 2, 18, 47, true, `${soon} 12:00:02`],
+    ['session', 90, 18, 47, true, `${soon} 12:01:30`],
+    ['session', 1_200, 0, 47, false, `${all} 12:20:00; /new begins another session`],
+    ['session', 30, 0, 47, false, `${all} 12:00:30; /new begins another session`],
+    ['ip', 5, 18, 47, true, `${many} 12:00:05`],
+    ['ip', 30, 18, 47, true, `${many} 12:00:30`],
+    ['ip', 43_200, 18, 0, false, `${day} 4 May 00:00:00`],
+    ['ip', 30, 18, 0, false, `${day} 12:00:30`],
+    ['ip', 43_200, 18, 47, false, `${day} 4 May 00:00:00`],
+    ['global-budget', 5, 18, 47, true, `${places}; it opens again at 12:00:05`],
     [
       'global-budget',
       43_200,
       18,
       47,
+      false,
       'the budget of the chat is used up for today (global-budget); it opens again at 4 May 00:00:00',
     ],
   ])(
-    'of a limit of scope %s for %i s, with %i of the session and %i of the day left',
-    (scope, seconds, session, day, text) => {
-      const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
-      expect(limitWords(scope, seconds, { remaining: { session, day }, quotas })).toBe(text)
+    'of a limit of scope %s for %i s, with %i of the session and %i of the day left; /retry helps: %s',
+    (scope, retryAfterSeconds, session, left, helps, text) => {
+      const quota = {
+        remaining: { session, day: left },
+        quotas: { messagesPerSession: 20, messagesPerDay: 60 },
+      }
+      expect(limitWords(scope, retryAfterSeconds, quota)).toBe(text)
+      expect(canHelpAgain(limit(scope, retryAfterSeconds), quota)).toBe(helps)
     },
   )
 
@@ -88,25 +80,6 @@ describe('what a person is told', () => {
       'all messages of this session are used (session); it opens again at 12:20:00',
     )
   })
-
-  test.each([
-    ['session', 2, 18, 47, true],
-    ['session', 30, 0, 47, false],
-    ['ip', 5, 18, 47, true],
-    ['ip', 43_200, 18, 47, false],
-    ['ip', 30, 18, 0, false],
-    ['global-budget', 5, 18, 47, true],
-    ['global-budget', 43_200, 18, 47, false],
-  ])(
-    'of /retry after a limit of scope %s for %i s, with %i of the session and %i of the day left: %s',
-    (scope, retryAfterSeconds, session, day, helps) => {
-      const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
-      const refusal = new Refusal('rate_limited' as const, undefined, {
-        members: { scope, retryAfterSeconds },
-      })
-      expect(canHelpAgain(refusal, { remaining: { session, day }, quotas })).toBe(helps)
-    },
-  )
 
   test('of /retry where the server was not reached, and not where only its operator can help', () => {
     expect(canHelpAgain(new Refusal('server_unreachable' as const), null)).toBe(true)

@@ -1,19 +1,11 @@
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { lastCompleteDay } from '../../../../src/domain/year/ledger.ts'
-import { dash, serve, temporaryFolder } from '../../../support/dash.ts'
-import { storiesOf } from '../../../support/signals.ts'
+import { dash, filledFolder, run, serve, temporaryFolder } from '../../../support/dash.ts'
+import type { RunOptions } from '../../../support/dash.ts'
+import { stateOfFolder } from '../../../support/temporary-folder.ts'
 import { localSource } from '../../../support/local-source.ts'
 
 interface Finding {
@@ -43,34 +35,32 @@ async function services(
   }
 }
 
+/** Its findings; it runs in this process unless file modes are to bind it or its own path matters. */
 async function doctor(
-  options: Parameters<typeof dash>[1],
+  options: RunOptions & { inProcess?: boolean; stdin?: never },
   args: string[] = [],
 ): Promise<{ code: number | null; findings: Finding[]; find: (check: string) => Finding | undefined }> {
-  const { code, stdout, stderr } = await dash(['doctor', '--json', ...args], options)
+  const { inProcess = options.boundByModes !== true } = options
+  const { code, stdout, stderr } = await (inProcess ? run : dash)(['doctor', '--json', ...args], options)
   expect(stderr).toBe('')
   const { findings } = JSON.parse(stdout) as { findings: Finding[] }
   return { code, findings, find: (check) => findings.find((finding) => finding.check === check) }
 }
 
-/** Everything below a folder, with its bytes and times. */
-function stateOf(folder: string): unknown {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .sort()
-    .map((name) => {
-      const stat = statSync(join(folder, name))
-      return [name, stat.mtimeMs, stat.ino, stat.isFile() ? readFileSync(join(folder, name), 'hex') : null]
-    })
+async function change(path: string, statement: string): Promise<void> {
+  const client = createClient({ url: pathToFileURL(path).href })
+  await client.execute(statement)
+  client.close()
 }
 
 describe('an installation', () => {
   test('that is well ends with 0, and nothing of it is changed', async () => {
     const cwd = temporaryFolder()
     const { env, requests } = await services({ '/v1/models': '{"data":[{"id":"m"}]}' })
-    await dash(['init', '--quiet'], { cwd })
-    await dash(['snapshot'], { cwd, env })
+    await run(['init', '--quiet'], { cwd })
+    await run(['snapshot'], { cwd, env })
     await dash(['verify-archive'], { cwd, env })
-    const before = stateOf(cwd)
+    const before = stateOfFolder(cwd)
     const chat = { DASH_CHAT_MODEL: 'm', OPENAI_API_KEY: 'the-key', OPENROUTER_API_KEY: 'other-key' }
     const { code, find, findings } = await doctor({ cwd, env: { ...env, ...chat } })
     expect({ code, bad: findings.filter(({ verdict }) => verdict === 'problem') }).toEqual({
@@ -89,7 +79,7 @@ describe('an installation', () => {
       'clock',
     ])
       expect(find(check), check).toMatchObject({ verdict: 'ok' })
-    expect(stateOf(cwd)).toEqual(before)
+    expect(stateOfFolder(cwd)).toEqual(before)
     // The keys go to their own services alone, and nothing is posted.
     expect(requests.filter((each) => each.includes('the-key'))).toEqual(['GET /v1/models Bearer the-key'])
     expect(requests.filter((each) => each.includes('other-key'))).toEqual([
@@ -101,8 +91,7 @@ describe('an installation', () => {
   test('that is not there yet is told so, and none is made', async () => {
     const cwd = temporaryFolder()
     const { code, find } = await doctor({ cwd, env: (await services()).env })
-    expect(code).toBe(0)
-    expect(find('data-folder')).toMatchObject({ verdict: 'note' })
+    expect([code, find('data-folder')]).toMatchObject([0, { verdict: 'note' }])
     expect(find('objects')?.detail).toContain('is not there yet')
     expect(readdirSync(cwd)).toEqual([])
   })
@@ -112,7 +101,7 @@ describe('an installation', () => {
     const { env } = await services()
     const { url } = await serve([], { cwd, env })
     // A server makes its databases when it is first asked.
-    expect((await dash(['healthcheck', '--url', url])).code).toBe(0)
+    expect((await run(['healthcheck', '--url', url])).code).toBe(0)
     const before = readdirSync(join(cwd, 'dash-data')).sort()
     const { code, find } = await doctor({ cwd, env: { ...env, PORT: new URL(url).port } })
     expect({ code, server: find('server')?.verdict, state: find('state.migrations')?.verdict }).toEqual({
@@ -161,25 +150,17 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('with a folder that this user cannot write ends with 74', async () => {
-    const cwd = temporaryFolder()
-    mkdirSync(join(cwd, 'dash-data'), { mode: 0o500 })
-    const { code, find } = await doctor({ cwd, boundByModes: true }, ['--offline'])
-    expect(code).toBe(74)
-    expect(find('data-folder')?.detail).toContain('cannot be written by')
-  })
-
   test('with what the next job could not write ends with 74, and nothing is written to try it', async () => {
     const cwd = temporaryFolder()
-    await dash(['init', '--quiet'], { cwd })
-    await dash(['publish-year', '--once', '--allow-empty'], { cwd })
+    await run(['init', '--quiet'], { cwd })
+    await run(['publish-year', '--once', '--allow-empty'], { cwd })
     const data = join(cwd, 'dash-data')
     const well = await doctor({ cwd, boundByModes: true }, ['--offline'])
     expect(well.find('ledger.files')).toMatchObject({ verdict: 'ok' })
     const folder = join(data, 'objects', readdirSync(join(data, 'objects'))[0]!)
     chmodSync(join(data, 'ledger.db'), 0o444)
     chmodSync(folder, 0o555)
-    const before = stateOf(cwd)
+    const before = stateOfFolder(cwd)
     const { code, find } = await doctor({ cwd, boundByModes: true }, ['--offline'])
     expect(code).toBe(74)
     expect(find('ledger.files')).toMatchObject({
@@ -190,31 +171,32 @@ describe('what is wrong', () => {
       verdict: 'problem',
       detail: expect.stringContaining(folder) as string,
     })
-    expect(stateOf(cwd)).toEqual(before)
+    expect(stateOfFolder(cwd)).toEqual(before)
   })
 
-  test('with the folder of the metrics is told', async () => {
+  test('with the folder of the metrics or of the data is told', async () => {
     const cwd = temporaryFolder()
+    const [metrics, data] = [join(cwd, 'metrics'), join(cwd, 'dash-data')]
     const told = async (): Promise<unknown> => {
       const env = { DASH_METRICS_TEXTFILE_DIR: 'metrics' }
       const { code, find } = await doctor({ cwd, env, boundByModes: true }, ['--offline'])
-      return [code, find('metrics.textfile')?.verdict]
+      return [code, find('metrics.textfile')?.verdict, find('data-folder')?.detail]
     }
-    expect(await told()).toEqual([78, 'problem'])
-    mkdirSync(join(cwd, 'metrics'))
-    expect(await told()).toEqual([0, 'ok'])
-    chmodSync(join(cwd, 'metrics'), 0o500)
-    expect(await told()).toEqual([74, 'problem'])
+    expect(await told()).toEqual([78, 'problem', expect.any(String)])
+    mkdirSync(metrics)
+    expect(await told()).toEqual([0, 'ok', expect.any(String)])
+    chmodSync(metrics, 0o500)
+    mkdirSync(data, { mode: 0o500 })
+    const unwritable: unknown = expect.stringContaining('cannot be written by')
+    expect(await told()).toEqual([74, 'problem', unwritable])
   })
 
   test('with a database ends with 74: damaged, or of a newer release', async () => {
     const cwd = temporaryFolder()
-    await dash(['init', '--quiet'], { cwd })
-    await dash(['snapshot'], { cwd })
+    await run(['init', '--quiet'], { cwd })
+    await run(['snapshot'], { cwd })
     const feed = join(cwd, 'dash-data', 'feed.db')
-    const client = createClient({ url: pathToFileURL(feed).href })
-    await client.execute("INSERT INTO migrations_feed (hash) VALUES ('of a later release')")
-    client.close()
+    await change(feed, "INSERT INTO migrations_feed (hash) VALUES ('of a later release')")
     const newer = await doctor({ cwd }, ['--offline'])
     expect(newer.code).toBe(74)
     expect(newer.find('feed.migrations')?.detail).toContain('written by a newer release')
@@ -228,29 +210,29 @@ describe('what is wrong', () => {
   })
 
   test('with a stored row that is too long to be published names it, and ends with 1', async () => {
-    const cwd = temporaryFolder()
-    await dash(['init', '--quiet'], { cwd })
-    const day = lastCompleteDay(Date.now())
-    const stdin = storiesOf(day, 5)
-    expect((await dash(['import', 'signals', '-'], { cwd, stdin })).code).toBe(0)
-    expect((await doctor({ cwd }, ['--offline'])).find('feed.rows')?.verdict).toBe('ok')
-    const client = createClient({ url: pathToFileURL(join(cwd, 'dash-data', 'feed.db')).href })
-    await client.execute(`UPDATE signals SET title = '${'x'.repeat(1_001)}' WHERE source_id = '2'`)
-    client.close()
-    const { code, find } = await doctor({ cwd }, ['--offline'])
+    const data = await filledFolder()
+    const flags = ['--offline', '--data-dir', data]
+    expect((await doctor({}, flags)).find('feed.rows')?.verdict).toBe('ok')
+    await change(
+      join(data, 'feed.db'),
+      `UPDATE signals SET title = '${'x'.repeat(1_001)}' WHERE source_id = '2'`,
+    )
+    const { code, find } = await doctor({}, flags)
+    const detail: unknown = expect.stringMatching(/hn 2 of [\d-]{10}: its title has more than 1000/)
     expect([code, find('feed.rows')]).toMatchObject([
       1,
-      { verdict: 'problem', detail: expect.stringContaining(`hn 2 of ${day}: its title has more than 1000`) },
+      { verdict: 'problem', detail, mend: expect.stringContaining('import') as string },
     ])
   })
 
   test('with a run that died is told from the lease it left', async () => {
     const cwd = temporaryFolder()
-    await dash(['init', '--quiet'], { cwd })
-    await dash(['publish-year', '--once', '--allow-empty'], { cwd })
-    const client = createClient({ url: pathToFileURL(join(cwd, 'dash-data', 'ledger.db')).href })
-    await client.execute("INSERT INTO lease VALUES (1, 't', 'elsewhere (process 9)', NULL, 1000, 2000)")
-    client.close()
+    await run(['init', '--quiet'], { cwd })
+    await run(['publish-year', '--once', '--allow-empty'], { cwd })
+    await change(
+      join(cwd, 'dash-data', 'ledger.db'),
+      "INSERT INTO lease VALUES (1, 't', 'elsewhere (process 9)', NULL, 1000, 2000)",
+    )
     const { find } = await doctor({ cwd }, ['--offline'])
     expect(find('publisher.lease')?.detail).toContain('elsewhere (process 9) since 1970-01-01T00:00:01.000Z')
   })
@@ -358,10 +340,12 @@ describe('what this user may not look at is a finding among others', () => {
   })
 })
 
+const builtIn = (cwd: string) => ({ cwd, inProcess: false })
+
 test('another program of the name is told', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'dash'), '#!/bin/sh\n', { mode: 0o755 })
-  const { find } = await doctor({ cwd: folder, env: { PATH: folder } }, ['--offline'])
+  const { find } = await doctor({ ...builtIn(folder), env: { PATH: folder } }, ['--offline'])
   expect(find('name')).toMatchObject({
     verdict: 'note',
     detail: expect.stringContaining(join(folder, 'dash')) as string,
@@ -370,14 +354,14 @@ test('another program of the name is told', async () => {
   const own = join(folder, 'node_modules', '.bin')
   mkdirSync(own, { recursive: true })
   symlinkSync(fileURLToPath(new URL('../../../../dist/cli/main.js', import.meta.url)), join(own, 'dash'))
-  const byNpx = await doctor({ cwd: folder, env: { PATH: `${own}:${folder}` } }, ['--offline'])
+  const byNpx = await doctor({ ...builtIn(folder), env: { PATH: `${own}:${folder}` } }, ['--offline'])
   expect(byNpx.find('name')).toEqual(find('name'))
-  const alone = await doctor({ cwd: folder, env: { PATH: '/nowhere' } }, ['--offline'])
+  const alone = await doctor({ ...builtIn(folder), env: { PATH: '/nowhere' } }, ['--offline'])
   expect(alone.find('name')).toMatchObject({ verdict: 'ok' })
 })
 
 test('a person reads a line a finding, and under it what to do', async () => {
-  const { stdout, code } = await dash(['doctor', '--offline', '--data-dir', '/not/there'])
+  const { stdout, code } = await run(['doctor', '--offline', '--data-dir', '/not/there'])
   expect(code).toBe(78)
   expect(stdout).toMatch(/^problem data-folder: \/not\/there is not there\n {8}-> mount it/m)
   expect(stdout).toMatch(/\d+ problems, \d+ warnings, \d+ notes, \d+ ok\n$/)

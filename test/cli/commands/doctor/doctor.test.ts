@@ -5,7 +5,6 @@ import {
   judgeFeed,
   judgeLedger,
   judgeRecommendation,
-  judgeRows,
   judgeState,
 } from '../../../../src/cli/commands/doctor/stores.ts'
 import type { LedgerFacts } from '../../../../src/domain/survey.ts'
@@ -59,18 +58,6 @@ describe('a lease', () => {
     expect(told(NOW + HOUR, false)).toContain('held by host (process 7) since 2026-03-02T11:00:00.000Z')
     expect(told(NOW + HOUR, true)).toContain('has died')
     expect(told(NOW, false)).toContain('let it run out')
-  })
-})
-
-test('a stored row that keeps the Year from being published is a problem with its remedy', () => {
-  expect(judgeRows({ publicationProblem: null })).toMatchObject({ check: 'feed.rows', verdict: 'ok' })
-  const found = '1 stored event is too long, the first: hn 1 of 2026-03-01: too long; import a shorter one'
-  expect(judgeRows({ publicationProblem: found })).toEqual({
-    check: 'feed.rows',
-    verdict: 'problem',
-    detail: '1 stored event is too long, the first: hn 1 of 2026-03-01: too long',
-    mend: 'import a shorter one',
-    exitCode: 1,
   })
 })
 

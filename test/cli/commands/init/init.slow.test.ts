@@ -88,30 +88,6 @@ describe('the env file', () => {
     expect(readFileSync(join(cwd, '.env'), 'utf8')).toBe('PORT=1\n')
     expect(readdirSync(cwd).sort()).toEqual(['.env', 'link'])
   })
-
-  test.each([
-    [['--port', 'many'], 64, '--port "many" must be a port'],
-    [['--base-url', 'dash.example'], 64, '--base-url "dash.example" must be'],
-    [['--user', 'a b'], 64, '--user "a b" is no name and no number'],
-    [['--data-dir', 'not/there'], 64, 'cannot be created'],
-    [['--data-dir', 'both\'and"and`'], 64, 'DASH_DATA_DIR has a value that no env file can hold'],
-    [['--write-units', 'nowhere'], 64, 'is no folder'],
-    [['--print', 'podman'], 64, 'Allowed choices are systemd, cron, containers, nothing'],
-    [['--no-env', '--dotenv', 'none'], 64, 'cannot be read'],
-  ])('with %o nothing is written', async (args, wanted, words) => {
-    const cwd = temporaryFolder()
-    const { code, stderr } = await dash(['init', ...args], { cwd })
-    expect({ code, stderr }).toMatchObject({ code: wanted, stderr: expect.stringContaining(words) as string })
-    expect(readdirSync(cwd)).toEqual([])
-  })
-
-  test('holds no secret that is printed', async () => {
-    const cwd = temporaryFolder()
-    const { stdout, stderr } = await dash(['init'], { cwd })
-    const { DASH_SESSION_SECRET: secret = '' } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
-    expect(stdout + stderr).not.toContain(secret)
-    expect(stdout).toContain('dash-publish-year.timer')
-  })
 })
 
 describe('the units', () => {
@@ -247,16 +223,21 @@ describe('--print', () => {
     return stdout
   }
 
-  test('chooses between the units and the crontab, and without it both are printed', async () => {
-    const [both, systemd, cron, nothing] = await Promise.all([
-      printed(),
+  test('chooses between the units and the crontab; without it both are printed, and no secret', async () => {
+    const cwd = temporaryFolder()
+    const { stdout: both, stderr } = await dash(['init'], { cwd })
+    const [systemd, cron, nothing] = await Promise.all([
       printed('--print', 'systemd'),
       printed('--print', 'cron'),
       printed('--print', 'nothing'),
     ])
+    const { DASH_SESSION_SECRET: secret = '' } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+    expect(secret).not.toBe('')
+    expect(both + stderr).not.toContain(secret)
     const unit = /^# --- \/etc\/systemd\/system\/dash\.service$/m
     const crontab = /for the crontab of .*: crontab -e$/m
     expect(both).toMatch(unit)
+    expect(both).toContain('dash-publish-year.timer')
     expect(both).toMatch(crontab)
     expect(systemd).toMatch(unit)
     expect(systemd).not.toContain('crontab')

@@ -1,0 +1,108 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
+import type { Recommendation } from '../../../src/domain/models/schema.ts'
+import { sealRun } from '../../../src/domain/models/stored-run.ts'
+import { run, temporaryFolder } from '../../support/dash.ts'
+import { sampleCandidates, sampleRun } from '../../support/free-models.ts'
+import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
+
+/** A data folder whose store holds a run made at that time. */
+async function storedFolder(now = Date.now(), candidates = sampleCandidates(now)): Promise<string> {
+  const folder = temporaryFolder()
+  const root = join(folder, 'objects')
+  mkdirSync(root)
+  await fileObjects(root).recommendations.put('2026-08-22.v1', sealRun(sampleRun({ now, candidates })))
+  return folder
+}
+
+const model = (args: readonly string[], options: Parameters<typeof run>[1] = {}) =>
+  run(['model', ...args], options)
+
+describe('dash model', () => {
+  test('prints the model for a person, its id, the variables of a shell, or the whole recommendation', async () => {
+    const data = await storedFolder()
+    const print = (...args: string[]) => model(['--data-dir', data, ...args])
+    const said = (stdout: string): object => ({ code: 0, stdout, stderr: '' })
+    expect(await print()).toEqual({
+      ...said(''),
+      stdout: expect.stringMatching(
+        /^maker\/good:free \(Name of maker\/good:free\), score \d+, confidence (?:high|medium|low), updated /,
+      ) as string,
+    })
+    expect(await print('--id')).toEqual(said('maker/good:free\n'))
+    expect(await print('--env')).toEqual(
+      said('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\nexport OPENAI_MODEL=maker/good:free\n'),
+    )
+    expect(await print('--id', '--quiet')).toEqual(said(''))
+    const { code, stdout } = await print('--json')
+    const fresh = { primary: { id: 'maker/good:free' }, seed: false, stale: false, ageHours: 0 }
+    const recommendation = JSON.parse(stdout) as Recommendation
+    expect([code, recommendation]).toMatchObject([0, fresh])
+    expect(recommendation.alternatives).toHaveLength(3)
+  })
+
+  test('prints the best model that meets every need, and ends with 1 when there is none', async () => {
+    const data = await storedFolder(Date.now(), sampleCandidates(Date.now()).slice(1))
+    const print = (...args: string[]) => model(['--data-dir', data, ...args])
+    expect((await print('--id')).stdout).toBe('maker/talker:free\n')
+    expect((await print('--id', '--needs', 'tools')).stdout).toBe('other/cached:free\n')
+    const none = await print('--needs', 'tools,structured', '--json')
+    expect([none.code, JSON.parse(none.stdout)]).toMatchObject([1, { exitCode: 1 }])
+    expect(none.stderr).toMatch(/^(?=.*--needs tools,structured)(?=.*openrouter\/free).*\n$/)
+  })
+
+  test('prints the seed while nothing is stored, says so, and creates no folder', async () => {
+    const cwd = temporaryFolder()
+    const { code, stdout, stderr } = await model(['--id'], { cwd })
+    expect([code, readdirSync(cwd)]).toEqual([0, []])
+    expect(stdout).toMatch(/^[\w-]+\/[\w.-]+:free\n$/)
+    expect(stderr).toMatch(/built-in seed.*dash evaluate-models/)
+    const whole = await model(['--json'], { cwd })
+    expect(JSON.parse(whole.stdout)).toMatchObject({ seed: true, source: 'seed' })
+  })
+
+  test('says on standard error that a recommendation is stale', async () => {
+    const data = await storedFolder(Date.now() - 40 * 3_600_000)
+    const { code, stdout, stderr } = await model(['--data-dir', data, '--id'])
+    expect([code, stdout]).toEqual([0, 'maker/good:free\n'])
+    expect(stderr).toContain('stale')
+  })
+
+  test('ends with 74 when what is stored is damaged, and with 64 when the folder of its flag is not there', async () => {
+    const data = await storedFolder()
+    const path = join(data, 'objects/free-llm/current')
+    writeFileSync(`${path}-new`, readFileSync(path, 'utf8').replace('maker/good', 'maker/best'))
+    renameSync(`${path}-new`, path)
+    const damaged = await model(['--data-dir', data, '--id'])
+    expect([damaged.code, damaged.stdout]).toEqual([74, ''])
+    expect(damaged.stderr).toContain('does not match its digest; dash evaluate-models makes a new one')
+    const missing = await model(['--data-dir', join(data, 'unmounted')])
+    expect([missing.code, missing.stdout]).toEqual([64, ''])
+    expect((await model(['--data-dir', temporaryFolder(), '--id'])).code).toBe(74)
+  })
+})
+
+describe('dash model --url', () => {
+  test('ends with 69 and the address when there is no such answer', async () => {
+    const page = await localSource((_question, response) => response.end('<html>'))
+    const missing = await localSource((_question, response) => response.writeHead(404).end())
+    const broken = await localSource((_question, response) => response.writeHead(503).end())
+    const other = await jsonSource({ models: [{ id: 'a/b; reboot' }] })
+    for (const url of [await unreachableUrl(), page.url, missing.url, broken.url, other.url]) {
+      const { code, stdout, stderr } = await model(['--url', url, '--env'])
+      expect([code, stdout, stderr.trim().split('\n').length]).toEqual([69, '', 1])
+      expect(stderr).toContain(url)
+    }
+  })
+
+  test('quotes what a host says for the shell that evaluates it', async () => {
+    const stored = sampleRun()
+    const odd = await jsonSource({ ...stored, count: 4, baseUrl: "https://x.test/$(touch owned)'&y" })
+    const { stdout } = await model(['--url', odd.url, '--env'])
+    expect(stdout).toBe(
+      `export OPENAI_BASE_URL='https://x.test/$(touch owned)'\\''&y'\nexport OPENAI_MODEL=maker/good:free\n`,
+    )
+  })
+})

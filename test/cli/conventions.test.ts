@@ -1,0 +1,300 @@
+import { once } from 'node:events'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
+import { run, temporaryFolder } from '../support/dash.ts'
+
+describe('a command line', () => {
+  test('asking for help or the version is answered on stdout with exit 0', async () => {
+    for (const args of [
+      ['--help'],
+      ['serve', '--help'],
+      ['import', 'signals', '--help'],
+      ['import', 'archive', '--help'],
+      ['publish-year', '-h'],
+    ]) {
+      const { code, stdout, stderr } = await run(args)
+      expect([args, code, stderr]).toEqual([args, 0, ''])
+      expect(stdout).toContain('Usage: dash')
+    }
+    const { code, stdout } = await run(['--version'])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
+    for (const args of [
+      ['--version', '--json'],
+      ['--json', '--version'],
+      ['serve', '--version', '--json'],
+    ]) {
+      const json = await run(args)
+      expect([json.code, JSON.parse(json.stdout)]).toEqual([0, { version: stdout.trim() }])
+    }
+  })
+
+  test.each([
+    [['serv'], 'Did you mean serve'],
+    [['publish-year', '--onec'], 'Did you mean --once'],
+    [['import', 'signals'], "missing required argument 'file'"],
+    [['import', 'archive'], "missing required argument 'dir'"],
+    [['import', 'archive', 'x', 'y'], 'too many arguments'],
+    [['import', 'signals', 'x', '--on-error', 'maybe'], 'Allowed choices are abort, skip'],
+    [['import', 'signals', 'x', '--title-provenance', 'foo'], '--title-provenance "foo"'],
+    [['publish-year', '--retry-delay', 'soon'], '--retry-delay "soon"'],
+    [['serve', 'extra'], 'too many arguments'],
+    [['collect', '--source', 'digg'], `Allowed choices are ${LIVE_SOURCES.join(', ')}`],
+    [['collect', '--source', 'hn,digg'], 'Allowed choices are hn, lobsters'],
+    [['collect', '--source', 'hn,'], 'Allowed choices are hn, lobsters'],
+    [['collect', '--source'], 'argument missing'],
+    [[], 'Usage: dash'],
+    [['import', 'signals', 'x', '--data-dir', ''], "option '--data-dir <dir>' must not be empty"],
+    [['serve', '--port', ''], "option '--port <port>' must not be empty"],
+    [['--data-dir=', 'serve'], "option '--data-dir <dir>' must not be empty"],
+    [['init', '--yes', '--base-url', ''], "option '--base-url <base>' must not be empty"],
+    [['model', '--url', ''], "option '--url <base>' must not be empty"],
+    [['doctor', '--dotenv', ''], "option '--dotenv <file>' must not be empty"],
+    [['publish-year', '--dotenv', 'nowhere.env'], '--dotenv "nowhere.env" cannot be read'],
+    [['serve', '--port', '70000'], '--port "70000" must be a port from 0 to 65535'],
+    [['serve', '--host', '203.0.113.9'], 'choose an address of this machine with --host'],
+    [['init', '--yes', '--port', '70000'], '--port "70000" must be a port from 0 to 65535'],
+    [['init', '--yes', '--base-url', 'dash.example'], '--base-url "dash.example" must be'],
+    [['init', '--user', 'a b'], '--user "a b" is no name and no number'],
+    [['init', '--data-dir', 'not/there'], 'cannot be created'],
+    [['init', '--data-dir', 'both\'and"and`'], 'DASH_DATA_DIR has a value that no env file can hold'],
+    [['init', '--write-units', 'nowhere'], 'is no folder'],
+    [['init', '--print', 'podman'], 'Allowed choices are systemd, cron, containers, nothing'],
+    [['init', '--no-env', '--dotenv', 'none'], 'cannot be read'],
+    [['copy-archive', '--to', 'x', 's3://B'], '--to "s3://B" names no bucket'],
+    [['healthcheck', '--url', 'nowhere'], '--url "nowhere" must be'],
+    [['healthcheck', '--url', 'localhost:3000'], '--url "localhost:3000" must be'],
+    [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
+    [['verify-archive', '--sample', '0%'], '--sample "0%" must be '],
+    [['verify-archive', '--since', '2026-02-30'], '--since "2026-02-30" must be '],
+    [['verify-archive', '--jobs', '65'], '--jobs "65" must be '],
+    [['verify-archive', '--expect-head', 'nowhere'], '--expect-head "nowhere"'],
+    [['chat', '--url', 'nowhere', 'hello'], '--url "nowhere" must be an absolute'],
+    [['chat', '--url', 'http://me@host', 'x'], 'without user'],
+    [['chat', '--demo', '--url', 'http://127.0.0.1:1', 'x'], '--demo starts a server of its own'],
+    [['chat', '--item', 'no key', 'x'], 'must be a save key'],
+    [['chat', '--sort', 'year', 'x'], 'trending, day, week, month'],
+    [['model', '--url', 'nowhere'], '--url "nowhere" must be'],
+    [['model', '--url', 'localhost:3000'], '--url "localhost:3000" must be'],
+    [['model', '--needs', 'vision'], '--needs "vision" must be some of tools, toolChoice'],
+    [['model', '--needs', ''], "option '--needs"],
+    [['model', '--id', '--env'], 'choose one'],
+    [['model', '--env', '--json'], 'choose one'],
+    [['model', 'extra'], 'too many arguments'],
+    [['search', 'rust', '--source', 'nowhere'], '--source'],
+    [['search', 'rust', '--source', 'hn', 'lobsters'], '--source hn,lobsters'],
+    [['search', 'rust', 'lobsters', '--source', 'hn'], `'"lobsters"'`],
+    [['search', 'rust', '--from', '2026-02-30'], '--from'],
+    [['search', 'rust', '--limit', '0'], '--limit'],
+  ])('%j that is wrong ends with 64, says what, and makes no folder', async (args, message) => {
+    const cwd = temporaryFolder()
+    // A flag wins over the variable, and is the one that is named.
+    const { code, stdout, stderr } = await run(args, { cwd, env: { PORT: '3001' } })
+    if (!args.includes('--json')) expect([code, stdout]).toEqual([64, ''])
+    expect(stderr).toContain(message)
+    expect(stderr).not.toMatch(/PORT=|HOST=|_URL=/)
+    const json = await run([...args, '--json'], { cwd })
+    const error: unknown = expect.stringMatching(/^(?!error: )[^\n]+$/)
+    expect([json.code, JSON.parse(json.stdout)]).toMatchObject([64, { error, exitCode: 64 }])
+    expect(readdirSync(cwd)).toEqual([])
+  })
+
+  test('may have the flags of every command before its name or after, `--no-color` too', async () => {
+    const folder = temporaryFolder()
+    for (const args of [
+      ['--data-dir', folder, '--json', '--no-color', 'publish-year', '--dry-run'],
+      ['publish-year', '--dry-run', '--data-dir', folder, '--json', '--no-color'],
+      ['--json', 'publish-year', '--no-color', '--dry-run', '--data-dir', folder],
+    ]) {
+      const { code, stdout, stderr } = await run([...args, '--allow-empty'])
+      expect([args, code, stderr]).toEqual([args, 0, ''])
+      expect(JSON.parse(stdout)).toMatchObject({ outcome: 'dry-run' })
+    }
+    const missing = join(folder, 'missing.ndjson')
+    const imported = await run(['--json', 'import', '--data-dir', folder, 'signals', missing])
+    expect([imported.code, JSON.parse(imported.stdout)]).toMatchObject([1, { files: 1, errorCount: 1 }])
+  })
+})
+
+describe('the configuration', () => {
+  const bad = {
+    PORT: 'eighty',
+    DASH_LOG_LEVEL: 'loud',
+    DASH_HN_URL: 'ftp://x',
+    DASH_STORE_URL: 'ftp://bucket',
+    DASH_DATABASE_URL: 'file:one.db',
+    DASH_LEDGER_URL: 'postgres://x',
+    DASH_ARTICLE_MIN_POINTS: 'hn=many',
+    DASH_ARTICLE_MAX_PER_RUN: '10001',
+    DASH_ARTICLE_ALLOW_PRIVATE: '10.0.0.1/8',
+  }
+
+  test.each([
+    ['serve'],
+    ['import', 'signals', 'x'],
+    ['import', 'archive', 'x'],
+    ['publish-year'],
+    ['collect'],
+    ['model'],
+  ])('of %s names every bad variable at once, with its value, and ends with 78', async (...args) => {
+    const { code, stderr, stdout } = await run(args, { env: bad })
+    expect([code, stdout]).toEqual([78, ''])
+    for (const [name, value] of Object.entries(bad)) expect(stderr).toContain(`${name}="${value}"`)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  const keys = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
+  const twice = { DASH_DATABASE_AUTH_TOKEN: 'x', DASH_DATABASE_AUTH_TOKEN_FILE: 'token' }
+  const address = 'must be HOST:PORT, as in 127.0.0.1:9464'
+
+  test.each<[Record<string, string>, says: string]>([
+    ...['file://nas/x', 'file:%zz', 'file:/a%2Fb', 'file:/tmp/a%00b', 'file:', 's3://B'].map(shownStore),
+    ...['s3://bucket/../x', 's3://bucket/a b', 's3://bucket?endpoint=nowhere'].map(shownStore),
+    shownStore('s3://bucket?region=a_b'),
+    [{ DASH_STORE_URL: 's3://bucket?acl=public' }, '"s3://bucket?acl=(not shown)"'],
+    [{ DASH_STORE_URL: 's3://bucket/dash' }, keys],
+    [twice, 'both set'],
+    [{ DASH_DATABASE_AUTH_TOKEN_FILE: 'nowhere' }, 'nowhere'],
+    [{ DASH_BASE_URL: 'ftp://x/' }, 'DASH_BASE_URL="ftp://x/"'],
+    [{ DASH_BASE_URL: 'dash.example' }, 'DASH_BASE_URL="dash.example"'],
+    [{ DASH_BASE_URL: 'https://x/?a' }, 'DASH_BASE_URL="https://x/?(not shown)"'],
+    [{ DASH_BASE_URL: 'https://x/#a' }, 'DASH_BASE_URL="https://x/#a"'],
+    [{ DASH_BASE_URL: 'https://a@x/' }, 'DASH_BASE_URL="https://(not shown)@x/"'],
+    ...['9464', 'localhost', ':9464', '::1:9464', '127.0.0.1:70000', 'http://127.0.0.1:9464'].map(
+      (value): [Record<string, string>, string] => [{ DASH_METRICS_ADDRESS: value }, address],
+    ),
+    [
+      { DASH_HEALTHCHECK_PING_URL: 'hc-ping.example/secret-key' },
+      'DASH_HEALTHCHECK_PING_URL=(not shown) must be',
+    ],
+    [{ GITHUB_TOKEN: 'two words' }, 'GITHUB_TOKEN=(not shown) must be'],
+    [{ HF_TOKEN: 'new\nline' }, 'HF_TOKEN=(not shown) must be'],
+    [{ OPENROUTER_API_KEY: 'two words' }, 'OPENROUTER_API_KEY=(not shown) must be'],
+  ])('%j is refused before a job begins, and its secrets are not shown', async (env, says) => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, 'token'), 'secret\n')
+    const { code, stderr } = await run(['publish-year'], { env, cwd })
+    expect([code, stderr]).toEqual([78, expect.stringContaining(says)])
+    expect(stderr).not.toMatch(/secret-key|two words|new/)
+  })
+
+  test('prefers flags to the environment, that to the env file, and that to the default', async () => {
+    const folder = temporaryFolder()
+    const [flag = '', env = '', file = ''] = ['flag', 'env', 'file'].map((name) => join(folder, name))
+    writeFileSync(join(folder, '.env'), `DASH_DATA_DIR=${file}\n`)
+    const missing = async (args: string[], variables: Record<string, string>): Promise<string> =>
+      (await run(['publish-year', ...args], { cwd: folder, env: variables })).stderr
+    expect(await missing(['--data-dir', flag], { DASH_DATA_DIR: env })).toContain(flag)
+    expect(await missing([], { DASH_DATA_DIR: env })).toContain(env)
+    expect(await missing([], {})).toContain(file)
+  })
+
+  test.each([['serve'], ['publish-year']])(
+    '%s does not create a data folder that was named',
+    async (command) => {
+      const missing = join(temporaryFolder(), 'unmounted')
+      const flag = await run([command, '--data-dir', missing])
+      expect([flag.code, flag.stderr]).toEqual([64, expect.stringMatching(/correct --data-dir\n$/)])
+      expect(flag.stderr).toContain(missing)
+      const named = await run([command], { env: { DASH_DATA_DIR: missing, PORT: '0' } })
+      expect([named.code, named.stderr]).toEqual([78, expect.stringMatching(/correct DASH_DATA_DIR\n$/)])
+      expect(existsSync(missing)).toBe(false)
+    },
+  )
+
+  test.each([
+    ['PORT', '70000', 'PORT="70000" must be a port from 0 to 65535'],
+    ['HOST', '203.0.113.9', 'choose an address of this machine with HOST'],
+  ])('%s=%s from the environment or the env file ends with 78 and is named', async (name, value, message) => {
+    const cwd = temporaryFolder()
+    const fromEnvironment = await run(['serve'], { cwd, env: { [name]: value } })
+    expect([fromEnvironment.code, fromEnvironment.stderr]).toEqual([78, expect.stringContaining(message)])
+    writeFileSync(join(cwd, 'server.env'), `${name}=${value}\n`)
+    const fromFile = await run(['serve', '--dotenv', 'server.env'], { cwd })
+    expect(fromFile.code).toBe(78)
+    expect(fromFile.stderr).toContain(message.replace(/(?= must|$)/, ` in ${join(cwd, 'server.env')}`))
+    expect(readdirSync(cwd)).toEqual(['server.env'])
+  })
+
+  test('names a port that browsers refuse by its flag, or its variable and the env file it stands in', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, 'server.env'), 'PORT=6000\n')
+    for (const [code, named, args, env] of [
+      [64, '--port', ['--port', '6000'], {}],
+      [78, 'PORT', [], { PORT: '6000' }],
+      [78, `PORT in ${join(cwd, 'server.env')}`, ['--dotenv', 'server.env'], {}],
+    ] as const) {
+      const refused = await run(['serve', ...args], { cwd, env })
+      expect([refused.code, refused.stderr]).toEqual([
+        code,
+        expect.stringContaining(`; choose another with ${named}\n`),
+      ])
+    }
+  })
+
+  test('without a data folder creates the default one', async () => {
+    const folder = temporaryFolder()
+    const { code } = await run(['publish-year', '--once', '--allow-empty', '--json'], { cwd: folder })
+    expect(code).toBe(0)
+    const again = ['publish-year', '--dry-run', '--allow-empty', '--data-dir', join(folder, 'dash-data')]
+    expect(await run(again)).toMatchObject({ code: 0 })
+  })
+})
+
+function shownStore(url: string): [Record<string, string>, string] {
+  return [{ DASH_STORE_URL: url }, JSON.stringify(url)]
+}
+
+test('a command that fails before it has a result still prints one JSON document under --json', async () => {
+  const missing = join(temporaryFolder(), 'unmounted')
+  const error: unknown = expect.stringContaining(missing)
+  for (const [command, failed] of [
+    [['publish-year'], { job: 'publish-year', outcome: 'failed', reason: error }],
+    [['serve', '--port', '0'], {}],
+  ] as const) {
+    const { code, stdout } = await run([...command, '--json', '--data-dir', missing])
+    expect([code, JSON.parse(stdout)]).toEqual([64, { ...failed, error, exitCode: 64 }])
+  }
+})
+
+test('a command that fails before it does anything makes no folder', async () => {
+  const cwd = temporaryFolder()
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  for (const [wanted, args, message = ''] of [
+    [69, ['serve', '--port', `${port}`], `port ${port} on 127.0.0.1 is taken`],
+    [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
+    [64, ['copy-archive', '--to', 'copy']],
+    [74, ['reindex']],
+    [74, ['search', 'rust']],
+    [74, ['mcp']],
+    [69, ['healthcheck', '--url', 'http://127.0.0.1:9']],
+    [69, ['model', '--url', 'http://127.0.0.1:9']],
+  ] as const) {
+    const { code, stderr } = await run(args, { cwd })
+    expect([args, code, readdirSync(cwd)]).toEqual([args, wanted, []])
+    expect(stderr).toContain(message)
+  }
+  taken.close()
+})
+
+test('a job that fails under --json prints a failed result with its reason', async () => {
+  const cwd = temporaryFolder()
+  for (const [job, args] of [
+    ['reindex', ['reindex']],
+    ['copy-archive', ['copy-archive', '--to', 'copy']],
+    ['snapshot', ['snapshot', '--data-dir', 'missing']],
+    ['evaluate-models', ['evaluate-models']],
+  ] as const) {
+    const env = { OPENROUTER_BASE_URL: 'http://127.0.0.1:9' }
+    const { code, stdout, stderr } = await run([...args, '--json'], { cwd, env })
+    const result = JSON.parse(stdout) as { reason: string }
+    expect(result).toMatchObject({ job, outcome: 'failed' })
+    expect(code).toBeGreaterThan(0)
+    expect(stderr).toContain(`error: ${result.reason}\n`)
+  }
+})
