@@ -4,13 +4,13 @@ import { connect, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { H3 } from 'h3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { parseIpRange } from '../../src/domain/address.ts'
 import { boundConnections, CONNECTION_BOUNDS } from '../../src/server/connections.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
 import type { ListenOptions } from '../../src/server/listen.ts'
 import { respond, respondText } from '../../src/server/respond.ts'
 import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import { openApp, listenLocally, silentLog } from '../support/api-client.ts'
+import { LOOPBACK } from '../support/pages.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
 /** More than the system takes for a connection whose client reads nothing. */
@@ -33,6 +33,13 @@ async function running(app: H3, options: Partial<ListenOptions> = {}): Promise<R
 
 function serving(body = 'here'): H3 {
   return new H3({ silent: true }).all('/', (event) => respondText(event, 200, {}, 'text/plain', body))
+}
+
+/** A connection with a request on it. */
+async function asking(port: number, request = GET, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = await connected(port, localAddress)
+  socket.write(request)
+  return socket
 }
 
 async function connected(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
@@ -108,8 +115,7 @@ describe('a response', () => {
   ])('that is never read is cut after 30 s %s', async (_case, request) => {
     const { look } = stopLooks()
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
-    const socket = await connected(port)
-    socket.write(request)
+    const socket = await asking(port, request)
     await read(socket, 1)
     look(29)
     await nextTurn()
@@ -121,8 +127,7 @@ describe('a response', () => {
   test('that is read slowly arrives whole, however long that takes', async () => {
     const { look } = stopLooks()
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
-    const socket = await connected(port)
-    socket.write('GET / HTTP/1.0\r\n\r\n')
+    const socket = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
     const part = 6 * 1024 * 1024
     for (let parts = 1; parts <= 5; parts += 1) {
       await read(socket, part)
@@ -145,8 +150,7 @@ describe('a response', () => {
       return respondText(event, 200, {}, 'text/plain', 'late')
     })
     const { port } = await running(slow)
-    const socket = await connected(port)
-    socket.write(GET)
+    const socket = await asking(port)
     await begun
     look(120)
     release()
@@ -157,12 +161,10 @@ describe('a response', () => {
     const { look } = stopLooks()
     const bounds = { waitingBytes: LARGE_BYTES * 1.5 }
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)), { bounds })
-    const first = await connected(port)
-    first.write(GET)
+    const first = await asking(port)
     await read(first, 1)
     look(3)
-    const second = await connected(port)
-    second.write('GET / HTTP/1.0\r\n\r\n')
+    const second = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
     await read(second, 1)
     look(1)
     expect(cuts).toEqual(['waiting_bytes'])
@@ -178,8 +180,7 @@ describe('when too many bytes wait', () => {
     const server = await running(app, { bounds: { waitingBytes } })
     const sockets: Socket[] = []
     for (const address of addresses) {
-      const socket = await connected(server.port, address)
-      socket.write(GET)
+      const socket = await asking(server.port, GET, address)
       await read(socket, 1)
       sockets.push(socket)
     }
@@ -221,8 +222,10 @@ describe('requests on one connection', () => {
       return respondText(event, 200, {}, 'text/plain', 'here')
     })
     const { port, cuts } = await running(counting)
-    const socket = await connected(port)
-    socket.write(`${GET.repeat(15)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    const socket = await asking(
+      port,
+      `${GET.repeat(15)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    )
     expect((await received(socket)).match(/HTTP\/1\.1 200/g)).toHaveLength(16)
     expect(most).toBe(1)
     expect(cuts).toEqual([])
@@ -236,8 +239,7 @@ describe('requests on one connection', () => {
       return respondText(event, 200, {}, 'text/plain', 'here')
     })
     const { port, cuts } = await running(counting)
-    const socket = await connected(port)
-    socket.write(GET.repeat(61))
+    const socket = await asking(port, GET.repeat(61))
     await received(socket)
     expect(handled).toBe(1)
     expect(cuts).toEqual(['pipelined'])
@@ -263,18 +265,15 @@ describe('connections of one peer', () => {
   test('give their places back when they close', async () => {
     const { port } = await running(serving(), { bounds })
     for (let count = 0; count < 5; count += 1) {
-      const socket = await connected(port)
-      socket.write('GET / HTTP/1.0\r\n\r\n')
+      const socket = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
       expect(await received(socket)).toContain('200')
     }
   })
 
   test('are not bounded for a trusted proxy', async () => {
-    const trusted = parseIpRange('127.0.0.1')
-    const { port, cuts } = await running(serving(), { bounds, trustedProxies: trusted ? [trusted] : [] })
+    const { port, cuts } = await running(serving(), { bounds, trustedProxies: LOOPBACK })
     for (let count = 0; count < 5; count += 1) {
-      const socket = await connected(port)
-      socket.write(GET)
+      const socket = await asking(port)
       expect(await firstBytes(socket)).toContain('200')
     }
     expect(cuts).toEqual([])
@@ -375,8 +374,7 @@ describe('a request that two servers could read differently', () => {
     ['version 2.0', 'GET / HTTP/2.0\r\nHost: x\r\n\r\n', 505],
   ])('for its %s is refused, and nothing behind it is read', async (_case, request, status) => {
     const { port } = await running(serving())
-    const socket = await connected(port)
-    socket.write(`${request}${GET}`)
+    const socket = await asking(port, `${request}${GET}`)
     const text = await received(socket)
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
@@ -389,8 +387,7 @@ describe('a request that two servers could read differently', () => {
     ['a chunked body', `${post}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n`],
   ])('is not one with %s', async (_case, request) => {
     const { port } = await running(serving())
-    const socket = await connected(port)
-    socket.write(request)
+    const socket = await asking(port, request)
     expect(await firstBytes(socket)).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
@@ -401,16 +398,12 @@ describe('the line of a request', () => {
     const log = { ...silentLog, info: (fields: Record<string, unknown>) => void lines.push(fields) }
     const { port } = await running(openApp(await openWorkspace()), { log, requests: requestMeter() })
     const get = async (target: string): Promise<Record<string, unknown> | undefined> => {
-      const socket = await connected(port)
-      socket.write(`GET ${target} HTTP/1.0\r\n\r\n`)
+      const socket = await asking(port, `GET ${target} HTTP/1.0\r\n\r\n`)
       await received(socket)
       return lines.at(-1)
     }
-    expect(await get(`/${'a'.repeat(8_000)}?b`)).toMatchObject({
-      path: `/${'a'.repeat(199)}…`,
-      status: 404,
-      code: 'not_found',
-    })
+    const cut = { path: `/${'a'.repeat(199)}…`, status: 404, code: 'not_found' }
+    expect(await get(`/${'a'.repeat(8_000)}?b`)).toMatchObject(cut)
     expect(await get('/api/feed/history?sort=nothing')).toMatchObject({ status: 400, code: 'invalid_sort' })
     expect(await get('/healthz')).not.toMatchObject({ code: expect.anything() })
   })

@@ -66,7 +66,8 @@ export interface AgentServerOptions {
   bounds?: Partial<ConnectionBounds>
 }
 
-const DAY_LIMITS = {
+/** Quotas and a budget that no test reaches without lowering one of them. */
+export const DAY_LIMITS = {
   messagesPerSession: 10_000,
   messagesPerDay: 10_000,
   burstPerMinute: 10_000,

@@ -1,15 +1,14 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
-import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { AGENT_ERRORS, configSchema, sessionSchema, statusSchema } from '../../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../../src/domain/agent/token.ts'
-import { parseIpRange } from '../../../src/domain/address.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
-import { ask, chat, question, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
+import { ask, chat, DAY_LIMITS, question, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 import { openApp } from '../../support/api-client.ts'
+import { ranges } from '../../support/pages.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 const EVIL = 'https://evil.example'
@@ -35,13 +34,19 @@ async function refused(response: Response): Promise<Refused> {
   return { status, headers, body }
 }
 
+/** Status and code of a refusal, and its reason where it has one. */
+async function codeOf(response: Response | Promise<Response>): Promise<string> {
+  const { status, body } = await refused(await response)
+  return [status, body.error, ...(body.reason === undefined ? [] : [body.reason])].join(' ')
+}
+
 const get = (server: AgentServer, path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${server.url}${path}`, { headers })
 
 const post = (
   server: AgentServer,
   path: string,
-  body: string | null,
+  body: string | Buffer | null,
   headers: Record<string, string> = {},
 ): Promise<Response> =>
   fetch(`${server.url}${path}`, { method: 'POST', body, headers: { origin: server.url, ...headers } })
@@ -106,17 +111,10 @@ describe('the status', () => {
     const server = await startAgent()
     const token = await sessionOf(server)
     const broken = await startAgent({
-      ports: {
-        ledger: {
-          ...server.ledger,
-          spending: down,
-          admit: down,
-        },
-      },
+      ports: { ledger: { ...server.ledger, spending: down, admit: down } },
     })
     expect(await statusOf(broken)).toMatchObject({ ok: false, budget: 'unknown' })
-    const { status, body } = await refused(await chat(broken, question('Hello'), { token }))
-    expect([status, body.error]).toEqual([503, 'internal_error'])
+    expect(await codeOf(chat(broken, question('Hello'), { token }))).toBe('503 internal_error')
     expect(broken.provider.requests).toEqual([])
   })
 })
@@ -161,7 +159,7 @@ describe('a session', () => {
     const tokenOf = (token: unknown): Promise<Response> =>
       post(server, '/api/agent/session', JSON.stringify({ verificationToken: token }))
     for (const none of [undefined, '', 5, null]) {
-      expect((await refused(await tokenOf(none))).body).toEqual({ error: 'human_verification_failed' })
+      expect(await codeOf(tokenOf(none))).toBe('403 human_verification_failed')
     }
     expect(asked).toEqual([])
     expect((await tokenOf('good')).status).toBe(200)
@@ -177,17 +175,11 @@ describe('a session', () => {
 describe('the checks of a turn come in their order:', () => {
   /** A request that is wrong in every way at once, mended one way after the other. */
   test('kill switch, configuration, origin, token, size, JSON, last message, throttling', async () => {
-    const settings = { disabled: true, limits: { ...LIMITS, messagesPerSession: 0 } }
+    const settings = { disabled: true, limits: { ...DAY_LIMITS, messagesPerSession: 0 } }
     const ports = { signer: null }
     const big = 'x'.repeat(32_769)
-    const refusalOf = async (
-      server: AgentServer,
-      body: string,
-      headers: Record<string, string>,
-    ): Promise<string> => {
-      const { status, body: told } = await refused(await post(server, '/api/agent/chat', body, headers))
-      return `${status} ${told.error}`
-    }
+    const refusalOf = (server: AgentServer, body: string, headers: Record<string, string>): Promise<string> =>
+      codeOf(post(server, '/api/agent/chat', body, headers))
     const wrong = { origin: EVIL, 'x-agent-session': 'nonsense' }
     expect(await refusalOf(await startAgent({ settings, ports }), big, wrong)).toBe('503 disabled')
     const { limits } = settings
@@ -196,7 +188,9 @@ describe('the checks of a turn come in their order:', () => {
     )
     const server = await startAgent({ settings: { limits } })
     expect(await refusalOf(server, big, wrong)).toBe('403 forbidden_origin')
-    expect(await refusalOf(server, big, { 'x-agent-session': 'nonsense' })).toBe('401 invalid_session')
+    expect(await refusalOf(server, big, { 'x-agent-session': 'nonsense' })).toBe(
+      '401 invalid_session malformed',
+    )
     const good = { 'x-agent-session': await sessionOf(server) }
     expect(await refusalOf(server, big, good)).toBe('413 payload_too_large')
     expect(await refusalOf(server, '{"messages":', good)).toBe('400 invalid_json')
@@ -211,25 +205,17 @@ describe('the checks of a turn come in their order:', () => {
     const [before, after] = question('|').split('|')
     const broken = (count: number): Buffer =>
       Buffer.concat([Buffer.from(before ?? ''), Buffer.alloc(count, 0xff), Buffer.from(after ?? '')])
-    for (const [count, told] of [
-      [1, '400 invalid_json'],
-      [12_000, '400 invalid_json'],
-      [32_768, '413 payload_too_large'],
-    ] as const) {
-      const response = await fetch(`${server.url}/api/agent/chat`, {
-        method: 'POST',
-        body: broken(count),
-        headers: { origin: server.url, ...headers },
-      })
-      const { status, body } = await refused(response)
-      expect(`${status} ${body.error}`).toBe(told)
-    }
+    const refusalOf = (count: number): Promise<string> =>
+      codeOf(post(server, '/api/agent/chat', broken(count), headers))
+    expect(await refusalOf(1)).toBe('400 invalid_json')
+    expect(await refusalOf(12_000)).toBe('400 invalid_json')
+    expect(await refusalOf(32_768)).toBe('413 payload_too_large')
     expect(server.provider.requests).toEqual([])
   })
 
   test('a token made before midnight is good after it until it ends, and bursts count across it', async () => {
     let now = Date.parse('2026-11-20T23:59:30Z')
-    const limits = { ...LIMITS, burstPerMinute: 1 }
+    const limits = { ...DAY_LIMITS, burstPerMinute: 1 }
     const server = await startAgent({ ports: { clock: () => now }, settings: { limits } })
     const token = await sessionOf(server)
     const told = []
@@ -243,16 +229,6 @@ describe('the checks of a turn come in their order:', () => {
     expect(told).toEqual([200, 429, 200, 200, 401])
   })
 
-  const LIMITS = {
-    messagesPerSession: 20,
-    messagesPerDay: 60,
-    burstPerMinute: 10,
-    minGapMs: 0,
-    maxOpenTurns: 10,
-    budgetPerDay: 1_000_000,
-    budgetShare: 1_000_000,
-  }
-
   test.each([
     ['session', { messagesPerSession: 1 }],
     ['session', { minGapMs: 600_000 }],
@@ -260,7 +236,7 @@ describe('the checks of a turn come in their order:', () => {
     ['ip', { burstPerMinute: 1 }],
     ['global-budget', { budgetPerDay: 100 }],
   ])('a limit of scope %s is told with the time to wait, and counts nothing', async (scope, change) => {
-    const server = await startAgent({ settings: { limits: { ...LIMITS, ...change } } })
+    const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, ...change } } })
     const token = await sessionOf(server)
     const first = await chat(server, question('One'), { token })
     await first.text()
@@ -277,7 +253,7 @@ describe('the checks of a turn come in their order:', () => {
   test('a model without a known price is no model', async () => {
     const server = await startAgent({ ports: { provider: null } })
     for (const path of ['/api/agent/session', '/api/agent/chat']) {
-      expect((await refused(await post(server, path, null))).body).toEqual({ error: 'misconfigured' })
+      expect(await codeOf(post(server, path, null))).toBe('503 misconfigured')
     }
     expect(server.lines.filter(({ level }) => level === 'error')).toEqual([])
   })
@@ -285,40 +261,29 @@ describe('the checks of a turn come in their order:', () => {
 
 describe('the token', () => {
   test('of nobody, of another secret, cut, doubled, expired, of another address', async () => {
-    const server = await startAgent({ settings: { trustedProxies: [rangeOf('127.0.0.1')] } })
+    const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
     const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
-    const reasonOf = async (given: string | null, from = '192.0.2.1'): Promise<string | undefined> => {
+    const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
       const headers = { 'x-forwarded-for': from, ...(given === null ? {} : { 'x-agent-session': given }) }
-      const { status, body } = await refused(
-        await post(server, '/api/agent/chat', question('Hello'), headers),
-      )
-      expect([status, body.error]).toEqual([401, 'invalid_session'])
-      return body.reason
+      const response = post(server, '/api/agent/chat', question('Hello'), headers)
+      expect(await codeOf(response)).toBe(`401 invalid_session ${reason}`)
     }
-    expect(await reasonOf(null)).toBe('missing')
-    expect(await reasonOf('a.b.c.d')).toBe('malformed')
-    expect(await reasonOf('x'.repeat(8_000))).toBe('malformed')
-    expect(await reasonOf(token.slice(0, -3))).toBe('bad_signature')
-    expect(await reasonOf(`${token}=`)).toBe('malformed')
-    expect(await reasonOf(token, '192.0.2.2')).toBe('ip_mismatch')
+    await expectRefused(null, 'missing')
+    await expectRefused('a.b.c.d', 'malformed')
+    await expectRefused('x'.repeat(8_000), 'malformed')
+    await expectRefused(token.slice(0, -3), 'bad_signature')
+    await expectRefused(`${token}=`, 'malformed')
+    await expectRefused(token, 'ip_mismatch', '192.0.2.2')
     const verified = sessionSigner(SECRET).verify(token, Date.now())
     if (!verified.ok) throw new Error('the token is good')
     const old = { ...verified.payload, iat: verified.payload.iat - 1_801, exp: verified.payload.iat - 1 }
-    expect(await reasonOf(sessionSigner(SECRET).sign(old))).toBe('expired')
-    expect(await reasonOf(sessionSigner(`another ${SECRET}`).sign(verified.payload))).toBe('bad_signature')
-    const answer = await chat(server, question('Hello'), {
-      token,
-      headers: { 'x-forwarded-for': '192.0.2.1' },
-    })
+    await expectRefused(sessionSigner(SECRET).sign(old), 'expired')
+    await expectRefused(sessionSigner(`another ${SECRET}`).sign(verified.payload), 'bad_signature')
+    const headers = { 'x-forwarded-for': '192.0.2.1' }
+    const answer = await chat(server, question('Hello'), { token, headers })
     expect([answer.status, (await answer.text()).includes('event: done')]).toEqual([200, true])
   })
 })
-
-function rangeOf(text: string) {
-  const range = parseIpRange(text)
-  if (!range) throw new Error(`${text} is no range`)
-  return range
-}
 
 describe('origins', () => {
   test('that are allowed may read every answer; none, null and look-alikes are refused and read nothing', async () => {
@@ -340,25 +305,14 @@ describe('origins', () => {
         await response.text()
       }
     }
-    const wrong = [
-      'null',
-      EVIL,
-      `${server.url}.evil.example`,
-      `http://127.0.0.1:${server.port + 1}`,
-      `${server.url}/`,
-    ]
-    for (const origin of [...wrong, server.url.toUpperCase()]) {
-      const { status, headers, body } = await refused(
-        await post(server, '/api/agent/session', null, { origin }),
-      )
-      expect([status, body.error, headers.get('access-control-allow-origin')]).toEqual([
-        403,
-        'forbidden_origin',
-        null,
-      ])
+    const alike = [`${server.url}.evil.example`, `http://127.0.0.1:${server.port + 1}`, `${server.url}/`]
+    for (const origin of ['null', EVIL, ...alike, server.url.toUpperCase()]) {
+      const response = await post(server, '/api/agent/session', null, { origin })
+      expect(await codeOf(response)).toBe('403 forbidden_origin')
+      expect(response.headers.get('access-control-allow-origin')).toBeNull()
     }
-    const none = await fetch(`${server.url}/api/agent/session`, { method: 'POST' })
-    expect((await refused(none)).body.error).toBe('forbidden_origin')
+    const none = fetch(`${server.url}/api/agent/session`, { method: 'POST' })
+    expect(await codeOf(none)).toBe('403 forbidden_origin')
   })
 
   test.each([
@@ -389,8 +343,7 @@ describe('origins', () => {
 test('an unknown path below /api/agent is not_found, whatever the method', async () => {
   const server = await startAgent()
   for (const method of ['GET', 'POST', 'DELETE']) {
-    const { status, body } = await refused(await fetch(`${server.url}/api/agent/x/y`, { method }))
-    expect([status, body]).toEqual([404, { error: 'not_found' }])
+    expect(await codeOf(fetch(`${server.url}/api/agent/x/y`, { method }))).toBe('404 not_found')
   }
 })
 
@@ -454,8 +407,7 @@ describe('a body', () => {
     ['a content that is no string', '{"messages":[{"role":"user","content":[]}]}'],
   ])('with %s is invalid_json', async (_what, body) => {
     const server = await startAgent()
-    const { status, body: told } = await refused(await chat(server, body))
-    expect([status, told]).toEqual([400, { error: 'invalid_json' }])
+    expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
   })
 
   test('that comes too slowly ends with its connection; another question is answered', async () => {
@@ -469,12 +421,10 @@ describe('a body', () => {
   })
 })
 
-test('the description is valid OpenAPI 3.1 and names every path, status, header and event', async () => {
+test('the OpenAPI document names every path, status, header and event', async () => {
   const app = openApp(await openWorkspace())
   const response = await app.request('http://dash.test/docs/api/agent-chat/openapi.json')
   const document = (await response.json()) as Record<string, unknown>
-  const result = await new Validator().validate({ ...document })
-  expect([result.errors ?? [], result.valid]).toEqual([[], true])
   const paths = document['paths'] as Record<string, Record<string, { responses: object }>>
   const operations = Object.entries(paths).map(([path, item]) => [path, ...Object.keys(item)])
   expect(operations).toEqual([
@@ -483,26 +433,11 @@ test('the description is valid OpenAPI 3.1 and names every path, status, header 
     ['/api/agent/chat', 'post', 'options'],
     ['/api/agent/status', 'get', 'options'],
   ])
-  expect(Object.keys(paths['/api/agent/chat']?.['post']?.responses ?? {})).toEqual([
-    '200',
-    '400',
-    '401',
-    '403',
-    '405',
-    '413',
-    '429',
-    '500',
-    '503',
-  ])
+  const statuses = Object.keys(paths['/api/agent/chat']?.['post']?.responses ?? {})
+  expect(statuses.join(' ')).toBe('200 400 401 403 405 413 429 500 503')
   const text = JSON.stringify(document)
+  const headers = ['Retry-After', 'X-Agent-Session', 'X-Accel-Buffering']
+  for (const name of [...headers, 'AgentStreamEvent', 'ip_mismatch']) expect(text).toContain(name)
   for (const code of AGENT_ERRORS) expect(text).toContain(`"${code}"`)
-  for (const name of [
-    'Retry-After',
-    'X-Agent-Session',
-    'X-Accel-Buffering',
-    'AgentStreamEvent',
-    'ip_mismatch',
-  ])
-    expect(text).toContain(name)
   expect((await app.request('http://dash.test/docs/api/agent-chat')).status).toBe(200)
 })

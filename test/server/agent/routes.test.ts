@@ -1,26 +1,14 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { parseIpRange } from '../../../src/domain/address.ts'
-import { chat, question, sessionOf, startAgent } from '../../support/agent.ts'
+import { chat, DAY_LIMITS, question, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
-
-const PROXY = parseIpRange('127.0.0.1/32')
-
-const LIMITS = {
-  messagesPerSession: 1_000,
-  messagesPerDay: 1_000,
-  burstPerMinute: 1_000,
-  minGapMs: 0,
-  maxOpenTurns: 8,
-  budgetPerDay: 1_000_000_000,
-  budgetShare: 1_000_000,
-}
+import { ranges } from '../../support/pages.ts'
 
 /** A server behind a proxy that has eight places for streams, none of which ends by itself. */
 async function startWithPlaces(maxOpenTurns = 8): Promise<AgentServer> {
   return startAgent({
     provider: 'silence after headers',
     firstEventMs: 600_000,
-    settings: { limits: { ...LIMITS, maxOpenTurns }, trustedProxies: PROXY ? [PROXY] : [] },
+    settings: { limits: { ...DAY_LIMITS, maxOpenTurns }, trustedProxies: ranges('127.0.0.1') },
   })
 }
 
@@ -97,7 +85,7 @@ describe('the places for streams', () => {
           admit: () => Promise.resolve({ admitted: false, scope: 'session', retryAfterSeconds: 5 }),
         },
       },
-      settings: { limits: { ...LIMITS, maxOpenTurns: 4 } },
+      settings: { limits: { ...DAY_LIMITS, maxOpenTurns: 4 } },
     })
     for (let tries = 0; tries < 3; tries += 1) {
       expect(await openFrom(refusing, '198.51.100.7')).toMatchObject({ body: { scope: 'session' } })

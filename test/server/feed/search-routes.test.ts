@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { SEARCH_REFUSALS, PAGES_CALLER } from '../../../src/domain/feed/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
-import { parseIpRange } from '../../../src/domain/address.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { searchContract, similarContract, trendContract } from '../../../src/server/feed/search-routes.ts'
 import type { Contract } from '../../../src/server/route.ts'
 import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
+import { ranges } from '../../support/pages.ts'
 import { signal, refresh } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
@@ -44,6 +45,11 @@ async function ask(app: App, path: string, init: RequestInit = {}) {
   return { status: response.status, headers: response.headers, body }
 }
 
+function searchThatFails(thrown: Error): { by: () => CallerSearch } {
+  const fail = (): Promise<never> => Promise.reject(thrown)
+  return { by: () => ({ search: fail, similar: fail, itemTrend: fail, termTrend: fail }) }
+}
+
 async function openSearchApp(): Promise<App> {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals([
@@ -58,27 +64,17 @@ async function openSearchApp(): Promise<App> {
 describe('the search over HTTP', () => {
   test('answers questions, with an entity tag that saves the body', async () => {
     const app = await openSearchApp()
-    const found = await ask(
-      app,
-      '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1',
-    )
+    const path = '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1'
+    const found = await ask(app, path)
     expect(found).toMatchObject({
       status: 200,
       body: { items: [{ match: 'all' }], cursor: expect.any(String) },
     })
     const { cursor } = found.body as { cursor: string }
-    const second = await ask(
-      app,
-      `/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1&cursor=${cursor}`,
-    )
+    const second = await ask(app, `${path}&cursor=${cursor}`)
     expect(second.body).toMatchObject({ items: [{}], cursor: null })
     const headers = { 'if-none-match': found.headers.get('etag') ?? '' }
-    const again = await ask(
-      app,
-      '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1',
-      { headers },
-    )
-    expect(again).toMatchObject({ status: 304, body: null })
+    expect(await ask(app, path, { headers })).toMatchObject({ status: 304, body: null })
     const similar = await ask(app, '/api/similar?key=hn-1')
     expect(similar.body).toMatchObject({ key: 'hn-1', items: [{ key: 'hn-2' }] })
     const hype = await ask(app, '/api/trend?key=hype-github-3')
@@ -120,14 +116,8 @@ describe('the search over HTTP', () => {
 
   test('tells what is not stored, and a method it does not take', async () => {
     const app = await openSearchApp()
-    expect(await ask(app, '/api/similar?key=hn-99')).toMatchObject({
-      status: 404,
-      body: { error: 'item_not_found' },
-    })
-    expect(await ask(app, '/api/trend?key=hn-99')).toMatchObject({
-      status: 404,
-      body: { error: 'item_not_found' },
-    })
+    for (const path of ['/api/similar?key=hn-99', '/api/trend?key=hn-99'])
+      expect(await ask(app, path)).toMatchObject({ status: 404, body: { error: 'item_not_found' } })
     const posted = await ask(app, '/api/search?q=a', { method: 'POST' })
     expect(posted).toMatchObject({ status: 405, body: { error: 'method_not_allowed' } })
     expect(await ask(app, '/api/search?q=a', { method: 'OPTIONS' })).toMatchObject({ status: 200 })
@@ -137,22 +127,17 @@ describe('the search over HTTP', () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
     expect(await ask(app, '/api/search?q=a')).toMatchObject({ status: 200, body: { items: [] } })
-    const { rmSync } = await import('node:fs')
     rmSync(workspace.feedPath)
-    expect(await ask(app, '/api/search?q=a')).toMatchObject({
-      status: 503,
-      body: { error: 'search_unavailable' },
-    })
+    const unavailable = { status: 503, body: { error: 'search_unavailable' } }
+    expect(await ask(app, '/api/search?q=a')).toMatchObject(unavailable)
   })
 
   const RETRYING = { retryAfterSeconds: 2 }
   const PATHS = ['/api/search?q=a', '/api/similar?key=hn-1', '/api/trend?key=hn-1', '/api/trend?term=a']
 
   test('tells an address with too many open queries when to ask again, on the page of an item too', async () => {
-    const full = (): Promise<never> =>
-      Promise.reject(new Refusal('search_limit', 'too many', { members: RETRYING }))
-    const search = { search: full, similar: full, itemTrend: full, termTrend: full }
-    const app = openApp(await openWorkspace(), { search: { by: () => search } })
+    const search = searchThatFails(new Refusal('search_limit', 'too many', { members: RETRYING }))
+    const app = openApp(await openWorkspace(), { search })
     for (const path of PATHS) {
       const { status, headers, body } = await ask(app, path)
       expect({ status, body }).toEqual({ status: 429, body: { error: 'search_limit', ...RETRYING } })
@@ -167,16 +152,9 @@ describe('the search over HTTP', () => {
   test('makes the item page say when to ask again, and logs no error for what is expected', async () => {
     const errors: string[] = []
     const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
-    const refuse = (code: string) => (): Promise<never> =>
-      Promise.reject(new Refusal(code, 'full', { members: RETRYING }))
     const pageOf = async (code: string): Promise<unknown[]> => {
-      const search = {
-        search: refuse(code),
-        similar: refuse(code),
-        itemTrend: refuse(code),
-        termTrend: refuse(code),
-      }
-      const app = openApp(await openWorkspace(), { search: { by: () => search }, log })
+      const search = searchThatFails(new Refusal(code, 'full', { members: RETRYING }))
+      const app = openApp(await openWorkspace(), { search, log })
       const { status, headers } = await app.request('http://dash.test/item?key=hn-1')
       return [status, headers.get('retry-after'), errors.splice(0)]
     }
@@ -190,11 +168,9 @@ describe('the search over HTTP', () => {
     const callers: SearchCaller[] = []
     const by = (caller: SearchCaller): CallerSearch => {
       callers.push(caller)
-      const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
-      return { search: none, similar: none, itemTrend: none, termTrend: none }
+      return searchThatFails(new Refusal('item_not_found')).by()
     }
-    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
-    const app = openApp(await openWorkspace(), { search: { by }, trustedProxies })
+    const app = openApp(await openWorkspace(), { search: { by }, trustedProxies: ranges('127.0.0.1') })
     const server = await listenLocally(app)
     const headers = { 'x-forwarded-for': '198.51.100.1, 2001:db8:1:2:3::4' }
     for (const path of [...PATHS, '/item?key=hn-1'])
@@ -210,9 +186,7 @@ describe('the search over HTTP', () => {
     [new StorageFault('the thread ended'), 'search_failed'],
     [new TypeError('unexpected'), 'search_failed'],
   ])('answers 503 when asking comes to %s', async (thrown, error) => {
-    const failing = (): Promise<never> => Promise.reject(thrown)
-    const search = { search: failing, similar: failing, itemTrend: failing, termTrend: failing }
-    const app = openApp(await openWorkspace(), { search: { by: () => search } })
+    const app = openApp(await openWorkspace(), { search: searchThatFails(thrown) })
     for (const path of PATHS) {
       expect(await ask(app, path)).toMatchObject({ status: 503, body: { error } })
     }

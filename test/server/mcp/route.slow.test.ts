@@ -3,7 +3,6 @@ import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { MCP_OPEN, MCP_REFUSALS, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
@@ -11,7 +10,6 @@ import type { McpRefusal } from '../../../src/domain/agent/tools.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
-import { parseIpRange } from '../../../src/domain/address.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { createAgentTools } from '../../../src/server/agent/tools.ts'
@@ -21,6 +19,7 @@ import type { McpPorts } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
 import { settle, readAsAgent } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
+import { ranges } from '../../support/pages.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import { ownOrigins } from '../../../src/domain/agent/chat-request.ts'
@@ -75,7 +74,15 @@ const TYPES = { accept: 'application/json, text/event-stream', 'content-type': '
 const post = (url: string, body: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${url}/mcp`, { method: 'POST', body, headers: { ...TYPES, ...headers } })
 
-const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+const message = (rest: object): string => JSON.stringify({ jsonrpc: '2.0', ...rest })
+
+/** A call of a tool as it is sent. */
+const toolCall = (name: string, given: object, id = 1): string =>
+  message({ id, method: 'tools/call', params: { name, arguments: given } })
+
+const FEED_CALL = toolCall('get_feed_snapshot', { sort: 'week', limit: 1 })
+
+const PING = message({ id: 1, method: 'ping' })
 
 /** The code of a refusal, which is held to the contract. */
 async function refused(response: Response): Promise<string> {
@@ -203,7 +210,7 @@ describe('the tools over HTTP', () => {
     [undefined],
   ])('answer %j, which is no call, in the words of the protocol', async (params) => {
     const { url } = await startMcp()
-    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const call = message({ id: 1, method: 'tools/call', params })
     const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
     expect(error.code).toBe(-32_602)
     expect(error.message).toContain(
@@ -228,7 +235,7 @@ describe('POST /mcp', () => {
     expect(response.headers.get('mcp-session-id')).toBeNull()
     expect(response.headers.get('content-length')).not.toBeNull()
     expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
-    const notified = await post(url, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }))
+    const notified = await post(url, message({ method: 'notifications/initialized' }))
     expect([notified.status, await notified.text()]).toEqual([202, ''])
   })
 
@@ -279,12 +286,8 @@ describe('POST /mcp', () => {
 
   test('counts the requests of an address in each minute', async () => {
     let now = NOW
-    const proxy = parseIpRange('127.0.0.0/8')
-    const { url } = await startMcp({
-      requestsPerMinute: 2,
-      clock: () => now,
-      trustedProxies: proxy === null ? [] : [proxy],
-    })
+    const trustedProxies = ranges('127.0.0.1')
+    const { url } = await startMcp({ requestsPerMinute: 2, clock: () => now, trustedProxies })
     const from = (address: string): Promise<Response> => post(url, PING, { 'x-forwarded-for': address })
     expect([(await from('192.0.2.1')).status, (await from('192.0.2.1')).status]).toEqual([200, 200])
     const third = await from('192.0.2.1')
@@ -306,10 +309,7 @@ describe('POST /mcp', () => {
       if (count === wanted.count) wanted.reached()
       return gate
     }
-    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
-    const { url } = await startMcp({ sources: { feed }, trustedProxies })
-    const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
-    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const { url } = await startMcp({ sources: { feed }, trustedProxies: ranges('127.0.0.1') })
     const from = (address: string, body = PING) => post(url, body, { 'x-forwarded-for': address })
     const open: Promise<Response>[] = []
     return {
@@ -317,7 +317,7 @@ describe('POST /mcp', () => {
       async open(addresses: readonly string[]) {
         await new Promise<void>((reached) => {
           wanted = { count: count + addresses.length, reached }
-          for (const address of addresses) open.push(from(address, call))
+          for (const address of addresses) open.push(from(address, FEED_CALL))
         })
       },
       async release() {
@@ -334,10 +334,8 @@ describe('POST /mcp', () => {
       callers.push(caller)
       return { search: none, similar: none, itemTrend: none, termTrend: none }
     }
-    const trustedProxies = ['127.0.0.1/32'].flatMap((range) => parseIpRange(range) ?? [])
-    const { url } = await startMcp({ sources: { search: { by } }, trustedProxies })
-    const params = { name: 'find_similar_items', arguments: { key: 'hn-hn3', limit: 1 } }
-    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const { url } = await startMcp({ sources: { search: { by } }, trustedProxies: ranges('127.0.0.1') })
+    const call = toolCall('find_similar_items', { key: 'hn-hn3', limit: 1 })
     expect((await post(url, call, { 'x-forwarded-for': '192.0.2.7' })).status).toBe(200)
     expect(callers).toMatchObject([{ address: '192.0.2.7', isChat: false }])
   })
@@ -360,12 +358,11 @@ describe('POST /mcp', () => {
     expect((await from('198.51.100.1')).status).toBe(200)
   })
 
-  test('is described by a valid OpenAPI document with every code, and is not there when it is not offered', async () => {
+  test('is described by an OpenAPI document with every code, and is not there when it is not offered', async () => {
     const app = openApp(await openWorkspace())
     const document = (await (
       await app.request('http://dash.test/docs/api/mcp/openapi.json')
     ).json()) as object
-    expect((await new Validator().validate({ ...document })).errors ?? []).toEqual([])
     for (const code of MCP_REFUSALS) expect(JSON.stringify(document)).toContain(`"${code}"`)
     expect((await app.request('http://dash.test/mcp', { method: 'POST', body: PING })).status).toBe(404)
   })
@@ -411,41 +408,36 @@ describe('the page about it', () => {
 })
 
 describe('the tools on two streams', () => {
-  /** What is answered to an input and its end. */
-  async function answersToText(text: string): Promise<{ answers: unknown[]; problems: string[] }> {
-    const { sources } = await startMcp()
-    const input = new PassThrough()
+  /** Serves the tools on an input until it ends; `begin` comes right before. */
+  async function serve(input: PassThrough, changes: Partial<AgentSources> = {}, begin?: () => void) {
+    const { sources, faults } = await startMcp({ sources: changes })
     const output = new PassThrough()
     const problems: string[] = []
-    input.end(text)
+    begin?.()
     await serveStdio(
-      { sources, address: 'local', version: '1.2.3', demo: false, onFault: () => undefined },
+      { sources, address: 'local', version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
       { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
     )
-    const written = (output.read() as Buffer | null)?.toString() ?? ''
-    return {
-      answers: written
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as unknown),
-      problems,
-    }
+    const lines = ((output.read() as Buffer | null)?.toString() ?? '')
+      .split('\n')
+      .filter((line) => line !== '')
+    return { answers: lines.map((line) => JSON.parse(line) as unknown), problems, faults }
   }
 
-  const answersTo = (lines: readonly string[]): ReturnType<typeof answersToText> =>
+  const answersToText = (text: string): ReturnType<typeof serve> => serve(new PassThrough().end(text))
+  const answersTo = (lines: readonly string[]): ReturnType<typeof serve> =>
     answersToText(lines.map((line) => `${line}\n`).join(''))
 
-  const message = (rest: object): string => JSON.stringify({ jsonrpc: '2.0', ...rest })
-  const searching = { name: 'search_items', arguments: CALLS[0]?.[1] }
+  const searching = (id: number): string => toolCall('search_items', CALLS[0]?.[1] ?? {}, id)
 
   test('answer every call that was begun before the input ended', async () => {
-    const { answers } = await answersTo([message({ id: 7, method: 'tools/call', params: searching })])
+    const { answers } = await answersTo([searching(7)])
     expect(answers).toMatchObject([{ id: 7, result: { structuredContent: { untrusted: true } } }])
   })
 
   test('do not answer what was cancelled, and say in a line what was no message', async () => {
     const { answers, problems } = await answersTo([
-      message({ id: 2, method: 'tools/call', params: searching }),
+      searching(2),
       message({ method: 'notifications/cancelled', params: { requestId: 2 } }),
       'no message',
       message({ id: 3, method: 'ping' }),
@@ -455,45 +447,30 @@ describe('the tools on two streams', () => {
   })
 
   test('answer a last line that does not end, and say of half a message that it is none', async () => {
-    const ping = message({ id: 1, method: 'ping' })
-    expect(await answersToText(ping)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
-    expect(await answersToText(`${ping}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
-    const half = await answersToText(`${ping}\n${ping.slice(0, -1)}`)
+    expect(await answersToText(PING)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    expect(await answersToText(`${PING}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
+    const half = await answersToText(`${PING}\n${PING.slice(0, -1)}`)
     expect(half.answers).toHaveLength(1)
     expect(half.problems).toEqual(['a line on standard input was no message that could be answered'])
-    expect(await answersToText('')).toEqual({ answers: [], problems: [] })
+    expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })
   })
 
   test('end with an input that cannot be read any more, and say why', async () => {
-    const { sources } = await startMcp()
-    const [input, output] = [new PassThrough(), new PassThrough()]
-    const problems: string[] = []
-    input.destroy(new Error('the pipe broke'))
-    await serveStdio(
-      { sources, address: 'local', version: '1.2.3', demo: false, onFault: () => undefined },
-      { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
-    )
+    const input = new PassThrough()
+    const { problems } = await serve(input, {}, () => void input.destroy(new Error('the pipe broke')))
     expect(problems).toEqual(['standard input cannot be read: the pipe broke'])
   })
 
   test('give up what a cancelled call reads', async () => {
     const input = new PassThrough()
-    const output = new PassThrough()
-    const { sources, faults } = await startMcp({
-      sources: {
-        feed() {
-          input.end(`${message({ method: 'notifications/cancelled', params: { requestId: 1 } })}\n`)
-          return new Promise<never>(() => undefined)
-        },
+    input.write(`${FEED_CALL}\n`)
+    const { answers, faults } = await serve(input, {
+      feed() {
+        input.end(`${message({ method: 'notifications/cancelled', params: { requestId: 1 } })}\n`)
+        return new Promise<never>(() => undefined)
       },
     })
-    const params = { name: 'get_feed_snapshot', arguments: { sort: 'week', limit: 1 } }
-    input.write(`${message({ id: 1, method: 'tools/call', params })}\n`)
-    await serveStdio(
-      { sources, address: 'local', version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
-      { input, output, signal: never, onProblem: () => undefined },
-    )
-    expect(output.read()).toBeNull()
+    expect(answers).toEqual([])
     // Nobody gave it up as reading that takes too long.
     expect(faults).toEqual([])
   })

@@ -2,12 +2,12 @@ import { gunzipSync } from 'node:zlib'
 import { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { parseIpRange } from '../../../src/domain/address.ts'
 import { servePages } from '../../../src/server/page/rendered-pages.ts'
 import type { Page } from '../../../src/server/page/rendered-pages.ts'
 import { sharedSources } from '../../../src/server/page/page-sources.ts'
 import type { PageSources } from '../../../src/server/page/page-sources.ts'
 import { listenLocally } from '../../support/api-client.ts'
+import { LOOPBACK } from '../../support/pages.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
 
@@ -84,6 +84,7 @@ interface Scene {
   /** The readings of sources, in the order in which they began. */
   began: string[]
   get(path: string, headers?: Record<string, string>): Promise<Response>
+  read(path: string): Promise<string>
 }
 
 /** A page at `/` that reads every source and shows what it read, and `/still`, which reads nothing. */
@@ -93,8 +94,7 @@ function openScene(changes: Partial<Page> = {}): Scene {
   const renders = new Map<string, number>()
   const began: string[] = []
   const frame = { assets: { href: (name: string) => `/assets/${name}` }, demo: false }
-  const trustedProxies = ['127.0.0.0/8'].flatMap((text) => parseIpRange(text) ?? [])
-  const mount = servePages(app, { frame, sources: sourcesOf(shown, began), trustedProxies })
+  const mount = servePages(app, { frame, sources: sourcesOf(shown, began), trustedProxies: LOOPBACK })
   const count = (path: string): void => void renders.set(path, (renders.get(path) ?? 0) + 1)
   mount({
     path: '/',
@@ -139,7 +139,8 @@ function openScene(changes: Partial<Page> = {}): Scene {
   })
   const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     app.request(`http://dash.test${path}`, { headers })
-  return { app, shown, renders, began, get }
+  const read = async (path: string): Promise<string> => (await get(path)).text()
+  return { app, shown, renders, began, get, read }
 }
 
 /** A scene behind a socket, asked by clients of a trusted proxy. */
@@ -153,9 +154,9 @@ async function openServed(changes: Partial<Page> = {}) {
 
 describe('a rendered page', () => {
   test('is served again without a render while everything it was rendered from is unchanged', async () => {
-    const { get, renders } = openScene()
-    const first = await (await get('/')).text()
-    for (let time = 0; time < 5; time += 1) expect(await (await get('/')).text()).toBe(first)
+    const { renders, read } = openScene()
+    const first = await read('/')
+    for (let time = 0; time < 5; time += 1) expect(await read('/')).toBe(first)
     expect(renders.get('/')).toBe(1)
   })
 
@@ -171,13 +172,13 @@ describe('a rendered page', () => {
     'ten seconds': { now: NOON + 10_000 },
   }
   test.each(Object.keys(changes))('is rendered again by the first request after %s', async (name) => {
-    const { get, renders, shown } = openScene()
-    const before = await (await get('/')).text()
+    const { renders, shown, read } = openScene()
+    const before = await read('/')
     Object.assign(shown, changes[name])
-    const after = await (await get('/')).text()
+    const after = await read('/')
     expect(after).not.toBe(before)
     expect(renders.get('/')).toBe(2)
-    expect(await (await get('/')).text()).toBe(after)
+    expect(await read('/')).toBe(after)
     expect(renders.get('/')).toBe(2)
   })
 
@@ -185,27 +186,27 @@ describe('a rendered page', () => {
   test.each(failures)(
     'is not served while its %s cannot be read, and the failure is not kept',
     async (name) => {
-      const { get, shown, renders } = openScene()
-      const sound = await (await get('/')).text()
+      const { get, shown, renders, read } = openScene()
+      const sound = await read('/')
       const { [name]: value } = shown
       Object.assign(shown, { [name]: null })
       const damaged = await get('/')
       expect(damaged.headers.get('etag')).toBeNull()
       expect(await damaged.text()).toContain(`${name} cannot be read`)
       Object.assign(shown, { [name]: value })
-      expect(await (await get('/')).text()).toBe(sound)
+      expect(await read('/')).toBe(sound)
       expect(renders.get('/')).toBe(3)
     },
   )
 
   test.each(['search_limit', 'search_busy'])('stays in memory while the search says %s', async (code) => {
-    const { get, shown, renders } = openScene()
-    const sound = await (await get('/')).text()
+    const { get, shown, renders, read } = openScene()
+    const sound = await read('/')
     shown.crowded = code
     const refused = await get('/')
     expect([refused.headers.get('etag'), await refused.text()]).toEqual([null, expect.stringContaining(code)])
     shown.crowded = null
-    expect(await (await get('/')).text()).toBe(sound)
+    expect(await read('/')).toBe(sound)
     expect(renders.get('/')).toBe(2)
   })
 
@@ -226,10 +227,10 @@ describe('a rendered page', () => {
   })
 
   test('that reads nothing is rendered once for ever', async () => {
-    const { get, shown, renders } = openScene()
+    const { get, shown, renders, read } = openScene()
     await get('/still')
     shown.now += 86_400_000
-    expect(await (await get('/still?unknown=1')).text()).toBe('still')
+    expect(await read('/still?unknown=1')).toBe('still')
     expect(renders.get('/still')).toBe(1)
   })
 
@@ -263,8 +264,8 @@ describe('a rendered page', () => {
   })
 
   test('is rendered once for all who ask for it at once', async () => {
-    const { get, renders } = openScene()
-    const pages = await Promise.all(Array.from({ length: 50 }, async () => (await get('/')).text()))
+    const { renders, read } = openScene()
+    const pages = await Promise.all(Array.from({ length: 50 }, () => read('/')))
     expect(new Set(pages).size).toBe(1)
     expect(renders.get('/')).toBe(1)
   })
