@@ -181,7 +181,6 @@ const termTrend: z.ZodType<TermTrend & { term: string }> = z
   })
   .meta({ id: 'TermTrend' })
 
-export const trendSchema: z.ZodType<ItemTrend | (TermTrend & { term: string })> = z.union([
-  itemTrend,
-  termTrend,
-])
+export const trendSchema: z.ZodType<ItemTrend | (TermTrend & { term: string })> = z
+  .union([itemTrend, termTrend])
+  .meta({ id: 'Trend' })

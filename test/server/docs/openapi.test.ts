@@ -24,7 +24,7 @@ async function documentAt(path: string): Promise<OpenApi> {
 
 const DOCUMENTS = ['/docs/api/top-year-history', '/docs/api/feed']
 
-test.each(['top-year-history', 'feed', 'free-llm', 'agent-chat', 'mcp'])(
+test.each(['top-year-history', 'feed', 'search', 'free-llm', 'agent-chat', 'mcp'])(
   'the OpenAPI document of %s is valid 3.1 under an independent validator',
   async (name) => {
     const document = await documentAt(`/docs/api/${name}`)
