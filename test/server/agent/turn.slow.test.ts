@@ -330,7 +330,7 @@ describe('a budget that an open turn holds', () => {
 
 describe('the share of an address', () => {
   test('refuses it with scope ip, and no other address but those of its /48', async () => {
-    const limits = { ...DAY_LIMITS, maxOpenTurns: 10, budgetPerDay: 100_000, budgetShare: 200_000 }
+    const limits = { ...DAY_LIMITS, budgetPerDay: 100_000, budgetShare: 160_000 }
     const settings = { limits, trustedProxies: ranges('127.0.0.1') }
     const { server, gate } = await startGated({ settings })
     const statusFrom = async (address: string): Promise<unknown> => {
@@ -340,20 +340,19 @@ describe('the share of an address', () => {
       if (response.status === 200) return 200
       return ((await response.json()) as { scope: string }).scope
     }
-    // A share of 20,000 holds one call without tools.
+    // A share of 16,000 holds one call without tools, twice as much two of them.
     expect(await statusFrom('203.0.113.7')).toBe(200)
     expect(await statusFrom('203.0.113.7')).toBe('ip')
     expect(await statusFrom('203.0.113.8')).toBe(200)
     expect(await statusFrom('2001:db8:1:1::1')).toBe(200)
     expect(await statusFrom('2001:db8:1:1::2')).toBe('ip')
     expect(await statusFrom('2001:db8:1:2::1')).toBe(200)
-    // A /48 has a quarter of the ten places.
     expect(await statusFrom('2001:db8:1:3::1')).toBe('ip')
     expect(await statusFrom('2001:db8:2:1::1')).toBe(200)
     await gate.arrived(5)
     gate.finish()
     await server.settled()
-    expect(server.turns().map(({ reservedMicroUsd }) => Number(reservedMicroUsd) < 20_000)).toEqual(
+    expect(server.turns().map(({ reservedMicroUsd }) => Number(reservedMicroUsd) < 16_000)).toEqual(
       Array.from({ length: 5 }, () => true),
     )
   })
