@@ -47,9 +47,9 @@ function typeOf({ headers }: HttpResponse): string {
 }
 
 /**
- * What an answer other than 200 says: a refusal of the interface with its members (`reason`, `scope`,
- * `retryAfterSeconds`, and the `status`), or that this is no such server. A 429 is a limit whoever sends it: what stands
- * before a server may have limits of its own.
+ * The refusal of a response other than 200: a code of the interface with its members (`reason`, `scope`,
+ * `retryAfterSeconds`, and the `status`), or that the address is not a dash server. Every 429 is a limit: a proxy in front
+ * of the server may send one too.
  */
 function declined(root: string, response: HttpResponse, text: string, now: Instant): Refusal {
   const body = parseJson(text)

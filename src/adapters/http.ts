@@ -233,3 +233,16 @@ async function reached({ statusCode, headers, body }: HttpResponse): Promise<Rea
     body: new TextDecoder().decode((await readBody(body, REACH_MAX_BYTES)) ?? new Uint8Array()),
   }
 }
+
+/** A JSON object of another service; nothing is known of its fields. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** null for anything but an object. */
+export function fieldsOf(value: unknown): Fields | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+}
+
+/** An empty list for anything but a list. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

@@ -87,7 +87,7 @@ function decoderOf(label: string | null): TextDecoder | null {
   try {
     return new TextDecoder(label)
   } catch {
-    // A name nobody knows is as good as none.
+    // An unknown name counts as a missing one.
     return null
   }
 }

@@ -74,7 +74,7 @@ export function openExtractor({
 async function start(script: URL): Promise<Worker> {
   // Without the options this process was started with, some of which a thread does not take.
   const worker = new Worker(script, { resourceLimits: MEMORY, execArgv: [] })
-  // A thread may fail when nobody waits for it, such as one at its memory limit that is being ended.
+  // An idle thread can fail too, for example one at its memory limit that is being ended.
   worker.on('error', () => undefined)
   const exited = new AbortController()
   worker.once('exit', () => exited.abort())

@@ -181,7 +181,7 @@ export class PageClient {
       const encoding = textOf(response.headers['content-encoding'])
       return { ...answer, bytes: await unpackBody(response.body, encoding, limit, url.href) }
     } finally {
-      // A connection whose answer is not read to its end is closed, so that nobody makes us read it.
+      // Close a connection with an unread rest of a response, so that no server can make us read it.
       response.body.destroy()
     }
   }

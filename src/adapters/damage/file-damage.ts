@@ -225,7 +225,7 @@ function extras(): Damage[] {
   return Object.entries(places).map(([what, place]) => ({
     ...damage(`objects: ${what}`, ['orphan_object'], ({ objectsPath }) => {
       mkdirSync(dirname(join(objectsPath, place)), { recursive: true })
-      overwrite(join(objectsPath, place), 'nobody asked for this')
+      overwrite(join(objectsPath, place), 'not an object')
     }),
     sound: true,
   }))

@@ -29,7 +29,7 @@ const PAGE = 1_000
 
 /**
  * Both ledgers as stored. Texts come as hexadecimal digits, so that a cell that is no text, or no UTF-8, or holds a
- * NUL, spoils its own row alone and is told for what it is. Pages need no transaction: rows are only ever added.
+ * NUL, damages only its own row and is reported as such. Pages need no transaction: rows are only added.
  *
  * @returns null when the database has none of the ledger's tables: nothing was ever written to it
  */

@@ -6,8 +6,10 @@ import type {
 import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/model-call.ts'
 import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './reply.ts'
 import { callIds, replayable, resultsOf, usageOfCompletion } from './responses.ts'
-import { fieldsOf, listOf, textOf, upstreamError } from './upstream.ts'
-import type { Fields, Upstream } from './upstream.ts'
+import { fieldsOf, listOf } from '../http.ts'
+import type { Fields } from '../http.ts'
+import { textOf, upstreamError } from './upstream.ts'
+import type { Upstream } from './upstream.ts'
 
 /** Usage comes after the answer is finished, if it comes. */
 const USAGE_MS = 2_000

@@ -2,8 +2,10 @@ import { APIConnectionError, APIError } from 'openai'
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import { EventStream, StreamTooLarge } from '../event-stream.ts'
 import type { StreamBounds } from '../event-stream.ts'
-import { ProviderFailure, fieldsOf, upstreamError } from './upstream.ts'
-import type { AnswerBody, Fields, RoundFailure, Upstream } from './upstream.ts'
+import { fieldsOf } from '../http.ts'
+import type { Fields } from '../http.ts'
+import { ProviderFailure, upstreamError } from './upstream.ts'
+import type { AnswerBody, RoundFailure, Upstream } from './upstream.ts'
 
 /** How long a round may be silent, in milliseconds. */
 export interface SilenceLimits {

@@ -9,8 +9,10 @@ import type {
   Usage,
 } from '../../domain/agent/model-call.ts'
 import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './reply.ts'
-import { fieldsOf, listOf, textOf, upstreamError } from './upstream.ts'
-import type { Fields, Upstream } from './upstream.ts'
+import { fieldsOf, listOf } from '../http.ts'
+import type { Fields } from '../http.ts'
+import { textOf, upstreamError } from './upstream.ts'
+import type { Upstream } from './upstream.ts'
 
 /** No model reads or writes as many tokens in one round. */
 const MOST_TOKENS = 10_000_000

@@ -1,3 +1,5 @@
+import { fieldsOf, listOf } from '../http.ts'
+import type { Fields } from '../http.ts'
 import type { ModelReply } from '../../domain/models/lite/suite.ts'
 
 /** What a body holds that a classification goes by. */
@@ -27,8 +29,6 @@ export interface ErrorFacts {
   /** Headers the error repeats, names in lower case. */
   headers: Readonly<Record<string, string>>
 }
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Reads a body that may be JSON, an event stream, HTML, or only a part of any of them. */
 export function readAnswerBody(body: string): AnswerBody {
@@ -159,14 +159,6 @@ function contentOf(content: unknown): string {
 
 function choiceOf(document: Fields): Fields | null {
   return fieldsOf(listOf(document['choices'])[0])
-}
-
-export function fieldsOf(value: unknown): Fields | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 function textOf(value: unknown): string | null {

@@ -5,7 +5,8 @@ import type { EndpointRecord } from '../../domain/models/evaluation.ts'
 import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
 import { parseDay } from '../../domain/time.ts'
-import { fieldsOf, parseJson } from './answer-body.ts'
+import { fieldsOf } from '../http.ts'
+import { parseJson } from './answer-body.ts'
 
 /** What the routing service says of models, endpoints and keys, in its own format. */
 
