@@ -15,7 +15,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { database } from '../dist/adapters/sqlite/database.js'
-import { migrationsOf } from '../dist/adapters/sqlite/migrate.js'
 import { libsqlChatLedger } from '../dist/adapters/state/chat-ledger.js'
 import {
   differences,
@@ -99,6 +98,8 @@ async function startServer(dataDir, provider, model) {
     DASH_CHAT_MAX_STREAMS: '100000',
     DASH_CHAT_IDLE_MS: '600000',
     DASH_CHAT_TURN_MS: '600000',
+    // One address has 256 connections; each of a trusted proxy stands for itself.
+    DASH_TRUSTED_PROXIES: '127.0.0.1',
   }
   const child = startChild(
     process.execPath,
@@ -265,7 +266,6 @@ async function admissionTimes(folder) {
   const state = database({
     location: { url: pathToFileURL(join(folder, 'state.db')).href, authToken: null },
     store: 'state',
-    migrationsFolder: migrationsOf('state'),
     nativeBusyMs: 10,
     retryMs: 2_000,
     fast: true,

@@ -27,7 +27,6 @@ import { pathToFileURL } from 'node:url'
 import { createGunzip } from 'node:zlib'
 import { libsqlFeed } from '../dist/adapters/feed/feed.js'
 import { database } from '../dist/adapters/sqlite/database.js'
-import { migrationsOf } from '../dist/adapters/sqlite/migrate.js'
 import { isRankedProvider } from '../dist/domain/feed/source.js'
 import { rankYear } from '../dist/domain/year/rank.js'
 import { windowEnding } from '../dist/domain/year/ledger.js'
@@ -136,7 +135,6 @@ async function rank(dataDir, asOfDay) {
   const store = database({
     location: { url: pathToFileURL(join(dataDir, 'feed.db')).href, authToken: null },
     store: 'feed',
-    migrationsFolder: migrationsOf('feed'),
     nativeBusyMs: 0,
     retryMs: 0,
   })

@@ -10,10 +10,8 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { pathToFileURL } from 'node:url'
 import { fileObjects } from '../dist/adapters/objects/open.js'
-import { yearReader } from '../dist/adapters/objects/objects.js'
-import { libsqlLedger } from '../dist/adapters/ledger/ledger.js'
+import { libsqlLedger, yearReader } from '../dist/adapters/ledger/ledger.js'
 import { database } from '../dist/adapters/sqlite/database.js'
-import { migrationsOf } from '../dist/adapters/sqlite/migrate.js'
 import { addDays, startOfDay } from '../dist/domain/time.js'
 import { GENESIS_LEAF, sealEntry } from '../dist/domain/year/chain.js'
 import { coverageOf } from '../dist/domain/year/rank.js'
@@ -32,7 +30,6 @@ function openArchive(folder) {
   const opened = database({
     location: { url, authToken: null },
     store: 'ledger',
-    migrationsFolder: migrationsOf('ledger'),
     nativeBusyMs: 10,
     retryMs: 2_000,
   })
@@ -91,7 +88,10 @@ async function measure(stores, folder) {
   const log = { info() {}, warn() {}, error: (fields, text) => console.error(text, fields) }
   const app = createApp({
     ...stores,
-    search: {},
+    search: { by: () => ({}) },
+    trustedProxies: [],
+    requests: { routed() {} },
+    baseUrl: () => 'http://bench',
     agent: { routes: [] },
     widgetUrl: null,
     clock: Date.now,

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { parseCatalogue } from '../dist/adapters/router/facts.js'
 import { METADATA_MOST, metadataComponents } from '../dist/domain/models/score.js'
-import { siftCatalogue } from '../dist/domain/models/recommend.js'
+import { filterCatalogue } from '../dist/domain/models/catalogue.js'
 
 const INDICES = ['coding_index', 'agentic_index']
 
@@ -61,7 +61,7 @@ function cellsOf(file, folder) {
   const catalogue = parseCatalogue(JSON.stringify(body))
   if (catalogue === null) throw new Error(`${file} holds no catalogue`)
   const { models } = catalogue
-  const eligible = new Set(siftCatalogue(models, now).eligible.map(({ id }) => id))
+  const eligible = new Set(filterCatalogue(models, now).eligible.map(({ id }) => id))
   const indexOf = new Map(body.data.map((row) => [row.id, row.benchmarks?.artificial_analysis ?? {}]))
   const text = models.filter(({ outputModalities }) => outputModalities.join() === 'text')
   /** @type {[string, typeof text][]} */

@@ -5,7 +5,6 @@ import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { openFeedSearch } from '../dist/adapters/feed/feed-search.js'
 import { database } from '../dist/adapters/sqlite/database.js'
-import { migrationsOf } from '../dist/adapters/sqlite/migrate.js'
 import { LOCAL_CALLER } from '../dist/domain/feed/search.js'
 import { saveKey } from '../dist/domain/feed/source.js'
 import { dataFolder, grouped, note, runDash, seconds } from './support.mjs'
@@ -31,7 +30,6 @@ export async function importAndOpen(folder) {
   const opened = database({
     location,
     store: 'feed',
-    migrationsFolder: migrationsOf('feed'),
     nativeBusyMs: 10,
     retryMs: 2_000,
   })

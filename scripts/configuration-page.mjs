@@ -1,17 +1,22 @@
 /**
- * Writes the tables of docs/configuration.md from the one list of variables; `--check` only says whether they are the
+ * Writes the tables of docs/configuration.md from the table of variables; `--check` only says whether they are the
  * same. Runs the built program: `npm run docs:configuration`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { GROUPS } from '../dist/cli/settings/rules.js'
-import { namedVariables } from '../dist/cli/settings/variables.js'
+import { SETTING_FLAGS } from '../dist/cli/settings/flags.js'
+import { inGroups, namedVariables, SECRETS } from '../dist/cli/settings/variables.js'
 
 const PAGE = new URL('../docs/configuration.md', import.meta.url)
 const BEGIN = '<!-- from here to the next such line: `npm run docs:configuration` -->'
 const END = '<!-- here ends what is generated -->'
 
-const meaningOf = ({ meaning, flag, page }) =>
-  `${meaning}${flag ? `; \`${flag}\`` : ''}${page ? ` ([more](${page.replace('docs/', '')}))` : ''}`
+function flagOf(name) {
+  const { flag, of } = SETTING_FLAGS[name] ?? {}
+  return flag === undefined ? '' : `; \`${flag}\`${of === undefined ? '' : ` of \`${of}\``}`
+}
+
+const meaningOf = ({ name, meaning, page }) =>
+  `${meaning}${flagOf(name)}${page ? ` ([more](${page.replace('docs/', '')}))` : ''}`
 
 const defaultOf = ({ standard, unset }) => (standard === null ? (unset ?? 'none') : `\`${standard}\``)
 
@@ -21,13 +26,11 @@ function table(head, rows) {
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
 }
 
-const tables = Object.entries(GROUPS).map(([group, title]) => {
-  const rows = namedVariables
-    .filter((variable) => variable.group === group)
-    .map((variable) => [`\`${variable.name}\``, defaultOf(variable), meaningOf(variable)])
+const tables = inGroups(namedVariables).map(([title, variables]) => {
+  const rows = variables.map((variable) => [`\`${variable.name}\``, defaultOf(variable), meaningOf(variable)])
   return `### ${title}\n\n${table(['variable', 'default', 'meaning'], rows)}`
 })
-const secrets = namedVariables.filter(({ secret }) => secret).map(({ name }) => `- \`${name}_FILE\``)
+const secrets = SECRETS.map((name) => `- \`${name}_FILE\``)
 const generated = `${tables.join('\n\n')}\n\n### Secrets in files\n\nEach secret may also stand in a file, which the variable of this name names:\n\n${secrets.join('\n')}`
 
 const page = readFileSync(PAGE, 'utf8')

@@ -150,11 +150,11 @@ describe('the timer', () => {
   })
 
   test('tells the run at work to stop, waits for its end, and begins no other', async () => {
-    const program = 'trap "echo stopped; exit 143" TERM\nwhile :; do /bin/sleep 0.05; done'
+    const program = 'trap "echo stopped; exit 143" TERM\necho ready\nwhile :; do /bin/sleep 0.05; done'
     const timer = start('* 21:31,21:32 collect\n', worldAt(NOW, program))
-    await timer.begun(1)
+    await timer.begun(2)
     timer.child.kill('SIGTERM')
-    expect(await once(timer.child, 'exit')).toEqual([0, null])
-    expect(timer.output.stdout.split('\n').slice(1)).toEqual(['stopped', ''])
+    expect(await once(timer.child, 'close')).toEqual([0, null])
+    expect(timer.output.stdout.split('\n').slice(1)).toEqual(['ready', 'stopped', ''])
   })
 })

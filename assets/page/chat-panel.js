@@ -5,6 +5,7 @@ import { chatSettings } from './chat-settings.js'
 import { chatParts, openable, whenUsed } from './chat-sheet.js'
 import { showTurn } from './chat-turn.js'
 import { divide, turnView } from './chat-view.js'
+import { copy } from './copy.js'
 
 /** @typedef {import('./chat-conversation.js').Item} Item */
 /** @typedef {import('./chat-conversation.js').Turn} Turn */
@@ -129,10 +130,10 @@ class ChatPanel {
    */
   #finish(turn, trouble, kept) {
     const told = trouble !== '' && turn.answer !== '' ? `${trouble} ${kept}` : trouble
-    const copy = { title: 'Copy', act: () => void this.#copy(turn.answer) }
+    const copying = { title: 'Copy', act: () => void copy(turn.answer).then(this.#say) }
     const retry = { title: 'Retry', act: () => this.#again(turn) }
     this.#say(told === '' ? 'The answer is complete.' : told)
-    turn.view.end(told, turn.answer === '' ? [retry] : [copy, retry])
+    turn.view.end(told, turn.answer === '' ? [retry] : [copying, retry])
     void this.#access.greet()
   }
 
@@ -142,16 +143,6 @@ class ChatPanel {
     this.discuss(turn.item)
     this.#parts.text.focus()
     void this.#ask(turn.question, turn)
-  }
-
-  /** @param {string} text */
-  async #copy(text) {
-    try {
-      await navigator.clipboard.writeText(text)
-      this.#say('Copied.')
-    } catch {
-      this.#say('The browser does not let this page copy; select the text instead.')
-    }
   }
 
   /** @param {AbortController | null} stop */

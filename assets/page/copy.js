@@ -6,16 +6,21 @@ export function offerCopies() {
     const button = event.target instanceof Element ? event.target.closest('button[data-copy]') : null
     if (!(button instanceof HTMLButtonElement)) return
     const text = document.getElementById(button.dataset['copy'] ?? '')?.textContent ?? ''
-    void copy(text.trim())
+    void copy(text.trim()).then(announce)
   })
 }
 
-/** @param {string} text */
-async function copy(text) {
+/**
+ * Copies a text.
+ *
+ * @param {string} text
+ * @returns {Promise<string>} what came of it, in words
+ */
+export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text)
-    announce('Copied.')
+    return 'Copied.'
   } catch {
-    announce('The browser does not let this page copy; select the text instead.')
+    return 'The browser does not let this page copy; select the text instead.'
   }
 }

@@ -18,10 +18,8 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { openObjects } from '../../dist/adapters/objects/open.js'
-import { yearReader } from '../../dist/adapters/objects/objects.js'
-import { libsqlLedger } from '../../dist/adapters/ledger/ledger.js'
+import { libsqlLedger, yearReader } from '../../dist/adapters/ledger/ledger.js'
 import { database } from '../../dist/adapters/sqlite/database.js'
-import { migrationsOf } from '../../dist/adapters/sqlite/migrate.js'
 import { Container } from '../../dist/cli/container.js'
 import { readConfig } from '../../dist/cli/settings/read-config.js'
 import { formatInstant } from '../../dist/domain/time.js'
@@ -120,7 +118,6 @@ function openServer(fileClock) {
   const store = database({
     location: { url: pathToFileURL(ledgerPath).href, authToken: null },
     store: 'ledger',
-    migrationsFolder: migrationsOf('ledger'),
     nativeBusyMs: 10,
     retryMs: 100,
   })

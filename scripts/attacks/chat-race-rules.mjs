@@ -1,7 +1,6 @@
 /** What `chat-race.mjs` and its processes share: the callers, the limits that hold each kind back, and how that shows. */
 import { pathToFileURL } from 'node:url'
 import { database } from '../../dist/adapters/sqlite/database.js'
-import { migrationsOf } from '../../dist/adapters/sqlite/migrate.js'
 import { libsqlChatLedger } from '../../dist/adapters/state/chat-ledger.js'
 import { dayOf } from '../../dist/domain/time.js'
 
@@ -116,7 +115,6 @@ export function openState(path) {
   const state = database({
     location: { url: pathToFileURL(path).href, authToken: null },
     store: 'state',
-    migrationsFolder: migrationsOf('state'),
     nativeBusyMs: 10,
     retryMs: 60_000,
     fast: true,

@@ -26,16 +26,29 @@ const ownAddress = {
   },
 }
 
-/**
- * What the program loads before it knows its command goes into one file; without its first module, which waits for the
- * command, and for which no other file may wait in turn.
- */
-function neededByAll(id, graph) {
-  const needed = new Set([MAIN])
+const CONFIGURED = ['settings/read-config', 'container'].map((name) => join(ROOT, 'src', 'cli', `${name}.ts`))
+
+/** A module of a graph, and everything it imports but when it runs. */
+function withImports(modules, graph) {
+  const needed = new Set(modules)
   for (const module of needed)
     for (const imported of graph.getModuleInfo(module)?.importedIds ?? []) needed.add(imported)
-  return id !== MAIN && needed.has(id) ? 'program' : null
+  return needed
 }
+
+/**
+ * One file holds what the program loads before it knows its command, so that help is quick; another what every command with a
+ * configuration loads beside that. The first module is in neither: it waits for the command, and no other file may wait for
+ * it in turn.
+ */
+const GROUPS = [
+  { name: 'program', from: [MAIN], priority: 2 },
+  { name: 'configured', from: CONFIGURED, priority: 1 },
+].map(({ name, from, priority }) => ({
+  debugName: name,
+  name: (id, graph) => (id !== MAIN && withImports(from, graph).has(id) ? name : null),
+  priority,
+}))
 
 /**
  * Bundles the program (docs/decisions/0042-a-bundled-program.md): `cli/main.js`, which the compiler has written, is
@@ -55,7 +68,7 @@ export async function bundle(folder) {
     dir: folder,
     entryFileNames: 'cli/[name].js',
     chunkFileNames: 'chunks/[name].js',
-    codeSplitting: { groups: [{ debugName: 'program', name: neededByAll }] },
+    codeSplitting: { groups: GROUPS },
     sourcemap: true,
     sourcemapExcludeSources: true,
   })

@@ -3,16 +3,17 @@ import {
   AGENT_ERRORS,
   EVENT_SCHEMAS,
   configSchema,
+  isLast,
   sessionSchema,
   statusSchema,
 } from '../domain/agent/schema.ts'
-import type { AgentEvents, AgentStatus, ChatApiRefusal, ServedEvent } from '../domain/agent/schema.ts'
+import type { ChatApiRefusal, ServedEvent } from '../domain/agent/schema.ts'
 import type { Clock, PublicHost } from '../domain/ports.ts'
 import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
-import { EventStream, StreamTooLarge } from './event-stream.ts'
-import type { StreamRecord } from './event-stream.ts'
-import { TimeLimitExceeded, openConnections, readBody, retryAt } from './http.ts'
+import { SseParser, StreamTooLarge } from './sse-parser.ts'
+import type { StreamRecord } from './sse-parser.ts'
+import { TimeLimitExceeded, fieldsOf, openConnections, readBody, retryAt } from './http.ts'
 import type { Connections, HttpResponse } from './http.ts'
 
 /** No answer but a stream is near this size. */
@@ -52,8 +53,7 @@ function typeOf({ headers }: HttpResponse): string {
  * of the server may send one too.
  */
 function declined(root: string, response: HttpResponse, text: string, now: Instant): Refusal {
-  const body = parseJson(text)
-  const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+  const given = fieldsOf(parseJson(text)) ?? {}
   const code =
     AGENT_ERRORS.find((known) => known === given['error']) ??
     (response.statusCode === 429 ? ('rate_limited' as const) : undefined)
@@ -101,10 +101,11 @@ function foreign(
  * @throws Refusal `server_foreign` for a payload that is not its event's
  */
 function readEvent({ name, data }: StreamRecord, root: string): ServedEvent | null {
-  if (!isEventName(name)) return null
+  if (!Object.hasOwn(EVENT_SCHEMAS, name)) return null
+  const event = name as keyof typeof EVENT_SCHEMAS
   const raw = parseJson(data)
-  const parsed = EVENT_SCHEMAS[name].safeParse(raw)
-  if (parsed.success) return { event: name, data: parsed.data, raw } as ServedEvent
+  const parsed = EVENT_SCHEMAS[event].safeParse(raw)
+  if (parsed.success) return { event, data: parsed.data, raw } as ServedEvent
   if (name === 'tool') return null
   throw new Refusal<ChatApiRefusal>(
     'server_foreign',
@@ -112,9 +113,22 @@ function readEvent({ name, data }: StreamRecord, root: string): ServedEvent | nu
   )
 }
 
-function isEventName(name: string): name is keyof typeof EVENT_SCHEMAS {
-  return Object.hasOwn(EVENT_SCHEMAS, name)
-}
+/** Parts of the answers that a client uses; what else a server sends is its own affair. */
+
+const servedConfig = configSchema.pick({
+  enabled: true,
+  requireVerification: true,
+  itemChat: true,
+  model: true,
+  quotas: true,
+})
+
+const servedStatus = statusSchema.pick({ ok: true, budget: true })
+
+const servedSession = sessionSchema.pick({ quotas: true }).extend({
+  // It goes into a header as it is.
+  sessionToken: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
+})
 
 /** Time until a server begins to answer; a turn's first event comes at once. */
 const ANSWER_MS = 20_000
@@ -158,24 +172,23 @@ export function openChatApi(
 
   const json = async <T>(
     request: Parameters<typeof send>[0],
-    parse: (value: unknown) => T | null,
+    schema: z.ZodType<T>,
     signal: AbortSignal,
   ): Promise<T> => {
     const response = await send(request, answerMs, signal)
     const text = await readText(response, root, signal)
     if (response.statusCode !== 200) throw declined(root, response, text, clock())
-    const value = parse(parseJson(text))
-    if (value === null) throw foreign(root, request.path, response)
-    return value
+    const parsed = schema.safeParse(parseJson(text))
+    if (!parsed.success) throw foreign(root, request.path, response)
+    return parsed.data
   }
 
   return {
     base: root,
-    config: (signal) => json({ method: 'GET', path: '/api/agent/config' }, parseConfig, signal),
-    status: (signal): Promise<Pick<AgentStatus, 'ok' | 'budget'>> =>
-      json({ method: 'GET', path: '/api/agent/status' }, parseStatus, signal),
+    config: (signal) => json({ method: 'GET', path: '/api/agent/config' }, servedConfig, signal),
+    status: (signal) => json({ method: 'GET', path: '/api/agent/status' }, servedStatus, signal),
     session: (signal) =>
-      json({ method: 'POST', path: '/api/agent/session', body: '{}' }, parseSession, signal),
+      json({ method: 'POST', path: '/api/agent/session', body: '{}' }, servedSession, signal),
     async *ask(token, body, signal) {
       const path = '/api/agent/chat'
       const response = await send({ method: 'POST', path, body, token }, turnMs, signal)
@@ -223,7 +236,8 @@ function sender(
       return response
     } catch (error) {
       signal.throwIfAborted()
-      throw unreachable(root, error)
+      const what = `the server ${root} cannot be reached (${networkReason(error)})`
+      throw new Refusal<ChatApiRefusal>('server_unreachable', what, { cause: error })
     }
   }
 }
@@ -249,7 +263,7 @@ async function* eventsOf(
       const event = readEvent(record, root)
       if (event === null) continue
       yield event
-      if (isTerminal(event.event)) return
+      if (isLast(event)) return
     }
   } catch (error) {
     signal.throwIfAborted()
@@ -267,7 +281,7 @@ async function* eventsOf(
 
 /** The records of a stream, a whole one at its end included, however the stream ends. */
 async function* recordsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamRecord, void> {
-  const stream = new EventStream(STREAM_BOUNDS)
+  const stream = new SseParser(STREAM_BOUNDS)
   let broken: unknown = null
   try {
     for await (const chunk of body) yield* stream.push(chunk)
@@ -279,42 +293,4 @@ async function* recordsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Strea
   // Half of an event is what a cut stream ends with.
   if (last !== null && parseJson(last.data) !== undefined) yield last
   if (broken !== null) throw broken as Error
-}
-
-function isTerminal(name: keyof AgentEvents): boolean {
-  return name === 'done' || name === 'error'
-}
-
-function unreachable(root: string, error: unknown): Refusal<ChatApiRefusal> {
-  return new Refusal('server_unreachable', `the server ${root} cannot be reached (${networkReason(error)})`, {
-    cause: error,
-  })
-}
-
-/** Parts of the answers that a client uses; what else a server sends is its own affair. */
-
-type Answer<Name extends 'config' | 'status' | 'session'> = Awaited<ReturnType<PublicHost['chat'][Name]>>
-
-const config = configSchema.pick({
-  enabled: true,
-  requireVerification: true,
-  itemChat: true,
-  model: true,
-  quotas: true,
-})
-
-const status = statusSchema.pick({ ok: true, budget: true })
-
-const session = sessionSchema.pick({ quotas: true }).extend({
-  // It goes into a header as it is.
-  sessionToken: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
-})
-
-const parseConfig = (value: unknown): Answer<'config'> | null => parsedOrNull(config, value)
-const parseStatus = (value: unknown): Answer<'status'> | null => parsedOrNull(status, value)
-const parseSession = (value: unknown): Answer<'session'> | null => parsedOrNull(session, value)
-
-function parsedOrNull<T>(schema: z.ZodType<T>, value: unknown): T | null {
-  const result = schema.safeParse(value)
-  return result.success ? result.data : null
 }

@@ -20,7 +20,7 @@ import type {
 import type { DamageSample } from '../domain/year/finding.ts'
 import type { DatabaseLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../domain/survey.ts'
-import type { EvaluatePorts } from '../jobs/models/evaluation-context.ts'
+import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { AgentReads } from '../server/agent/tool-answers.ts'
 import { isDeadProcess, pause, thisProcess } from './process-identity.ts'
@@ -119,7 +119,7 @@ export class Container {
   })
 
   readonly year = once(async () =>
-    (await import('../adapters/objects/objects.ts')).yearReader(await this.ledger(), await this.archive()),
+    (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.archive()),
   )
 
   /** Auditors of ledger and archive, which write nothing. */
@@ -179,7 +179,7 @@ export class Container {
   readonly agentReads = once(async (): Promise<Omit<AgentReads, 'clock'>> => {
     const { libsqlLedger } = await import('../adapters/ledger/ledger.ts')
     const { libsqlFeed } = await import('../adapters/feed/feed.ts')
-    const { yearReader } = await import('../adapters/objects/objects.ts')
+    const { yearReader } = await import('../adapters/ledger/ledger.ts')
     const ledger = libsqlLedger(await this.#readOnly(this.config.ledger, await this.#ledgerDatabase()))
     const feed = await this.#readOnly(this.config.feed, await this.#feedDatabase())
     const objects = await this.archive()
@@ -239,26 +239,14 @@ export class Container {
 
   readonly liveSources = once(async (): Promise<LiveSource[]> => {
     const { liveSources } = await import('../adapters/sources/live-sources.ts')
-    const { config } = this
-    const client = await this.#sources(COLLECT_PATIENCE, await this.feed())
-    const urls = {
-      hackerNews: config.hackerNewsUrl,
-      hackerNewsSearch: config.hackerNewsSearchUrl,
-      lobsters: config.lobstersUrl,
-      lessWrong: config.lessWrongUrl,
-      gitHub: config.gitHubUrl,
-      huggingFace: config.huggingFaceUrl,
-      replicate: config.replicateUrl,
-      reddit: config.redditUrl,
-    }
-    return liveSources(client, urls, config.sourceTokens)
+    return liveSources(await this.#sources(COLLECT_PATIENCE, await this.feed()), this.config)
   })
 
   readonly articleTexts = once(async (): Promise<ArticleTexts> => {
     const { openArticleTexts } = await import('../adapters/articles/open.ts')
     const client = await this.#sources(COLLECT_PATIENCE)
     const texts = openArticleTexts({
-      urls: this.#newsUrls(),
+      urls: this.config.sourceUrls,
       askJson: (request, signal) =>
         client.ask<unknown>({ ...request, absent: null, read: (answer) => answer }, signal),
       userAgent: this.#userAgent(),
@@ -269,9 +257,9 @@ export class Container {
   })
 
   readonly titles = once(async () =>
-    (await import('../adapters/sources/titles.ts')).sourceTitles(
+    (await import('../adapters/sources/news-items.ts')).sourceTitles(
       await this.#sources(PUBLISH_PATIENCE),
-      this.#newsUrls(),
+      this.config.sourceUrls,
     ),
   )
 
@@ -396,11 +384,9 @@ export class Container {
 
   async #database(store: 'ledger' | 'feed' | 'state', location: DatabaseLocation): Promise<Database> {
     const { database } = await import('../adapters/sqlite/database.ts')
-    const { migrationsOf } = await import('../adapters/sqlite/migrate.ts')
-    const migrationsFolder = migrationsOf(store)
     // Of a server only the chat writes to the state, and says when its writes must be durable.
     const fast = this.#kind === 'server' && store === 'state'
-    return this.#closing(database({ location, store, migrationsFolder, fast, ...BUSY[this.#kind] }))
+    return this.#closing(database({ location, store, fast, ...BUSY[this.#kind] }))
   }
 
   async #readOnly(location: DatabaseLocation, owner: Database): Promise<Database> {
@@ -435,11 +421,6 @@ export class Container {
     return this.#closing(client)
   }
 
-  #newsUrls(): { hn: string; lobsters: string; lesswrong: string } {
-    const { hackerNewsUrl: hn, lobstersUrl: lobsters, lessWrongUrl: lesswrong } = this.config
-    return { hn, lobsters, lesswrong }
-  }
-
   /** `dash/<version> (+<URL>)`: who asks, and where to learn more. */
   #userAgent(): string {
     // A header is plain ASCII.
@@ -447,7 +428,6 @@ export class Container {
   }
 
   #ownUrl(): string {
-    const { baseUrl, host, port } = this.config
-    return baseUrl ?? listeningUrl(host, port)
+    return this.config.baseUrl ?? listeningUrl(this.config)
   }
 }

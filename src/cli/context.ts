@@ -1,6 +1,6 @@
 import type { Container } from './container.ts'
 import type { Config } from './settings/config.ts'
-import type { ConfigFlags } from './settings/read-config.ts'
+import type { ConfigFlags } from './settings/flags.ts'
 import type { Streams, Terminal } from './terminal.ts'
 
 /** What the process gives a command line. */
@@ -12,7 +12,7 @@ export interface Surroundings extends Streams {
   signal: AbortSignal
 }
 
-/** What a command gets that runs whatever the configuration is worth: it reads that itself. */
+/** Context of commands that must run even when the configuration is invalid. */
 export interface BareContext extends Surroundings {
   /** Those that say where the configuration is, and what wins over it. */
   flags: ConfigFlags
@@ -27,5 +27,5 @@ export interface CommandContext extends BareContext {
   container: Container
 }
 
-/** A command's outcome: its exit code. */
+/** Runs a command and resolves with its exit code. */
 export type Run<Context = CommandContext> = (context: Context) => Promise<number>

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { badValue } from './settings/environment.ts'
-import { storageUnavailable } from '../domain/refusal.ts'
+import { storageUnavailable, messageOf } from '../domain/refusal.ts'
+import type { DatabaseLocation } from '../domain/refusal.ts'
 import { settingName } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
@@ -15,47 +16,39 @@ import type { Config } from './settings/config.ts'
  * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function prepareFolders(config: Config, creates: boolean): void {
-  if (config.dataDirUsed) {
-    if (creates || !config.dataDirNamed) create(config.dataDir, config, 'DASH_DATA_DIR')
-    else requireDataFolder(config)
-  }
-  if (config.store.kind !== 'file') return
-  if (creates || !config.storeNamed)
-    create(config.store.path, config, config.storeNamed ? 'DASH_STORE_URL' : 'DASH_DATA_DIR')
-  else requireStoreFolder(config, config.store.path)
+  const { dataDir, dataDirNamed, dataDirUsed, store, storeNamed } = config
+  if (dataDirUsed && (creates || !dataDirNamed)) create(dataDir, config, 'DASH_DATA_DIR')
+  else requireNamed(config, 'data')
+  if (store.kind === 'file' && (creates || !storeNamed))
+    create(store.path, config, storeNamed ? 'DASH_STORE_URL' : 'DASH_DATA_DIR')
+  else requireNamed(config, 'objects')
 }
 
 /**
  * As {@link prepareFolders} for a command that only reads: it adds nothing to a data folder that is there. An object
- * store that is missing from it is refused by whoever reads it.
+ * store that is missing from it is refused when it is read.
  *
  * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function requireFolders(config: Config): void {
-  if (lacksDefaultFolder(config)) {
-    prepareFolders(config, false)
-    return
-  }
-  if (config.dataDirUsed) requireDataFolder(config)
-  if (config.store.kind === 'file' && config.storeNamed) requireStoreFolder(config, config.store.path)
+  if (lacksDefaultFolder(config)) return prepareFolders(config, false)
+  if (config.dataDirUsed) requireFolder(config.dataDir, 'data folder', config, 'DASH_DATA_DIR')
+  requireNamed(config, 'objects')
 }
 
 /**
- * True when the object store can be asked, for a command that reads nothing else: false while nothing was ever kept in
- * the default data folder, which is then not created.
+ * True when the object store can be read, for a command that reads nothing else: false while the default data folder is
+ * missing, which is then not created.
  *
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
 export function hasStoreFolder(config: Config): boolean {
   const { store, storeNamed, dataDir, dataDirNamed } = config
   if (store.kind !== 'file') return true
-  if (storeNamed) requireStoreFolder(config, store.path)
-  else if (dataDirNamed) requireDataFolder(config)
+  requireNamed(config, 'objects')
+  if (!storeNamed && dataDirNamed) requireFolder(dataDir, 'data folder', config, 'DASH_DATA_DIR')
   return storeNamed || existsSync(dataDir)
 }
-
-/** Which stores exist already. */
-type ExistingStores = Record<'ledger' | 'feed' | 'state' | 'objects', boolean>
 
 /**
  * The stores that a rehearsal finds: it makes no folder and no file, and a store that does not exist yet counts as
@@ -63,16 +56,14 @@ type ExistingStores = Record<'ledger' | 'feed' | 'state' | 'objects', boolean>
  *
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
-export function existingStores(config: Config): ExistingStores {
-  const { ledger, feed, state, store, storeNamed, dataDirNamed, dataDirUsed } = config
-  if (dataDirNamed && dataDirUsed) requireDataFolder(config)
-  if (store.kind === 'file' && storeNamed) requireStoreFolder(config, store.path)
-  const exists = ({ url }: Config['state']): boolean =>
-    !url.startsWith('file:') || existsSync(fileURLToPath(url))
+export function existingStores(config: Config): Record<'ledger' | 'feed' | 'state' | 'objects', boolean> {
+  requireNamed(config, 'data')
+  requireNamed(config, 'objects')
+  const { ledger, feed, state, store } = config
   return {
-    ledger: exists(ledger),
-    feed: exists(feed),
-    state: exists(state),
+    ledger: !lacksFile(ledger),
+    feed: !lacksFile(feed),
+    state: !lacksFile(state),
     objects: store.kind !== 'file' || existsSync(store.path),
   }
 }
@@ -105,26 +96,35 @@ export function rehearsalConfig(config: Config): { config: Config; remove: () =>
 
 /** True when the ledger belongs into the default data folder and there is none: nothing was ever kept here. */
 export function isUnfounded(config: Config): boolean {
-  const { url } = config.ledger
-  if (!lacksDefaultFolder(config) || !url.startsWith('file:')) return false
-  return dirname(fileURLToPath(url)) === config.dataDir
+  return lacksDefaultFolder(config) && isInDataDir(config.ledger, config)
 }
 
 /**
- * For commands that ask the feed and need nothing else: no folder is created, and no file, as opening one that is not there
- * would.
+ * For commands that read the feed and need nothing else: no folder is created, and no file, as opening a missing one would.
  *
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there; `storage_unavailable` without a feed
  */
 export function requireFeed(config: Config): void {
   if (!lacksDefaultFolder(config)) requireFolders(config)
-  const { feed } = config
-  if (!feed.url.startsWith('file:')) return
-  const path = fileURLToPath(feed.url)
-  if (existsSync(path)) return
-  throw storageUnavailable(
-    `there is no feed at ${path}; dash import signals makes one, or correct --data-dir`,
-  )
+  if (!lacksFile(config.feed)) return
+  const advice = 'dash import signals makes one, or correct --data-dir'
+  throw storageUnavailable(`there is no feed at ${fileOf(config.feed)}; ${advice}`)
+}
+
+/** The file a database is; null: it is on a server. */
+export function fileOf({ url }: DatabaseLocation): string | null {
+  return url.startsWith('file:') ? fileURLToPath(url) : null
+}
+
+/** True for a database that is a file and is not there yet. */
+export function lacksFile(location: DatabaseLocation): boolean {
+  const path = fileOf(location)
+  return path !== null && !existsSync(path)
+}
+
+export function isInDataDir(location: DatabaseLocation, { dataDir }: Config): boolean {
+  const path = fileOf(location)
+  return path !== null && dirname(path) === dataDir
 }
 
 function lacksDefaultFolder({ dataDir, dataDirNamed, dataDirUsed }: Config): boolean {
@@ -139,18 +139,19 @@ function create(folder: string, config: Config, setting: string): void {
     // A full or broken disk is no matter of configuration.
     if (error instanceof Error && 'code' in error && /^E(IO|NOSPC|DQUOT)$/.test(String(error.code)))
       throw error
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     const advice = `choose another with ${config.dataDirNamed ? settingName(config, setting) : '--data-dir'}`
     throw badValue(config.originOf(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)
   }
 }
 
-function requireDataFolder(config: Config): void {
-  requireFolder(config.dataDir, 'data folder', config, 'DASH_DATA_DIR')
-}
-
-function requireStoreFolder(config: Config, path: string): void {
-  requireFolder(path, 'object store folder', config, 'DASH_STORE_URL')
+/** Refuses a folder that is used, was named, and is not there. */
+function requireNamed(config: Config, which: 'data' | 'objects'): void {
+  const { dataDir, dataDirNamed, dataDirUsed, store, storeNamed } = config
+  if (which === 'data' && dataDirUsed && dataDirNamed)
+    requireFolder(dataDir, 'data folder', config, 'DASH_DATA_DIR')
+  if (which === 'objects' && store.kind === 'file' && storeNamed)
+    requireFolder(store.path, 'object store folder', config, 'DASH_STORE_URL')
 }
 
 /** @param setting variable that names the folder */

@@ -10,8 +10,8 @@ import { lastCompleteDay } from '../domain/year/ledger.ts'
 import { evaluateModels } from '../jobs/models/evaluate-models.ts'
 import { importSignals } from '../jobs/import-lines.ts'
 import { publishYear } from '../jobs/publish-year.ts'
-import { rankPeriods } from '../jobs/rank-periods.ts'
-import { refreshIndex } from '../jobs/collect.ts'
+import { rankPeriods } from '../jobs/snapshot.ts'
+import { refreshIndex } from '../jobs/reindex.ts'
 import { DEMO_CHAT_MODEL, DEMO_REQUEST_MAX_BYTES, demoProviderApp } from '../server/demo/provider-app.ts'
 import { verifyArchive } from '../jobs/verify-archive.ts'
 import { DEMO_MODELS, demoRouterApp, DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/router-app.ts'
@@ -20,7 +20,7 @@ import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
 import { Container } from './container.ts'
 import { leaveAuditRecord } from './job-records.ts'
-import type { ChatConfig, Config } from './settings/config.ts'
+import type { Config } from './settings/config.ts'
 import { prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './context.ts'
 import type { Terminal } from './terminal.ts'
@@ -59,85 +59,85 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
     for (const server of servers) await server.close(0)
     await rm(folder, { recursive: true, force: true })
   }
-  const keepOpen = async (app: Parameters<typeof listenOn>[0]): Promise<string> => {
-    const server = await listenQuietly(app, signal)
+  const listen = async (app: Parameters<typeof listenOn>[0]): Promise<string> => {
+    const server = await listenOn(app, { ...LISTENING, isDraining: () => signal.aborted })
     servers.push(server)
     return server.url
   }
   try {
-    const sources = await openDemoSources(signal)
-    try {
-      terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
-      // Stays open: the recommendation names it, and so do the lines that the page has to copy.
-      const routerUrl = await keepOpen(demoRouterApp(DEMO_MODELS, Date.now))
-      const demo = demoConfig(config, folder, sources.url, routerUrl)
-      await fill(demo, version, signal, terminal)
-      return { config: { ...demo, chat: demoChat(demo.chat, await keepOpen(demoProviderApp())) }, close }
-    } finally {
-      await sources.close(0)
-    }
+    terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
+    const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
+    const sourcesUrl = await listen(demoSourceApp(titles))
+    // The recommendation names it, and so do the lines that the page has to copy.
+    const routerUrl = await listen(demoRouterApp(DEMO_MODELS, Date.now))
+    const providerUrl = await listen(demoProviderApp())
+    const demo = demoConfig(config, folder, { sourcesUrl, routerUrl, providerUrl })
+    await fill(demo, version, signal, terminal)
+    return { config: demo, close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-function demoConfig(config: Config, folder: string, sourcesUrl: string, routerUrl: string): Config {
+/** Runs something in a demo, which is deleted after that. */
+export async function withDemo<T>(context: CommandContext, run: (config: Config) => Promise<T>): Promise<T> {
+  const { config, close } = await openDemo(context)
+  try {
+    return await run(config)
+  } finally {
+    await close()
+  }
+}
+
+const LISTENING = {
+  host: '127.0.0.1',
+  port: 0,
+  log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 15_000,
+  bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
+}
+
+function demoConfig(
+  config: Config,
+  folder: string,
+  { sourcesUrl, routerUrl, providerUrl }: Record<'sourcesUrl' | 'routerUrl' | 'providerUrl', string>,
+): Config {
+  const database = (name: string): Config['feed'] => ({
+    url: pathToFileURL(join(folder, name)).href,
+    authToken: null,
+  })
   return {
     ...config,
     dataDir: folder,
     dataDirNamed: true,
     dataDirUsed: true,
-    ledger: { url: pathToFileURL(join(folder, 'ledger.db')).href, authToken: null },
-    feed: { url: pathToFileURL(join(folder, 'feed.db')).href, authToken: null },
-    state: { url: pathToFileURL(join(folder, 'state.db')).href, authToken: null },
+    ledger: database('ledger.db'),
+    feed: database('feed.db'),
+    state: database('state.db'),
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
-    hackerNewsUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
-    lobstersUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lobsters}`,
-    lessWrongUrl: `${sourcesUrl}${DEMO_SOURCE_PATHS.lesswrong}`,
+    sourceUrls: {
+      ...config.sourceUrls,
+      hn: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
+      lobsters: `${sourcesUrl}${DEMO_SOURCE_PATHS.lobsters}`,
+      lesswrong: `${sourcesUrl}${DEMO_SOURCE_PATHS.lesswrong}`,
+    },
     openRouterUrl: routerUrl,
     // No real key reaches the demo, and none of its models exists elsewhere.
     openRouterKey: 'demo',
     publishedBaseUrl: routerUrl,
-  }
-}
-
-/** The chat on a scripted model that costs nothing, with a secret of its own and for everybody. */
-function demoChat(chat: ChatConfig, providerUrl: string): ChatConfig {
-  return {
-    ...chat,
-    // The switch is for the operator's own server.
-    disabled: false,
-    sessionSecret: randomBytes(32).toString('base64url'),
-    provider: {
-      url: providerUrl,
-      key: null,
-      model: DEMO_CHAT_MODEL,
-      api: 'responses',
-      prices: null,
+    // A scripted model that costs nothing, for everybody; the switch is for the operator's own server.
+    chat: {
+      ...config.chat,
+      disabled: false,
+      sessionSecret: randomBytes(32).toString('base64url'),
+      provider: { url: providerUrl, key: null, model: DEMO_CHAT_MODEL, api: 'responses', prices: null },
+      verification: null,
     },
-    verification: null,
   }
-}
-
-async function openDemoSources(signal: AbortSignal): Promise<RunningServer> {
-  const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
-  return listenQuietly(demoSourceApp(titles), signal)
-}
-
-function listenQuietly(app: Parameters<typeof listenOn>[0], signal: AbortSignal): Promise<RunningServer> {
-  const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-  return listenOn(app, {
-    host: '127.0.0.1',
-    port: 0,
-    log: silent,
-    isDraining: () => signal.aborted,
-    headersTimeoutMs: 10_000,
-    requestTimeoutMs: 15_000,
-    bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
-  })
 }
 
 async function fill(
@@ -149,22 +149,10 @@ async function fill(
   prepareFolders(config, true)
   const container = new Container({ config, version })
   try {
-    const yesterday = lastCompleteDay(Date.now())
-    const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
-    const files = SAMPLE_FILES.map((name) => container.lineFile(assetPath(name), name))
-    const sample = (await Promise.all(files)).map((file) => shifted(file, shiftMs))
-    const onProgress = (): void => signal.throwIfAborted()
     progress('DEMO: importing the sample')
-    const feed = await container.feed()
-    const imported = await importSignals({ feed, onProgress }, sample, {
-      onError: 'abort',
-      titleProvenance: null,
-      signal,
-    })
-    if (imported.errorCount > 0)
-      throw new Error(`the bundled sample is damaged: ${imported.errors[0]?.reason}`)
-    await refreshIndex({ search: await container.search(), onProgress, signal })
-    note(`DEMO: ${imported.inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
+    const yesterday = lastCompleteDay(Date.now())
+    const inserted = await importSample(container, yesterday, signal)
+    note(`DEMO: ${inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
     const published = Array.from({ length: REPLAYED_DAYS }, (_, index) => REPLAYED_DAYS - 1 - index).filter(
       (daysAgo) => daysAgo !== GAP_DAYS_AGO,
     )
@@ -176,13 +164,29 @@ async function fill(
     progress('DEMO: ranking the live periods and evaluating models')
     // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
-    await rankPeriods({ feed, clock: () => endOfSample }, { signal, discardLater: false })
+    const ranked = { feed: await container.feed(), clock: () => endOfSample }
+    await rankPeriods(ranked, { signal, discardLater: false })
     await evaluateDemoModels(container, signal)
     note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
     await auditDemo(container, signal, note)
   } finally {
     await container.close()
   }
+}
+
+/** @returns how many signals it has */
+async function importSample(container: Container, yesterday: Day, signal: AbortSignal): Promise<number> {
+  const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
+  const files = await Promise.all(SAMPLE_FILES.map((name) => container.lineFile(assetPath(name), name)))
+  const onProgress = (): void => signal.throwIfAborted()
+  const { inserted, errorCount, errors } = await importSignals(
+    { feed: await container.feed(), onProgress },
+    files.map((file) => shifted(file, shiftMs)),
+    { onError: 'abort', titleProvenance: null, signal },
+  )
+  if (errorCount > 0) throw new Error(`the bundled sample is damaged: ${errors[0]?.reason}`)
+  await refreshIndex({ search: await container.search(), onProgress, signal })
+  return inserted
 }
 
 /** Evaluates the scripted models by the real job, over the demo's own routing service. */

@@ -1,4 +1,5 @@
-import { Refusal, StorageFault, networkReason } from '../domain/refusal.ts'
+import { Refusal, StorageFault, messageOf } from '../domain/refusal.ts'
+
 /** Exit codes (docs/troubleshooting.md). */
 export const EXIT = {
   done: 0,
@@ -55,43 +56,37 @@ const STORAGE_ERRORS =
 /** The exit code an error ends a command with: a refusal's own, 74 for a store's, 70 for the unexpected. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Refusal) return OF_REFUSAL[error.code] ?? EXIT.internal
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof StorageFault) return EXIT.storage
-    if ('code' in cause && typeof cause.code === 'string' && STORAGE_ERRORS.test(cause.code))
-      return EXIT.storage
-  }
-  return EXIT.internal
+  const isOfStore = causesOf(error).some(
+    (cause) => cause instanceof StorageFault || hasCode(cause, STORAGE_ERRORS),
+  )
+  return isOfStore ? EXIT.storage : EXIT.internal
 }
 
 /** One line for a person: what is wrong, with which value, and what to do. */
 export function describeError(error: unknown): string {
-  if (error instanceof Refusal) return error.detail ?? error.code
-  if (!(error instanceof Error)) return String(error)
-  const fault = innermost(error, (cause) => cause instanceof StorageFault)
+  if (error instanceof Refusal) return messageOf(error)
+  const causes = causesOf(error)
+  const fault = causes.findLast((cause) => cause instanceof StorageFault)
   if (fault) return fault.message
-  const busy = innermost(
-    error,
-    (cause) => 'code' in cause && /^SQLITE_(BUSY|LOCKED)/.test(String(cause.code)),
-  )
-  if (busy) return 'a database is locked by another process; wait for it to end and run the command again'
-  const full = innermost(
-    error,
-    (cause) => 'code' in cause && /^(ENOSPC|SQLITE_FULL)$/.test(String(cause.code)),
-  )
-  if (full) return 'the disk is full; make room and run the command again, nothing that was stored is lost'
-  return networkReason(error)
+  if (causes.some((cause) => hasCode(cause, /^SQLITE_(BUSY|LOCKED)/)))
+    return 'a database is locked by another process; wait for it to end and run the command again'
+  if (causes.some((cause) => hasCode(cause, /^(ENOSPC|SQLITE_FULL)$/)))
+    return 'the disk is full; make room and run the command again, nothing that was stored is lost'
+  return messageOf(error)
 }
 
-function innermost(error: Error, matches: (cause: Error) => boolean): Error | null {
-  let found: Error | null = null
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
-    if (matches(cause)) found = cause
-  return found
+/** An error and its causes, the outermost first. */
+export function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : []
+}
+
+function hasCode(error: Error, pattern: RegExp): boolean {
+  return 'code' in error && pattern.test(String(error.code))
 }
 
 /** The exit code of a command that a signal ended, from the reason the signal was given. */
 export function exitCodeOfStop(signal: AbortSignal): number {
   const reason = signal.reason instanceof Error ? signal.reason.message : ''
-  const told = Object.entries(EXIT_OF_SIGNAL).find(([name]) => reason.endsWith(name))
-  return told?.[1] ?? EXIT.terminated
+  const named = Object.entries(EXIT_OF_SIGNAL).find(([name]) => reason.endsWith(name))
+  return named?.[1] ?? EXIT.terminated
 }

@@ -1,14 +1,15 @@
 import { existsSync } from 'node:fs'
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterRun } from '../domain/job-run.ts'
 import type { Job, JobRun } from '../domain/job-run.ts'
 import type { JobWatch } from '../domain/ports.ts'
+import { messageOf } from '../domain/refusal.ts'
 import { auditRecord } from '../domain/year/finding.ts'
 import type { VerifyOptions, VerifyResult } from '../jobs/verify-archive.ts'
 import { Container } from './container.ts'
 import type { BareContext, Run } from './context.ts'
+import { fileOf, lacksFile } from './data-folder.ts'
 import { describeError, EXIT, exitCodeOfStop } from './exit-codes.ts'
 import type { Config } from './settings/config.ts'
 import type { Terminal } from './terminal.ts'
@@ -17,11 +18,10 @@ import type { Terminal } from './terminal.ts'
 export const STATE_IS_CREATED_BY = 'dash serve and dash evaluate-models create it'
 
 /**
- * Runs a job and tells of it whoever is to know (docs/monitoring.md): the check that the configuration names, a file of
- * metrics, the state database. None of them can fail the job, and each takes a bounded time.
+ * Runs a job and reports its start, result and exit code to the configured check, a file of metrics and the state database
+ * (docs/monitoring.md). None of them can fail the job, and each takes a bounded time.
  *
- * A run that found another at work did nothing, and says nothing of the job: its exit code is told the check as a line
- * of its log, and recorded nowhere.
+ * A run that found another at work did nothing, and reports nothing of the job: the check gets a line for its log.
  *
  * @param run resolves with the exit code whatever happens
  */
@@ -35,22 +35,32 @@ export async function runWatched(
   const container = new Container({ config, version })
   const { pingUrl, textfileDir } = config.monitoring
   const watch = pingUrl === null ? null : await container.jobWatch(pingUrl)
-  const heard = hearing(terminal)
-  const tell = telling(terminal, pingUrl)
+  const output = recordOutput(terminal)
+  const ping = async (send: (watch: JobWatch) => Promise<void>): Promise<void> => {
+    if (watch === null) return
+    try {
+      await send(watch)
+    } catch (error) {
+      const why = messageOf(error)
+      // The note names no more than the host of the check: its path may hold a key.
+      const { host } = new URL(pingUrl ?? '')
+      terminal.note(`the check at ${host} (DASH_HEALTHCHECK_PING_URL) could not be told: ${why}`)
+    }
+  }
   const startedAt = Date.now()
   try {
-    await tell(() => watch?.started(job))
-    const code = await run({ ...context, terminal: heard.terminal })
+    await ping((to) => to.started(job))
+    const code = await run({ ...context, terminal: output.terminal })
     const exitCode = code === EXIT.terminated ? exitCodeOfStop(signal) : code
     if (exitCode === EXIT.leaseHeld) {
-      await tell(() => watch?.told(job, heard.message()))
+      await ping((to) => to.told(job, output.message()))
       return code
     }
     const ended: JobRun = { job, startedAt, endedAt: Date.now(), exitCode }
     if (textfileDir !== null) await leaveTextfile(textfileDir, ended, terminal)
-    await tell(() => watch?.ended(job, exitCode, heard.message()))
-    // That a store cannot be had was said of the job already: of its record it is no second trouble.
-    const { note } = code === EXIT.storage ? { note: () => undefined } : terminal
+    await ping((to) => to.ended(job, exitCode, output.message()))
+    // The job has reported already that a store is unavailable: its record is no second trouble.
+    const note = code === EXIT.storage ? (): void => undefined : terminal.note
     await leaveRecord(config, 'run', async () => (await container.jobs()).record(ended), note)
     return code
   } finally {
@@ -58,34 +68,8 @@ export async function runWatched(
   }
 }
 
-async function leaveTextfile(folder: string, run: JobRun, { error: tell }: Terminal): Promise<void> {
-  try {
-    await writeTextfile(folder, run)
-  } catch (error) {
-    tell(
-      `no metrics of this run could be left in ${folder} (DASH_METRICS_TEXTFILE_DIR): ${describeError(error)}`,
-    )
-  }
-}
-
-/** Tells the check something; that it could not be told is a note, which names no more than its host. */
-function telling(
-  { note }: Terminal,
-  pingUrl: string | null,
-): (ping: () => ReturnType<JobWatch['started']> | undefined) => Promise<void> {
-  return async (ping) => {
-    try {
-      await ping()
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
-      const host = pingUrl === null ? '' : new URL(pingUrl).host
-      note(`the check at ${host} (DASH_HEALTHCHECK_PING_URL) could not be told: ${why}`)
-    }
-  }
-}
-
 /** A terminal that remembers the errors and the result line it was given. */
-function hearing(terminal: Terminal): { terminal: Terminal; message: () => string } {
+function recordOutput(terminal: Terminal): { terminal: Terminal; message: () => string } {
   const lines: string[] = []
   return {
     message: () => lines.filter((line) => line !== '').join('\n'),
@@ -104,58 +88,51 @@ function hearing(terminal: Terminal): { terminal: Terminal; message: () => strin
 }
 
 /**
- * Leaves the metrics of a run in a file of its job's own, where a node exporter reads it (docs/monitoring.md#textfile).
- * The file is replaced in one step, and keeps when the job last succeeded.
- *
- * @throws whatever keeps the file from being written; the one before stays then
+ * Leaves the metrics of a run in the file of its job, where a node exporter reads it (docs/monitoring.md#textfile). The file
+ * is replaced in one step, and keeps when the job last succeeded; one that cannot be written stays as it is.
  */
-async function writeTextfile(folder: string, run: JobRun): Promise<void> {
-  // Loaded late: most runs leave no such file.
-  const { exposition, jobMetrics, lastSuccessIn } = await import('../server/metrics/catalogue.ts')
+async function leaveTextfile(folder: string, run: JobRun, { error: report }: Terminal): Promise<void> {
   const path = join(folder, `dash-${run.job}.prom`)
-  const text = exposition(jobMetrics([afterRun(run, lastSuccessIn(await readText(path)))]))
   // Its name has another end than those that are collected.
   const temporary = join(folder, `.dash-${run.job}.prom.${process.pid}`)
   try {
-    const file = await open(temporary, 'w')
-    try {
-      await file.writeFile(text)
-      // Whatever cron's mask is, the exporter is another user.
-      await file.chmod(0o644)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+    // Loaded late: most runs leave no such file.
+    const { exposition, jobMetrics, lastSuccessIn } = await import('../server/metrics/catalogue.ts')
+    const before = existsSync(path) ? await readFile(path, 'utf8') : ''
+    const text = await exposition(jobMetrics([afterRun(run, lastSuccessIn(before))]))
+    await writeForAll(temporary, text)
     await rename(temporary, path)
   } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
+    await rm(temporary, { force: true }).catch(() => undefined)
+    const why = describeError(error)
+    report(`no metrics of this run could be left in ${folder} (DASH_METRICS_TEXTFILE_DIR): ${why}`)
   }
 }
 
-async function readText(path: string): Promise<string> {
+/** Writes a file durably. The exporter that reads it is another user, whatever cron's mask is. */
+async function writeForAll(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w')
   try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
+    await file.writeFile(text)
+    await file.chmod(0o644)
+    await file.sync()
+  } finally {
+    await file.close()
   }
 }
 
 /**
- * Leaves a record in the state database, where there is one: none is created for it. What was done stands whether it could
- * be left or not.
+ * Leaves a record in the state database, where there is one: none is created for it, and a failure to leave it is a note.
  *
- * @param what it is a record of, as a note names it
- * @returns `failed` after a note, `no-database` without one
+ * @param what it is a record of, as the note names it
  */
 async function leaveRecord(
-  { state: { url } }: Config,
+  { state }: Config,
   what: string,
   record: () => Promise<void>,
   note: Terminal['note'],
 ): Promise<'recorded' | 'failed' | 'no-database'> {
-  if (url.startsWith('file:') && !existsSync(fileURLToPath(url))) return 'no-database'
+  if (lacksFile(state)) return 'no-database'
   try {
     await record()
     return 'recorded'
@@ -176,21 +153,18 @@ export async function leaveAuditRecord(
   { sample, since, signal }: Pick<VerifyOptions, 'sample' | 'since' | 'signal'>,
   terminal: Pick<Terminal, 'note'>,
 ): Promise<boolean> {
-  // The failure that ended the audit is described once.
-  const said = cause === null ? null : describeError(cause)
-  const note = (message: string): void => {
-    if (said === null || !message.endsWith(said)) terminal.note(message)
-  }
   const record = auditRecord(report, sample === null && since === null, Date.now())
   if (signal.aborted && record.damage === 0) return false
-  const left = await leaveRecord(
-    container.config,
-    'audit',
-    async () => (await container.audits()).record(record),
-    note,
-  )
-  if (left !== 'no-database') return left === 'recorded'
-  const path = fileURLToPath(container.config.state.url)
-  note(`no record of this audit is left: there is no state database ${path}; ${STATE_IS_CREATED_BY}`)
-  return false
+  const { config } = container
+  // The failure that ended the audit is described once.
+  const known = cause === null ? null : describeError(cause)
+  const note = (message: string): void => {
+    if (known === null || !message.endsWith(known)) terminal.note(message)
+  }
+  const left = await leaveRecord(config, 'audit', async () => (await container.audits()).record(record), note)
+  if (left === 'no-database') {
+    const path = fileOf(config.state)
+    note(`no record of this audit is left: there is no state database ${path}; ${STATE_IS_CREATED_BY}`)
+  }
+  return left === 'recorded'
 }

@@ -3,16 +3,16 @@ import { isatty } from 'node:tty'
 import { EXIT, EXIT_OF_SIGNAL } from './exit-codes.ts'
 import { runProgram } from './program.ts'
 
-// The state holds salts and hashes of addresses: what is made without a mode of its own is for its owner alone.
+// The state holds salts and hashes of addresses: files without a mode of their own are for their owner alone.
 process.umask(0o077)
 
-// A reader that went away (`dash … | head`) is no reason to stop half way, nor to hide how the command ended; neither is a
-// terminal that did, which sends a signal besides.
+// A reader that went away (`dash … | head`) must not stop a command half way, nor hide how it ended; neither must a terminal
+// that went away, which sends a signal besides.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   if (code !== 'EPIPE' && !(code === 'EIO' && process.stdout.isTTY)) process.exit(EXIT.storage)
 })
 
-// What cannot be said on standard error must not end what is being done.
+// A closed standard error must not end the command either.
 process.stderr.on('error', () => undefined)
 
 const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
@@ -22,7 +22,7 @@ let stoppedWith: number | null = null
 for (const name of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) {
   const code = EXIT_OF_SIGNAL[name]
   process.on(name, () => {
-    // A terminal that goes away is told of twice, by the system and by the shell.
+    // When a terminal goes away, the system and the shell each send this signal.
     if (name === 'SIGHUP' && stoppedWith === code) return
     // The second signal does not wait for anything.
     if (stoppedWith !== null) process.exit(code)
@@ -41,8 +41,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
 })
 process.exitCode = exitCode === EXIT.terminated ? (stoppedWith ?? exitCode) : exitCode
 
-// Node aborts where it cannot restore a terminal at its end, which one that went away does not let it; a signal's end has none
-// of that.
+// If a terminal is gone, Node aborts while restoring it. Exiting by signal skips that step.
 if (terminals.some((descriptor) => !isatty(descriptor))) {
   process.removeAllListeners('SIGHUP')
   process.kill(process.pid, 'SIGHUP')

@@ -1,29 +1,25 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { homedir, hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LeaseHolder } from '../domain/job-run.ts'
+import type { LeaseHolder } from '../domain/lease.ts'
 
 /**
  * This process as a lease holder. On Linux its identity names the boot, the process namespace, the pid and the start
- * time, so that another process of the same host can tell whether it still lives; elsewhere it is null and only time
- * ends a dead holder's lease.
+ * time, so that another process of the same host can tell whether it still lives; elsewhere it is null, and a dead
+ * holder's lease has to expire.
  */
 export function thisProcess(): LeaseHolder {
   return { name: `${hostname()} (process ${process.pid})`, process: identityOf(process.pid) }
 }
 
-/**
- * True only when a holder's process is known to have died: same boot and same process namespace, and no process of
- * that pid and start time.
- */
+/** True only for a process of this boot and namespace that is gone: its pid has no process of the same start time. */
 export function isDeadProcess(identity: string): boolean {
   const place = placeOfPids()
   const [pid] = identity.split('@', 1)
-  if (place === null || pid === undefined || !identity.includes(`@${place}@`)) return false
-  return identityOf(Number(pid)) !== identity
+  return place !== null && identity.includes(`@${place}@`) && identityOf(Number(pid)) !== identity
 }
 
-/** `<pid>@<boot>/<namespace>@<start time>` or null where the system does not tell. */
+/** `<pid>@<boot>/<namespace>@<start time>` or null where the system does not say. */
 function identityOf(pid: number): string | null {
   const place = placeOfPids()
   const started = startTimeOf(pid)
@@ -50,10 +46,36 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-/** Waits; rejects with the signal's own reason, by which a run knows that it was told to stop. */
+/** Waits; rejects with the signal's own reason, by which a run knows that it was stopped. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch((error: unknown) => {
     signal.throwIfAborted()
     throw error
   })
+}
+
+/** The user this process runs as; `name` is the number where the system knows no name, as in many containers. */
+export function currentUser(): { uid: number; name: string } {
+  try {
+    const { uid, username } = userInfo()
+    return { uid, name: username }
+  } catch (error) {
+    const uid = process.getuid?.()
+    if (uid === undefined) throw error
+    return { uid, name: String(uid) }
+  }
+}
+
+/** A user with the group of their login, as chown takes it; a number without a name has no such group. */
+export function ownerWord(user: string): string {
+  return /^\d+$/.test(user) ? user : `${user}:`
+}
+
+/** The folder of the user, which `~` stands for; that of the machine where the system knows none. */
+export function homeFolder(): string {
+  try {
+    return homedir()
+  } catch {
+    return '/'
+  }
 }

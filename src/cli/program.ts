@@ -2,29 +2,9 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
 import type { Job } from '../domain/job-run.ts'
-import { Container } from './container.ts'
-import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
-import { describeChat, describeMcp, describeEvaluateModels, describeModel } from './program/models.ts'
-import {
-  describeCollect,
-  describeReindex,
-  describeSearch,
-  describeSnapshot,
-  describeImports,
-} from './program/data.ts'
-import {
-  describeCompletion,
-  describeConfig,
-  describeDoctor,
-  describeHealthcheck,
-  describeInit,
-  describeServe,
-} from './program/operate.ts'
-import { shared } from './program/flags.ts'
-import type { Barely, Runners, SharedFlags, Within } from './program/flags.ts'
-import { describeCopyArchive, describePublishYear, describeVerifyArchive } from './program/publish.ts'
-import { readConfig } from './settings/read-config.ts'
-import type { ConfigFlags } from './settings/read-config.ts'
+import { COMMANDS, sharedOptions } from './command-table.ts'
+import type { CommandSpec, SharedFlags } from './command-table.ts'
+import { causesOf, describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
 import type { BareContext, Run, Surroundings } from './context.ts'
 import type { Terminal } from './terminal.ts'
@@ -35,12 +15,6 @@ function releaseVersion(): string {
   return (JSON.parse(text) as { version: string }).version
 }
 
-/** What `--version` prints: it ends the command line before the other flags are parsed. */
-function versionText(argv: readonly string[]): string {
-  const version = releaseVersion()
-  return argv.includes('--json') ? JSON.stringify({ version }) : version
-}
-
 /**
  * Parses a command line and runs its command. Each command's modules are loaded when it runs, so that help is quick.
  *
@@ -49,28 +23,43 @@ function versionText(argv: readonly string[]): string {
  */
 export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   let exitCode: number = EXIT.done
-  const barely: Barely = async (flags, run) => {
-    exitCode = await runCommand(flags, surroundings, run)
-  }
-  const within: Within = (flags, run, job = null) => barely(flags, (bare) => runConfigured(bare, run, job))
-  const program = describeProgram({ within, barely }, surroundings, versionText(argv))
+  const json = argv.includes('--json')
+  const version = releaseVersion()
+  // The version ends the command line before other flags are parsed.
+  const program = describeProgram(surroundings, json ? JSON.stringify({ version }) : version)
+  for (const spec of COMMANDS)
+    addCommand(program, spec, async (command) => {
+      exitCode = await runCommand(spec, command, program, { ...surroundings, version })
+    })
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return EXIT.done
-    const json = argv.includes('--json')
     openTerminal({ json, quiet: false, verbose: false, color: false }, surroundings).failure(
-      wordsOf(error),
+      commandLineMessage(error),
       EXIT.usage,
     )
     return EXIT.usage
   }
 }
 
+function describeProgram({ stdout, stderr }: Surroundings, version: string): Command {
+  return shared(new Command('dash'))
+    .description('Publishes a Top Year of news that anyone can replay and prove.')
+    .version(version, '--version')
+    .exitOverride()
+    .hook('preAction', (_program, command) => refuseEmptyFlags(command))
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
+    .addHelpText(
+      'before',
+      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash collect\n  dash publish-year --json\n  dash chat\n',
+    )
+}
+
 /** What is wrong with a command line, on one line. */
-function wordsOf({ code, message }: CommanderError): string {
+function commandLineMessage({ code, message }: CommanderError): string {
   if (code === 'commander.help') return 'a command is missing; see dash --help'
   return message.replace(/^error: /, '').replaceAll('\n', ' ')
 }
@@ -85,51 +74,42 @@ function refuseEmptyFlags(command: Command): void {
   }
 }
 
-function describeProgram({ within, barely }: Runners, surroundings: Surroundings, version: string): Command {
-  const { stdout, stderr } = surroundings
-  const program = shared(new Command('dash'))
-    .description('Publishes a Top Year of news that anyone can replay and prove.')
-    .version(version, '--version')
-    .exitOverride()
-    .hook('preAction', (_program, command) => refuseEmptyFlags(command))
-    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-    .addHelpText(
-      'before',
-      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash collect\n  dash publish-year --json\n  dash chat\n',
-    )
-  describeServe(program, within)
-  describeChat(program, within)
-  describeMcp(program, within)
-  describeImports(program, within)
-  describeCollect(program, within)
-  describeReindex(program, within)
-  describeSearch(program, within)
-  describePublishYear(program, within)
-  describeSnapshot(program, within)
-  describeVerifyArchive(program, within)
-  describeEvaluateModels(program, within)
-  describeModel(program, within)
-  describeCopyArchive(program, within, surroundings.env)
-  describeInit(program, barely)
-  describeConfig(program, barely)
-  describeDoctor(program, barely)
-  describeHealthcheck(program, within)
-  describeCompletion(program, barely)
-  return program
+function shared(command: Command): Command {
+  for (const option of sharedOptions()) command.addOption(option)
+  return command
+}
+
+function addCommand(program: Command, spec: CommandSpec, run: (command: Command) => Promise<void>): void {
+  const [name = '', above] = spec.name.split(' ').toReversed()
+  const parent = program.commands.find((each) => each.name() === above) ?? program
+  const command = parent.command(name).description(spec.description)
+  if (spec.argument) command.addArgument(spec.argument)
+  for (const option of spec.options ?? []) command.addOption(option)
+  if (spec.run || spec.runBare) command.action(() => run(command))
+  shared(command)
 }
 
 function runCommand(
-  flags: SharedFlags & ConfigFlags,
-  surroundings: Surroundings,
-  run: Run<BareContext>,
+  spec: CommandSpec,
+  command: Command,
+  program: Command,
+  surroundings: Surroundings & { version: string },
 ): Promise<number> {
+  const flags = command.optsWithGlobals<SharedFlags>()
+  const args = command.processedArgs.flat() as string[]
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
-  return runToEnd({ ...surroundings, flags, terminal, version: releaseVersion() }, run)
+  return runToEnd({ ...surroundings, flags, terminal }, async (context) => {
+    if (spec.runBare) return spec.runBare(context, flags, args, program)
+    const run: Run = async (full) => (await spec.run?.(full, flags, args)) ?? EXIT.done
+    return runConfigured(context, run, spec.job?.(flags) ?? null)
+  })
 }
 
 /** Runs a command with its configuration; one that is a job is watched. */
 async function runConfigured(bare: BareContext, run: Run, job: Job | null): Promise<number> {
+  const { readConfig } = await import('./settings/read-config.ts')
+  const { Container } = await import('./container.ts')
   const config = readConfig(bare.flags, bare.env, bare.cwd)
   const runClosing = async (context: BareContext): Promise<number> => {
     const container = new Container({ config, version: context.version })
@@ -144,20 +124,22 @@ async function runConfigured(bare: BareContext, run: Run, job: Job | null): Prom
   return runWatched(job, config, bare, (watched) => runToEnd(watched, runClosing, job))
 }
 
-/** Runs a command; what it throws is told and becomes its exit code. */
-async function runToEnd<Context extends BareContext>(
-  context: Context,
-  run: Run<Context>,
+/** Runs a command; an error it throws is printed and becomes its exit code. */
+async function runToEnd(
+  context: BareContext,
+  run: Run<BareContext>,
   job: Job | null = null,
 ): Promise<number> {
   const { terminal, signal } = context
   try {
     return await run(context)
   } catch (error) {
-    if (!wasStopped(error, signal)) return reportFailure(error, terminal, job)
-    terminal.error('stopped by a signal')
-    const exitCode = exitCodeOfStop(signal)
-    terminal.failure('stopped by a signal', exitCode, job)
+    const isStop = wasStopped(error, signal)
+    const exitCode = isStop ? exitCodeOfStop(signal) : exitCodeOf(error)
+    const message = isStop ? 'stopped by a signal' : describeError(error)
+    terminal.error(message)
+    terminal.failure(message, exitCode, job)
+    if (!isStop) noteStack(error, exitCode, terminal)
     return exitCode
   }
 }
@@ -165,20 +147,12 @@ async function runToEnd<Context extends BareContext>(
 /** True for an error that is the signal's own doing, however it was wrapped. */
 function wasStopped(error: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted) return false
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause === signal.reason || cause.name === 'AbortError') return true
-  }
-  return false
+  return causesOf(error).some((cause) => cause === signal.reason || cause.name === 'AbortError')
 }
 
-/** Prints an error as one line, with its stack under `--verbose`; returns its exit code. */
-function reportFailure(error: unknown, terminal: Terminal, job: Job | null): number {
-  const exitCode = exitCodeOf(error)
-  terminal.error(describeError(error))
-  terminal.failure(describeError(error), exitCode, job)
-  if (terminal.verbose || (exitCode === EXIT.internal && !(error instanceof Refusal))) {
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    for (const line of stack.split('\n')) terminal.note(line)
-  }
-  return exitCode
+/** The stack of an error under `--verbose`, and of one that is a fault of the program. */
+function noteStack(error: unknown, exitCode: number, { verbose, note }: Terminal): void {
+  if (!verbose && (exitCode !== EXIT.internal || error instanceof Refusal)) return
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  for (const line of stack.split('\n')) note(line)
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { isLoopbackUrl, priceOf } from '../domain/agent/budget.ts'
 import { ownOrigins } from '../domain/agent/chat-request.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
 import type { ChatModel } from '../domain/ports.ts'
@@ -18,15 +17,18 @@ import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scra
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
 import { Container } from './container.ts'
-import { tellChatStart } from './settings/chat-checks.ts'
+import { chatSetup, logChatStart } from './settings/chat-checks.ts'
 import { listenSettings } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
-import type { ListenAddress } from './settings/rules.ts'
 
 /** Times a request may take to arrive (docs/operations.md). */
 const ARRIVAL = { headersTimeoutMs: 10_000, requestTimeoutMs: 15_000 }
+const SCRAPE_ARRIVAL = { headersTimeoutMs: 5_000, requestTimeoutMs: 5_000 }
 
-/** A server that answers. */
+/** Prometheus waits ten seconds by default. */
+const SOURCE_MS = 5_000
+
+/** A server that responds. */
 export interface StartedServer {
   /** Where it listens. */
   url: string
@@ -46,34 +48,48 @@ export interface ServerSurroundings {
   isDraining: () => boolean
 }
 
+/** What the parts of one server share. */
+interface Parts extends ServerSurroundings {
+  container: Container
+  sources: AgentSources
+  requests: ReturnType<typeof requestMeter>
+  meter: ReturnType<typeof agentMeter>
+  /** Where the server is reached; empty, but for origins that were named, until it listens. */
+  reached: { baseUrl: string; origins: readonly string[] }
+}
+
 /**
  * Starts the whole product on `config.host` and `config.port`, and its metrics where the configuration says.
  *
  * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
  */
 export async function startServer(config: Config, surroundings: ServerSurroundings): Promise<StartedServer> {
-  const { log, isDraining } = surroundings
-  const { host, port, trustedProxies } = config
-  const container = new Container({ config, version: surroundings.version, kind: 'server' })
-  const closers = [() => container.close()]
+  const { log, version, isDraining } = surroundings
+  const container = new Container({ config, version, kind: 'server' })
+  const closers: (() => unknown)[] = [() => container.close()]
   const closeAll = async (): Promise<void> => {
     for (let close = closers.pop(); close; close = closers.pop()) await close()
   }
-  const reached: Reached = { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins }
   try {
-    const requests = requestMeter()
-    const meter = agentMeter()
-    const sources = agentSources({ ...(await container.agentReads()), clock: Date.now })
-    const chat = await startChat(container, { sources, meter, log, origins: () => reached.origins })
+    const parts: Parts = {
+      ...surroundings,
+      container,
+      sources: agentSources({ ...(await container.agentReads()), clock: Date.now }),
+      requests: requestMeter(),
+      meter: agentMeter(),
+      reached: { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins },
+    }
+    const { reached, requests } = parts
+    const chat = await startChat(parts)
     closers.push(chat.stop)
-    const { app, stored } = await openApp(container, { ...surroundings, chat, sources, requests, reached })
-    const meters = [requests, meter]
-    const scrapes = await listenForScrapes(config.monitoring.metrics, { ...surroundings, meters, stored })
+    const { app, stored } = await openApp(parts, chat)
+    const scrapes = await listenForScrapes(parts, stored)
     if (scrapes) closers.push(() => scrapes.close(0))
+    const { host, port, trustedProxies } = config
     const settings = listenSettings(config)
     const own = { host, port, trustedProxies, log, isDraining, requests, settings }
     const server = await listenOn(app, { ...own, ...ARRIVAL })
-    tellChatStart(config, log)
+    logChatStart(config, log)
     reached.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
     reached.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
@@ -94,25 +110,10 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   }
 }
 
-/** Where the server is reached; known once it listens. */
-interface Reached {
-  /** Empty before that. */
-  baseUrl: string
-  /** Its own and those that were named. */
-  origins: readonly string[]
-}
-
-interface AppSurroundings extends ServerSurroundings {
-  chat: StartedChat
-  sources: AgentSources
-  requests: ReturnType<typeof requestMeter>
-  reached: Reached
-}
-
 /** The application, and what its metrics are read from. */
 async function openApp(
-  container: Container,
-  { chat, sources, requests, reached, log, demo, version, isDraining }: AppSurroundings,
+  { container, sources, reached, log, demo, version, isDraining }: Parts,
+  chat: StartedChat,
 ): Promise<{ app: ReturnType<typeof createApp>; stored: StoredMetricsPorts }> {
   const clock = Date.now
   const { config } = container
@@ -150,7 +151,6 @@ async function openApp(
     trustedProxies,
     checks,
     isDraining,
-    requests,
     demo,
     baseUrl: () => reached.baseUrl,
   }
@@ -166,19 +166,16 @@ interface StartedChat {
   stop: () => Promise<void>
 }
 
-type ChatSurroundings = Pick<AgentPorts, 'sources' | 'meter' | 'log'> &
-  Pick<AgentPorts['settings'], 'origins'>
-
-/** @param surroundings `origins` is called once the server listens */
-async function startChat(container: Container, surroundings: ChatSurroundings): Promise<StartedChat> {
+async function startChat({ container, sources, meter, reached, log }: Parts): Promise<StartedChat> {
   const { config } = container
   const { chat, trustedProxies } = config
-  const { sources, meter, log, origins } = surroundings
+  const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs, verification } = chat
   const clock = Date.now
   const ledger = watchedLedger(await container.chatLedger())
-  const model = await openModel(container)
-  const verifier = chat.verification && (await container.humanVerifier(chat.verification))
-  const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs } = chat
+  const { hasModel, prices } = chatSetup(config)
+  const model = hasModel ? await openModel(container) : null
+  // `auto` is no model but a way to find one.
+  const named = chat.provider.model === 'auto' ? '' : (chat.provider.model ?? '')
   const agent = openAgent({
     settings: {
       disabled: chat.disabled,
@@ -189,12 +186,12 @@ async function startChat(container: Container, surroundings: ChatSurroundings): 
       pingMs,
       turnMs,
       trustedProxies,
-      origins,
+      origins: () => reached.origins,
     },
     signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
-    modelName: () => model?.name() ?? Promise.resolve(namedModel(chat.provider.model)),
-    provider: providerOf(config, model),
-    verification: verifier && chat.verification && { siteKey: chat.verification.siteKey, verifier },
+    modelName: () => model?.name() ?? Promise.resolve(named),
+    provider: model === null || prices === null ? null : { model, prices },
+    verification: await humanVerification(verification, container),
     ledger,
     sources,
     meter,
@@ -205,53 +202,25 @@ async function startChat(container: Container, surroundings: ChatSurroundings): 
     log,
   })
   const stopSweeping = startSweeper(ledger, clock, log, sessionSeconds)
-  return {
-    agent,
-    ledger,
-    async stop() {
-      await agent.settled()
-      await stopSweeping()
-    },
-  }
+  return { agent, ledger, stop: () => agent.settled().then(stopSweeping) }
 }
 
-/** The model that is set; null when there is none, or no credential for it. */
-async function openModel(container: Container): Promise<ChatModel | null> {
+/** The model that is set, of a chat that has one. */
+function openModel(container: Container): Promise<ChatModel> {
   const { chat, openRouterKey } = container.config
-  const { model, url, key } = chat.provider
-  if (model === null) return null
-  if (model === 'auto') return openRouterKey === null ? null : container.autoModel(openRouterKey)
-  return key === null && !isLoopbackUrl(url) ? null : container.chatModel(model)
+  const { model } = chat.provider
+  return model === 'auto' ? container.autoModel(openRouterKey ?? '') : container.chatModel(model ?? '')
 }
 
-/** Together with what it costs; null where that is not known. */
-function providerOf({ chat, openRouterUrl }: Config, model: ChatModel | null): AgentPorts['provider'] {
-  if (model === null) return null
-  const { model: name, url: providerUrl, prices: configured } = chat.provider
-  const prices = priceOf({ model: name ?? '', providerUrl, routerUrl: openRouterUrl, configured })
-  return prices === 'unknown' ? null : { model, prices }
+async function humanVerification(
+  verification: Config['chat']['verification'],
+  container: Container,
+): Promise<AgentPorts['verification']> {
+  if (verification === null) return null
+  return { siteKey: verification.siteKey, verifier: await container.humanVerifier(verification) }
 }
 
-/** What a model that cannot be asked is called; `auto` is no model but a way to find one. */
-function namedModel(model: string | null): string {
-  return model === null || model === 'auto' ? '' : model
-}
-
-/** Prometheus waits ten seconds unless it is told otherwise. */
-const SOURCE_MS = 5_000
-
-const SCRAPE_ARRIVAL = { headersTimeoutMs: 5_000, requestTimeoutMs: 5_000 }
-
-const SETTING = { name: 'DASH_METRICS_ADDRESS', words: 'DASH_METRICS_ADDRESS' }
-
-interface ScrapeSurroundings {
-  log: Log
-  /** Release of dash. */
-  version: string
-  isDraining: () => boolean
-  meters: ScrapePorts['meters']
-  stored: StoredMetricsPorts
-}
+const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', words: 'DASH_METRICS_ADDRESS' }
 
 /**
  * Serves `/metrics` on a listener of its own (docs/monitoring.md); without an address nothing listens.
@@ -259,38 +228,20 @@ interface ScrapeSurroundings {
  * @throws Refusal `port_taken` or `address_unavailable`
  */
 async function listenForScrapes(
-  address: ListenAddress | null,
-  { log, version, isDraining, meters, stored }: ScrapeSurroundings,
+  { container, log, version, isDraining, requests, meter }: Parts,
+  stored: StoredMetricsPorts,
 ): Promise<RunningServer | null> {
+  const address = container.config.monitoring.metrics
   if (address === null) return null
   const ofProcess = processMeter(version)
-  const scrape = scraper({
-    meters: [ofProcess, ...meters],
-    sources: storedMetrics(stored),
-    sourceMs: SOURCE_MS,
-    log,
-  })
+  const meters: ScrapePorts['meters'] = [ofProcess, requests, meter]
+  const app = createMetricsApp(scraper({ meters, sources: storedMetrics(stored), sourceMs: SOURCE_MS, log }))
   // A line for each scrape would bury those of readers.
-  const quiet: Log = {
-    info: () => undefined,
-    warn: (fields, message) => log.warn(fields, message),
-    error: (fields, message) => log.error(fields, message),
-  }
+  const quiet = { ...log, info: (): void => undefined }
+  const settings = { port: METRICS_SETTING, host: METRICS_SETTING }
   try {
-    const listener = await listenOn(createMetricsApp(scrape), {
-      ...address,
-      log: quiet,
-      isDraining,
-      settings: { port: SETTING, host: SETTING },
-      ...SCRAPE_ARRIVAL,
-    })
-    return {
-      ...listener,
-      async close(graceMs) {
-        await listener.close(graceMs)
-        ofProcess.close()
-      },
-    }
+    const listener = await listenOn(app, { ...address, log: quiet, isDraining, settings, ...SCRAPE_ARRIVAL })
+    return { ...listener, close: (graceMs) => listener.close(graceMs).finally(() => ofProcess.close()) }
   } catch (error) {
     ofProcess.close()
     throw error

@@ -1,43 +1,20 @@
 import { write } from 'node:fs'
 import { styleText } from 'node:util'
-import { pino, stdSerializers } from 'pino'
+import { levels, pino, stdSerializers } from 'pino'
 import { Refusal } from '../domain/refusal.ts'
 import { TURN_MESSAGE } from '../server/route.ts'
 import type { Log } from '../server/route.ts'
 import { escaped, printable } from './terminal.ts'
 
-/** Names of pino's levels, with the colour of each. */
-const LEVELS: Readonly<Record<number, { name: string; color: 'gray' | 'cyan' | 'yellow' | 'red' }>> = {
-  10: { name: 'trace', color: 'gray' },
-  20: { name: 'debug', color: 'gray' },
-  30: { name: 'info', color: 'cyan' },
-  40: { name: 'warn', color: 'yellow' },
-  50: { name: 'error', color: 'red' },
-  60: { name: 'fatal', color: 'red' },
+interface Out {
+  write(line: string): void
 }
 
-/** The same in every line. */
-const UNSAID = new Set(['pid', 'hostname'])
-
-/** Log lines for a person at a terminal: one a line of JSON, with the stack of an error below it. */
-export function readableLog(
-  out: { write: (line: string) => void },
-  colored: boolean,
-): { write: (line: string) => void } {
-  return { write: (line) => out.write(readableLine(line, colored)) }
-}
-
-function readableLine(line: string, colored: boolean): string {
-  const { level, time, msg, err, ...fields } = JSON.parse(line) as LogLine
-  const { name, color } = LEVELS[level] ?? { name: String(level), color: 'gray' }
-  const paint = (text: string): string => (colored ? styleText(color, text) : text)
-  const clock = new Date(time).toISOString().slice(11, 23)
-  const said = Object.entries(fields)
-    .filter(([key]) => !UNSAID.has(key))
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  const head = `${clock} ${paint(name.padEnd(5))} ${[msg ?? '', ...said].map(escaped).join(' ')}\n`
-  const stack = err?.stack ?? err?.message
-  return stack === undefined ? head : `${head}${printable(stack).replaceAll(/^/gm, '  ')}\n`
+const COLORS: Readonly<Record<string, 'cyan' | 'yellow' | 'red'>> = {
+  info: 'cyan',
+  warn: 'yellow',
+  error: 'red',
+  fatal: 'red',
 }
 
 interface LogLine extends Record<string, unknown> {
@@ -47,16 +24,34 @@ interface LogLine extends Record<string, unknown> {
   err?: { stack?: string; message?: string }
 }
 
+/** Log lines for a person at a terminal: one a line of JSON, with the stack of an error below it. */
+export function readableLog(out: Out, colored: boolean): Out {
+  return { write: (line) => out.write(readableLine(JSON.parse(line) as LogLine, colored)) }
+}
+
+/** Without the fields that are the same in every line. */
+function readableLine(
+  { level, time, msg, err, pid: _pid, hostname: _hostname, ...fields }: LogLine,
+  colored: boolean,
+): string {
+  const name = levels.labels[level] ?? String(level)
+  const shownName = colored ? styleText(COLORS[name] ?? 'gray', name.padEnd(5)) : name.padEnd(5)
+  const values = Object.entries(fields).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  const clock = new Date(time).toISOString().slice(11, 23)
+  const head = `${clock} ${shownName} ${[msg ?? '', ...values].map(escaped).join(' ')}\n`
+  const stack = err?.stack ?? err?.message
+  return stack === undefined ? head : `${head}${printable(stack).replaceAll(/^/gm, '  ')}\n`
+}
+
 /** How long equal lines are counted before their sum is written. */
 const SUM_MS = 1_000
 
 /** Groups of equal lines within that time; beyond it lines are equal when level and message are. */
 const GROUPS_MAX = 100
 
-/** Characters of any one text of an error. */
-const ERROR_TEXT_LENGTH = 4_000
-
-/** Fields that differ between lines which otherwise say the same. */
+/** Fields that differ between lines which are equal otherwise. */
 const OF_ONE_REQUEST = new Set(['requestId', 'turn', 'method', 'path', 'durationMs', 'finished'])
 
 type Level = keyof Log
@@ -66,7 +61,7 @@ interface Group {
   level: Level
   message: string
   /** Fields that all lines which are not written yet have in common. */
-  common: Record<string, unknown>
+  common: Fields
   /** Lines that are not written yet. */
   count: number
 }
@@ -87,17 +82,14 @@ export interface ServerLog extends Log {
  * The log of a server. The first of several lines that differ only in their request is written at once; those that follow
  * within a second become one line with their `count` and the fields they have in common.
  */
-export function openServerLog(
-  out: { write: (line: string) => void },
-  { level, readable, colored }: ServerLogOptions,
-): ServerLog {
+export function openServerLog(out: Out, { level, readable, colored }: ServerLogOptions): ServerLog {
   const lines = pino({ level, serializers: { err: errorFields } }, readable ? readableLog(out, colored) : out)
   const groups = new Map<string, Group>()
-  let timer: NodeJS.Timeout | null = null
+  let timer: NodeJS.Timeout | undefined
 
   const flush = (): void => {
-    if (timer !== null) clearTimeout(timer)
-    timer = null
+    clearTimeout(timer)
+    timer = undefined
     for (const { level: of, message, common, count } of groups.values()) {
       if (count > 0) lines[of](count === 1 ? common : { ...common, count }, message)
     }
@@ -108,17 +100,16 @@ export function openServerLog(
     // Each turn of the chat has its line: quotas bound their number, and the line says what it cost.
     if (message === TURN_MESSAGE) return lines[of](fields, message)
     const key = keyOf(of, fields, message)
-    const plain = groups.has(key) || groups.size < GROUPS_MAX ? key : `${of} ${message}`
-    const group = groups.get(plain)
-    if (group === undefined) {
-      groups.set(plain, { level: of, message, common: {}, count: 0 })
-      timer ??= setTimeout(flush, SUM_MS).unref()
-      lines[of](fields, message)
+    const bounded = groups.has(key) || groups.size < GROUPS_MAX ? key : `${of} ${message}`
+    const group = groups.get(bounded)
+    if (group) {
+      group.common = group.count === 0 ? fields : commonFields(group.common, fields)
+      group.count += 1
       return
     }
-    if (group.count === 0) group.common = { ...fields }
-    else keepCommon(group.common, fields)
-    group.count += 1
+    groups.set(bounded, { level: of, message, common: {}, count: 0 })
+    timer ??= setTimeout(flush, SUM_MS).unref()
+    lines[of](fields, message)
   }
   return {
     info: (fields, message) => writeAt('info', fields, message),
@@ -129,11 +120,8 @@ export function openServerLog(
 }
 
 function keyOf(level: Level, fields: Fields, message: string): string {
-  let key = `${level} ${message}`
-  for (const [name, value] of Object.entries(fields)) {
-    if (!OF_ONE_REQUEST.has(name)) key += `\n${name}=${comparable(value)}`
-  }
-  return key
+  const shared = Object.entries(fields).filter(([name]) => !OF_ONE_REQUEST.has(name))
+  return [`${level} ${message}`, ...shared.map(([name, value]) => `${name}=${comparable(value)}`)].join('\n')
 }
 
 /** A value as a text that is the same for equal values. */
@@ -142,21 +130,23 @@ function comparable(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Takes out of the fields those that are others in one more line. */
-function keepCommon(common: Record<string, unknown>, fields: Fields): void {
-  for (const [name, value] of Object.entries(common)) {
-    const other = fields[name]
-    if (value !== other && comparable(value) !== comparable(other)) delete common[name]
-  }
+/** The fields that are equal in one more line. */
+function commonFields(common: Fields, fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(common).filter(([name, value]) => comparable(value) === comparable(fields[name])),
+  )
 }
 
-/** A refusal is raised on purpose: its message says why, and its stack says nothing. Texts of clients stay short. */
+/** Characters of any one text of an error. */
+const ERROR_TEXT_LENGTH = 4_000
+
+/** The fields of an error, with texts of clients cut. A refusal is raised on purpose: its stack says nothing. */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack } = stdSerializers.err(error)
   const code = 'code' in error ? { code: String(error.code) } : {}
-  const told = error instanceof Refusal ? { type, message, ...code } : { type, message, ...code, stack }
-  return Object.fromEntries(Object.entries(told).map(([name, text]) => [name, cut(text)]))
+  const fields = error instanceof Refusal ? { type, message, ...code } : { type, message, ...code, stack }
+  return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, cut(text)]))
 }
 
 function cut(text: string): string {
@@ -166,12 +156,11 @@ function cut(text: string): string {
 /** Log lines waiting to be written; beyond it new ones are dropped. */
 const WAITING_MAX_BYTES = 1024 * 1024
 
-/** How long a reader that is not ready is waited for before its turn comes again. */
+/** The pause before a reader that is not ready is tried again. */
 const RETRY_MS = 50
 
 /** Where log lines go. */
-export interface LogStream {
-  write(line: string): void
+export interface LogStream extends Out {
   /** Resolves when the waiting lines are written, or after `withinMs`. */
   flush(withinMs: number): Promise<void>
 }
@@ -183,14 +172,11 @@ export interface LogStream {
 export function logStream(descriptor: number): LogStream {
   let waiting = ''
   let writing = false
-  let whenIdle: () => void = () => undefined
+  let whenIdle = (): void => undefined
 
   const next = (): void => {
     if (writing) return
-    if (waiting === '') {
-      whenIdle()
-      return
-    }
+    if (waiting === '') return whenIdle()
     const chunk = Buffer.from(waiting)
     waiting = ''
     writing = true
@@ -198,17 +184,12 @@ export function logStream(descriptor: number): LogStream {
   }
   const send = (chunk: Buffer): void => {
     write(descriptor, chunk, (error, written) => {
-      if (error?.code === 'EAGAIN') {
-        setTimeout(send, RETRY_MS, chunk).unref()
-      } else if (!error && written < chunk.byteLength) {
-        send(chunk.subarray(written))
-      } else {
-        writing = false
-        next()
-      }
+      if (error?.code === 'EAGAIN') return setTimeout(send, RETRY_MS, chunk).unref()
+      if (!error && written < chunk.byteLength) return send(chunk.subarray(written))
+      writing = false
+      next()
     })
   }
-
   return {
     write(line) {
       if (waiting.length < WAITING_MAX_BYTES) waiting += line

@@ -4,8 +4,8 @@ import type { Job } from '../domain/job-run.ts'
 /** How a command talks: results on stdout, everything else on stderr (docs/operations.md). */
 export interface Terminal {
   /**
-   * The one result of a command: a JSON document under `--json`, else its lines; under `--quiet` none. What is stored or
-   * foreign in them must be {@link escaped}, since their line ends are printed.
+   * The one result of a command: a JSON document under `--json`, else its lines; under `--quiet` none. Stored or foreign
+   * text in them must be {@link escaped}, since their line ends are printed.
    */
   result: (json: unknown, line: string) => void
   /** Under `--json`, the one document of a command that came to no result; that of a job is a failed result. */
@@ -25,18 +25,8 @@ export interface Terminal {
   colored: boolean
 }
 
-/** No name and no code is longer. */
-const NAME_MAX_LENGTH = 100
-
-const DEFAULT_COLUMNS = 80
-
-export interface TerminalOptions {
-  json: boolean
-  quiet: boolean
-  verbose: boolean
-  /** False for `--no-color`. */
-  color: boolean
-}
+/** `color` is false for `--no-color`. */
+export type TerminalOptions = Record<'json' | 'quiet' | 'verbose' | 'color', boolean>
 
 export interface Streams {
   stdout: NodeJS.WriteStream
@@ -44,9 +34,14 @@ export interface Streams {
   env: NodeJS.ProcessEnv
 }
 
-export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: Streams): Terminal {
+const DEFAULT_COLUMNS = 80
+
+export function openTerminal(
+  { json, quiet, verbose, color }: TerminalOptions,
+  { stdout, stderr, env }: Streams,
+): Terminal {
   const interactive = stderr.isTTY && !env['CI'] && env['TERM'] !== 'dumb'
-  const colored = interactive && options.color && !env['NO_COLOR']
+  const colored = interactive && color && !env['NO_COLOR']
   let progressShown = false
   let printed = false
   const clearProgress = (): void => {
@@ -58,38 +53,38 @@ export function openTerminal(options: TerminalOptions, { stdout, stderr, env }: 
     stderr.write(`${message}\n`)
   }
   return {
-    json: options.json,
-    verbose: options.verbose,
-    quiet: options.quiet,
+    json,
+    verbose,
+    quiet,
     interactive,
     colored,
-    result(json, line) {
+    result(document, line) {
       printed = true
       clearProgress()
-      if (options.json) stdout.write(jsonLine(json))
-      else if (!options.quiet) stdout.write(`${printable(line)}\n`)
+      if (json) stdout.write(jsonLine(document))
+      else if (!quiet) stdout.write(`${printable(line)}\n`)
     },
     failure(reason, exitCode, job = null) {
-      if (!options.json || printed) return
+      if (!json || printed) return
       const failed = job === null ? {} : { job, outcome: 'failed', reason }
       stdout.write(jsonLine({ ...failed, error: reason, exitCode }))
     },
     note(message) {
-      if (!options.quiet) say(escaped(message))
+      if (!quiet) say(escaped(message))
     },
-    error(message) {
-      say(`${colored ? styleText('red', 'error') : 'error'}: ${escaped(message)}`)
-    },
+    error: (message) => say(`${colored ? styleText('red', 'error') : 'error'}: ${escaped(message)}`),
     progress(message) {
-      if (!interactive || options.quiet) return
+      if (!interactive || quiet) return
       // A line that the terminal breaks could not be cleared.
       const most = Math.max(1, (stderr.columns || DEFAULT_COLUMNS) - 1)
-      const line = Array.from(escaped(message)).slice(0, most).join('')
-      stderr.write(`\r\x1b[K${line}`)
+      stderr.write(`\r\x1b[K${Array.from(escaped(message)).slice(0, most).join('')}`)
       progressShown = true
     },
   }
 }
+
+/** No name and no code is longer. */
+const NAME_MAX_LENGTH = 100
 
 /** A name or a code from another party, as a short part of one line. */
 export function inOneLine(text: string): string {
@@ -102,9 +97,23 @@ export function printable(text: string): string {
   return text.split('\n').map(escaped).join('\n')
 }
 
-/** A value as one line of JSON that no terminal obeys; a reader of JSON reads the escapes as the characters they stand for. */
+/** A value as one line of JSON that no terminal obeys; a JSON parser reads the escapes as the characters they stand for. */
 export function jsonLine(value: unknown): string {
   return `${escaped(JSON.stringify(value))}\n`
+}
+
+/** A word of a command line for a POSIX shell, in quotes when it needs them. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : shellQuoted(text)
+}
+
+export function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** A number of things, as `1 row` and `2 rows`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 const SHORT_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
@@ -115,9 +124,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\
  */
 export function escaped(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
-    const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
-    return (
-      SHORT_ESCAPES[character] ?? units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
-    )
+    const units = character.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+    return SHORT_ESCAPES[character] ?? units.map((unit) => `\\u${unit}`).join('')
   })
 }

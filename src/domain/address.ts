@@ -1,9 +1,8 @@
+import ipaddr from 'ipaddr.js'
+
 /** Addresses of the Internet Protocol, as text, and the ranges they lie in. */
 
-export interface IpAddress {
-  version: 4 | 6
-  value: bigint
-}
+export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
 
 /** A range of addresses: those whose first `prefix` bits are those of `address`. */
 export interface IpRange {
@@ -11,36 +10,42 @@ export interface IpRange {
   prefix: number
 }
 
-const BITS = { 4: 32, 6: 128 } as const
+/** The longest address, of eight groups that end in IPv4. */
+const ADDRESS_MAX_LENGTH = 45
 
 /** An address in its plain forms (`192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`), or null; no zone, no brackets. */
 export function parseIpAddress(text: string): IpAddress | null {
-  if (!text.includes(':')) {
-    const value = parseIpv4(text)
-    return value === null ? null : { version: 4, value }
-  }
-  const value = parseIpv6(text)
-  return value === null ? null : { version: 6, value }
+  // The library also reads zones, and octal, hexadecimal and shortened IPv4 addresses.
+  if (text.length > ADDRESS_MAX_LENGTH || text.includes('%')) return null
+  const dotted = text.slice(text.lastIndexOf(':') + 1)
+  if (text.includes('.') && !ipaddr.IPv4.isValidFourPartDecimal(dotted)) return null
+  if (dotted === text) return text.includes('.') ? ipaddr.IPv4.parse(text) : null
+  return ipaddr.IPv6.isValid(text) ? ipaddr.IPv6.parse(text) : null
 }
 
 /** `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else, such as bits set behind the prefix. */
 export function parseIpRange(text: string): IpRange | null {
-  const [, base = '', , length] = /^([^/]+)(\/(\d{1,3}))?$/.exec(text) ?? []
+  const [, base = '', length] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const address = parseIpAddress(base)
   if (address === null) return null
-  const bits = BITS[address.version]
-  const prefix = length === undefined ? bits : Number(length)
+  const bits = 8 * address.toByteArray().length
+  const prefix = Number(length ?? bits)
   if (prefix > bits) return null
-  const behind = BigInt(bits - prefix)
-  return (address.value >> behind) << behind === address.value ? { address, prefix } : null
+  const version = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
+  const network = version.networkAddressFromCIDR(`${base}/${prefix}`)
+  return network.toString() === address.toString() ? { address, prefix } : null
 }
 
 /** True when an address lies in a range; never across versions. */
-export function isInRange({ version, value }: IpAddress, { address, prefix }: IpRange): boolean {
-  if (version !== address.version) return false
-  const behind = BigInt(BITS[version] - prefix)
-  return value >> behind === address.value >> behind
+export function isInRange(address: IpAddress, range: IpRange): boolean {
+  return address.kind() === range.address.kind() && address.match(range.address, range.prefix)
 }
+
+/** IPv6 addresses given out so far for machines. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/** The metadata of a large cloud, at a public address. */
+const CLOUD_METADATA = '168.63.129.16'
 
 /**
  * True for an address of the public Internet that belongs to one machine: of IPv4 all but what IANA keeps for private,
@@ -48,68 +53,8 @@ export function isInRange({ version, value }: IpAddress, { address, prefix }: Ip
  * without the ranges that stand for something else, so that no mapped, translated or tunnelled IPv4 address is one.
  */
 export function isPublicAddress(address: IpAddress): boolean {
-  if (address.version === 4) return !NOT_PUBLIC_4.some((range) => isInRange(address, range))
-  return isInRange(address, GLOBAL_6) && !NOT_PUBLIC_6.some((range) => isInRange(address, range))
-}
-
-const range = (text: string): IpRange => {
-  const parsed = parseIpRange(text)
-  if (parsed === null) throw new Error(`${text} is no range of addresses`)
-  return parsed
-}
-
-const NOT_PUBLIC_4 = [
-  '0.0.0.0/8', // this network
-  '10.0.0.0/8',
-  '100.64.0.0/10', // shared by carriers
-  '127.0.0.0/8',
-  '168.63.129.16/32', // the metadata of a large cloud, at a public address
-  '169.254.0.0/16', // link-local, and the metadata of most clouds
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24', // documentation
-  '192.88.99.0/24', // relays of 6to4
-  '192.168.0.0/16',
-  '198.18.0.0/15', // benchmarks
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/4', // multicast
-  '240.0.0.0/4',
-].map(range)
-
-const GLOBAL_6 = range('2000::/3')
-
-const NOT_PUBLIC_6 = [
-  '2001::/23', // Teredo and other protocols
-  '2001:db8::/32', // documentation
-  '2002::/16', // 6to4
-  '3fff::/20', // documentation
-].map(range)
-
-function parseIpv4(text: string): bigint | null {
-  const parts = text.split('.')
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) {
-    return null
-  }
-  return parts.reduce((value, part) => (value << 8n) | BigInt(part), 0n)
-}
-
-function parseIpv6(text: string): bigint | null {
-  const lastColon = text.lastIndexOf(':')
-  const embedded = text.includes('.') ? parseIpv4(text.slice(lastColon + 1)) : undefined
-  if (embedded === null) return null
-  const hex =
-    embedded === undefined
-      ? text
-      : `${text.slice(0, lastColon)}:${(embedded >> 16n).toString(16)}:${(embedded & 0xffffn).toString(16)}`
-  const halves = hex.split('::')
-  if (halves.length > 2) return null
-  const [head = [], tail = []] = halves.map((half) => (half === '' ? [] : half.split(':')))
-  const missing = 8 - head.length - tail.length
-  if (halves.length === 2 ? missing < 1 : missing !== 0) return null
-  const groups = [...head, ...Array.from({ length: missing }, () => '0'), ...tail]
-  if (!groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return null
-  return groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n)
+  if (address.range() !== 'unicast' || address.toString() === CLOUD_METADATA) return false
+  return address.kind() === 'ipv4' || address.match(GLOBAL_UNICAST)
 }
 
 /**

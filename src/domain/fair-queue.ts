@@ -1,4 +1,4 @@
-import { networkOf } from './agent/client-address.ts'
+import { networkOf } from './client-address.ts'
 
 /**
  * Bounds and turns of callers that share something scarce, such as the search process. Nothing here depends on what is

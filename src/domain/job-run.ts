@@ -34,14 +34,3 @@ export interface JobState extends JobRun {
 export function afterRun(run: JobRun, lastSuccessAt: Instant | null): JobState {
   return { ...run, lastSuccessAt: run.exitCode === 0 ? run.endedAt : lastSuccessAt }
 }
-
-/** Who asks for the lease, as an operator would look for it. */
-export interface LeaseHolder {
-  /** Human-readable: host and process. */
-  name: string
-  /** Identity of the process, by which the same host can tell that it has died; null when it cannot. */
-  process: string | null
-}
-
-export type LeaseGrant =
-  { granted: true; token: string } | { granted: false; heldBy: string; since: Instant; until: Instant }

@@ -18,7 +18,8 @@ import type {
 import type { ImportCounts, Signal } from './feed/signal.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from './feed/snapshot.ts'
 import type { ItemRef } from './feed/source.ts'
-import type { Job, JobRun, JobState, LeaseGrant, LeaseHolder } from './job-run.ts'
+import type { Job, JobRun, JobState } from './job-run.ts'
+import type { LeaseGrant, LeaseHolder } from './lease.ts'
 import type { Catalogue } from './models/catalogue.ts'
 import type {
   AttemptEnd,
@@ -37,12 +38,14 @@ import type { ShellFiles, ShellLimits, ShellRun } from './models/lite/suite.ts'
 import type { KeyRequests } from './models/quota.ts'
 import type { StoredRun } from './models/schema.ts'
 import type { Day, Instant } from './time.ts'
-import type { AuditedContents, AuditedHead } from './year/audit.ts'
 import type { ProvedLedger } from './year/chain.ts'
-import type { AuditRecord, ObjectOutcome, SeenObject } from './year/finding.ts'
+import type { AuditedHead } from './year/check.ts'
+import type { ObjectOutcome, SeenObject } from './year/examine.ts'
+import type { AuditRecord } from './year/finding.ts'
 import type {
   AppendRefusal,
   Attempt,
+  AuditedContents,
   FoundingMark,
   FoundingRefusal,
   Head,
@@ -190,7 +193,7 @@ export interface YearReader {
 /** The ledger and the object store as an auditor reads them: strictly read-only. */
 export interface Auditors {
   ledger: {
-    /** Both ledgers as stored, damaged rows told one by one; null when there is no ledger. */
+    /** Both ledgers as stored, rows that cannot be read apart; null when there is no ledger. */
     read(): Promise<AuditedContents | null>
   }
   /** Read errors are told apart from damage. */

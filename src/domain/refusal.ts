@@ -83,5 +83,10 @@ export function networkReason(error: unknown): string {
   return error.message || code
 }
 
+/** Why something failed, on one line: a refusal's detail, or {@link networkReason} of a fault. */
+export function messageOf(error: unknown): string {
+  return error instanceof Refusal ? (error.detail ?? error.code) : networkReason(error)
+}
+
 /** What a person can do about a server that was not reached. */
 export const HOW_TO_REACH = 'check the address and the network, and try again'

@@ -1,3 +1,4 @@
+import type { HeldLease } from './lease.ts'
 import type { Day, Instant } from './time.ts'
 
 /** What is found in a database that is only looked at. */
@@ -11,15 +12,6 @@ export interface Survey<Facts> {
   now: Instant | null
   /** null while migrations are missing, or when this release does not know them. */
   facts: Facts | null
-}
-
-/** A lease as it is written down. */
-export interface HeldLease {
-  holder: string
-  /** Identity of its process, by which the same host can tell that it has died; null when it cannot. */
-  process: string | null
-  takenAt: Instant
-  expiresAt: Instant
 }
 
 export interface LedgerFacts {

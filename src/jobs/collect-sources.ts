@@ -1,10 +1,11 @@
-import type { LiveSourceName, SourceBatch } from '../domain/feed/live-source.ts'
+import type { LiveSourceName, SourceBatch, SourceFailure } from '../domain/feed/live-source.ts'
 import type { Clock, FeedStore, LiveSource } from '../domain/ports.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
+import { shorten } from '../domain/text.ts'
 
 /**
- * What became of one source.
+ * The outcome of one source.
  *
  * - `collected`: everything that was asked of it was read
  * - `partial`: some of it; what was read is stored
@@ -21,7 +22,7 @@ export interface SourceReport {
   inserted: number
   replaced: number
   unchanged: number
-  /** Rows of replies that were left out. */
+  /** Rows of responses that were left out. */
   badRows: number
   requests: number
   notModified: number
@@ -33,7 +34,7 @@ export interface SourceReport {
   problems: string[]
 }
 
-/** What became of the sources: the first part of the JSON result of `collect` (docs/collecting.md). */
+/** The sources in the JSON result of `collect` (docs/collecting.md). */
 export interface SourcesReport {
   day: Day
   outcome: 'collected' | 'partial' | 'failed'
@@ -47,9 +48,6 @@ export interface SourcesPorts {
   onProgress: (source: LiveSourceName, items: number) => void
 }
 
-const PROBLEMS_KEPT = 10
-const FAILURES_TOLD = 3
-
 /**
  * Reads today's items of every source at once and stores them as they come. The day is that of the start, for the whole
  * run. No source touches another: one that fails is reported, and what it gave before stays.
@@ -62,16 +60,25 @@ export async function collectSources(
   signal: AbortSignal,
 ): Promise<SourcesReport> {
   const day = dayOf(ports.clock())
-  const reports = await allOrFirstFault(sources, signal, async (source, until) => {
-    const report = await collectSource(ports, source, day, until)
-    return [source.source, report] as const
-  })
-  return {
-    day,
-    outcome: overall(reports.map(([, { outcome }]) => outcome)),
-    sources: Object.fromEntries(reports),
-  }
+  const failed = new AbortController()
+  const until = AbortSignal.any([signal, failed.signal])
+  const collected = await Promise.all(
+    sources.map(async (live): Promise<[LiveSourceName, SourceReport][]> => {
+      try {
+        return [[live.source, await collectSource(ports, live, day, until)]]
+      } catch (error) {
+        failed.abort(error)
+        return []
+      }
+    }),
+  )
+  failed.signal.throwIfAborted()
+  const reports = collected.flat()
+  const outcomes = reports.map(([, { outcome }]) => outcome)
+  return { day, outcome: overall(outcomes), sources: Object.fromEntries(reports) }
 }
+
+const PROBLEMS_KEPT = 10
 
 async function collectSource(
   { feed, onProgress }: SourcesPorts,
@@ -79,60 +86,30 @@ async function collectSource(
   day: Day,
   signal: AbortSignal,
 ): Promise<SourceReport> {
-  const tally = new Tally()
-  if (live.lacks.length > 0) return tally.skipped(`${live.lacks.join(' and ')} not set`)
+  const report = emptyReport()
+  if (live.lacks.length > 0)
+    return { ...report, outcome: 'skipped', reason: `${live.lacks.join(' and ')} not set` }
+  const failures: SourceFailure[] = []
   for await (const batch of live.read(day, signal)) {
     signal.throwIfAborted()
     if (batch.signals.length > 0) {
-      // Details first: an item that is there is then never without what is known of it.
+      // Details first: after a crash in between no item is without what is known of it.
       await feed.saveDetails(batch.details)
-      tally.stored(await feed.importSignals(batch.signals))
+      const { inserted, replaced, unchanged } = await feed.importSignals(batch.signals)
+      report.inserted += inserted
+      report.replaced += replaced
+      report.unchanged += unchanged
+      report.items += inserted + replaced + unchanged
     }
-    tally.add(batch)
-    onProgress(live.source, tally.report.items)
+    countRequests(report, batch)
+    failures.push(...batch.failures)
+    onProgress(live.source, report.items)
   }
-  return tally.finish()
+  return concluded(report, failures)
 }
 
-/** Runs all at once; the first fault ends the others, and is thrown when they have ended. */
-async function allOrFirstFault<T>(
-  sources: readonly LiveSource[],
-  signal: AbortSignal,
-  run: (source: LiveSource, until: AbortSignal) => Promise<T>,
-): Promise<T[]> {
-  const ending = new AbortController()
-  const end = (): void => ending.abort(signal.reason)
-  signal.addEventListener('abort', end, { once: true })
-  if (signal.aborted) end()
-  let fault: { error: unknown } | null = null
-  const done = await Promise.all(
-    sources.map(async (source) => {
-      try {
-        return [await run(source, ending.signal)]
-      } catch (error) {
-        fault ??= { error }
-        ending.abort(error)
-        return []
-      }
-    }),
-  )
-  signal.removeEventListener('abort', end)
-  throwFirst(fault)
-  return done.flat()
-}
-
-function throwFirst(fault: { error: unknown } | null): void {
-  if (fault) throw fault.error
-}
-
-function overall(outcomes: readonly SourceOutcome[]): SourcesReport['outcome'] {
-  if (outcomes.every((outcome) => outcome === 'collected')) return 'collected'
-  return outcomes.some((outcome) => outcome === 'collected' || outcome === 'partial') ? 'partial' : 'failed'
-}
-
-/** Counts of one source. */
-class Tally {
-  readonly report: SourceReport = {
+function emptyReport(): SourceReport {
+  return {
     outcome: 'collected',
     items: 0,
     inserted: 0,
@@ -145,48 +122,35 @@ class Tally {
     retryAt: null,
     problems: [],
   }
-  readonly #reasons: string[] = []
-  #retryAt: Instant | null = null
+}
 
-  skipped(reason: string): SourceReport {
-    return { ...this.report, outcome: 'skipped', reason }
-  }
+function countRequests(report: SourceReport, { badRows, requests, notModified }: SourceBatch): void {
+  report.badRows += badRows.length
+  report.requests += requests
+  report.notModified += notModified
+  for (const { sourceId, reason } of badRows.slice(0, PROBLEMS_KEPT - report.problems.length))
+    report.problems.push(shorten(sourceId === null ? reason : `${sourceId}: ${reason}`))
+}
 
-  stored({ inserted, replaced, unchanged }: { inserted: number; replaced: number; unchanged: number }): void {
-    this.report.items += inserted + replaced + unchanged
-    this.report.inserted += inserted
-    this.report.replaced += replaced
-    this.report.unchanged += unchanged
-  }
+const FAILURES_TOLD = 3
 
-  add({ badRows, failures, requests, notModified }: SourceBatch): void {
-    this.report.badRows += badRows.length
-    this.report.requests += requests
-    this.report.notModified += notModified
-    for (const { sourceId, reason } of badRows) {
-      if (this.report.problems.length === PROBLEMS_KEPT) break
-      this.report.problems.push(shorten(sourceId === null ? reason : `${sourceId}: ${reason}`))
-    }
-    for (const { reason, retryAt } of failures) {
-      this.#reasons.push(shorten(reason))
-      if (retryAt !== null) this.#retryAt = Math.max(this.#retryAt ?? retryAt, retryAt)
-    }
-  }
-
-  finish(): SourceReport {
-    const { report } = this
-    const reasons = this.#reasons
-    if (reasons.length === 0 && report.items === 0) {
-      reasons.push(`it gave nothing that can be stored (${report.badRows} bad rows)`)
-    }
-    if (reasons.length > 0) {
-      report.outcome = report.items > 0 ? 'partial' : 'failed'
-      const told = eachOnce(reasons)
-      const more = told.length > FAILURES_TOLD ? [`and ${told.length - FAILURES_TOLD} more`] : []
-      report.reason = [...told.slice(0, FAILURES_TOLD), ...more].join('; ')
-    }
-    report.retryAt = this.#retryAt === null ? null : formatInstant(this.#retryAt)
-    return report
+function concluded(report: SourceReport, failures: readonly SourceFailure[]): SourceReport {
+  const reasons = failures.map(({ reason }) => shorten(reason))
+  if (reasons.length === 0 && report.items === 0)
+    reasons.push(`it gave nothing that can be stored (${report.badRows} bad rows)`)
+  if (reasons.length === 0) return report
+  const told = eachOnce(reasons)
+  const more = told.length > FAILURES_TOLD ? [`and ${told.length - FAILURES_TOLD} more`] : []
+  const retryAt = failures.reduce<Instant | null>(
+    (latest, failure) =>
+      failure.retryAt === null ? latest : Math.max(latest ?? failure.retryAt, failure.retryAt),
+    null,
+  )
+  return {
+    ...report,
+    outcome: report.items > 0 ? 'partial' : 'failed',
+    reason: [...told.slice(0, FAILURES_TOLD), ...more].join('; '),
+    retryAt: retryAt === null ? null : formatInstant(retryAt),
   }
 }
 
@@ -204,14 +168,7 @@ function eachOnce(reasons: readonly string[]): string[] {
   })
 }
 
-/** Longest text of a report, in characters: input and replies are not to be repeated at length. */
-const TEXT_MAX_LENGTH = 400
-
-/** A text short enough for a report, and on one line; `…` at its end where some of it was left out. */
-export function shorten(text: string): string {
-  // A text of many megabytes need not be taken apart to see that it is too long.
-  const start = text.slice(0, 2 * TEXT_MAX_LENGTH + 1)
-  const characters = Array.from(start.replaceAll(/\s+/g, ' '))
-  const isCut = characters.length > TEXT_MAX_LENGTH || start.length < text.length
-  return characters.slice(0, TEXT_MAX_LENGTH).join('') + (isCut ? '…' : '')
+function overall(outcomes: readonly SourceOutcome[]): SourcesReport['outcome'] {
+  if (outcomes.every((outcome) => outcome === 'collected')) return 'collected'
+  return outcomes.some((outcome) => outcome === 'collected' || outcome === 'partial') ? 'partial' : 'failed'
 }

@@ -1,12 +1,15 @@
-import type { LeaseHolder } from '../domain/job-run.ts'
+import type { LeaseHolder } from '../domain/lease.ts'
 import type { Objects, Auditors, Clock, Ledger, YearReader } from '../domain/ports.ts'
-import { Refusal } from '../domain/refusal.ts'
-import { auditLedger } from '../domain/year/audit.ts'
-import { isDamage, objectPath } from '../domain/year/finding.ts'
+import { Refusal, storageDamaged } from '../domain/refusal.ts'
+import type { StorageRefusal } from '../domain/refusal.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
+import { auditLedger } from '../domain/year/check.ts'
+import { objectPath } from '../domain/year/examine.ts'
+import { isDamage } from '../domain/year/finding.ts'
+import type { Finding } from '../domain/year/finding.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
-import type { Head, LedgerContents, LedgerRow, LegacyRow, Manifest } from '../domain/year/ledger.ts'
-import { leaseLost, withPublisherLease } from './publisher.ts'
+import type { Head, LedgerContents, LedgerRow, Manifest } from '../domain/year/ledger.ts'
+import { leaseLost, withPublisherLease } from './lease.ts'
 import { verifyArchive } from './verify-archive.ts'
 import type { VerifyReport } from './verify-archive.ts'
 
@@ -48,8 +51,7 @@ const AT_A_TIME = 8
 /**
  * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in one
  * transaction, then an audit of the copy. What the target has already must be the beginning of the same archive, so
- * that a copy that was cut short goes on, and nothing is ever overwritten or deleted. Until the rows are there the
- * target has heads without their entries, and so answers nothing.
+ * that a copy that was cut short goes on, and nothing is ever overwritten or deleted.
  *
  * @throws Refusal `copy_refused` when the target holds another archive, `lease_held` while somebody publishes there,
  *   `storage_damaged` when the source cannot be proved or the copy is not sound
@@ -59,14 +61,18 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
   const startedAt = clock()
   await target.archive.prepare()
   const lease = { ...ports, ledger: target.ledger, onProgress: ports.onNote }
+  // A crash from here on: the lease runs out by itself.
   return withPublisherLease(lease, async (token) => {
     const { contents, proved, heads: sourceHeads } = await readSource(source)
     const before = await target.ledger.read()
     requireBeginning(before, contents)
     await requireOwnHeads(target.archive, contents.rows)
+    // A crash among them: objects that nothing refers to.
     const objects = await copyObjects(ports, proved, signal)
+    // A crash from here on: heads without their entries, with which the target serves nothing.
     const heads = await copyHeads(sourceHeads, target.archive)
     const attempts = await source.ledger.everyAttempt()
+    // The commit point: all rows or none.
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
     if (refusal === 'lease-lost') throw leaseLost()
     if (refusal !== null) throw copyRefused('its ledger was written to meanwhile; run the command again')
@@ -85,51 +91,47 @@ function copyRefused(why: string): Refusal<CopyRefusal> {
   return new Refusal('copy_refused', `the target does not take the copy: ${why}`)
 }
 
+/** The refusal to copy an archive that has no entry yet. */
+export function emptyArchive(): Refusal<'usage'> {
+  return new Refusal('usage', 'the archive to copy is empty; check --data-dir')
+}
+
+function unsound(which: string, finding: Finding | undefined): Refusal<StorageRefusal> {
+  const first = `${finding?.code} ${finding?.path}`
+  return storageDamaged(`${which} is not sound: ${first}; run dash verify-archive on it`)
+}
+
 function counted(all: readonly unknown[], before: readonly unknown[]): { copied: number; unchanged: number } {
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
-interface Source {
+/** Nothing that is not sound may reach a store in which nothing can be taken back. */
+async function readSource(source: ArchivePlace): Promise<{
   contents: LedgerContents
   proved: ProvedLedger
   heads: Head[]
-}
-
-/** Nothing that is not sound may reach a store in which nothing can be taken back. */
-async function readSource(source: ArchivePlace): Promise<Source> {
+}> {
   const { contents, proved } = await source.year.read()
   // A publisher at work may have gone on since; what it adds is in the next copy.
-  const audited = (await source.auditors.archive.heads()).filter(({ seq }) => seq <= contents.rows.length)
+  const heads = (await source.auditors.archive.heads()).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished)
     throw new Refusal('usage', 'an import into the archive to copy was begun and has not ended')
   if (contents.rows.length === 0) throw emptyArchive()
-  const rows = contents.rows.map((row) => ({ row }))
-  const legacy = contents.legacy.map((row) => ({ row }))
-  const [finding] = auditLedger({ ...contents, rows, legacy }, audited, null).findings
-  if (finding) {
-    throw new Refusal(
-      'storage_damaged',
-      `the archive to copy is not sound: ${finding.code} ${finding.path}; run dash verify-archive on it`,
-    )
-  }
-  return { contents, proved, heads: audited.flatMap(({ head }) => head ?? []) }
+  const [finding] = auditLedger(contents, heads, null).findings
+  if (finding) throw unsound('the archive to copy', finding)
+  return { contents, proved, heads: heads.flatMap(({ head }) => head ?? []) }
 }
 
 /** Every row the target has must stand in the source at the same place. */
 function requireBeginning(target: LedgerContents, source: LedgerContents): void {
-  const differs = (
-    mine: readonly (LedgerRow | LegacyRow)[],
-    theirs: readonly (LedgerRow | LegacyRow)[],
-  ): number => mine.findIndex((row, index) => JSON.stringify(row) !== JSON.stringify(theirs[index]))
-  const entry = differs(target.rows, source.rows)
-  if (entry >= 0) throw copyRefused(`its ledger entry ${entry + 1} is not the one of the archive to copy`)
-  const legacy = differs(target.legacy, source.legacy)
-  if (legacy >= 0)
-    throw copyRefused(`its legacy publication ${legacy + 1} is not the one of the archive to copy`)
-  const founding = JSON.stringify(target.founding)
-  if (target.founding !== null && founding !== JSON.stringify(source.founding)) {
+  const differing = (mine: readonly object[], theirs: readonly object[]): number =>
+    1 + mine.findIndex((row, index) => JSON.stringify(row) !== JSON.stringify(theirs[index]))
+  const entry = differing(target.rows, source.rows)
+  if (entry > 0) throw copyRefused(`its ledger entry ${entry} is not the one of the archive to copy`)
+  const legacy = differing(target.legacy, source.legacy)
+  if (legacy > 0) throw copyRefused(`its legacy publication ${legacy} is not the one of the archive to copy`)
+  if (target.founding !== null && JSON.stringify(target.founding) !== JSON.stringify(source.founding))
     throw copyRefused('an import of another archive was begun there')
-  }
 }
 
 async function requireOwnHeads(archive: Objects, rows: readonly LedgerRow[]): Promise<void> {
@@ -165,39 +167,22 @@ async function copyObjects(
 
 async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyReport['heads']> {
   const there = new Set(await target.keys('heads'))
-  const result = { copied: 0, unchanged: 0 }
-  for (const head of heads) {
-    if (there.has(`heads/${head.seq}`)) result.unchanged += 1
-    else result.copied += 1
-    // A head that is there already must be the same.
-    await target.putHead(head)
-  }
-  return result
+  // A head that is there already must be the same.
+  for (const head of heads) await target.putHead(head)
+  const copied = heads.filter(({ seq }) => !there.has(`heads/${seq}`)).length
+  return { copied, unchanged: heads.length - copied }
 }
 
-async function auditCopy(ports: CopyPorts, signal: AbortSignal): Promise<VerifyReport['head']> {
+async function auditCopy(
+  { target, clock, onNote }: CopyPorts,
+  signal: AbortSignal,
+): Promise<VerifyReport['head']> {
   const { report, cause } = await verifyArchive(
-    {
-      ...ports.target.auditors,
-      clock: ports.clock,
-      random: () => 0,
-      onProgress: () => undefined,
-      onNote: ports.onNote,
-    },
+    { ...target.auditors, clock, random: () => 0, onProgress: () => undefined, onNote },
     { sample: null, since: null, expectedHead: null, payloads: false, jobs: AT_A_TIME, signal },
   )
   if (cause !== null) throw cause
   const finding = report.findings.find(isDamage)
-  if (!report.ok || finding) {
-    throw new Refusal(
-      'storage_damaged',
-      `the copy is not sound: ${finding?.code} ${finding?.path}; run dash verify-archive on it`,
-    )
-  }
+  if (!report.ok || finding) throw unsound('the copy', finding)
   return report.head
-}
-
-/** The refusal to copy an archive that has no entry yet. */
-export function emptyArchive(): Refusal<'usage'> {
-  return new Refusal('usage', 'the archive to copy is empty; check --data-dir')
 }

@@ -1,8 +1,8 @@
-import type { Objects, ArchiveFolder, InputLine, Ledger, YearReader } from '../domain/ports.ts'
+import type { Objects, ArchiveFolder, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
-import type { Head, LedgerRow, FoundingRefusal } from '../domain/year/ledger.ts'
+import type { FoundingRefusal } from '../domain/year/ledger.ts'
 import {
   beganWith,
   MANIFESTS_FILE,
@@ -11,10 +11,11 @@ import {
   repeatedIds,
   sealFounding,
 } from '../domain/year/legacy-import.ts'
-import type { Founding, ImportRefusal, ListedPublication } from '../domain/year/legacy-import.ts'
-import { leaseLost, withPublisherLease } from './publisher.ts'
-import type { LeasePorts } from './publisher.ts'
-import { shorten } from './collect-sources.ts'
+import type { ImportRefusal, ListedPublication } from '../domain/year/legacy-import.ts'
+import { decodeLine } from './import-lines.ts'
+import { leaseLost, withPublisherLease } from './lease.ts'
+import type { LeasePorts } from './lease.ts'
+import { shorten } from '../domain/text.ts'
 
 /** What an import did: the JSON result of `import archive` (docs/importing.md). */
 export interface ArchiveImportReport {
@@ -41,77 +42,111 @@ export interface ArchiveImportPorts extends LeasePorts {
 /**
  * Founds an archive with older publications (docs/decisions/0010-founding-an-archive.md). All or nothing: every
  * publication is verified before anything is written, and every refusal is reported. The same import again changes
- * nothing. The order of effects can be cut anywhere: objects durable, mark, head before the seal, both ledgers (the
- * commit point), head.
+ * nothing, and goes on where a crash ended it.
  *
  * @throws Refusal `input_unreadable` when the list cannot be read or a file changes meanwhile, `lease_held` or
  *   `lease_lost` when a publisher works, `storage_*` when the archive cannot be proved; faults
  */
 export async function importArchive(ports: ArchiveImportPorts): Promise<ArchiveImportReport> {
-  const refusals = new Refusals()
-  const listed = await readList(ports, refusals)
-  for (const refused of repeatedIds(listed)) refusals.add(refused)
-  await verifyFiles(ports, listed, refusals)
-  if (refusals.count > 0) return refusals.report()
-  if (listed.length === 0) return refusal(`${MANIFESTS_FILE} lists no publication`)
+  const report: ArchiveImportReport = { imported: 0, unchanged: 0, refused: [], refusedCount: 0 }
+  const listed = await readList(ports, report)
+  for (const repeated of repeatedIds(listed)) refuse(report, repeated)
+  await verifyFiles(ports, listed, report)
+  if (listed.length === 0 && report.refusedCount === 0)
+    refuse(report, whole(`${MANIFESTS_FILE} lists no publication`))
+  report.refused.sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
+  if (report.refusedCount > 0) return report
   ports.prepare()
-  return withPublisherLease(ports, (token) => found(ports, listed, token))
+  // A crash from here on: the lease runs out by itself.
+  return withPublisherLease(ports, async (token) => {
+    await found(ports, listed, token, report)
+    return report
+  })
 }
 
-const REFUSALS_KEPT = 100
-
-/** Refusals of an import: all are counted, the first hundred kept, each on one short line. */
-class Refusals {
-  count = 0
-  readonly #kept: ImportRefusal[] = []
-
-  add({ publicationId, line, reason }: ImportRefusal): void {
-    this.count += 1
-    if (this.#kept.length === REFUSALS_KEPT) return
-    const id = publicationId === null ? null : shorten(publicationId)
-    this.#kept.push({ publicationId: id, line, reason: shorten(reason) })
+async function found(
+  ports: ArchiveImportPorts,
+  listed: readonly ListedPublication[],
+  token: string,
+  report: ArchiveImportReport,
+): Promise<void> {
+  const { ledger, archive, clock } = ports
+  const founding = planFounding(listed)
+  const { proved, head } = await ports.year.read()
+  const lastEntry = proved.entries.at(-1)
+  if (beganWith(proved.entries, founding)) {
+    // The head that a crash after the commit left unwritten.
+    if (lastEntry && headIsBehind(proved.entries, head)) await putHead(archive, lastEntry, clock())
+    report.unchanged = listed.length
+    return
   }
-
-  report(): ArchiveImportReport {
-    const refused = this.#kept.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
-    return { imported: 0, unchanged: 0, refused, refusedCount: this.count }
+  if (lastEntry) return refuse(report, whole(ALREADY_FOUNDED))
+  const { unfinished } = proved
+  const last = founding.rows.at(-1)
+  if (unfinished && (unfinished.seq !== last?.seq || unfinished.leaf !== last.leaf))
+    return refuse(report, whole(OTHER_BEGUN))
+  // A crash among the objects: some that nothing refers to.
+  await storeObjects(ports, listed)
+  if (last) {
+    const mark = unfinished ?? { seq: last.seq, leaf: last.leaf, beganAt: clock() }
+    // A crash from here on: nothing but this very import may write to the archive.
+    requireDone(await ledger.beginFounding(mark, { token, now: clock() }))
+    await putHead(archive, last, mark.beganAt)
   }
+  const now = clock()
+  const seal = sealFounding(founding, now)
+  // The commit point. A crash after it: the next import, or publication, writes the head.
+  requireDone(await ledger.found(founding, seal, { token, now }))
+  await putHead(archive, seal, clock())
+  report.imported = listed.length
+}
+
+const ALREADY_FOUNDED =
+  'the ledger already has entries and did not begin with this import; an archive is founded once, before anything else'
+
+const OTHER_BEGUN =
+  'the import of another archive was begun and has not ended; run it again, or found this one in a new data folder'
+
+async function putHead(
+  archive: ArchiveImportPorts['archive'],
+  { seq, leaf }: { seq: number; leaf: string },
+  time: number,
+): Promise<void> {
+  await archive.putHead({ seq, leaf, time })
+}
+
+function requireDone(refused: FoundingRefusal | null): void {
+  if (refused === 'lease-lost') throw leaseLost()
+  if (refused !== null) throw new Error('the ledger was written to by somebody who does not hold its lease')
 }
 
 async function readList(
   { folder, clock, signal }: ArchiveImportPorts,
-  refusals: Refusals,
+  report: ArchiveImportReport,
 ): Promise<ListedPublication[]> {
   const now = clock()
   const listed: ListedPublication[] = []
   for await (const lines of folder.manifests.lines()) {
     signal.throwIfAborted()
     for (const line of lines) {
-      const parsed = parseLine(line, now)
+      const { number } = line
+      const decoded = decodeLine(line)
+      const parsed =
+        'problem' in decoded
+          ? { publicationId: null, line: number, reason: decoded.problem }
+          : parseListed(decoded.value, number, now)
       if ('manifest' in parsed) listed.push(parsed)
-      else refusals.add(parsed)
+      else refuse(report, parsed)
     }
   }
   return listed
-}
-
-function parseLine(line: InputLine, now: number): ListedPublication | ImportRefusal {
-  const refused = (reason: string): ImportRefusal => ({ publicationId: null, line: line.number, reason })
-  if ('problem' in line) return refused(line.problem)
-  let row: unknown
-  try {
-    row = JSON.parse(line.text)
-  } catch (error) {
-    return refused(`not JSON: ${error instanceof Error ? error.message : String(error)}`)
-  }
-  return parseListed(row, line.number, now)
 }
 
 /** Reads and proves the files one at a time: an archive is larger than the memory. */
 async function verifyFiles(
   ports: ArchiveImportPorts,
   listed: readonly ListedPublication[],
-  refusals: Refusals,
+  report: ArchiveImportReport,
 ): Promise<void> {
   for (const [index, publication] of listed.entries()) {
     ports.signal.throwIfAborted()
@@ -120,7 +155,8 @@ async function verifyFiles(
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       const { line, manifest } = publication
-      refusals.add({ publicationId: manifest.publicationId, line, reason: error.detail ?? error.code })
+      const { publicationId } = manifest
+      refuse(report, { publicationId, line, reason: error.detail ?? error.code })
     }
     ports.onPublication('verified', index + 1, listed.length)
   }
@@ -133,86 +169,32 @@ async function readProved(
   return proveBytes(manifest, await folder.read(file, manifest.byteSize))
 }
 
-async function found(
-  ports: ArchiveImportPorts,
-  listed: readonly ListedPublication[],
-  token: string,
-): Promise<ArchiveImportReport> {
-  const { ledger, archive, year, clock } = ports
-  const founding = planFounding(listed)
-  const { proved, head } = await year.read()
-  if (beganWith(proved.entries, founding)) {
-    const last = proved.entries.at(-1)
-    // What a crash between commit and head left undone.
-    if (last && headIsBehind(proved.entries, head)) await archive.putHead(headOf(last, clock()))
-    return { imported: 0, unchanged: listed.length, refused: [], refusedCount: 0 }
-  }
-  if (proved.entries.length > 0) return refusal(ALREADY_FOUNDED)
-  const last = founding.rows.at(-1)
-  const { unfinished } = proved
-  if (unfinished && (unfinished.seq !== last?.seq || unfinished.leaf !== last.leaf)) {
-    return refusal(OTHER_BEGUN)
-  }
-  await storeObjects(ports, listed)
-  if (last) {
-    const { seq, leaf } = last
-    const mark = unfinished ?? { seq, leaf, beganAt: clock() }
-    requireDone(await ledger.beginFounding(mark, { token, now: clock() }))
-    await archive.putHead(headOf(last, mark.beganAt))
-  }
-  const seal = await commit(ports, founding, token)
-  await archive.putHead(headOf(seal, clock()))
-  return { imported: listed.length, unchanged: 0, refused: [], refusedCount: 0 }
-}
-
 /** Reads the files a second time and proves them again, so that a file that changed meanwhile is never stored. */
 async function storeObjects(ports: ArchiveImportPorts, listed: readonly ListedPublication[]): Promise<void> {
   for (const [index, publication] of listed.entries()) {
     ports.signal.throwIfAborted()
-    await ports.archive.put(publication.manifest.sha256, await readAgain(ports, publication))
+    const { line, file, manifest } = publication
+    const bytes = await readProved(ports, publication).catch((cause: unknown) => {
+      if (!(cause instanceof Refusal)) throw cause
+      const changed = `line ${line}: ${file} changed while it was imported: ${cause.detail ?? cause.code}`
+      throw new Refusal('input_unreadable', changed, { cause })
+    })
+    await ports.archive.put(manifest.sha256, bytes)
     ports.onPublication('stored', index + 1, listed.length)
   }
 }
 
-async function readAgain(ports: ArchiveImportPorts, publication: ListedPublication): Promise<Uint8Array> {
-  try {
-    return await readProved(ports, publication)
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    const what = `line ${publication.line}: ${publication.file} changed while it was imported`
-    throw new Refusal('input_unreadable', `${what}: ${error.detail ?? error.code}`, { cause: error })
-  }
-}
+const REFUSALS_KEPT = 100
 
-async function commit(
-  { ledger, clock }: ArchiveImportPorts,
-  founding: Founding,
-  token: string,
-): Promise<LedgerRow> {
-  const now = clock()
-  const seal = sealFounding(founding, now)
-  requireDone(await ledger.found(founding, seal, { token, now }))
-  return seal
-}
-
-const ALREADY_FOUNDED =
-  'the ledger already has entries and did not begin with this import; an archive is founded once, before anything else'
-
-const OTHER_BEGUN =
-  'the import of another archive was begun and has not ended; run it again, or found this one in a new data folder'
-
-function requireDone(refused: FoundingRefusal | null): void {
-  if (refused === 'lease-lost') throw leaseLost()
-  if (refused !== null) throw new Error('the ledger was written to by somebody who does not hold its lease')
-}
-
-function headOf({ seq, leaf }: { seq: number; leaf: string }, time: number): Head {
-  return { seq, leaf, time }
+/** All are counted, the first hundred kept, each on one short line. */
+function refuse(report: ArchiveImportReport, { publicationId, line, reason }: ImportRefusal): void {
+  report.refusedCount += 1
+  if (report.refused.length === REFUSALS_KEPT) return
+  const id = publicationId === null ? null : shorten(publicationId)
+  report.refused.push({ publicationId: id, line, reason: shorten(reason) })
 }
 
 /** A refusal of the import as a whole. */
-function refusal(reason: string): ArchiveImportReport {
-  const refusals = new Refusals()
-  refusals.add({ publicationId: null, line: null, reason })
-  return refusals.report()
+function whole(reason: string): ImportRefusal {
+  return { publicationId: null, line: null, reason }
 }

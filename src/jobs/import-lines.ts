@@ -5,7 +5,7 @@ import type { Signal, ImportCounts } from '../domain/feed/signal.ts'
 import type { ItemRef } from '../domain/feed/source.ts'
 import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { shorten } from './collect-sources.ts'
+import { shorten } from '../domain/text.ts'
 
 /** What happened to a set of files, whatever their rows are (docs/importing.md). */
 export interface LinesReport {
@@ -30,118 +30,62 @@ export interface LinesOptions {
   signal: AbortSignal
 }
 
-/** What one line of a file holds, for whoever imports it. */
-type ParsedLine<Row, Aside> =
-  { kind: 'row'; row: Row } | { kind: 'bad'; reason: string } | { kind: 'aside'; aside: Aside }
+/** One line of a file, decoded. */
+type ParsedLine<Row> =
+  | { kind: 'row'; row: Row; vouched?: boolean }
+  | { kind: 'unknown-source'; source: string }
+  | { kind: 'bad'; reason: string }
 
-/** One kind of row: how it is read and stored. */
-interface LineImport<Row, Aside> {
+/** One import of files of lines: how its rows are read and stored, and what was counted on the way. */
+interface Run<Row> extends LinesOptions {
   /** @param value what JSON.parse gave for the line */
-  parse(value: unknown): ParsedLine<Row, Aside>
+  parse: (value: unknown) => ParsedLine<Row>
   /** Stores a batch in one transaction. */
-  store(batch: readonly Row[]): Promise<ImportCounts>
+  store: (batch: readonly Row[]) => Promise<ImportCounts>
   batchRows: number
-  /** Told each line but a bad one once, as it is counted. */
-  onCounted?(line: Exclude<ParsedLine<Row, Aside>, { kind: 'bad' }>): void
   /** Called after each batch with the rows read so far. */
-  onProgress(rows: number): void
+  onProgress: (rows: number) => void
+  report: LinesReport
+  /** Good rows that were checked before any was stored. */
+  checked: number
+  badRows: number
+  vouched: number
+  unknownSources: Map<string, number>
 }
 
-const ERRORS_KEPT = 100
+type RowKind<Row> = Pick<Run<Row>, 'parse' | 'store' | 'batchRows' | 'onProgress'>
 
 /**
  * Imports files of lines (docs/importing.md). Under `abort` a file with any bad row is read to its end, reported, and
- * left out whole; under `skip` its good rows are imported. Other files are not affected.
+ * left out whole; under `skip` its good rows are imported. Other files are not affected. A crash keeps the batches
+ * that were stored; the same import again changes nothing of them.
  */
-async function importLines<Row, Aside>(
-  kind: LineImport<Row, Aside>,
+async function importLines<Row>(
+  kind: RowKind<Row>,
   sources: readonly LineSource[],
   options: LinesOptions,
-): Promise<LinesReport> {
-  const tally = new Tally(kind)
+): Promise<Run<Row>> {
+  const counts = { checked: 0, badRows: 0, vouched: 0, unknownSources: new Map<string, number>() }
+  const run: Run<Row> = { ...kind, ...options, ...counts, report: emptyReport(sources.length) }
+  const { report, onError } = run
   for (const source of sources) {
-    tally.report.files += 1
     try {
-      if (options.onError === 'abort') {
-        const errorsBefore = tally.report.errorCount
-        for await (const batch of rowBatches(kind, source, options.signal, tally))
-          kind.onProgress(tally.progress(batch.length))
-        if (tally.report.errorCount > errorsBefore) {
-          tally.report.failedFiles += 1
-          continue
-        }
-      }
-      const counting = options.onError === 'skip' ? tally : null
-      for await (const batch of rowBatches(kind, source, options.signal, counting)) {
-        tally.add(await kind.store(batch))
-        kind.onProgress(tally.report.rows)
-      }
+      if (onError === 'skip') await storeFile(run, source, true)
+      else if (await isFaultless(run, source)) await storeFile(run, source, false)
+      else report.failedFiles += 1
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'input_unreadable') throw error
-      tally.fail(source.name, null, error.detail ?? error.code)
-      tally.report.failedFiles += 1
+      addError(report, source.name, null, error.detail ?? error.code)
+      report.failedFiles += 1
     }
   }
-  if (options.onError === 'skip') tally.report.skipped = tally.badRows
-  return tally.report
+  if (onError === 'skip') report.skipped = run.badRows
+  return run
 }
 
-/**
- * The good rows of a file in batches.
- *
- * @param tally counts rows and keeps errors; null on a second reading, where nothing may be counted twice
- * @throws Refusal `input_unreadable` on a second reading that finds a row the first did not
- */
-async function* rowBatches<Row, Aside>(
-  kind: LineImport<Row, Aside>,
-  source: LineSource,
-  signal: AbortSignal,
-  tally: Tally<Row, Aside> | null,
-): AsyncGenerator<Row[]> {
-  let batch: Row[] = []
-  try {
-    for await (const lines of source.lines()) {
-      signal.throwIfAborted()
-      for (const line of lines) {
-        const parsed = parseLine(kind, line)
-        tally?.count(source.name, line.number, parsed)
-        if (parsed.kind === 'bad' && !tally) {
-          throw new Refusal('input_unreadable', `it changed while it was read (line ${line.number})`)
-        }
-        if (parsed.kind !== 'row') continue
-        batch.push(parsed.row)
-        if (batch.length === kind.batchRows) {
-          yield batch
-          batch = []
-          // The driver frees a statement's memory only after a turn of the event loop.
-          await new Promise((resolve) => setImmediate(resolve))
-        }
-      }
-    }
-  } catch (error) {
-    // What was read before a file broke off is good.
-    if (tally && batch.length > 0) yield batch
-    throw error
-  }
-  if (batch.length > 0) yield batch
-}
-
-function parseLine<Row, Aside>(kind: LineImport<Row, Aside>, line: InputLine): ParsedLine<Row, Aside> {
-  if ('problem' in line) return { kind: 'bad', reason: line.problem }
-  let value: unknown
-  try {
-    value = JSON.parse(line.text)
-  } catch (error) {
-    return { kind: 'bad', reason: `not JSON: ${error instanceof Error ? error.message : String(error)}` }
-  }
-  return kind.parse(value)
-}
-
-/** Counts for the report. */
-class Tally<Row, Aside> {
-  badRows = 0
-  readonly report: LinesReport = {
-    files: 0,
+function emptyReport(files: number): LinesReport {
+  return {
+    files,
     rows: 0,
     inserted: 0,
     replaced: 0,
@@ -151,40 +95,98 @@ class Tally<Row, Aside> {
     errorCount: 0,
     failedFiles: 0,
   }
-  readonly #kind: Pick<LineImport<Row, Aside>, 'onCounted'>
-  #checked = 0
+}
 
-  constructor(kind: Pick<LineImport<Row, Aside>, 'onCounted'>) {
-    this.#kind = kind
+/** Reads a whole file and stores nothing. */
+async function isFaultless<Row>(run: Run<Row>, source: LineSource): Promise<boolean> {
+  const errorsBefore = run.report.errorCount
+  for await (const batch of rowBatches(run, source, true)) run.onProgress((run.checked += batch.length))
+  return run.report.errorCount === errorsBefore
+}
+
+/** @param isFirst false for a second reading, of which nothing is counted */
+async function storeFile<Row>(run: Run<Row>, source: LineSource, isFirst: boolean): Promise<void> {
+  const { report } = run
+  for await (const batch of rowBatches(run, source, isFirst)) {
+    const { inserted, replaced, unchanged } = await run.store(batch)
+    report.inserted += inserted
+    report.replaced += replaced
+    report.unchanged += unchanged
+    run.onProgress(report.rows)
   }
+}
 
-  count(file: string, line: number, parsed: ParsedLine<Row, Aside>): void {
-    this.report.rows += 1
-    if (parsed.kind !== 'bad') {
-      this.#kind.onCounted?.(parsed)
-      return
+/**
+ * The good rows of a file in batches.
+ *
+ * @throws Refusal `input_unreadable` on a second reading that finds a bad row, as the first did not
+ */
+async function* rowBatches<Row>(run: Run<Row>, source: LineSource, isFirst: boolean): AsyncGenerator<Row[]> {
+  let batch: Row[] = []
+  try {
+    for await (const lines of source.lines()) {
+      run.signal.throwIfAborted()
+      for (const line of lines) {
+        const parsed = parseLine(run.parse, line)
+        if (isFirst) count(run, source.name, line.number, parsed)
+        else if (parsed.kind === 'bad')
+          throw new Refusal('input_unreadable', `it changed while it was read (line ${line.number})`)
+        if (parsed.kind !== 'row') continue
+        batch.push(parsed.row)
+        if (batch.length < run.batchRows) continue
+        yield batch
+        batch = []
+        // The driver frees a statement's memory only after a turn of the event loop.
+        await new Promise((resolve) => setImmediate(resolve))
+      }
     }
-    this.badRows += 1
-    this.fail(file, line, parsed.reason)
+  } catch (error) {
+    // What was read before a file broke off is good.
+    if (isFirst && batch.length > 0) yield batch
+    throw error
   }
+  if (batch.length > 0) yield batch
+}
 
-  fail(file: string, line: number | null, reason: string): void {
-    this.report.errorCount += 1
-    if (this.report.errors.length < ERRORS_KEPT)
-      this.report.errors.push({ file, line, reason: shorten(reason) })
+/** The JSON value of a line, or why it has none. */
+export function decodeLine(line: InputLine): { value: unknown } | { problem: string } {
+  if ('problem' in line) return line
+  try {
+    return { value: JSON.parse(line.text) }
+  } catch (error) {
+    return { problem: `not JSON: ${error instanceof Error ? error.message : String(error)}` }
   }
+}
 
-  add(counts: ImportCounts): void {
-    this.report.inserted += counts.inserted
-    this.report.replaced += counts.replaced
-    this.report.unchanged += counts.unchanged
-  }
+function parseLine<Row>(parse: Run<Row>['parse'], line: InputLine): ParsedLine<Row> {
+  const decoded = decodeLine(line)
+  return 'problem' in decoded ? { kind: 'bad', reason: decoded.problem } : parse(decoded.value)
+}
 
-  /** Rows checked so far, for a progress display. */
-  progress(rows: number): number {
-    this.#checked += rows
-    return this.#checked
+/** Different unknown names counted one by one; beyond them rows count under one label. */
+const UNKNOWN_NAMES_KEPT = 1_000
+const OTHER_UNKNOWN_NAMES = '(other names)'
+
+function count<Row>(run: Run<Row>, file: string, line: number, parsed: ParsedLine<Row>): void {
+  const { unknownSources: unknown } = run
+  run.report.rows += 1
+  if (parsed.kind === 'bad') {
+    run.badRows += 1
+    addError(run.report, file, line, parsed.reason)
+  } else if (parsed.kind === 'unknown-source') {
+    const named = shorten(parsed.source)
+    const name = unknown.has(named) || unknown.size < UNKNOWN_NAMES_KEPT ? named : OTHER_UNKNOWN_NAMES
+    unknown.set(name, (unknown.get(name) ?? 0) + 1)
+  } else if (parsed.vouched === true) {
+    run.vouched += 1
   }
+}
+
+const ERRORS_KEPT = 100
+
+function addError(report: LinesReport, file: string, line: number | null, reason: string): void {
+  report.errorCount += 1
+  if (report.errors.length < ERRORS_KEPT) report.errors.push({ file, line, reason: shorten(reason) })
 }
 
 export interface ArticleImportPorts {
@@ -197,24 +199,21 @@ export interface ArticleImportPorts {
 const ARTICLE_BATCH_ROWS = 20
 
 /** Imports article texts; see {@link importLines}. Idempotent. */
-export function importArticles(
+export async function importArticles(
   { feed, onProgress }: ArticleImportPorts,
   sources: readonly LineSource[],
   options: LinesOptions,
 ): Promise<LinesReport> {
-  return importLines<KeyedArticle, never>(
-    {
-      parse(value) {
-        const parsed = parseArticle(value)
-        return parsed.kind === 'bad' ? parsed : { kind: 'row', row: parsed.article }
-      },
-      store: async (batch) => feed.saveArticles(await ofStoredItems(feed, batch)),
-      batchRows: ARTICLE_BATCH_ROWS,
-      onProgress,
+  const kind: RowKind<KeyedArticle> = {
+    parse(value) {
+      const parsed = parseArticle(value)
+      return parsed.kind === 'bad' ? parsed : { kind: 'row', row: parsed.article }
     },
-    sources,
-    options,
-  )
+    store: async (batch) => feed.saveArticles(await ofStoredItems(feed, batch)),
+    batchRows: ARTICLE_BATCH_ROWS,
+    onProgress,
+  }
+  return (await importLines(kind, sources, options)).report
 }
 
 /** Each text for the likeliest item of its key that is stored, or for the likeliest where none is. */
@@ -255,50 +254,21 @@ export interface ImportPorts {
 
 const BATCH_ROWS = 5_000
 
-/** Different unknown names counted one by one; beyond them rows count under one label. */
-const UNKNOWN_NAMES_KEPT = 1_000
-const OTHER_UNKNOWN_NAMES = '(other names)'
-
 /** Imports daily signals; see {@link importLines}. Idempotent. */
 export async function importSignals(
   { feed, onProgress }: ImportPorts,
   sources: readonly LineSource[],
   options: ImportOptions,
 ): Promise<ImportReport> {
-  let vouched = 0
-  const unknown = new Map<string, number>()
-  const countUnknown = (source: string): void => {
-    const named = shorten(source)
-    const known = unknown.has(named) || unknown.size < UNKNOWN_NAMES_KEPT
-    const name = known ? named : OTHER_UNKNOWN_NAMES
-    unknown.set(name, (unknown.get(name) ?? 0) + 1)
-  }
-  const report = await importLines<VouchedSignal, string>(
-    {
-      parse: (value) => parseRow(value, options.titleProvenance),
-      store: (batch) => feed.importSignals(batch.map(({ signal }) => signal)),
-      batchRows: BATCH_ROWS,
-      onCounted(line) {
-        if (line.kind === 'aside') countUnknown(line.aside)
-        else if (line.row.vouched) vouched += 1
-      },
-      onProgress,
+  const kind: RowKind<Signal> = {
+    parse(value) {
+      const parsed = parseSignal(value, options.titleProvenance)
+      return parsed.kind === 'signal' ? { ...parsed, kind: 'row', row: parsed.signal } : parsed
     },
-    sources,
-    options,
-  )
-  return { ...report, vouched, unknownSources: Object.fromEntries(unknown) }
-}
-
-interface VouchedSignal {
-  signal: Signal
-  /** True when `titleProvenance` of the options vouched for the title. */
-  vouched: boolean
-}
-
-function parseRow(value: unknown, titleProvenance: string | null): ParsedLine<VouchedSignal, string> {
-  const parsed = parseSignal(value, titleProvenance)
-  if (parsed.kind === 'bad') return parsed
-  if (parsed.kind === 'unknown-source') return { kind: 'aside', aside: parsed.source }
-  return { kind: 'row', row: { signal: parsed.signal, vouched: parsed.vouched } }
+    store: (batch) => feed.importSignals(batch),
+    batchRows: BATCH_ROWS,
+    onProgress,
+  }
+  const { report, vouched, unknownSources } = await importLines(kind, sources, options)
+  return { ...report, vouched, unknownSources: Object.fromEntries(unknownSources) }
 }

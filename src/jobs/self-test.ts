@@ -1,6 +1,6 @@
 import { Refusal } from '../domain/refusal.ts'
 import type { Finding, DamageSample, Mutation } from '../domain/year/finding.ts'
-import type { Head } from '../domain/year/ledger.ts'
+import type { KeptHead } from '../domain/year/ledger.ts'
 
 /** What one audit said; `cause` is what ended it early, or null. */
 export interface SelfTestAudit {
@@ -11,13 +11,8 @@ export interface SelfTestAudit {
 export interface SelfTestPorts {
   makeSample: () => Promise<DamageSample>
   /** The audit of the archive in a folder, by the very code that audits the operator's. */
-  audit: (folder: string, expectedHead: (Head & { path: string }) | null) => Promise<SelfTestAudit>
-  onProgress: (progress: SelfTestProgress) => void
-}
-
-interface SelfTestProgress {
-  mutations: number
-  ofMutations: number
+  audit: (folder: string, expectedHead: KeptHead | null) => Promise<SelfTestAudit>
+  onProgress: (progress: { mutations: number; ofMutations: number }) => void
 }
 
 export interface SelfTestReport {

@@ -1,10 +1,10 @@
 import type { Clock, PublicHost } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { auditLedger } from '../domain/year/audit.ts'
-import type { AuditedContents, LedgerAudit } from '../domain/year/audit.ts'
+import { auditLedger } from '../domain/year/check.ts'
+import type { LedgerAudit } from '../domain/year/check.ts'
+import { isSound } from '../domain/year/finding.ts'
 import type { Finding } from '../domain/year/finding.ts'
-import { GENESIS_LEAF } from '../domain/year/chain.ts'
-import type { Manifest } from '../domain/year/ledger.ts'
+import type { LedgerContents, Manifest } from '../domain/year/ledger.ts'
 import {
   examineAnswer,
   questionAboutEnd,
@@ -22,12 +22,9 @@ import {
   PUBLISHED_LEGACY_LEDGER,
   publishedDocument,
 } from '../domain/year/published-ledger.ts'
-import type {
-  PublishedDocument,
-  Reference,
-  PublishedAnswer,
-  PublishedRefusal,
-} from '../domain/year/published-ledger.ts'
+import type { PublishedDocument, PublishedRefusal, Reference } from '../domain/year/published-ledger.ts'
+import { NOTHING_READ } from './verify-archive.ts'
+import type { VerifyResult } from './verify-archive.ts'
 
 /** Findings after which a host is not audited further: what it is, is plain, and each of them takes memory. */
 const FINDINGS_MAX = 1_000
@@ -38,7 +35,7 @@ const UNANSWERED_MAX = 5
 export interface PublishedAuditPorts {
   published: PublicHost['history']
   /** The auditor's own ledgers, when there are any. */
-  ledger: AuditedContents | null
+  ledger: LedgerContents | null
   clock: Clock
   onProgress: (done: number, total: number) => void
   /** Something a person should know that is no finding. */
@@ -55,23 +52,14 @@ export interface PublishedAuditOptions {
   signal: AbortSignal
 }
 
-/** What an audit of a host's answers found. */
-export interface PublishedAuditReport {
+/** What an audit has found so far, and what it works with. */
+interface Run {
+  ports: PublishedAuditPorts
+  options: PublishedAuditOptions
   findings: Finding[]
-  publications: number
   /** Bodies that were fetched, and their bytes together. */
   objects: number
   bytes: number
-  gaps: number
-  head: LedgerAudit['head']
-  /** The local ledger that the host was held against, or none: the host was audited alone. */
-  comparedWith: 'own' | 'none'
-}
-
-/** A report, and what ended the audit early, or null. */
-export interface PublishedAuditResult {
-  report: PublishedAuditReport
-  cause: unknown
 }
 
 /**
@@ -84,164 +72,142 @@ export interface PublishedAuditResult {
 export async function verifyPublished(
   ports: PublishedAuditPorts,
   options: PublishedAuditOptions,
-): Promise<PublishedAuditResult> {
-  const head = { seq: 0, leaf: GENESIS_LEAF }
-  const report: PublishedAuditReport = {
-    findings: [],
-    publications: 0,
-    objects: 0,
-    bytes: 0,
-    gaps: 0,
-    head,
-    comparedWith: 'none',
-  }
+): Promise<VerifyResult> {
+  const { published, ledger: own, clock, onNote } = ports
+  const { expectedHead, chosen, signal } = options
+  const startedAt = clock()
+  const run: Run = { ports, options, findings: [], objects: 0, bytes: 0 }
+  let audit = NOTHING_READ
+  let comparedWith: 'own' | 'none' = 'none'
+  let cause: unknown = null
   try {
-    const startedAt = ports.clock()
-    const { audit, isTheirs, comparedWith } = await auditLedgers(ports, options)
-    report.comparedWith = comparedWith
-    addFindings(report, audit.findings)
-    report.publications = audit.timeline.length
-    report.gaps = audit.gaps
-    report.head = audit.head
-    const chosen = new Set(options.chosen(audit.timeline.map(({ manifest }) => manifest)))
-    const rounds: Round[] = audit.timeline
-      .filter(({ manifest }) => chosen.has(manifest))
-      .map((item) => () => questionsAbout(item, audit.timeline, startedAt))
-    // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
-    if (isTheirs) {
+    // The head is asked for first: whatever is published in between only makes the ledger longer.
+    const head = await readDocument(published, 'head', signal)
+    const ledger = await readDocument(published, 'ledger', signal)
+    const rounds: Round[] = []
+    if (ledger.bytes === null) {
+      // Our own ledger stands in for one that the host does not publish.
+      audit = standInFor(ledger, published.base, { own, expectedHead })
+      comparedWith = own ? 'own' : 'none'
+    } else {
+      const legacy = await readDocument(published, 'legacyLedger', signal)
+      const laterHead = isOvertaken(head.bytes, ledger.bytes)
+        ? await readDocument(published, 'head', signal)
+        : null
+      const texts = { ledger: ledger.bytes, legacy: legacy.bytes, head, laterHead }
+      const { isOwnUnrelated, ...theirs } = auditPublishedLedger(texts, { own, expectedHead })
+      audit = { ...theirs, findings: [...ledger.findings, ...legacy.findings, ...theirs.findings] }
+      comparedWith = own === null || isOwnUnrelated ? 'none' : 'own'
+      if (isOwnUnrelated)
+        onNote(
+          `the archive in the data folder shares no entry and no publication with ${published.base}: the host was audited alone`,
+        )
+      // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
       rounds.push(() => ({ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }))
     }
-    await auditAnswers(ports, options, rounds, report)
-    return { report, cause: null }
-  } catch (cause) {
-    if (cause instanceof Refusal && cause.code === 'usage') throw cause
-    return { report, cause }
+    addFindings(run, audit.findings)
+    // Each publication is asked for at its own time and a millisecond before and after; the end of the ledger last.
+    const some = new Set(chosen(audit.timeline.map(({ manifest }) => manifest)))
+    const items = audit.timeline.filter(({ manifest }) => some.has(manifest))
+    rounds.unshift(...items.map((item) => () => questionsAbout(item, audit.timeline, startedAt)))
+    await askAll(run, rounds)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'usage') throw error
+    cause = error
   }
+  const { findings, objects, bytes } = run
+  const complete = cause === null
+  const ok = complete && isSound(findings)
+  const [publications, durationMs] = [audit.timeline.length, clock() - startedAt]
+  const { gaps, head } = audit
+  const counts = { publications, objects, bytes, gaps, head, comparedWith }
+  return { report: { ok, complete, findings, ...counts, durationMs }, cause }
+}
+
+/** The texts a host publishes, by what asks for them. */
+const DOCUMENTS = {
+  head: PUBLISHED_HEAD,
+  ledger: PUBLISHED_LEDGER,
+  legacyLedger: PUBLISHED_LEGACY_LEDGER,
+} as const
+
+async function readDocument(
+  published: PublicHost['history'],
+  name: keyof typeof DOCUMENTS,
+  signal: AbortSignal,
+): Promise<PublishedDocument> {
+  const path = DOCUMENTS[name]
+  const answer = await published[name](signal)
+  const document = publishedDocument(path, answer)
+  if (document === null) {
+    const said = answer.error === null ? '' : ` ${answer.error}`
+    throw unavailable(
+      `the host ${published.base} answered ${answer.status}${said} for ${path}; run the audit again when it answers`,
+    )
+  }
+  if (document.bytes && hasTooManyLines(document.bytes))
+    throw unavailable(
+      `the host ${published.base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger has`,
+    )
+  return document
+}
+
+function unavailable(why: string): Refusal<PublishedRefusal> {
+  return new Refusal('source_unavailable', why)
+}
+
+function standInFor(
+  { findings }: PublishedDocument,
+  base: string,
+  { own, expectedHead }: Reference,
+): LedgerAudit {
+  if (own === null && findings.length === 0)
+    throw new Refusal(
+      'usage',
+      `the host ${base} publishes no ledger (404 for ${PUBLISHED_LEDGER}), and there is none in the data folder to hold its answers against: name the data folder of a copy of its archive with --data-dir`,
+    )
+  const audit = own ? auditLedger(own, null, expectedHead) : NOTHING_READ
+  return { ...audit, findings: [...findings, ...audit.findings] }
+}
+
+/** @throws Refusal `source_unavailable` when these are more than are reported of one host */
+function addFindings(run: Run, findings: readonly Finding[]): void {
+  const room = FINDINGS_MAX - run.findings.length
+  run.findings.push(...findings.slice(0, room))
+  if (findings.length > room) throw tooManyFindings()
+}
+
+function tooManyFindings(): Refusal<PublishedRefusal> {
+  return unavailable(`the host has more than ${FINDINGS_MAX} findings; the rest of it was not audited`)
 }
 
 /** What to ask about one publication, made when its turn comes. */
 type Round = () => { questions: readonly Question[]; findings: readonly Finding[] }
 
-/** @throws Refusal `source_unavailable` when these are more than are reported of one host */
-function addFindings(report: PublishedAuditReport, findings: readonly Finding[]): void {
-  const room = FINDINGS_MAX - report.findings.length
-  report.findings.push(...findings.slice(0, room))
-  if (findings.length > room) throw tooManyFindings()
-}
-
-function tooManyFindings(): Refusal<PublishedRefusal> {
-  return new Refusal<PublishedRefusal>(
-    'source_unavailable',
-    `the host has more than ${FINDINGS_MAX} findings; the rest of it was not audited`,
-  )
-}
-
-/** `isTheirs` tells whose ledger the answers are held against. */
-async function auditLedgers(
-  { published, ledger: own, onNote }: PublishedAuditPorts,
-  { expectedHead, signal }: PublishedAuditOptions,
-): Promise<{ audit: LedgerAudit; isTheirs: boolean } & Pick<PublishedAuditReport, 'comparedWith'>> {
-  const askHead = (): Promise<PublishedDocument> =>
-    documentFrom(published, PUBLISHED_HEAD, () => published.head(signal))
-  // The head is asked for first: whatever is published in between only makes the ledger longer.
-  const head = await askHead()
-  const ledger = await documentFrom(published, PUBLISHED_LEDGER, () => published.ledger(signal))
-  if (ledger.bytes === null) {
-    const reference = { own, expectedHead }
-    const audit = withoutTheirLedger(published, ledger.findings, reference)
-    return { audit, isTheirs: false, comparedWith: own ? 'own' : 'none' }
-  }
-  const legacy = await documentFrom(published, PUBLISHED_LEGACY_LEDGER, () => published.legacyLedger(signal))
-  const laterHead = isOvertaken(head.bytes, ledger.bytes) ? await askHead() : null
-  const texts = { ledger: ledger.bytes, legacy: legacy.bytes, head, laterHead }
-  const audit = auditPublishedLedger(texts, { own, expectedHead })
-  if (audit.isOwnUnrelated) {
-    onNote(
-      `the archive in the data folder shares no entry and no publication with ${published.base}: the host was audited alone`,
-    )
-  }
-  const findings = [...ledger.findings, ...legacy.findings, ...audit.findings]
-  const comparedWith = own === null || audit.isOwnUnrelated ? 'none' : 'own'
-  return { audit: { ...audit, findings }, isTheirs: true, comparedWith }
-}
-
-/** Our own ledger stands in for one that the host does not publish. */
-function withoutTheirLedger(
-  { base }: PublicHost['history'],
-  findings: readonly Finding[],
-  { own, expectedHead }: Reference,
-): LedgerAudit {
-  if (own) {
-    const audit = auditLedger(own, null, expectedHead)
-    return { ...audit, findings: [...findings, ...audit.findings] }
-  }
-  if (findings.length === 0) {
-    throw new Refusal(
-      'usage',
-      `the host ${base} publishes no ledger (404 for ${PUBLISHED_LEDGER}), and there is none in the data folder to hold its answers against: name the data folder of a copy of its archive with --data-dir`,
-    )
-  }
-  return { findings: [...findings], timeline: [], gaps: 0, head: { seq: 0, leaf: GENESIS_LEAF } }
-}
-
-async function documentFrom(
-  { base }: PublicHost['history'],
-  path: string,
-  ask: () => Promise<PublishedAnswer>,
-): Promise<PublishedDocument> {
-  const answer = await ask()
-  const document = publishedDocument(path, answer)
-  if (document?.bytes && hasTooManyLines(document.bytes)) {
-    throw new Refusal<PublishedRefusal>(
-      'source_unavailable',
-      `the host ${base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger has`,
-    )
-  }
-  if (document) return document
-  const said = answer.error === null ? '' : ` ${answer.error}`
-  throw new Refusal<PublishedRefusal>(
-    'source_unavailable',
-    `the host ${base} answered ${answer.status}${said} for ${path}; run the audit again when it answers`,
-  )
-}
-
-/** Adds to the report what the answers say, however far it came. */
-async function auditAnswers(
-  { published, onProgress }: PublishedAuditPorts,
-  { jobs, signal }: PublishedAuditOptions,
-  rounds: readonly Round[],
-  report: PublishedAuditReport,
-): Promise<void> {
+/** Asks every question and adds to the run what the answers say, however far it came. */
+async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
+  const { onProgress } = run.ports
+  const { jobs, signal } = run.options
   /** By round, so that the report has them in the order of the ledger. */
-  const findings: Finding[][] = []
-  let found = 0
-  const add = (index: number, more: readonly Finding[]): void => {
-    if (more.length === 0) return
-    ;(findings[index] ??= []).push(...more)
-    found += more.length
-    if (found > FINDINGS_MAX) throw tooManyFindings()
-  }
+  const found = rounds.map((): Finding[] => [])
   const stopped = new AbortController()
   const stop = (): void => stopped.abort(signal.reason)
-  const ask = patientAsker(published, stopped.signal)
+  const state = { unansweredInARow: 0, findings: 0, done: 0 }
   const waiting = rounds.entries()
-  let done = 0
-
+  const add = (index: number, findings: readonly Finding[]): void => {
+    found[index]?.push(...findings)
+    state.findings += findings.length
+    if (state.findings > FINDINGS_MAX) throw tooManyFindings()
+  }
   const work = async (): Promise<void> => {
     for (const [index, round] of waiting) {
-      const { questions, findings: unasked } = round()
-      add(index, unasked)
-      for (const question of questions) {
-        const { answer, found: shown } = await ask(question)
-        add(index, shown)
-        if (answer?.status === 200) report.objects += 1
-        report.bytes += answer?.seen.byteSize ?? 0
-      }
-      done += 1
-      onProgress(done, rounds.length)
+      const { questions, findings } = round()
+      add(index, findings)
+      for (const question of questions) add(index, await ask(run, question, state, stopped.signal))
+      state.done += 1
+      onProgress(state.done, rounds.length)
     }
   }
-
   signal.throwIfAborted()
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -250,35 +216,40 @@ async function auditAnswers(
     stopped.abort(error)
     throw error
   } finally {
-    const room = FINDINGS_MAX - report.findings.length
-    report.findings.push(...distinct(findings.flat()).slice(0, room))
+    const room = FINDINGS_MAX - run.findings.length
+    run.findings.push(...distinct(found.flat()).slice(0, room))
     signal.removeEventListener('abort', stop)
   }
 }
 
 /** A publication that cannot be had is one finding, however often it was asked for. */
 function distinct(findings: readonly Finding[]): Finding[] {
-  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()]
+  return [...new Map(findings.map((one) => [JSON.stringify(one), one])).values()]
 }
 
-/** Asks, and tells a question without an answer as a finding, until too many in a row go without one. */
-function patientAsker(
-  published: PublicHost['history'],
+/**
+ * What one answer shows. A question without an answer is a finding.
+ *
+ * @throws when too many questions in a row go without one
+ */
+async function ask(
+  run: Run,
+  question: Question,
+  state: { unansweredInARow: number },
   signal: AbortSignal,
-): (question: Question) => Promise<{ answer: PublishedAnswer | null; found: Finding[] }> {
-  let unansweredInARow = 0
-  return async (question) => {
+): Promise<Finding[]> {
+  signal.throwIfAborted()
+  try {
+    const answer = await run.ports.published.at(question.at, question.held, signal)
+    state.unansweredInARow = 0
+    if (answer.status === 200) run.objects += 1
+    run.bytes += answer.seen.byteSize
+    return examineAnswer(question, answer)
+  } catch (error) {
     signal.throwIfAborted()
-    try {
-      const answer = await published.at(question.at, question.held, signal)
-      unansweredInARow = 0
-      return { answer, found: examineAnswer(question, answer) }
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!(error instanceof Refusal) || error.code !== 'source_unavailable') throw error
-      unansweredInARow += 1
-      if (unansweredInARow >= UNANSWERED_MAX) throw error
-      return { answer: null, found: [unanswered(question, error.detail ?? error.code)] }
-    }
+    if (!(error instanceof Refusal) || error.code !== 'source_unavailable') throw error
+    state.unansweredInARow += 1
+    if (state.unansweredInARow >= UNANSWERED_MAX) throw error
+    return [unanswered(question, error.detail ?? error.code)]
   }
 }

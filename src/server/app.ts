@@ -4,7 +4,7 @@ import type { SearchCaller } from '../domain/feed/search.ts'
 import type { IpRange } from '../domain/address.ts'
 import type { State, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
-import { addressOf } from './agent/service.ts'
+import { addressOf } from './callers.ts'
 import { mountDocs } from './docs/docs.ts'
 import { publishedDocuments } from './docs/openapi.ts'
 import { liveRoutes } from './feed/live-routes.ts'
@@ -13,33 +13,21 @@ import type { ProvedSnapshots, SnapshotReader } from './feed/proved-snapshots.ts
 import { searchRoutes } from './feed/search-routes.ts'
 import { mcpRoute } from './mcp/route.ts'
 import type { McpPorts } from './mcp/route.ts'
-import type { RequestMeter } from './metrics/instruments.ts'
-import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
-import type { ServedRecommendation } from './models/routes.ts'
+import { freeModelRoutes } from './models/routes.ts'
+import { servedRecommendation } from './models/served-recommendation.ts'
+import type { ServedRecommendation } from './models/served-recommendation.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
-import type { HomePanels, HomeSources } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
 import { pageHeaders } from './page/layout.ts'
-import type { Frame } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
 import { servePages } from './page/rendered-pages.ts'
-import {
-  auditFact,
-  chatFact,
-  feedFact,
-  gapFact,
-  modelFact,
-  publicationFact,
-  statusPanel,
-} from './page/status-panel.ts'
-import { keptYears } from './page/year-view.ts'
-import type { KeptYears } from './page/year-view.ts'
-import { NO_STORE, requestId, respondJson } from './respond.ts'
+import { statusPanel } from './page/status-panel.ts'
+import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { coalesce, withinTime } from './single-flight.ts'
 import { history } from './year/history.ts'
@@ -59,8 +47,6 @@ export interface ServerPorts extends ReaderPorts {
   audits: Pick<State['audits'], 'newest'>
   checks: ReadinessChecks
   isDraining: () => boolean
-  /** Is told which route answers. */
-  requests: Pick<RequestMeter, 'routed'>
   demo: boolean
   /** Address the server is reached at from outside, without a slash at its end; asked once it listens. */
   baseUrl: () => string
@@ -72,7 +58,7 @@ export interface ServerPorts extends ReaderPorts {
  * @param readers of what is served, where others share them
  */
 export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 {
-  const { log, demo, clock, requests } = ports
+  const { log, demo, clock, baseUrl } = ports
   const { publications, snapshots, recommendation } = readers
   const callerOf = (event: H3Event): SearchCaller => ({
     address: addressOf(event, ports.trustedProxies),
@@ -81,11 +67,8 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   })
   const app = new H3({
     silent: true,
-    onResponse(response, event) {
-      const answer = event.runtime?.node?.res
-      if (answer) requests.routed(answer, event.context.matchedRoute?.route ?? null)
-      if (demo) response.headers.set('x-dash-demo', 'true')
-    },
+    // A hook costs every response some turns of the queue, so that only the demo has one.
+    ...(demo && { onResponse: (response: Response) => addHeader(response, 'x-dash-demo', 'true') }),
     // What no route answers. The library's own error body would repeat the address asked for.
     onError: (error, event) => {
       if (error.status === 404) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
@@ -98,21 +81,20 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const frame = { assets: mountAssets(app), demo }
   const sources = pageSources(ports, readers)
   const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
-  const kept = keptYears()
+  const feed = feedPanel(baseUrl)
   mountHome(mount, {
     frame,
-    panelsOf: (read) => homePanels(ports, frame, kept, read),
-    sources,
+    panels: [statusPanel(log), feed, modelsPanel(demo), chatPanel(frame.assets, ports.widgetUrl)],
+    lead: feed,
     headers: pageHeaders(challengeSources(ports.widgetUrl)),
     log,
   })
   mountItemPage(mount, frame, log)
-  const live = liveRoutes(snapshots, () => ({ baseUrl: ports.baseUrl(), demo }))
-  mountDocs(app, mount, publishedDocuments(demo), frame, ports.baseUrl)
-  mountRoutes(app, [history(publications, clock), ...ledgerRoutes(publications), ...live], log)
-  mountRoutes(app, searchRoutes(ports.search, callerOf), log)
-  mountRoutes(app, freeModelRoutes(recommendation, demo, clock), log)
-  mountRoutes(app, ports.agent.routes, log)
+  mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
+  const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))
+  const year = [history(publications, clock), ...ledgerRoutes(publications)]
+  mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
+  mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   return app
 }
@@ -126,27 +108,6 @@ function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Rea
     agent: { config: coalesce(() => agent.config()), status: coalesce(() => agent.shownStatus()) },
     audits: { newest: coalesce(() => audits.newest()) },
   })
-}
-
-/** The panels of `/`, which read from the given sources and from nowhere else. */
-function homePanels(
-  { log, demo, baseUrl, widgetUrl }: ServerPorts,
-  { assets }: Frame,
-  kept: KeptYears,
-  sources: HomeSources,
-): HomePanels {
-  const { snapshots, publications, recommendation, agent, audits } = sources
-  const facts = [
-    feedFact(snapshots),
-    publicationFact(publications),
-    gapFact(publications),
-    auditFact(audits),
-    modelFact(recommendation),
-    chatFact(agent),
-  ]
-  const lead = feedPanel({ snapshots, publications, kept, baseUrl })
-  const models = modelsPanel(recommendation, demo)
-  return { panels: [statusPanel(facts, log), lead, models, chatPanel({ agent, assets, widgetUrl })], lead }
 }
 
 /** A route answers for its path under every method, so that a wrong one is a 405 and not a 404. */
@@ -185,9 +146,8 @@ const CHECK_MS = 2_000
 
 /** The same checks, each of which fails when its store has not answered in time: a store may accept and stay silent. */
 export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): ReadinessChecks {
-  const { signal } = new AbortController()
   return Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => [name, () => withinTime(check(), limitMs, signal)]),
+    Object.entries(checks).map(([name, check]) => [name, () => withinTime(check(), limitMs)]),
   )
 }
 

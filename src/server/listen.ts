@@ -2,15 +2,16 @@ import { createServer, Server as NetServer } from 'node:net'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { H3 } from 'h3'
 import { listen } from 'listhen'
-import type { NodeHttp1Handler } from 'srvx'
-import { toNodeHandler } from 'srvx/node'
+import { NodeRequest, sendNodeResponse } from 'srvx/node'
 import type { IpRange } from '../domain/address.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { boundConnections, CONNECTION_BOUNDS, framingFault, refuseFraming } from './connections.ts'
-import type { ConnectionBounds, Connections, FramingFault } from './connections.ts'
+import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
+import type { ConnectionBounds, Connections } from './connections.ts'
+import { framingFault, refuseFraming } from './framing.ts'
+import type { FramingFault } from './framing.ts'
 import type { Log } from './route.ts'
 import type { RequestMeter } from './metrics/instruments.ts'
-import { refusalCodeOf, requestId } from './respond.ts'
+import { PlainResponse, notesOf, requestId } from './respond.ts'
 
 /** Largest request body any route reads; each route may ask for less. */
 const BODY_MAX_BYTES = 64 * 1024
@@ -36,7 +37,7 @@ export interface ListenOptions {
   trustedProxies?: readonly IpRange[]
   bounds?: Partial<ConnectionBounds>
   /** Is told of every request. */
-  requests?: Pick<RequestMeter, 'begun' | 'ended' | 'routeOf'>
+  requests?: Pick<RequestMeter, 'begun' | 'ended'>
   /** Settings that name port and host, for what is said when they cannot be had. */
   settings?: ListenSettings
   /** Largest request body any route reads, when it is not that of the public interfaces. */
@@ -148,56 +149,55 @@ export async function requireFreePort(
 ): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const where = `port ${port} on ${host}`
-      if (error.code === 'EADDRINUSE') {
-        reject(
-          new Refusal(
-            'port_taken',
-            `${where} is taken by another process; choose another with ${settings.port.words}`,
-          ),
-        )
-      } else if (error.code === 'EACCES') {
-        reject(
-          new AddressUnavailable(
-            settings.port,
-            `${where} must not be used by this user; choose one above 1023`,
-          ),
-        )
-      } else {
-        const detail = `${where} cannot be listened on (${error.message}); choose an address of this machine`
-        reject(new AddressUnavailable(settings.host, detail))
-      }
-    })
+    server.once('error', (error) => reject(unavailable(error, host, port, settings)))
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
   })
+}
+
+function unavailable(
+  { code, message }: NodeJS.ErrnoException,
+  host: string,
+  port: number,
+  settings: ListenSettings,
+): Refusal {
+  const where = `port ${port} on ${host}`
+  if (code === 'EADDRINUSE') {
+    const detail = `${where} is taken by another process; choose another with ${settings.port.words}`
+    return new Refusal('port_taken', detail)
+  }
+  if (code === 'EACCES') {
+    const detail = `${where} must not be used by this user; choose one above 1023`
+    return new AddressUnavailable(settings.port, detail)
+  }
+  const detail = `${where} cannot be listened on (${message}); choose an address of this machine`
+  return new AddressUnavailable(settings.host, detail)
 }
 
 /** Characters of a request's path that are logged. */
 const LOGGED_PATH_LENGTH = 200
 
 function serveRequests(server: Server, app: H3, options: ListenOptions): Connections {
-  const { log, isDraining, headersTimeoutMs, requestTimeoutMs, requests, trustedProxies = [] } = options
-  const connections = boundConnections(
-    server,
-    trustedProxies,
-    { ...CONNECTION_BOUNDS, ...options.bounds },
-    log,
-  )
-  server.headersTimeout = headersTimeoutMs
-  server.requestTimeout = requestTimeoutMs
-  // Node looks for connections past their time every 30 s, by an option that only the constructor takes; it reads the
-  // property again whenever the server begins to listen.
-  Object.assign(server, { connectionsCheckingInterval: TIMEOUT_CHECK_MS })
-  server.emit('listening')
-  const handle = toNodeHandler((request) => app.fetch(request), {
-    maxRequestBodySize: options.bodyMaxBytes ?? BODY_MAX_BYTES,
-  }) as NodeHttp1Handler
+  const { log, isDraining, requests, trustedProxies = [] } = options
+  const bounds = { ...CONNECTION_BOUNDS, ...options.bounds }
+  const connections = boundConnections(server, trustedProxies, bounds, log)
+  setTimeouts(server, options)
+  const maxRequestBodySize = options.bodyMaxBytes ?? BODY_MAX_BYTES
+  const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    try {
+      const made = await app.fetch(new NodeRequest({ req, res, maxRequestBodySize }))
+      if (made instanceof PlainResponse) made.send(res)
+      else await sendNodeResponse(res, made)
+    } catch (error) {
+      log.error({ requestId: notesOf(res).id, err: error }, 'a response cannot be sent')
+      res.destroy()
+    }
+  }
   const serve = (request: IncomingMessage, response: ServerResponse, fault: FramingFault | null): void => {
     const startedAt = performance.now()
     requests?.begun()
     const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
     request.headers['x-request-id'] = id
+    notesOf(response).id = id
     if (isDraining()) response.shouldKeepAlive = false
     response.once('close', () => {
       connections.answered(request.socket)
@@ -205,11 +205,12 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
       const { method } = request
       const { statusCode: status, headersSent: answered, writableFinished: finished } = response
       const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
-      requests?.ended(response, { method, status, answered, durationMs })
-      const route = requests?.routeOf(response)
-      const code = refusalCodeOf(response)
+      const { route = null, code } = notesOf(response)
+      const template = route ?? 'none'
+      requests?.ended({ route: template, method, status, answered, durationMs })
+      const shown = requests && template
       const path = loggedPath(request)
-      log.info({ requestId: id, method, path, route, status, code, finished, durationMs }, 'request')
+      log.info({ requestId: id, method, path, route: shown, status, code, finished, durationMs }, 'request')
     })
     if (fault === null) void handle(request, response)
     else refuseFraming(response, fault, id)
@@ -223,8 +224,21 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   return connections
 }
 
+function setTimeouts(
+  server: Server,
+  { headersTimeoutMs, requestTimeoutMs }: Pick<ListenOptions, 'headersTimeoutMs' | 'requestTimeoutMs'>,
+): void {
+  server.headersTimeout = headersTimeoutMs
+  server.requestTimeout = requestTimeoutMs
+  // Node looks for connections past their time every 30 s, by an option that only the constructor takes; it reads the
+  // property again whenever the server begins to listen.
+  Object.assign(server, { connectionsCheckingInterval: TIMEOUT_CHECK_MS })
+  server.emit('listening')
+}
+
 function loggedPath({ url = '' }: IncomingMessage): string {
-  const path = url.split('?', 1)[0] ?? ''
+  const end = url.indexOf('?')
+  const path = end === -1 ? url : url.slice(0, end)
   return path.length > LOGGED_PATH_LENGTH ? `${path.slice(0, LOGGED_PATH_LENGTH)}…` : path
 }
 

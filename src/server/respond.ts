@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import { FastResponse } from 'srvx'
@@ -20,25 +21,109 @@ export function markBodyRead(event: H3Event): void {
   bodyRead.add(event)
 }
 
+/** What the server keeps of a response until it has ended, beside what it sends. */
+export interface ResponseNotes {
+  /** Id of the request. */
+  id?: string
+  /** The body, which other responses may send too; none for a stream. */
+  body?: Buffer
+  /** Template of the route that answered; null where none did. */
+  route?: string | null
+  /** Public code of a refusal. */
+  code?: string
+  /** True when the server cut the connection. */
+  cut?: true
+}
+
+/** The notes stand at the response itself: a weak map with an entry for each request costs the garbage collector much. */
+const NOTES = Symbol('notes')
+
+/** The notes on one of the runtime's responses, to read and to add to; without a socket they are forgotten. */
+export function notesOf(response: { [NOTES]?: ResponseNotes } | object | undefined): ResponseNotes {
+  const noted: { [NOTES]?: ResponseNotes } = response ?? {}
+  return (noted[NOTES] ??= {})
+}
+
+/** Takes notes on a response. @returns the id of its request */
+function note(event: H3Event, body: Buffer | null): string {
+  const kept = notesOf(event.runtime?.node?.res)
+  kept.route = event.context.matchedRoute?.route ?? null
+  if (body) kept.body = body
+  return (kept.id ??= requestId(event.req.headers))
+}
+
+type HeaderValues = Readonly<Record<string, string>>
+
 /**
- * The one place a response is made: every answer carries its length and the request's id. The response is srvx's own,
- * whose headers reach the socket as they are given.
+ * A response whose headers and bytes are known. The listener sends it as it is: what the platform would make of it first
+ * costs more than all else of a short response.
  */
+export class PlainResponse extends FastResponse {
+  readonly #headers: HeaderList
+  readonly #body: Buffer | null
+
+  constructor(status: number, headers: HeaderList, body: Buffer | null) {
+    // The platform reads them when it is asked for them; it takes any list of pairs.
+    super(body, { status, headers: headers as unknown as [string, string][] })
+    this.#headers = headers
+    this.#body = body
+  }
+
+  add(name: string, value: string): void {
+    this.#headers.values.push(name, value)
+  }
+
+  send(response: ServerResponse): void {
+    response.writeHead(this.status, '', this.#headers.values)
+    response.end(this.#body)
+  }
+}
+
+/** Headers as Node takes them, names and values in turn, and as the platform reads them. */
+class HeaderList {
+  readonly values: string[] = [];
+
+  *entries(): Generator<[string, string]> {
+    for (let at = 0; at < this.values.length; at += 2)
+      yield [this.values[at] ?? '', this.values[at + 1] ?? '']
+  }
+
+  [Symbol.iterator](): Generator<[string, string]> {
+    return this.entries()
+  }
+}
+
+/** Adds a header to a response that is made. */
+export function addHeader(response: Response, name: string, value: string): void {
+  if (response instanceof PlainResponse) response.add(name, value)
+  else response.headers.set(name, value)
+}
+
+/** The one place a response is made: every answer carries its length and the request's id. */
 export function respond(
   event: H3Event,
   status: number,
-  headers: Readonly<Record<string, string>>,
+  headers: HeaderValues,
   body: Buffer | null,
 ): Response {
-  const closing = isBodyLeft(event) ? { connection: 'close' } : null
-  const response = event.runtime?.node?.res
-  if (response && body) bodies.set(response, body)
+  return respondWith(event, status, body, headers)
+}
+
+/** @param parts headers, each name in one of them */
+function respondWith(
+  event: H3Event,
+  status: number,
+  body: Buffer | null,
+  ...parts: readonly HeaderValues[]
+): Response {
+  const headers = new HeaderList()
+  const { values } = headers
+  for (const part of parts) for (const name of Object.keys(part)) values.push(name, part[name] ?? '')
   // A 304 has no length of its own; some clients wait for the bytes it would announce.
-  const length = status === 304 ? null : { 'content-length': String(body?.byteLength ?? 0) }
-  return new FastResponse(body, {
-    status,
-    headers: { ...headers, ...length, ...closing, 'x-request-id': requestId(event.req.headers) },
-  })
+  if (status !== 304) values.push('content-length', String(body?.byteLength ?? 0))
+  if (isBodyLeft(event)) values.push('connection', 'close')
+  values.push('x-request-id', note(event, body))
+  return new PlainResponse(status, headers, body)
 }
 
 /** An answer that goes on for a while: bytes as they come, so without a length. */
@@ -47,48 +132,11 @@ export function respondStream(
   headers: Readonly<Record<string, string>>,
   body: Readable,
 ): Response {
-  return new FastResponse(body, {
-    status: 200,
-    headers: { ...headers, 'x-request-id': requestId(event.req.headers) },
-  })
+  return new FastResponse(body, { status: 200, headers: { ...headers, 'x-request-id': note(event, null) } })
 }
 
 function isBodyLeft(event: H3Event): boolean {
   return METHODS_WITH_BODY.has(event.req.method) && !bodyRead.has(event)
-}
-
-/** Bodies of responses, by the runtime's responses that send them. */
-const bodies = new WeakMap<object, Buffer>()
-
-/** The body a response sends, which others may send too; undefined for a stream. */
-export function bodyOf(response: object): Buffer | undefined {
-  return bodies.get(response)
-}
-
-/** The runtime's responses whose connections the server cut. */
-const cutResponses = new WeakSet<object>()
-
-/** Keeps that the server cuts the connection of a response. */
-export function markCut(response: object): void {
-  cutResponses.add(response)
-}
-
-/** True when the server cut the connection of a response. */
-export function wasCut(response: object): boolean {
-  return cutResponses.has(response)
-}
-
-/** Public codes of refusals, by the runtime's responses that carry them. */
-const refusalCodes = new WeakMap<object, string>()
-
-/** The public code a response refuses with, for the log. */
-export function refusalCodeOf(response: object): string | undefined {
-  return refusalCodes.get(response)
-}
-
-/** Keeps the public code of a refusal for the log. */
-export function markRefused(response: object | undefined, code: string): void {
-  if (response) refusalCodes.set(response, code)
 }
 
 /** A value as JSON, with its type and length. */
@@ -99,7 +147,7 @@ export function respondJson(
   value: unknown,
 ): Response {
   if (status >= 400 && typeof value === 'object' && value !== null && 'error' in value) {
-    markRefused(event.runtime?.node?.res, String(value.error))
+    notesOf(event.runtime?.node?.res).code = String(value.error)
   }
   const body = Buffer.from(JSON.stringify(value))
   return respond(event, status, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
@@ -167,15 +215,48 @@ export function published(body: Buffer, as: PublishedAs, sha256 = sha256Hex(body
  * 304 when the client holds these very bytes, else 200 with them.
  *
  * @param headers of the route, for both
+ * @param asked headers of this request alone, for both
  */
 export function respondPublished(
   event: H3Event,
-  headers: Readonly<Record<string, string>>,
+  headers: HeaderValues,
   { body, etag, headers: own, contentHeaders }: Published,
+  asked: HeaderValues = {},
 ): Response {
-  const common = { ...headers, ...own }
-  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag)) return respond(event, 304, common, null)
-  return respond(event, 200, { ...common, ...contentHeaders }, body)
+  const isHeld = matchesEntityTag(event.req.headers.get('if-none-match'), etag)
+  if (isHeld) return respondWith(event, 304, null, headers, own, asked)
+  return respondWith(event, 200, body, headers, own, asked, contentHeaders)
+}
+
+/** Bytes that are sent compressed to clients that take it. */
+export interface Compressible {
+  body: Buffer
+  gzip: () => Buffer
+  /** Of the body; null for one that is never a 304. */
+  digest: string | null
+}
+
+/**
+ * 304 when the client holds these bytes in the encoding it takes, else the bytes. Each encoding has a tag of its own.
+ *
+ * @param contentHeaders only where the body follows
+ */
+export function respondCompressed(
+  event: H3Event,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  { body, gzip, digest }: Compressible,
+  contentHeaders: Readonly<Record<string, string>> = {},
+): Response {
+  const zipped = acceptsGzip(event.req.headers.get('accept-encoding'))
+  const common = { ...headers, vary: 'Accept-Encoding' }
+  const etag = `"${digest}${zipped ? '-gzip' : ''}"`
+  const tagged = digest === null ? common : { ...common, etag }
+  if (digest !== null && matchesEntityTag(event.req.headers.get('if-none-match'), etag))
+    return respond(event, 304, tagged, null)
+  const content = { ...tagged, ...contentHeaders }
+  if (!zipped) return respond(event, status, content, body)
+  return respond(event, status, { ...content, 'content-encoding': 'gzip' }, gzip())
 }
 
 /**
@@ -187,6 +268,7 @@ export function respondPublished(
  */
 export function matchesEntityTag(field: string | null, etag: string): boolean {
   if (field === null) return false
+  if (field === etag) return true
   const elements = field.match(/(?:"[^"]*"|[^",])+/g) ?? []
   return elements.some((element) => {
     const tag = /^(?:W\/)?("[^"]*")$/.exec(element.trim())?.[1]

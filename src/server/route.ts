@@ -6,16 +6,6 @@ import { Refusal } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/refusal.ts'
 import { NO_STORE, markBodyRead, requestId, respond, respondJson } from './respond.ts'
 
-/** One query parameter, as the published description shows it. */
-interface QueryParameter {
-  name: string
-  required: boolean
-  description: string
-  /** JSON Schema of the value. */
-  schema: Record<string, unknown>
-  example?: string
-}
-
 /** How long a refusal that is held back waits. */
 const HOLD_MS = 500
 
@@ -63,7 +53,8 @@ export interface Contract<Code extends string> {
   tag: string
   summary: string
   description: string
-  query: readonly QueryParameter[]
+  /** The schema that the handler parses the query with. */
+  query: z.ZodObject
   request?: RequestContract
   /** False when answers are made anew each time: they have no entity tag, and nothing is ever a 304. */
   revalidated?: false

@@ -41,6 +41,22 @@ export function together<T>(work: () => T): () => Promise<T> {
   return () => (pending ??= nextTurn().then(begin))
 }
 
+/** Makes something when it is first asked for, and keeps it. */
+export function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null
+  return () => (made ??= { value: make() }).value
+}
+
+/** Makes something of each object once, and keeps it as long as the object. */
+export function onceFor<Key extends object, T>(make: (key: Key) => T): (key: Key) => T {
+  const made = new WeakMap<Key, { value: T }>()
+  return (key) => {
+    const known = made.get(key) ?? { value: make(key) }
+    made.set(key, known)
+    return known.value
+  }
+}
+
 /** A reading that took longer than it may. */
 class ReadingTooLong extends Error {
   override readonly name = 'ReadingTooLong'
@@ -51,20 +67,20 @@ class ReadingTooLong extends Error {
  *
  * @throws ReadingTooLong, or the signal's reason
  */
-export function withinTime<T>(reading: Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+export function withinTime<T>(reading: Promise<T>, timeoutMs: number, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abandon = (): void => settle(() => reject(signal.reason as Error))
+    const abandon = (): void => settle(() => reject(signal?.reason as Error))
     const timer = setTimeout(
       () => settle(() => reject(new ReadingTooLong(`nothing was read within ${timeoutMs} ms`))),
       timeoutMs,
     )
     const settle = (how: () => void): void => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', abandon)
+      signal?.removeEventListener('abort', abandon)
       how()
     }
-    if (signal.aborted) abandon()
-    else signal.addEventListener('abort', abandon, { once: true })
+    if (signal?.aborted) abandon()
+    else signal?.addEventListener('abort', abandon, { once: true })
     reading.then(
       (value) => settle(() => resolve(value)),
       (error: unknown) => settle(() => reject(error)),

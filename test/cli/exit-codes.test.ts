@@ -61,24 +61,8 @@ describe('the exit code of a command', () => {
   })
 
   test.each([
-    'ENOSPC',
-    'EDQUOT',
-    'EACCES',
-    'EPERM',
-    'EROFS',
-    'EIO',
-    'EMFILE',
-    'ENFILE',
-    'ENOENT',
-    'ENOTDIR',
-    'EFBIG',
-    'ECONNRESET',
-    'EPIPE',
-    'SQLITE_BUSY',
-    'SQLITE_CORRUPT',
-    'SERVER_ERROR',
-    'HRANA_WEBSOCKET_ERROR',
-    'UND_ERR_SOCKET',
+    ...'ENOSPC EDQUOT EACCES EPERM EROFS EIO EMFILE ENFILE ENOENT ENOTDIR EFBIG ECONNRESET EPIPE'.split(' '),
+    ...'SQLITE_BUSY SQLITE_CORRUPT SERVER_ERROR HRANA_WEBSOCKET_ERROR UND_ERR_SOCKET'.split(' '),
   ])('that ends with the fault %s of a store is 74, however deep it lies', (code) => {
     expect(exitCodeOf(withCode(code))).toBe(74)
     expect(exitCodeOf(new Error('outer', { cause: withCode(code) }))).toBe(74)

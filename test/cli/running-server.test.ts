@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test, onTestFinished, vi } from 'vitest'
 import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { startServer } from '../../src/cli/running-server.ts'
-import { chatGaps, largeCallOf, tellChatStart } from '../../src/cli/settings/chat-checks.ts'
+import { chatSetup, largeCallOf, logChatStart } from '../../src/cli/settings/chat-checks.ts'
 import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
@@ -28,7 +28,7 @@ const configOf = (env: NodeJS.ProcessEnv) => readConfig({}, env, '/nowhere')
 function told(env: NodeJS.ProcessEnv): [level: string, fields: object, message: string][] {
   const lines: ReturnType<typeof told> = []
   const at = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message])
-  tellChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
+  logChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
   return lines
 }
 
@@ -48,7 +48,7 @@ test.each([
   { ...SECRET, ...MODEL, ...PRICES },
   { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
 ])('a chat that has everything says nothing: %o', (env) => {
-  expect([chatGaps(configOf(env)), told(env)]).toEqual([[], []])
+  expect([chatSetup(configOf(env)).gaps, told(env)]).toEqual([[], []])
 })
 
 test.each([
@@ -182,8 +182,10 @@ test.each(['60', '7200'])('a session ends after the %s seconds of its setting', 
   expect(Date.parse(expiresAt ?? '')).toBe((exp ?? 0) * 1_000)
 })
 
-/** The statuses of three requests, the first two of which a proxy forwarded from one address. */
+/** The statuses of three requests of one minute, the first two of which a proxy forwarded from one address. */
 async function statusesOf(send: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
   const statuses: number[] = []
   for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
     const response = await send({ 'x-forwarded-for': address })

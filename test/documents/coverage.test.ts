@@ -25,7 +25,7 @@ describe('the documents name', () => {
       (path) =>
         !guide.includes(`\`${path}\``) &&
         !guide.includes(`\`${path}?`) &&
-        !/^\/docs\/api\/[\w-]+(\/try)?$/.test(path),
+        !/^\/docs\/api\/[\w-]+$/.test(path),
     )
     expect(missing).toEqual([])
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Day } from '../../src/domain/time.ts'
-import type { PublishReport } from '../../src/jobs/publisher.ts'
+import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
 import { LONG, tally, tell, inLanes, preparedFolder } from '../support/attack.ts'
 import { dash, serve } from '../support/dash.ts'

@@ -63,7 +63,7 @@ async function checkDemo(url: string): Promise<void> {
     ['/docs/operations', 'Operations'],
     ['/docs/changelog', 'Changelog'],
     ['/llms.txt', '# dash'],
-    ['/docs/api/search/try', 'swagger-ui'],
+    ['/docs/api/search', '/api/trend'],
     ['/api/feed?sort=week', 'hackerNews'],
     ['/api/feed/history/index', 'top-year-v3'],
     ['/api/search?q=rust', 'Rust'],

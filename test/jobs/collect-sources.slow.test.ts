@@ -119,27 +119,6 @@ describe('a collection', () => {
   })
 })
 
-describe('a source without the token it needs', () => {
-  test('is skipped, named and never asked; the others are collected', async () => {
-    const world = await replay()
-    const { ports, stored } = await openPorts()
-    const tokens = { gitHub: null, huggingFace: null, replicate: null, redditClientSecret: null }
-    const report = await collectSources(ports, sourcesOf(world, { tokens }), never)
-    expect(report.outcome).toBe('partial')
-    expect(report.sources['hype:replicate']).toMatchObject({
-      outcome: 'skipped',
-      requests: 0,
-      reason: 'REPLICATE_API_TOKEN not set',
-    })
-    expect(report.sources['hype:reddit']).toMatchObject({
-      outcome: 'skipped',
-      reason: 'REDDIT_CLIENT_SECRET not set',
-    })
-    expectWhole(report, await stored(), ['hype:replicate', 'hype:reddit'])
-    expect(world.asked.filter(({ source }) => source === 'replicate' || source === 'reddit')).toEqual([])
-  })
-})
-
 /** What one half of Hacker News cannot tell, the other still does. */
 const REST: Partial<Record<Replayed, number>> = { hn: 3, 'hn-search': 60 }
 

@@ -10,7 +10,7 @@ import { signal } from '../support/signals.ts'
 import { AS_OF, openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 import { sourceClient } from '../support/source-client.ts'
-import { shorten } from '../../src/jobs/collect-sources.ts'
+import { shorten } from '../../src/domain/text.ts'
 
 const NOW = startOfDay(AS_OF) + 3_600_000
 const HOUR = 3_600_000

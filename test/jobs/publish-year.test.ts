@@ -6,7 +6,8 @@ import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, DAY_MS, startOfDay } from '../../src/domain/time.ts'
 import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
-import { COMMIT_WITHIN_MS, LEASE_MS } from '../../src/domain/year/plan.ts'
+import { LEASE_MS } from '../../src/domain/lease.ts'
+import { COMMIT_WITHIN_MS } from '../../src/domain/year/plan.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
 import {
   AS_OF,

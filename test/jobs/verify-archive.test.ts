@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Auditors, ReadAhead } from '../../src/domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../src/domain/refusal.ts'
-import { objectPath, READ_ERROR } from '../../src/domain/year/finding.ts'
-import type { AuditedContents, AuditedHead } from '../../src/domain/year/audit.ts'
-import type { ObjectOutcome, SeenObject } from '../../src/domain/year/finding.ts'
+import { objectPath, seeBytes } from '../../src/domain/year/examine.ts'
+import { READ_ERROR } from '../../src/domain/year/finding.ts'
+import type { AuditedContents, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
+import type { AuditedHead } from '../../src/domain/year/check.ts'
+import type { ObjectOutcome, SeenObject } from '../../src/domain/year/examine.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { manifestOf, timelineOf } from '../../src/domain/year/chain.ts'
-import { seeBytes } from '../../src/domain/year/envelope.ts'
-import type { LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import type { VerifyResult, VerifyOptions, VerifyPorts } from '../../src/jobs/verify-archive.ts'
 import {
@@ -60,8 +60,8 @@ function sampleManifests(): Manifest[] {
   return timelineOf([...items, ...own]).map((item) => item.manifest)
 }
 
-function audited({ rows, legacy, founding }: LedgerContents): AuditedContents {
-  return { rows: rows.map((row) => ({ row })), legacy: legacy.map((row) => ({ row })), founding }
+function audited(contents: LedgerContents): AuditedContents {
+  return { ...contents, unreadable: [] }
 }
 
 function headsOf(rows: readonly LedgerRow[], upTo: number): AuditedHead[] {

@@ -7,15 +7,11 @@ import type { PublicHost } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { isDamage } from '../../src/domain/year/finding.ts'
-import type { AuditedContents } from '../../src/domain/year/audit.ts'
-import { formatHead } from '../../src/domain/year/ledger.ts'
 import type { LedgerContents } from '../../src/domain/year/ledger.ts'
+import { formatHead } from '../../src/domain/year/ledger.ts'
+import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
 import { verifyPublished } from '../../src/jobs/verify-published.ts'
-import type {
-  PublishedAuditOptions,
-  PublishedAuditPorts,
-  PublishedAuditReport,
-} from '../../src/jobs/verify-published.ts'
+import type { PublishedAuditOptions, PublishedAuditPorts } from '../../src/jobs/verify-published.ts'
 import { headAt } from '../domain/year/ledger-rows.ts'
 import { openApp, publishedBy, refusalAnswer, listenLocally } from '../support/api-client.ts'
 import type { Lie } from '../support/api-client.ts'
@@ -48,15 +44,15 @@ function audit(
   )
 }
 
-async function verify(...given: Parameters<typeof audit>): Promise<PublishedAuditReport> {
+async function verify(...given: Parameters<typeof audit>): Promise<VerifyReport> {
   const { report, cause } = await audit(...given)
   if (cause !== null) throw cause
   return report
 }
 
 /** The ledgers of an archive as our own copy of them. */
-function ownLedger({ rows, legacy }: Pick<LedgerContents, 'rows' | 'legacy'>): AuditedContents {
-  return { rows: rows.map((row) => ({ row })), legacy: legacy.map((row) => ({ row })), founding: null }
+function ownLedger({ rows, legacy }: Pick<LedgerContents, 'rows' | 'legacy'>): LedgerContents {
+  return { rows, legacy, founding: null }
 }
 
 function keptHead(
@@ -66,8 +62,7 @@ function keptHead(
   return { ...headAt(contents.rows, seq), path: 'kept.json' }
 }
 
-const linesOf = ({ findings }: PublishedAuditReport): string[] =>
-  findings.map(({ code, path }) => `${code} ${path}`)
+const linesOf = ({ findings }: VerifyReport): string[] => findings.map(({ code, path }) => `${code} ${path}`)
 
 const honestly: Lie = (answer) => answer
 

@@ -48,7 +48,7 @@ describe('Prometheus', () => {
     const scraped = await (await fetch(await metricsUrlOf(server))).text()
     expect(run('promtool', ['check', 'metrics'], { input: scraped })).toEqual({ code: 0, said: '' })
     const job = { job: 'collect', startedAt: 1_000, endedAt: 2_500, exitCode: 69 } as const
-    const written = exposition(jobMetrics([afterRun(job, null)]))
+    const written = await exposition(jobMetrics([afterRun(job, null)]))
     expect(run('promtool', ['check', 'metrics'], { input: written })).toEqual({ code: 0, said: '' })
   })
 })

@@ -44,16 +44,3 @@ describe.each([
     },
   )
 })
-
-test('an interface can be tried from this server alone', async () => {
-  const { page, problems, hosts } = await visit(browser, `${demo.url}/docs/api/top-year-history/try`)
-  await page.getByText('/api/feed/history', { exact: true }).first().waitFor()
-  expect(await page.getByText('year_history_archive_corrupt').count()).toBeGreaterThan(0)
-  expect(await page.getByRole('note').textContent()).toContain('DEMO')
-  await page.getByRole('button', { name: 'Try it out' }).first().click()
-  await page.getByRole('button', { name: 'Execute' }).click()
-  await page.getByText('"publicationId"').first().waitFor()
-  expect(await fitsScreen(page)).toBe(true)
-  expect(problems).toEqual([])
-  expect([...hosts]).toEqual([new URL(demo.url).host])
-})

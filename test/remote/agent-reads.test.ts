@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { prepareFolders } from '../../src/cli/data-folder.ts'
 import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
-import { rankPeriods } from '../../src/jobs/rank-periods.ts'
+import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
-import { createAgentTools } from '../../src/server/agent/tools.ts'
+import { runCall } from '../../src/server/agent/tools.ts'
 import { refresh } from '../support/signals.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
@@ -56,10 +56,10 @@ test('every tool answers through a token that may only read, and the server refu
   const reads = await container.agentReads()
   const faults: unknown[] = []
   const sources = agentSources({ ...reads, clock: () => NOW })
-  const tools = createAgentTools(sources, {
+  const options = {
     caller: { address: '192.0.2.1', isChat: true },
-    onFault: (_, error) => faults.push(error),
-  })
+    onFault: (_: string, error: unknown) => faults.push(error),
+  }
   const calls: [string, object, object][] = [
     ['search_items', { query: 'title', sources: null, from: null, to: null, limit: 1 }, { more: true }],
     ['get_period_top', { period: 'year', list: null, limit: 1, at: null }, { publication: null }],
@@ -69,7 +69,8 @@ test('every tool answers through a token that may only read, and the server refu
     ['get_trend_history', { key: 'hn-hn2', term: null, from: null, to: null }, { days: [{ day: AS_OF }] }],
   ]
   for (const [name, given, expected] of calls) {
-    const { output } = await tools.run({ callId: name, name, arguments: JSON.stringify(given) }, signal)
+    const call = { name, arguments: JSON.stringify(given) }
+    const { output } = await runCall(call, sources, options, signal)
     expect(JSON.parse(output), name).toMatchObject(expected)
   }
   expect(faults).toEqual([])

@@ -278,11 +278,10 @@ describe('migrations on a server', () => {
   test('are applied once when five processes open every store at once', async () => {
     const script = `
       import { once } from 'node:events'
-      const [, databaseModule, migrationsModule, url] = process.argv
+      const [, databaseModule, url] = process.argv
       const { database } = await import(databaseModule)
-      const { migrationsOf } = await import(migrationsModule)
       const stores = ['ledger', 'feed'].map((store) => database({
-        location: { url, authToken: null }, store, migrationsFolder: migrationsOf(store), nativeBusyMs: 10, retryMs: 15000
+        location: { url, authToken: null }, store, nativeBusyMs: 10, retryMs: 15000
       }))
       console.log('ready')
       await once(process.stdin, 'data')
@@ -290,8 +289,8 @@ describe('migrations on a server', () => {
         client.execute('SELECT count(*) AS n FROM ' + ['entries', 'signals'][index]))))
       console.log(counts.map(({ rows }) => rows[0].n).join(' '))
       process.exit()`
-    const modules = [builtModule('adapters/sqlite/database.js'), builtModule('adapters/sqlite/migrate.js')]
-    const openers = Array.from({ length: 5 }, () => runScript(script, [...modules, sqld.url]))
+    const module = builtModule('adapters/sqlite/database.js')
+    const openers = Array.from({ length: 5 }, () => runScript(script, [module, sqld.url]))
     for (const opener of openers) expect(await opener.line()).toBe('ready')
     for (const opener of openers) opener.tell('go')
     for (const opener of openers) {

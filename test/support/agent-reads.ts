@@ -2,15 +2,14 @@ import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
-import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
-import { yearReader } from '../../src/adapters/objects/objects.ts'
+import { libsqlLedger, yearReader } from '../../src/adapters/ledger/ledger.ts'
 import { database, readOnlyDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../../src/domain/feed/search.ts'
-import { rankPeriods } from '../../src/jobs/rank-periods.ts'
+import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import type { AgentReads, AgentSources } from '../../src/server/agent/tool-answers.ts'
+import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
 import { refresh } from './signals.ts'
 import { SEARCH_WORKER } from './workspace.ts'
@@ -25,7 +24,7 @@ export function readAsAgent(
   const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
   const readOnly = (path: string, store: 'ledger' | 'feed'): Database => {
     const location = locationOf(path)
-    const owner = database({ location, store, migrationsFolder: migrationsOf(store), ...busy })
+    const owner = database({ location, store, ...busy })
     onTestFinished(() => owner.close())
     const opened = readOnlyDatabase({ location, ...busy }, owner)
     onTestFinished(() => opened.close())
@@ -50,6 +49,13 @@ export function readAsAgent(
     clock: () => now,
   }
   return { reads, sources: agentSources(reads) }
+}
+
+/** Starts the process of a search, which on a busy machine takes longer than a tool, and than itself, may. */
+export async function warmUp(search: Pick<FeedSearch, 'by'>): Promise<void> {
+  const query = { query: 'x', sources: [], from: null, to: null, limit: 1, cursor: null }
+  const { search: ask } = search.by({ address: 'test', isChat: true, signal: null })
+  while (!(await ask(query).catch(() => null)));
 }
 
 /** Brings the index up to date and takes a snapshot. */

@@ -3,13 +3,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { database } from '../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
 import type { State } from '../../src/domain/ports.ts'
-import type { AgentEvents } from '../../src/domain/agent/schema.ts'
+import type { AgentEvent } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../src/domain/agent/token.ts'
 import { openAgent } from '../../src/server/agent/routes.ts'
@@ -89,7 +88,6 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   const state = database({
     location: { url: pathToFileURL(join(workspace.folder, 'state.db')).href, authToken: null },
     store: 'state',
-    migrationsFolder: migrationsOf('state'),
     nativeBusyMs: 10,
     retryMs: 2_000,
     fast: true,
@@ -143,7 +141,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     log,
     ...options.ports,
   })
-  const server = await listenOn(openApp(workspace, { agent, log, requests: meters.requests }), {
+  const server = await listenOn(openApp(workspace, { agent, log }), {
     requests: meters.requests,
     host: '127.0.0.1',
     port: 0,
@@ -224,12 +222,8 @@ export async function chat(
   })
 }
 
-export type StreamEvent = {
-  [Name in keyof AgentEvents]: { event: Name; data: AgentEvents[Name] }
-}[keyof AgentEvents]
-
 /** The events of a whole stream, each held to its schema; throws at any line that is neither an event's nor a ping. */
-export function eventsOf(stream: string): StreamEvent[] {
+export function eventsOf(stream: string): AgentEvent[] {
   if (!stream.endsWith('\n\n'))
     throw new Error(`the stream ends in the middle: ${JSON.stringify(stream.slice(-40))}`)
   return stream
@@ -239,8 +233,8 @@ export function eventsOf(stream: string): StreamEvent[] {
     .map((record) => {
       const [, name = '', data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(record) ?? []
       if (!(name in EVENT_SCHEMAS)) throw new Error(`no event: ${JSON.stringify(record)}`)
-      const schema = EVENT_SCHEMAS[name as keyof AgentEvents]
-      return { event: name, data: schema.parse(JSON.parse(data)) } as StreamEvent
+      const schema = EVENT_SCHEMAS[name as AgentEvent['event']]
+      return { event: name, data: schema.parse(JSON.parse(data)) } as AgentEvent
     })
 }
 
@@ -249,14 +243,14 @@ export async function ask(
   server: Pick<AgentServer, 'url'>,
   body: string,
   asking: Asking = {},
-): Promise<StreamEvent[]> {
+): Promise<AgentEvent[]> {
   const response = await chat(server, body, asking)
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status} ${text}`)
   return eventsOf(text)
 }
 
-export function textOf(events: readonly StreamEvent[]): string {
+export function textOf(events: readonly AgentEvent[]): string {
   return events.map((each) => (each.event === 'delta' ? each.data.text : '')).join('')
 }
 
@@ -267,7 +261,7 @@ export interface OpenAnswer {
   /** Reads until this has come; throws when the answer ends before. */
   until(part: string): Promise<void>
   /** Reads to the end. */
-  events(): Promise<StreamEvent[]>
+  events(): Promise<AgentEvent[]>
   /** Goes away. */
   leave(): void
 }

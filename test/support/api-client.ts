@@ -8,14 +8,13 @@ import type { ServerPorts } from '../../src/server/app.ts'
 import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/route.ts'
-import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import { historyContract } from '../../src/server/year/history.ts'
 import type { Workspace } from './workspace.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
 import type { PublishedAnswer } from '../../src/domain/year/published-ledger.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
-import { seeBytes } from '../../src/domain/year/envelope.ts'
+import { seeBytes } from '../../src/domain/year/examine.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
@@ -51,7 +50,6 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
     log: silentLog,
     checks: { ledger: () => workspace.ledger.ping(), archive: () => workspace.archive.ping() },
     isDraining: () => false,
-    requests: requestMeter(),
     demo: false,
     publishedBaseUrl: BASE_URL,
     baseUrl: () => 'http://dash.test',

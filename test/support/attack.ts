@@ -123,7 +123,7 @@ export async function listSyscalls(args: readonly string[], folder: string): Pro
 /**
  * Runs the program with one system call of its main thread killed or failed; the calls of other threads have numbers of
  * their own, and are left alone. Some calls are also used by the runtime to wake its own
- * threads, so that their number is not the same in every run: then the run is made again, on a folder made anew, with
+ * threads, so that their number is not the same in every run: then the run is made again, on a new folder, with
  * the number it has in another run.
  *
  * @param freshFolder makes the folder as it was before each run

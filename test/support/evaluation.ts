@@ -5,15 +5,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { openRouter } from '../../src/adapters/router/router.ts'
-import type { State, Shell } from '../../src/domain/ports.ts'
+import type { State } from '../../src/domain/ports.ts'
 import { proveRun } from '../../src/domain/models/stored-run.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
 import { evaluateModels } from '../../src/jobs/models/evaluate-models.ts'
 import type { EvaluateResult } from '../../src/jobs/models/evaluate-models.ts'
-import type { EvaluateOptions, EvaluatePorts } from '../../src/jobs/models/evaluation-context.ts'
+import type { EvaluateOptions, EvaluatePorts } from '../../src/jobs/models/evaluation-run.ts'
 import { startOfDay } from '../../src/domain/time.ts'
 import { makeLiteSuite } from '../../src/jobs/models/lite-suite.ts'
 import { connectEvaluations } from '../adapters/state/open-chat.ts'
+import { sandbox } from './lite-shell.ts'
 import { scriptedModels, startRouter } from './router-simulator.ts'
 import type { RouterSimulator, SimulatorOptions } from './router-simulator.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -38,8 +39,17 @@ export const errorOf = (
   body: { error: { code: status, message, metadata } },
 })
 
+/** A response with the status of a success. */
+export const inside = (body: object): { status: number; body: object } => ({ status: 200, body })
+
 /** The failure of who serves a model. */
 export const PROVIDER_DOWN = errorOf(502, 'Provider returned error', { provider_name: 'X' })
+
+/** The rate limit of who serves a model. */
+export const SHARED_POOL = errorOf(429, 'Provider returned error', {
+  provider_name: 'X',
+  limit_source: 'upstream_provider_shared_pool',
+})
 
 /** Wall and forward time of a test, which pass only while somebody waits. */
 interface TestTime {
@@ -83,21 +93,20 @@ export interface EvaluationBench {
   against(options: Partial<ServiceOptions>, key?: string | null): Promise<EvaluationBench>
 }
 
-/** @param shell the sandbox; a file of tests needs one for all of them
- * @param options {@link MODELS} unless it names others */
+/** One sandbox for all tests of a file. */
+const shell = await sandbox()
+
+/** @param options {@link MODELS} unless it names others */
 export async function openBench(
-  shell: Shell,
-  from: number,
-  options: Partial<ServiceOptions>,
-  key: string | null = 'test-key',
+  options: Partial<ServiceOptions> = {},
+  from = START,
 ): Promise<EvaluationBench> {
   const folder = await temporaryFolder()
   mkdirSync(join(folder, 'objects'))
-  return benchIn(shell, folder, testTime(from), { models: MODELS, ...options }, key)
+  return benchIn(folder, testTime(from), { models: MODELS, ...options }, 'test-key')
 }
 
 async function benchIn(
-  shell: Shell,
   folder: string,
   time: TestTime,
   options: ServiceOptions,
@@ -119,7 +128,7 @@ async function benchIn(
     router,
     evaluations,
     recommendations,
-    makeSuite: (day) => suiteOf(day, shell),
+    makeSuite: (day) => suiteOf(day),
     baseUrl: 'https://openrouter.ai/api/v1',
     clock: time.clock,
     monotonic: time.monotonic,
@@ -148,14 +157,14 @@ async function benchIn(
       }),
     stored,
     model: async (id) => (await stored())?.models.find((model) => model.id === id),
-    against: (other, otherKey = key) => benchIn(shell, folder, time, { models: MODELS, ...other }, otherKey),
+    against: (other, otherKey = key) => benchIn(folder, time, { models: MODELS, ...other }, otherKey),
   }
 }
 
 /** Suites by day: proving one takes a second. */
 const suites = new Map<string, ReturnType<typeof makeLiteSuite>>()
 
-function suiteOf(day: string, shell: Shell): ReturnType<typeof makeLiteSuite> {
+function suiteOf(day: string): ReturnType<typeof makeLiteSuite> {
   const suite = suites.get(day) ?? makeLiteSuite(day, shell)
   suites.set(day, suite)
   return suite

@@ -134,7 +134,6 @@ function runFacts(changes: Partial<RunFacts> = {}): RunFacts {
     baseUrl: 'https://openrouter.ai/api/v1',
     candidates: sampleCandidates(),
     rejections: [{ id: 'maker/guard:free', reason: 'guard_model' }],
-    unsuffixed: [],
     attemptedToday: 3,
     notes: [],
     previous: null,

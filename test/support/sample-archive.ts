@@ -6,11 +6,11 @@ import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Objects, YearReader } from '../../src/domain/ports.ts'
 import { addDays, formatInstant } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
-import { GENESIS_LEAF, leafOf, proveLedger } from '../../src/domain/year/chain.ts'
+import { GENESIS_LEAF, leafOf } from '../../src/domain/year/chain.ts'
+import { proveLedger } from '../../src/domain/year/check.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
-import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest } from '../domain/year/ledger-rows.ts'
 import { silentLog, NO_CHAT } from './api-client.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
@@ -133,7 +133,6 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     log: silentLog,
     checks: {},
     isDraining: () => false,
-    requests: requestMeter(),
     demo: false,
     publishedBaseUrl: BASE_URL,
     baseUrl: () => 'http://dash.test',

@@ -1,6 +1,6 @@
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch, InputLine, LineSource } from '../../src/domain/ports.ts'
-import { rebuildIndex, refreshIndex } from '../../src/jobs/collect.ts'
+import { rebuildIndex, refreshIndex } from '../../src/jobs/reindex.ts'
 import type { SearchQuestion } from '../../src/domain/feed/search.ts'
 import type { FeedEvent } from '../../src/domain/feed/columns.ts'
 import { coverageOf, rankYear } from '../../src/domain/year/rank.ts'

@@ -29,6 +29,7 @@ export interface SyntheticProvider {
   behave(mode: ModeName | Behaviour, model?: string): void
   /** What is answered to `GET /v1/key`, as a routing service does; null: nothing, ever. */
   key: unknown
+  keyStatus: number
   keyAsked: number
   /** Resolves when so many requests have come. */
   arrived(count: number): Promise<void>
@@ -44,6 +45,7 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     requests: [],
     breaches: [],
     key: { data: { label: 'test' } },
+    keyStatus: 200,
     keyAsked: 0,
     behave(next, model) {
       if (model === undefined) others = behaviourOf(next)
@@ -58,6 +60,7 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method === 'GET') {
       provider.keyAsked += 1
+      response.statusCode = provider.keyStatus
       if (provider.key !== null) response.end(JSON.stringify(provider.key))
       return
     }

@@ -5,12 +5,10 @@ import { pathToFileURL } from 'node:url'
 import { mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
 import { fileObjects } from '../../src/adapters/objects/open.ts'
-import { yearReader } from '../../src/adapters/objects/objects.ts'
+import { yearReader, libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
-import { libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { database } from '../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { libsqlAudits } from '../../src/adapters/state/job-log.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type {
@@ -75,7 +73,6 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     database({
       location: { url: pathToFileURL(path).href, authToken: null },
       store,
-      migrationsFolder: migrationsOf(store),
       ...busy,
     })
   const ledgerDatabase = open(ledgerPath, 'ledger')

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import pLimit from 'p-limit'
+import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import type { ExtractRequest, Extracted } from './extract.ts'
 import { PageProblem } from './page-client.ts'
 
@@ -24,48 +26,43 @@ export interface ExtractorOptions {
   extractMs?: number
 }
 
-/** One thread, started when it is needed, and anew after it had to be ended; one page at a time. */
+/** One thread, started when it is needed, and again after it had to be ended; one page at a time. */
 export function openExtractor({
   script = new URL('./extract-worker.js', import.meta.url),
   extractMs = EXTRACT_MS,
 }: ExtractorOptions = {}): Extractor {
+  const oneAtATime = pLimit(1)
   let worker: Worker | null = null
-  let last: Promise<unknown> = Promise.resolve()
-
   const started = async (): Promise<Worker> => {
     const ready = await start(script)
-    ready.once('exit', () => {
+    // It fails before it exits, and takes no page in between.
+    const forget = (): void => {
       if (worker === ready) worker = null
-    })
+    }
+    ready.once('error', forget).once('exit', forget)
     return ready
   }
-
   const end = async (): Promise<void> => {
     const ended = worker
     worker = null
     await ended?.terminate()
   }
-
-  const run = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
+  const extract = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
     signal.throwIfAborted()
     worker ??= await started()
-    signal.throwIfAborted()
     try {
       return await ask(worker, request, extractMs, signal)
-    } catch (error) {
+    } catch (cause) {
       // A thread at its memory limit may take long to end: the next page gets another thread meanwhile.
       void end()
       signal.throwIfAborted()
-      throw error
+      const late = cause instanceof TimeLimitExceeded ? `it took longer than ${extractMs} ms` : null
+      const why = late ?? (cause instanceof Error ? cause.message : String(cause))
+      throw new PageProblem(null, `the text could not be taken out: ${why}`, { cause })
     }
   }
-
   return {
-    extract(request, signal) {
-      const turn = last.then(() => run(request, signal))
-      last = turn.catch(() => undefined)
-      return turn
-    },
+    extract: (request, signal) => oneAtATime(() => extract(request, signal)),
     close: end,
   }
 }
@@ -82,27 +79,25 @@ async function start(script: URL): Promise<Worker> {
   return worker
 }
 
-function ask(worker: Worker, request: ExtractRequest, ms: number, signal: AbortSignal): Promise<Extracted> {
-  return new Promise((resolve, reject) => {
-    const settle = (act: () => void): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', aborted)
-      worker.off('message', answered)
-      worker.off('error', failed)
-      worker.off('exit', exited)
-      act()
-    }
-    const refuse = (why: string, cause?: unknown): void =>
-      settle(() => reject(new PageProblem(null, `the text could not be taken out: ${why}`, { cause })))
-    const answered = (extracted: Extracted): void => settle(() => resolve(extracted))
-    const failed = (error: Error): void => refuse(error.message, error)
-    const exited = (): void => refuse('its thread ended')
-    const aborted = (): void => refuse('stopped')
-    const timer = setTimeout(() => refuse(`it took longer than ${ms} ms`), ms)
-    worker.on('message', answered)
-    worker.on('error', failed)
-    worker.on('exit', exited)
-    signal.addEventListener('abort', aborted, { once: true })
-    worker.postMessage(request)
-  })
+/** The response of a thread; rejects when the thread fails or ends, as `once` does, and at the time limit. */
+async function ask(
+  worker: Worker,
+  request: ExtractRequest,
+  ms: number,
+  signal: AbortSignal,
+): Promise<Extracted> {
+  const listening = new AbortController()
+  try {
+    return await withTimeLimit(ms, signal, async (limited) => {
+      limited.addEventListener('abort', () => listening.abort(), { once: true })
+      const answered = once(worker, 'message', { signal: listening.signal })
+      const exited = once(worker, 'exit', { signal: listening.signal })
+      worker.postMessage(request)
+      const ended = exited.then(() => Promise.reject(new Error('its thread ended')))
+      const [extracted] = await Promise.race([answered, ended])
+      return extracted as Extracted
+    })
+  } finally {
+    listening.abort()
+  }
 }

@@ -1,78 +1,147 @@
-import { z } from 'zod'
+import { TextDecoder } from 'node:util'
 import type { IpRange } from '../../domain/address.ts'
 import { placesOfText, plainText } from '../../domain/feed/article.ts'
-import type { ArticleReading, SkipReason, WantedItem } from '../../domain/feed/article.ts'
+import type { SkipReason, WantedItem } from '../../domain/feed/article.ts'
 import { isNewsSource } from '../../domain/feed/source.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
 import type { ArticleTexts, Clock } from '../../domain/ports.ts'
 import { withTimeLimit } from '../http.ts'
-import { decodePage, mediaTypeOf } from './extract.ts'
+import { NEWS_ITEMS } from '../sources/news-items.ts'
+import type { NewsUrls } from '../sources/news-items.ts'
+import { OTHER_SHAPE } from '../sources/source-client.ts'
+import type { Extracted } from './extract.ts'
 import { openExtractor } from './extractor.ts'
 import type { Extractor, ExtractorOptions } from './extractor.ts'
-import { PageClient, PageProblem, asPageProblem, openGuardedConnections } from './page-client.ts'
-import type { NameLookup, PageAnswer } from './page-client.ts'
-import { ALLOW_ALL, ROBOTS_MAX_BYTES, forbidsKeeping, parseRobots } from './robots.ts'
+import { openGuardedConnections } from './guarded-connections.ts'
+import type { NameLookup } from './guarded-connections.ts'
+import { PageClient, PageProblem, asPageProblem } from './page-client.ts'
+import type { PageHead, PageResponse } from './page-client.ts'
+import { ROBOTS_MAX_BYTES, forbidsKeeping, parseRobots } from './robots.ts'
 import type { RobotsRules } from './robots.ts'
 
 /** The name rules are written for; also the first word of the user agent. */
 const PRODUCT_TOKEN = 'dash'
 
-/** Each origin's robots.txt, asked once and kept while this lives: one run. */
-class RobotsGate {
-  readonly #client: PageClient
-  readonly #limitMs: number
-  readonly #rules = new Map<string, Promise<RobotsRules>>()
+const PAGE_MS = 30_000
+const ROBOTS_MS = 10_000
 
-  constructor(client: PageClient, limitMs: number) {
-    this.#client = client
-    this.#limitMs = limitMs
+export interface ArticleTextsOptions {
+  urls: NewsUrls
+  /** How the sources' own APIs are asked; they are the operator's choice and may be anywhere. */
+  askJson: AskJson
+  /** Names the product to the servers of pages, beginning with its robots token `dash`. */
+  userAgent: string
+  clock: Clock
+  /** Ranges of addresses pages may be read from although they are not public. */
+  allowed: readonly IpRange[]
+  lookup?: NameLookup
+  extractor?: ExtractorOptions
+  /** For everything that is asked of servers for one page. */
+  pageMs?: number
+  /** For one robots.txt. */
+  robotsMs?: number
+}
+
+/** Asks an API for a JSON response; null for a 404 or 410, and anything else that is no response is thrown. */
+export type AskJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
+
+/** A text, and how it was read. */
+interface FoundText {
+  text: string
+  provenance: string
+}
+
+/** Texts of items, from their sources and from the pages they link to (docs/articles.md); for one run. */
+export function openArticleTexts(
+  options: ArticleTextsOptions,
+): ArticleTexts & { close: () => Promise<void> } {
+  const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS, robotsMs = ROBOTS_MS } = options
+  const connections = openGuardedConnections(allowed, lookup)
+  const extractor = openExtractor(options.extractor)
+  const client = new PageClient(connections, userAgent, clock)
+  const reader = {
+    ...options,
+    client,
+    extractor,
+    pageMs,
+    robotsMs,
+    robots: new Map<string, Promise<RobotsRules>>(),
   }
-
-  /**
-   * @param signal ends the run, not one page: what is asked here is for every page of the origin
-   * @throws PageProblem `robots` for a URL its origin asks not to read; a failure when that cannot be known
-   */
-  async require(url: URL, signal: AbortSignal): Promise<void> {
-    let rules = this.#rules.get(url.origin)
-    if (!rules) {
-      rules = this.#ask(url.origin, signal)
-      this.#rules.set(url.origin, rules)
-    }
-    if (!(await rules).allows(url.pathname + url.search)) {
-      throw new PageProblem('robots', `${url.href}: the robots.txt of ${url.host} asks not to`)
-    }
-  }
-
-  async #ask(origin: string, signal: AbortSignal): Promise<RobotsRules> {
-    const url = `${origin}/robots.txt`
-    const question = {
-      url,
-      accept: 'text/plain, */*;q=0.5',
-      limit: { maxBytes: ROBOTS_MAX_BYTES, beyond: 'cut' },
-      mayAsk: () => Promise.resolve(),
-      mayRead: () => undefined,
-    } as const
-    try {
-      const answer = await withTimeLimit(this.#limitMs, signal, (limited) =>
-        this.#client.get(question, limited),
-      )
-      return rulesOf(answer)
-    } catch (error) {
-      const problem = asPageProblem(error, url)
-      // As if there were none: RFC 9309, 2.3.1.2.
-      if (problem.why === 'redirects') return ALLOW_ALL
-      throw problem
-    }
+  return {
+    async read(item, signal) {
+      try {
+        return { kind: 'text', ...(await readItem(reader, item, signal)) }
+      } catch (error) {
+        signal.throwIfAborted()
+        const { why, message, notBefore } = asPageProblem(
+          error,
+          item.url ?? `${item.source} ${item.sourceId}`,
+        )
+        if (why === null) return { kind: 'failed', reason: message, notBefore }
+        return { kind: 'skipped', why, detail: message, notBefore }
+      }
+    },
+    async close() {
+      await extractor.close()
+      await connections.close()
+    },
   }
 }
 
-/** @throws PageProblem when the server failed: then nothing may be read (RFC 9309, 2.3.1.4) */
-function rulesOf({ status, url, bytes, notBefore }: PageAnswer): RobotsRules {
-  if (status === 200) return parseRobots(new TextDecoder().decode(bytes), PRODUCT_TOKEN)
-  if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
-  throw new PageProblem(null, `${url.href}: it answered ${status}, so that nothing may be read`, {
-    notBefore,
-  })
+interface ArticleReader extends Pick<ArticleTextsOptions, 'askJson' | 'urls'> {
+  client: PageClient
+  extractor: Extractor
+  pageMs: number
+  robotsMs: number
+  /** The rules of each origin, asked once a run. */
+  robots: Map<string, Promise<RobotsRules>>
+}
+
+/** The text at the first place that has one. */
+async function readItem(
+  reader: ArticleReader,
+  item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>,
+  signal: AbortSignal,
+): Promise<FoundText> {
+  const { source, sourceId, url } = item
+  for (const place of placesOfText(item)) {
+    if (place === 'page' && url !== null) return pageText(reader, url, signal)
+    if (place === 'source' && isNewsSource(source)) {
+      const html = await sourceHtml(reader, source, sourceId, signal)
+      if (html === '') continue
+      const request = { html, as: 'fragment', token: PRODUCT_TOKEN } as const
+      const text = plainTextOf(await reader.extractor.extract(request, signal))
+      if (text !== '') return { text, provenance: NEWS_ITEMS[source].textProvenance }
+    }
+  }
+  throw new PageProblem('noText', `${source} ${sourceId}: neither a text of its own nor a link`)
+}
+
+/**
+ * The text a news source itself holds of an item, as HTML; empty when it holds none.
+ *
+ * @throws PageProblem `gone` when the source does not know the item or has deleted it; a failure when it does not
+ *   respond, or for another item
+ */
+async function sourceHtml(
+  { askJson, urls }: ArticleReader,
+  source: NewsSource,
+  sourceId: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const items = NEWS_ITEMS[source]
+  const request = items.request(urls[source], sourceId, 'text')
+  const json = await askJson(request, signal)
+  let item
+  try {
+    item = items.read(json)
+  } catch (cause) {
+    throw new PageProblem(null, `${request.url}: ${OTHER_SHAPE}`, { cause })
+  }
+  if (item === null) throw new PageProblem('gone', `${source} ${sourceId}: its source has it no more`)
+  if (item.id !== sourceId)
+    throw new PageProblem(null, `${request.url}: it answered for ${JSON.stringify(item.id.slice(0, 80))}`)
+  return item.html ?? ''
 }
 
 /** Largest page, decompressed; articles with everything around them are far smaller. */
@@ -93,230 +162,134 @@ const STATUS_SKIPS: Readonly<Record<number, SkipReason>> = {
   451: 'refused',
 }
 
-interface PageTools {
-  client: PageClient
-  robots: RobotsGate
-  extractor: Extractor
-  /** For everything that is asked of servers for one page. */
-  pageMs: number
-}
-
 /**
  * The article of a page as plain text, with where it was found.
  *
  * @throws PageProblem, or whatever made it impossible
  */
-async function pageText(
-  { client, robots, extractor, pageMs }: PageTools,
-  url: string,
-  signal: AbortSignal,
-): Promise<{ text: string; provenance: string }> {
-  const answer = await withTimeLimit(pageMs, signal, (limited) =>
-    client.get(
-      {
-        url,
-        accept: 'text/html, application/xhtml+xml, text/plain;q=0.8',
-        limit: { maxBytes: PAGE_MAX_BYTES, beyond: 'refuse' },
-        mayAsk: (each) => robots.require(each, signal),
-        mayRead: requireReadable,
-      },
-      limited,
-    ),
+async function pageText(reader: ArticleReader, page: string, signal: AbortSignal): Promise<FoundText> {
+  const request = {
+    url: page,
+    accept: 'text/html, application/xhtml+xml, text/plain;q=0.8',
+    limit: { maxBytes: PAGE_MAX_BYTES, beyond: 'refuse' },
+    // The signal of the run, not of this page: the rules are for every page of the origin.
+    mayAsk: (each: URL) => requireAllowed(reader, each, signal),
+    mayRead: requireReadable,
+  } as const
+  const response = await withTimeLimit(reader.pageMs, signal, (limited) =>
+    reader.client.get(request, limited),
   )
-  requireStatus(answer)
-  const decoded = decodePage(answer.bytes, answer.contentType)
-  if (mediaTypeOf(answer.contentType) === 'text/plain') {
-    return { text: longEnough(decoded, answer.url), provenance: `page:plain-text ${answer.url.href}` }
-  }
-  const extracted = await extractor.extract({ html: decoded, as: 'page', token: PRODUCT_TOKEN }, signal)
-  if (extracted.kind === 'forbidden') throw forbidden(answer.url)
-  const text = longEnough(extracted.kind === 'text' ? extracted.text : '', answer.url)
-  return { text, provenance: `page:readability ${answer.url.href}` }
+  const { url, status, contentType, notBefore, bytes } = response
+  if (status !== 200)
+    throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: it answered ${status}`, { notBefore })
+  const decoded = decodePage(bytes, contentType)
+  const isPlain = mediaTypeOf(contentType) === 'text/plain'
+  const extracting = { html: decoded, as: 'page', token: PRODUCT_TOKEN } as const
+  const plain: Extracted = { kind: 'text', text: decoded }
+  const found = isPlain ? plain : await reader.extractor.extract(extracting, signal)
+  if (found.kind === 'forbidden') throw forbidden(url)
+  const text = plainTextOf(found)
+  if (text.length < ARTICLE_MIN_LENGTH)
+    throw new PageProblem('noText', `${url.href}: no article was found on it`)
+  return { text, provenance: `page:${isPlain ? 'plain-text' : 'readability'} ${url.href}` }
 }
 
-function requireReadable({ url, contentType, robotsTags }: Omit<PageAnswer, 'bytes'>): void {
+function requireReadable({ url, contentType, robotsTags }: PageHead): void {
   if (robotsTags.some((words) => forbidsKeeping(words, PRODUCT_TOKEN))) throw forbidden(url)
   const type = mediaTypeOf(contentType)
-  if (!MEDIA_TYPES.has(type)) {
+  if (!MEDIA_TYPES.has(type))
     throw new PageProblem('notHtml', `${url.href}: it is ${type.slice(0, 80) || 'of no media type'}`)
-  }
 }
 
-function requireStatus({ url, status, notBefore }: PageAnswer): void {
-  if (status === 200) return
-  throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: it answered ${status}`, { notBefore })
+function plainTextOf(found: Extracted): string {
+  return found.kind === 'text' ? plainText(found.text) : ''
 }
 
 function forbidden(url: URL): PageProblem {
   return new PageProblem('robots', `${url.href}: the page asks not to be kept`)
 }
 
-function longEnough(text: string, url: URL): string {
-  const plain = plainText(text)
-  if (plain.length >= ARTICLE_MIN_LENGTH) return plain
-  throw new PageProblem('noText', `${url.href}: no article was found on it`)
+/** @throws PageProblem `robots` for a URL its origin asks not to read; a failure when that cannot be known */
+async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSignal): Promise<void> {
+  const rules = reader.robots.get(url.origin) ?? rulesOf(reader, url.origin, signal)
+  reader.robots.set(url.origin, rules)
+  const allows = await rules
+  if (!allows(url.pathname + url.search))
+    throw new PageProblem('robots', `${url.href}: the robots.txt of ${url.host} asks not to`)
 }
 
-export interface ArticleTextsOptions {
-  urls: ArticleSourceUrls
-  /** How the sources' own APIs are asked; they are the operator's choice and may be anywhere. */
-  askJson: AskJson
-  /** Names the product to the servers of pages, beginning with its robots token `dash`. */
-  userAgent: string
-  clock: Clock
-  /** Ranges of addresses pages may be read from although they are not public. */
-  allowed: readonly IpRange[]
-  lookup?: NameLookup
-  extractor?: ExtractorOptions
-  /** For everything that is asked of servers for one page. */
-  pageMs?: number
-  /** For one robots.txt. */
-  robotsMs?: number
-}
+const ALLOW_ALL: RobotsRules = () => true
 
-const PAGE_MS = 30_000
-const ROBOTS_MS = 10_000
-
-/** Texts of items, from their sources and from the pages they link to (docs/articles.md); for one run. */
-export function openArticleTexts(
-  options: ArticleTextsOptions,
-): ArticleTexts & { close: () => Promise<void> } {
-  const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS, robotsMs = ROBOTS_MS } = options
-  const connections = openGuardedConnections(allowed, lookup)
-  const extractor = openExtractor(options.extractor)
-  const client = new PageClient(connections, userAgent, clock)
-  const tools: PageTools = { client, robots: new RobotsGate(client, robotsMs), extractor, pageMs }
-  return {
-    async read(item, signal) {
-      try {
-        return { kind: 'text', ...(await readItem(options, tools, item, signal)) }
-      } catch (error) {
-        signal.throwIfAborted()
-        return readingOf(asPageProblem(error, item.url ?? `${item.source} ${item.sourceId}`))
-      }
-    },
-    async close() {
-      await extractor.close()
-      await connections.close()
-    },
-  }
-}
-
-/** The text at the first place that has one. */
-async function readItem(
-  { askJson, urls }: ArticleTextsOptions,
-  tools: PageTools,
-  item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>,
+async function rulesOf(
+  { client, robotsMs }: ArticleReader,
+  origin: string,
   signal: AbortSignal,
-): Promise<{ text: string; provenance: string }> {
-  const { source, sourceId, url } = item
-  for (const place of placesOfText(item)) {
-    if (place === 'page' && url !== null) return pageText(tools, url, signal)
-    if (place === 'source' && isNewsSource(source)) {
-      const { html, provenance } = await sourceHtml(askJson, urls, { source, sourceId }, signal)
-      if (html === '') continue
-      const extracted = await tools.extractor.extract({ html, as: 'fragment', token: PRODUCT_TOKEN }, signal)
-      const text = extracted.kind === 'text' ? plainText(extracted.text) : ''
-      if (text !== '') return { text, provenance }
-    }
+): Promise<RobotsRules> {
+  const url = `${origin}/robots.txt`
+  const limit = { maxBytes: ROBOTS_MAX_BYTES, beyond: 'cut' } as const
+  let response: PageResponse
+  try {
+    const request = { url, accept: 'text/plain, */*;q=0.5', limit }
+    response = await withTimeLimit(robotsMs, signal, (limited) => client.get(request, limited))
+  } catch (error) {
+    const problem = asPageProblem(error, url)
+    // As if there were none: RFC 9309, 2.3.1.2.
+    if (problem.why === 'redirects') return ALLOW_ALL
+    throw problem
   }
-  throw new PageProblem('noText', `${source} ${sourceId}: neither a text of its own nor a link`)
+  const { status, notBefore } = response
+  if (status === 200) return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
+  if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
+  // The server failed: then nothing may be read (RFC 9309, 2.3.1.4).
+  const why = `it answered ${status}, so that nothing may be read`
+  throw new PageProblem(null, `${response.url.href}: ${why}`, { notBefore })
 }
 
-function readingOf({ why, message, notBefore }: PageProblem): Exclude<ArticleReading, { kind: 'text' }> {
-  if (why === null) return { kind: 'failed', reason: message, notBefore }
-  return { kind: 'skipped', why, detail: message, notBefore }
-}
-
-/** Asks an API for a JSON answer; null for a 404 or 410, and anything else that is no answer is thrown. */
-export type AskJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
-
-/** Base of each owning source's API, without a trailing slash. */
-type ArticleSourceUrls = Record<NewsSource, string>
-
-interface Owner {
-  provenance: string
-  ask(base: string, sourceId: string): { url: string; body?: unknown }
-  /** The item's own id and its text as HTML, or null when there is no such item. */
-  read(answer: unknown): { id: string; html: string } | null
-}
-
-const hackerNewsItem = z.object({
-  id: z.int(),
-  text: z.string().nullish(),
-  deleted: z.boolean().nullish(),
-  dead: z.boolean().nullish(),
-})
-
-const lobstersStory = z.object({ short_id: z.string(), description: z.string().nullish() })
-
-const lessWrongAnswer = z.object({
-  data: z.object({
-    post: z
-      .object({
-        result: z
-          .object({ _id: z.string(), contents: z.object({ html: z.string().nullish() }).nullish() })
-          .nullable(),
-      })
-      .nullable(),
-  }),
-})
-
-const LESSWRONG_QUERY =
-  'query Body($id: String) { post(input: { selector: { _id: $id } }) { result { _id contents { html } } } }'
-
-const OWNERS: Record<NewsSource, Owner> = {
-  hn: {
-    provenance: 'hn:item-text',
-    ask: (base, id) => ({ url: `${base}/item/${encodeURIComponent(id)}.json` }),
-    read(answer) {
-      const item = hackerNewsItem.nullable().parse(answer)
-      if (item === null || item.deleted === true || item.dead === true) return null
-      return { id: String(item.id), html: item.text ?? '' }
-    },
-  },
-  lobsters: {
-    provenance: 'lobsters:story-description',
-    ask: (base, id) => ({ url: `${base}/s/${encodeURIComponent(id)}.json` }),
-    read(answer) {
-      const story = lobstersStory.nullable().parse(answer)
-      return story && { id: story.short_id, html: story.description ?? '' }
-    },
-  },
-  lesswrong: {
-    provenance: 'lesswrong:post-body',
-    ask: (base, id) => ({ url: base, body: { query: LESSWRONG_QUERY, variables: { id } } }),
-    read(answer) {
-      const post = lessWrongAnswer.nullable().parse(answer)?.data.post?.result
-      return post ? { id: post._id, html: post.contents?.html ?? '' } : null
-    },
-  },
-}
+/** How far into a page its own name for its character set is looked for, in bytes; HTML allows no more. */
+const PRESCAN_BYTES = 1_024
 
 /**
- * The text a news source itself holds of an item, as HTML; empty when it holds none.
+ * The text of a page: by its byte order mark, else the character set its header names, else the one it names itself,
+ * else UTF-8. Bytes that are no characters become U+FFFD.
  *
- * @throws PageProblem `gone` when the source does not know the item or has deleted it; a failure when it does not
- *   answer, or for another item
+ * @param contentType value of the `content-type` header
  */
-async function sourceHtml(
-  askJson: AskJson,
-  urls: ArticleSourceUrls,
-  { source, sourceId }: { source: NewsSource; sourceId: string },
-  signal: AbortSignal,
-): Promise<{ html: string; provenance: string }> {
-  const owner = OWNERS[source]
-  const question = owner.ask(urls[source], sourceId)
-  const answer = await askJson(question, signal)
-  let item
+function decodePage(bytes: Uint8Array, contentType: string): string {
+  for (const label of [labelOfMark(bytes), charsetOf(contentType), ownCharset(bytes)]) {
+    const decoder = label === null ? null : decoderOf(label)
+    if (decoder) return decoder.decode(bytes)
+  }
+  return new TextDecoder().decode(bytes)
+}
+
+/** The media type of a `content-type` header, in lower case and without parameters. */
+function mediaTypeOf(contentType: string): string {
+  return (contentType.split(';')[0] ?? '').trim().toLowerCase()
+}
+
+function labelOfMark([first, second, third]: Uint8Array): string | null {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  return first === 0xfe && second === 0xff ? 'utf-16be' : null
+}
+
+/** null for an unknown label, which counts as a missing one. */
+function decoderOf(label: string): TextDecoder | null {
   try {
-    item = owner.read(answer)
-  } catch (cause) {
-    throw new PageProblem(null, `${question.url}: its answer has another shape than expected`, { cause })
+    return new TextDecoder(label)
+  } catch {
+    return null
   }
-  if (item === null) throw new PageProblem('gone', `${source} ${sourceId}: its source has it no more`)
-  if (item.id !== sourceId) {
-    throw new PageProblem(null, `${question.url}: it answered for ${JSON.stringify(item.id.slice(0, 80))}`)
-  }
-  return { html: item.html, provenance: owner.provenance }
+}
+
+function charsetOf(contentType: string): string | null {
+  const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;"]+))/i.exec(contentType) ?? []
+  return quoted ?? plain ?? null
+}
+
+/** The charset of `<meta charset>` or `<meta http-equiv>`; a page that says UTF-16 there can be read, so it is not. */
+function ownCharset(bytes: Uint8Array): string | null {
+  const start = new TextDecoder('latin1').decode(bytes.subarray(0, PRESCAN_BYTES))
+  const [, label = null] = /<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([^\s"'/>;]+)/i.exec(start) ?? []
+  return label !== null && /^utf-?16/i.test(label) ? 'utf-8' : label
 }

@@ -1,12 +1,7 @@
-/** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md). */
+/** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md; docs/decisions/0063-rules-of-robots.md). */
 
-/** What a robots.txt says to one reader. */
-export interface RobotsRules {
-  /** @param path path and query of a URL, as `URL` gives them */
-  allows(path: string): boolean
-}
-
-export const ALLOW_ALL: RobotsRules = { allows: () => true }
+/** True when a robots.txt lets its reader have a path with its query, as `URL` gives them. */
+export type RobotsRules = (path: string) => boolean
 
 /** Longest robots.txt that is read, in bytes; the rest does not count. */
 export const ROBOTS_MAX_BYTES = 500 * 1024
@@ -25,29 +20,31 @@ export function parseRobots(text: string, token: string): RobotsRules {
   const own: Rule[] = []
   const everybodys: Rule[] = []
   let isNamed = false
-  let group: { own: boolean; everybody: boolean } = { own: false, everybody: false }
+  // The group at hand, as it concerns this reader: the names of others are not kept, however many there are.
+  let forOwn = false
+  let forAll = false
   let inAgents = false
   for (const line of text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/)) {
     const [, field = '', rest = ''] = /^[ \t]*([A-Za-z-]+)[ \t]*:([^#]*)/.exec(line) ?? []
     const value = rest.trim()
     const name = field.toLowerCase()
     if (name === 'user-agent') {
-      if (!inAgents) group = { own: false, everybody: false }
-      inAgents = true
       const agent = (/^\*|^[A-Za-z_-]*/.exec(value)?.[0] ?? '').toLowerCase()
-      group = { own: group.own || agent === token, everybody: group.everybody || agent === '*' }
-      isNamed ||= group.own
+      forOwn = agent === token || (inAgents && forOwn)
+      forAll = agent === '*' || (inAgents && forAll)
+      isNamed ||= forOwn
+      inAgents = true
     } else if (name === 'allow' || name === 'disallow') {
       inAgents = false
       // An empty pattern is no rule: it matches nothing.
       if (value === '') continue
       const rule = { allow: name === 'allow', pattern: normalise(value) }
-      if (group.own) own.push(rule)
-      if (group.everybody) everybodys.push(rule)
+      if (forOwn) own.push(rule)
+      if (forAll) everybodys.push(rule)
     }
   }
   const rules = isNamed ? own : everybodys
-  return { allows: (path) => path === '/robots.txt' || decide(rules, normalise(path)) }
+  return (path) => path === '/robots.txt' || decide(rules, normalise(path))
 }
 
 /** The longest match decides; of equals an allowing one; without any it is allowed. */
@@ -89,6 +86,13 @@ function normalise(path: string): string {
   })
 }
 
+const FORBIDDING: ReadonlySet<string> = new Set(['noindex', 'none', 'noarchive', 'nosnippet'])
+
+/** Words with a value of their own. */
+const SETTINGS: ReadonlySet<string> = new Set(
+  'max-snippet max-image-preview max-video-preview unavailable_after'.split(' '),
+)
+
 /**
  * True when the words of an `X-Robots-Tag` header or a robots `meta` element ask that a page be not indexed, kept or
  * quoted: `noindex`, `none`, `noarchive`, `nosnippet`, `max-snippet:0`. Words for another reader (`otherbot: none`) do
@@ -106,13 +110,3 @@ export function forbidsKeeping(words: string, token: string): boolean {
   }
   return false
 }
-
-const FORBIDDING: ReadonlySet<string> = new Set(['noindex', 'none', 'noarchive', 'nosnippet'])
-
-/** Words with a value of their own. */
-const SETTINGS: ReadonlySet<string> = new Set([
-  'max-snippet',
-  'max-image-preview',
-  'max-video-preview',
-  'unavailable_after',
-])

@@ -1,15 +1,25 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { getTableColumns } from 'drizzle-orm'
+import { getTableConfig } from 'drizzle-orm/sqlite-core'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { sha256Hex } from '../../domain/digest.ts'
+import { GENESIS_LEAF, leafOf, sealLegacy } from '../../domain/year/chain.ts'
+import { objectPath } from '../../domain/year/examine.ts'
 import type { Mutation } from '../../domain/year/finding.ts'
-import { DAY_MS, addDays, formatInstant, startOfDay } from '../../domain/time.ts'
-import type { Day, Instant } from '../../domain/time.ts'
-import { sealYear } from '../../domain/year/envelope.ts'
-import { objectPath } from '../../domain/year/finding.ts'
-import { windowEnding } from '../../domain/year/ledger.ts'
+import { formatHead } from '../../domain/year/ledger.ts'
 import type { Head, LedgerRow, LegacyRow, Manifest } from '../../domain/year/ledger.ts'
-import { coverageOf, rankYear } from '../../domain/year/rank.ts'
-import type { YearEvent } from '../../domain/year/rank.ts'
+import { entries, legacyPublications } from '../ledger/schema.ts'
+
+/** What mutations are made of: a copy of the sample, and the ways to change its stores past the adapters. */
+
+/** A publication of the sample: the bytes of its object and the manifest that names them. */
+export interface Publication {
+  manifest: Manifest
+  bytes: Uint8Array
+}
 
 /** What the sample holds, by which a mutation knows what to damage. */
 export interface SampleContents {
@@ -31,22 +41,14 @@ export interface Copy {
   objectsPath: string
 }
 
-/** A mutation before it is bound to a sample. */
+/** A mutation before it is bound to a copy. */
 export interface Damage extends Omit<Mutation, 'apply'> {
   apply: (copy: Copy) => void | Promise<void>
 }
 
-/** Damage that the archive itself betrays. */
-export function damage(name: string, expects: Mutation['expects'], apply: Damage['apply']): Damage {
-  return { name, expects, sound: false, needsKeptHead: false, apply }
-}
+type Codes = Mutation['expects']
 
-/** Damage to both stores that fits together, so that only a head kept elsewhere betrays it. */
-export function consistentForgery(name: string, apply: Damage['apply']): Damage {
-  return { name, expects: ['head_mismatch'], sound: false, needsKeptHead: true, apply }
-}
-
-/** Which entry of the sample is what; see {@link sampleContents}. */
+/** Which entry of the sample is what. */
 export const ENTRY = {
   firstImported: 1,
   lastImported: 2,
@@ -58,6 +60,16 @@ export const ENTRY = {
   previous: 8,
   newest: 9,
 } as const
+
+/** Damage that the archive itself betrays. */
+export function damage(name: string, expects: Codes, apply: Damage['apply']): Damage {
+  return { name, expects, sound: false, needsKeptHead: false, apply }
+}
+
+/** Damage to both stores that fits together, so that only a head kept elsewhere betrays it. */
+export function consistentForgery(name: string, apply: Damage['apply']): Damage {
+  return { name, expects: ['head_mismatch'], sound: false, needsKeptHead: true, apply }
+}
 
 export function rowAt(rows: readonly LedgerRow[], seq: number): LedgerRow {
   const row = rows[seq - 1]
@@ -76,6 +88,12 @@ export function publicationNamed(sample: SampleContents, id: string | null | und
   return publication
 }
 
+export function headAt({ sample }: Pick<Copy, 'sample'>, seq: number): Head {
+  const head = sample.heads.find((each) => each.seq === seq)
+  if (!head) throw new Error(`the sample has no head ${seq}`)
+  return head
+}
+
 /** Where the object of a publication lies. */
 export function objectFile({ objectsPath }: Copy, { manifest }: Publication): string {
   return join(objectsPath, objectPath(manifest.sha256))
@@ -85,121 +103,252 @@ export function headFile({ objectsPath }: Copy, seq: number): string {
   return join(objectsPath, 'heads', String(seq))
 }
 
-/** Puts other bytes in a file's place; objects are read-only, so the file is made anew. */
+/** Puts other bytes in a file's place; objects are read-only, so the file is replaced. */
 export function overwrite(path: string, bytes: Uint8Array | string): void {
   rmSync(path, { force: true, recursive: true })
+  mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, bytes)
 }
 
 /** The bytes with some bits of one byte turned over. */
 export function withFlippedBits(bytes: Uint8Array, position: number, bits: number): Uint8Array {
-  const flipped = Uint8Array.from(bytes)
-  flipped[position] = (flipped[position] ?? 0) ^ bits
-  return flipped
+  return bytes.with(position, (bytes[position] ?? 0) ^ bits)
 }
 
-/** A publication of the sample: the bytes of its object and the manifest that names them. */
-export interface Publication {
-  manifest: Manifest
-  bytes: Uint8Array
+/** The publication in an entry gets an object of other bytes. */
+export function ofObject(
+  seq: number,
+  what: string,
+  expects: Codes,
+  change: (bytes: Uint8Array, text: string) => Uint8Array | string,
+): Damage {
+  return damage(`object of entry ${seq}: ${what}`, expects, (copy) => {
+    const { bytes } = publicationAt(copy, seq)
+    overwrite(objectFile(copy, publicationAt(copy, seq)), change(bytes, new TextDecoder().decode(bytes)))
+  })
 }
 
-/** Every publication of the sample is made this long after the midnight that ends its day. */
-const PUBLISHED_AFTER_MS = 600_000
+/** The object of an entry's publication is taken away, and something else put there. */
+export function inPlaceOfObject(
+  seq: number,
+  what: string,
+  expects: Codes,
+  place: (path: string, bytes: Uint8Array) => void | Promise<void>,
+): Damage {
+  return damage(`object of entry ${seq}: ${what}`, expects, (copy) => {
+    const publication = publicationAt(copy, seq)
+    const path = objectFile(copy, publication)
+    rmSync(path)
+    return place(path, publication.bytes)
+  })
+}
 
-/** A small publication of today's version, valid down to its last item. */
-export function ownPublication(asOfDay: Day, title: string): Publication {
-  const window = windowEnding(asOfDay)
-  const events = ['hn', 'lobsters', 'lesswrong'].flatMap((source) =>
-    [1, 2].map((number): YearEvent => ({
-      source,
-      sourceId: `${source}${number}`,
-      title: `${title} ${number} of ${source}`,
-      url: `https://example.org/${source}/${number}`,
-      points: 10 * number,
-      comments: number,
-      publishedAt: window.windowEnd - number * DAY_MS,
-      titleProvenance: `${source}:self-test`,
-    })),
+/** The head of an entry gets another text. */
+export function ofHead(
+  seq: number,
+  what: string,
+  change: (head: Head, copy: Copy) => Uint8Array | string,
+): Damage {
+  return damage(`head ${seq}: ${what}`, ['head_mismatch'], (copy) =>
+    overwrite(headFile(copy, seq), change(headAt(copy, seq), copy)),
   )
-  const ranked = rankYear(events, new Map())
-  if (ranked.do !== 'ranked') throw new Error('the sample asks for titles')
-  const publishedAt = publishedAtOf(asOfDay)
-  const coverage = coverageOf(window, [], ranked.year)
-  const { manifest, bytes } = sealYear(window, ranked.year, coverage, publishedAt - 1, publishedAt)
-  return { manifest, bytes }
 }
 
-/** A publication of version 1 or 2, as another writer laid it out. */
-export function olderPublication(version: 1 | 2, asOfDay: Day): Publication {
-  const { windowStart, windowEnd } = windowEnding(asOfDay)
-  const algorithmVersion = `top-year-v${version}`
-  const publishedAt = publishedAtOf(asOfDay)
-  const envelope = {
-    schemaVersion: version,
-    kind: 'top-year-publication',
-    publicationId: `${algorithmVersion}-${asOfDay}`,
-    algorithmVersion,
-    asOfDay,
-    generatedAt: formatInstant(publishedAt - 1),
-    windowStart: formatInstant(windowStart),
-    windowEnd: formatInstant(windowEnd),
-    coverage: { targetDays: 365 },
-    feed: { popular: [{ title: `of version ${version} on ${asOfDay}` }] },
-    archivedAt: formatInstant(publishedAt),
+/** The heads of entries are taken away. */
+export function withoutHeads(what: string, seqs: readonly number[]): Damage {
+  return damage(`heads: ${what}`, ['head_mismatch'], (copy) => {
+    for (const seq of seqs) rmSync(headFile(copy, seq))
+  })
+}
+
+/** The ledger's file itself, as disks change it. */
+export function ofLedgerFile(
+  what: string,
+  expects: Codes,
+  change: (bytes: Buffer, copy: Copy) => Uint8Array,
+): Damage {
+  return damage(`ledger file: ${what}`, expects, (copy) =>
+    overwrite(copy.ledgerPath, change(readFileSync(copy.ledgerPath), copy)),
+  )
+}
+
+/** SQL in the ledger, as somebody runs it who has its file. */
+export function ofLedger(
+  what: string,
+  expects: Codes,
+  statements: (copy: Copy) => readonly string[],
+): Damage {
+  return damage(what, expects, (copy) => changeLedger(copy.ledgerPath, statements(copy)))
+}
+
+/** Other rows in the table of entries. */
+export function ofEntries(
+  what: string,
+  expects: Codes,
+  change: (rows: readonly LedgerRow[], copy: Copy) => readonly LedgerRow[],
+): Damage {
+  return ofLedger(`entries: ${what}`, expects, (copy) => replaceRows(entries, change(copy.sample.rows, copy)))
+}
+
+/** Other rows in the legacy ledger. */
+export function ofLegacy(what: string, change: (rows: readonly LegacyRow[]) => readonly LegacyRow[]): Damage {
+  return ofLedger(`legacy ledger: ${what}`, ['row_tampered'], ({ sample }) =>
+    replaceRows(legacyPublications, change(sample.legacy)),
+  )
+}
+
+/** A value in one cell, as SQL; `isUntyped` when the table must first be made to take values of any type. */
+export function ofCell(
+  table: typeof entries | typeof legacyPublications,
+  place: number,
+  column: string,
+  what: string,
+  value: string,
+  isUntyped = false,
+): Damage {
+  const { name, columns } = getTableConfig(table)
+  const [key] = columns
+  return ofLedger(`${name}/${place}: ${what} in ${column}`, ['row_tampered'], () => [
+    ...(isUntyped ? untyped(name, columns) : []),
+    `UPDATE ${name} SET ${column} = ${value} WHERE ${key?.name} = ${place}`,
+  ])
+}
+
+/** Runs statements on a ledger file past all that guards it: triggers are dropped, checks ignored. */
+async function changeLedger(path: string, statements: readonly string[]): Promise<void> {
+  const client = createClient({ url: pathToFileURL(path).href, concurrency: 1 })
+  try {
+    const { rows } = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+    const script = [
+      'PRAGMA journal_mode = MEMORY',
+      'PRAGMA synchronous = OFF',
+      'PRAGMA ignore_check_constraints = ON',
+      'BEGIN IMMEDIATE',
+      ...rows.flatMap(({ name }) => (typeof name === 'string' ? [`DROP TRIGGER ${name}`] : [])),
+      'DROP INDEX entries_own_day',
+      ...statements,
+      'COMMIT',
+    ]
+    await client.executeMultiple(script.join(';\n'))
+  } finally {
+    client.close()
   }
-  const bytes = new TextEncoder().encode(`${JSON.stringify(envelope)}\n`)
-  const { publicationId, schemaVersion, kind } = envelope
-  const instants = { windowStart, windowEnd, generatedAt: publishedAt - 1, publishedAt }
-  const identity = { publicationId, algorithmVersion, schemaVersion, kind, asOfDay, ...instants }
-  return { manifest: { ...identity, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes }
 }
 
-export function publishedAtOf(asOfDay: Day): Instant {
-  return startOfDay(addDays(asOfDay, 1)) + PUBLISHED_AFTER_MS
+/** Statements that leave these rows, and no other, in a table. */
+function replaceRows(table: SQLiteTable, rows: readonly object[]): string[] {
+  const { name } = getTableConfig(table)
+  const properties = Object.keys(getTableColumns(table))
+  const inserts = rows.map((row) => {
+    const cells = new Map<string, unknown>(Object.entries(row))
+    return `INSERT INTO ${name} VALUES (${properties.map((property) => literal(cells.get(property))).join(', ')})`
+  })
+  return [`DELETE FROM ${name}`, ...inserts]
 }
 
-/** The same publication with other bytes, named by its manifest as if they had always been its own. */
-export function withText(publication: Publication, change: (text: string) => string): Publication {
-  const bytes = new TextEncoder().encode(change(new TextDecoder().decode(publication.bytes)))
-  const identity = { sha256: sha256Hex(bytes), byteSize: bytes.byteLength }
-  return { manifest: { ...publication.manifest, ...identity }, bytes }
+function untyped(table: string, columns: readonly { name: string }[]): string[] {
+  return [
+    `CREATE TABLE untyped (${columns.map(({ name }) => name).join(', ')})`,
+    `INSERT INTO untyped SELECT * FROM ${table}`,
+    `DROP TABLE ${table}`,
+    `ALTER TABLE untyped RENAME TO ${table}`,
+  ]
 }
 
-/**
- * Remembers a small folder and puts it back as it was, file by file: much less work for the file system than a fresh
- * copy each time. What is there is compared by its bytes, because several changes may share one timestamp.
- *
- * @returns a function that undoes every change made since
- */
-export function rememberFolder(folder: string): () => void {
-  const remembered = new Map<string, Buffer>()
-  for (const { path, isFile } of entriesOf(folder)) if (isFile) remembered.set(path, readFileSync(path))
-  const folders = new Set([...remembered.keys()].flatMap((path) => foldersAbove(path, folder)))
-  return () => {
-    const left = new Set<string>()
-    for (const { path, isFile, isFolder } of entriesOf(folder)) {
-      const same = isFolder ? folders.has(path) : isFile && remembered.get(path)?.equals(readFileSync(path))
-      if (same) left.add(path)
-      else rmSync(path, { recursive: true, force: true })
-    }
-    for (const [path, bytes] of remembered) {
-      if (left.has(path)) continue
-      mkdirSync(dirname(path), { recursive: true })
-      writeFileSync(path, bytes)
-    }
-  }
+/** A value as SQL writes it. */
+export function literal(value: unknown): string {
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'NULL'
 }
 
-function entriesOf(folder: string): { path: string; isFile: boolean; isFolder: boolean }[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => ({
-    path: join(entry.parentPath, entry.name),
-    isFile: entry.isFile(),
-    isFolder: entry.isDirectory(),
-  }))
+export function renumbered(rows: readonly LedgerRow[]): LedgerRow[] {
+  return rows.map((row, index) => ({ ...row, seq: index + 1 }))
 }
 
-function foldersAbove(path: string, top: string): string[] {
-  const folder = dirname(path)
-  return folder === top ? [] : [folder, ...foldersAbove(folder, top)]
+/** The rows with one of them changed. */
+export function changed(
+  rows: readonly LedgerRow[],
+  seq: number,
+  change: (row: LedgerRow) => Partial<LedgerRow>,
+): LedgerRow[] {
+  return rows.map((row) => (row.seq === seq ? { ...row, ...change(row) } : row))
+}
+
+export function withoutRow(rows: readonly LedgerRow[], seq: number): LedgerRow[] {
+  return rows.filter((row) => row.seq !== seq)
+}
+
+/** The row with a leaf that covers it. */
+export function resealed(row: LedgerRow): LedgerRow {
+  return { ...row, leaf: leafOf(row) }
+}
+
+/** Renumbers and chains all entries again: a chain that is consistent in itself. */
+export function rechained(rows: readonly LedgerRow[]): LedgerRow[] {
+  const chained: LedgerRow[] = []
+  for (const row of renumbered(rows))
+    chained.push(resealed({ ...row, previousLeaf: chained.at(-1)?.leaf ?? GENESIS_LEAF }))
+  return chained
+}
+
+interface Ledgers {
+  rows: readonly LedgerRow[]
+  legacy: readonly LegacyRow[]
+}
+
+type Forge = (ledgers: Ledgers, copy: Copy) => Partial<Ledgers>
+
+/** A forger who controls both stores and recomputes chain, seal and heads after the change. */
+export function forged(what: string, expects: Codes, forge: Forge): Damage {
+  return damage(`forger of both stores: ${what}`, expects, (copy) =>
+    writeForgery(copy, forge(copy.sample, copy)),
+  )
+}
+
+/** A forger whose archive holds together in every way, but is not the one it was. */
+export function forgedWhole(what: string, forge: Forge): Damage {
+  return consistentForgery(`forger of both stores: ${what}`, (copy) =>
+    writeForgery(copy, forge(copy.sample, copy)),
+  )
+}
+
+/** Both ledgers as forged, with seal, chain and heads that fit them. */
+async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void> {
+  const { rows: before, legacy } = { ...copy.sample, ...forgery }
+  const { rows: legacyRows, digest: legacyDigest } = sealLegacy(legacy)
+  const rows = rechained(
+    before.map((row) => (row.kind === 'legacy-seal' ? { ...row, legacyRows, legacyDigest } : row)),
+  )
+  await changeLedger(copy.ledgerPath, [
+    ...replaceRows(entries, rows),
+    ...replaceRows(legacyPublications, legacy),
+  ])
+  for (const { seq, leaf, recordedAt } of rows)
+    if (seq > 1) overwrite(headFile(copy, seq), formatHead({ seq, leaf, time: recordedAt }))
+  for (let seq = rows.length + 1; existsSync(headFile(copy, seq)); seq += 1) rmSync(headFile(copy, seq))
+}
+
+type ChangeText = (text: string, manifest: Manifest) => string
+
+/** A forger who replaces the newest publication's object and everything that names it. */
+export function forgedObject(what: string, expects: Codes, change: ChangeText): Damage {
+  return damage(`forger of both stores: ${what}`, expects, (copy) => forgeObject(copy, change))
+}
+
+/** As {@link forgedObject}, with an object that holds. */
+export function forgedObjectWhole(what: string, change: ChangeText): Damage {
+  return consistentForgery(`forger of both stores: ${what}`, (copy) => forgeObject(copy, change))
+}
+
+async function forgeObject(copy: Copy, change: ChangeText): Promise<void> {
+  const { manifest, bytes } = publicationAt(copy, ENTRY.newest)
+  const text = change(new TextDecoder().decode(bytes), manifest)
+  const otherBytes = new TextEncoder().encode(text)
+  const archivedAt = /"archivedAt":"([^"]+)"/.exec(text)?.[1]
+  const publishedAt = archivedAt === undefined ? manifest.publishedAt : Date.parse(archivedAt)
+  const identity = { sha256: sha256Hex(otherBytes), byteSize: otherBytes.byteLength, publishedAt }
+  rmSync(objectFile(copy, { manifest, bytes }))
+  overwrite(objectFile(copy, { manifest: { ...manifest, ...identity }, bytes: otherBytes }), otherBytes)
+  const columns = { ...identity, recordedAt: publishedAt }
+  await writeForgery(copy, { rows: changed(copy.sample.rows, ENTRY.newest, () => columns) })
 }

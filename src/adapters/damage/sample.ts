@@ -1,27 +1,36 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { DamageSample, Mutation } from '../../domain/year/finding.ts'
-import type { Objects, Ledger } from '../../domain/ports.ts'
-import { DAY_MS } from '../../domain/time.ts'
-import type { Instant } from '../../domain/time.ts'
+import { sha256Hex } from '../../domain/digest.ts'
+import type { Ledger } from '../../domain/ports.ts'
+import { DAY_MS, addDays, formatInstant, startOfDay } from '../../domain/time.ts'
+import type { Day, Instant } from '../../domain/time.ts'
 import { GENESIS_LEAF, sealEntry } from '../../domain/year/chain.ts'
-import type { EntryContent, Head, LedgerRow } from '../../domain/year/ledger.ts'
+import { sealYear } from '../../domain/year/envelope.ts'
+import type { DamageSample } from '../../domain/year/finding.ts'
+import { windowEnding } from '../../domain/year/ledger.ts'
+import type { EntryContent, LedgerContents } from '../../domain/year/ledger.ts'
 import { planFounding, sealFounding } from '../../domain/year/legacy-import.ts'
-import type { Founding } from '../../domain/year/legacy-import.ts'
+import { coverageOf, rankYear } from '../../domain/year/rank.ts'
+import type { YearEvent } from '../../domain/year/rank.ts'
 import { libsqlLedger } from '../ledger/ledger.ts'
 import { fileObjects } from '../objects/open.ts'
 import { database } from '../sqlite/database.ts'
-import { migrationsOf } from '../sqlite/migrate.ts'
-import { olderPublication, ownPublication, publishedAtOf, rememberFolder } from './damage.ts'
+import { ENTRY, headAt } from './damage.ts'
 import type { Damage, Publication, SampleContents } from './damage.ts'
-import { headDamage, ledgerFileDamage, objectDamage } from './file-damage.ts'
-import { forgeries, legacyDamage, rollbacks } from './forgeries.ts'
-import { entryDamage } from './ledger-damage.ts'
+import { MUTATIONS } from './mutations.ts'
+
+/** Every publication of the sample is made this long after the midnight that ends its day. */
+const PUBLISHED_AFTER_MS = 600_000
 
 const LEGACY_DAYS = ['2025-12-28', '2025-12-29', '2025-12-30']
 const IMPORTED_DAYS = ['2025-12-31', '2026-01-01']
+const OWN_DAYS = ['2026-01-02', '2026-01-05', '2026-01-06', '2026-01-07']
+const GAPS: EntryContent[] = [
+  { kind: 'gap', asOfDay: '2026-01-03', reason: 'missed', attempts: 0 },
+  { kind: 'gap', asOfDay: '2026-01-04', reason: 'attempts_spent', attempts: 3 },
+]
 
 /** When the sample's founding was sealed, after the last publication that came with it. */
 const FOUNDED_AT: Instant = publishedAtOf('2026-01-01') + 3_600_000
@@ -34,21 +43,26 @@ const KEPT_AFTER = 7
  * version 2 with their seal, four of today's version, and a gap of each kind.
  *
  * @param parent folder in which the sample's own temporary one is made
+ * @param mutationsOf the mutations of the sample
  */
-export async function makeDamageSample(parent: string = tmpdir()): Promise<DamageSample> {
+export async function makeDamageSample(
+  parent: string = tmpdir(),
+  mutationsOf: (sample: SampleContents) => readonly Damage[] = () => MUTATIONS,
+): Promise<DamageSample> {
   const root = mkdtempSync(join(parent, 'dash-self-test-'))
+  const [sound, folder] = [join(root, 'sound'), join(root, 'data')]
   const remove = async (): Promise<void> => rmSync(root, { recursive: true, force: true })
   try {
-    const folder = join(root, 'data')
-    const sample = await fill(folder)
-    const restore = rememberFolder(folder)
-    const newest = sample.heads.at(-1)
-    if (!newest) throw new Error('the sample has no head')
+    const sample = await fill(sound)
     return {
-      mutations: allDamage(sample).map((each) => bind(each, sample)),
-      keptHead: { ...newest, path: 'the head kept from before' },
+      mutations: mutationsOf(sample).map(({ apply, ...mutation }) => ({
+        ...mutation,
+        apply: async (copy) => apply({ sample, folder: copy, ...pathsIn(copy) }),
+      })),
+      keptHead: { ...headAt({ sample }, ENTRY.newest), path: 'the head kept from before' },
       async restored() {
-        restore()
+        rmSync(folder, { recursive: true, force: true })
+        cpSync(sound, folder, { recursive: true })
         return folder
       },
       remove,
@@ -59,25 +73,6 @@ export async function makeDamageSample(parent: string = tmpdir()): Promise<Damag
   }
 }
 
-function allDamage(sample: SampleContents): Damage[] {
-  return [
-    ...objectDamage(sample),
-    ...headDamage(),
-    ...entryDamage(sample),
-    ...legacyDamage(sample),
-    ...rollbacks(),
-    ...forgeries(),
-    ...ledgerFileDamage(),
-  ]
-}
-
-function bind({ apply, ...mutation }: Damage, sample: SampleContents): Mutation {
-  return {
-    ...mutation,
-    apply: async (folder) => apply({ sample, folder, ...pathsIn(folder) }),
-  }
-}
-
 function pathsIn(folder: string): { ledgerPath: string; objectsPath: string } {
   return { ledgerPath: join(folder, 'ledger.db'), objectsPath: join(folder, 'objects') }
 }
@@ -85,87 +80,64 @@ function pathsIn(folder: string): { ledgerPath: string; objectsPath: string } {
 async function fill(folder: string): Promise<SampleContents> {
   const { ledgerPath, objectsPath } = pathsIn(folder)
   mkdirSync(objectsPath, { recursive: true })
+  const objects = fileObjects(objectsPath)
   const store = database({
     location: { url: pathToFileURL(ledgerPath).href, authToken: null },
     store: 'ledger',
-    migrationsFolder: migrationsOf('ledger'),
     nativeBusyMs: 1_000,
     retryMs: 1_000,
   })
   try {
-    return await write(libsqlLedger(store), fileObjects(objectsPath), () => readFileSync(ledgerPath))
+    const { publications, contents, heads } = makeContents()
+    for (const { manifest, bytes } of publications.values()) await objects.put(manifest.sha256, bytes)
+    const olderLedgers = await writeLedger(libsqlLedger(store), contents, () => readFileSync(ledgerPath))
+    for (const head of heads) await objects.putHead(head)
+    return { rows: contents.rows, legacy: contents.legacy, publications, heads, olderLedgers }
   } finally {
     store.close()
   }
 }
 
-async function write(
-  ledger: Ledger,
-  archive: Objects,
-  ledgerFile: () => Uint8Array,
-): Promise<SampleContents> {
-  const own = ['2026-01-02', '2026-01-05', '2026-01-06', '2026-01-07'].map((day) =>
-    ownPublication(day, `title of ${day}`),
-  )
+/** All that the sample holds: the founding with its seal, then an entry a day. */
+function makeContents(): Pick<SampleContents, 'publications' | 'heads'> & { contents: LedgerContents } {
   const older = [
     ...LEGACY_DAYS.map((day) => ({ ledger: 'v1' as const, ...olderPublication(1, day) })),
     ...IMPORTED_DAYS.map((day) => ({ ledger: 'versioned' as const, ...olderPublication(2, day) })),
   ]
-  for (const { manifest, bytes } of [...older, ...own]) await archive.put(manifest.sha256, bytes)
-  const token = await leaseOf(ledger)
-  const listed = older.map((each, index) => ({ ...each, line: index + 1, file: 'sample' }))
-  const { rows, heads, legacy } = await found(ledger, archive, planFounding(listed), token)
-  const olderLedgers = new Map<number, Uint8Array>()
-  for (const content of ownEntries(own)) {
-    const last = rows.at(-1)
-    const row = sealEntry(content, rows.length + 1, timeOf(content), last?.leaf ?? GENESIS_LEAF)
-    const refused = await ledger.append(row, { token, clock: () => row.recordedAt, withinMs: 10_000 })
-    if (refused !== null) throw new Error(`the sample's entry ${row.seq} was refused: ${refused}`)
-    rows.push(row)
-    heads.push(await putHead(archive, row))
-    if (row.seq >= KEPT_AFTER) olderLedgers.set(row.seq, ledgerFile())
+  const own = OWN_DAYS.map((day) => ownPublication(day, `title of ${day}`))
+  const founding = planFounding(older.map((each, index) => ({ ...each, line: index + 1, file: 'sample' })))
+  const rows = [...founding.rows, sealFounding(founding, FOUNDED_AT)]
+  const daily = [...own.map(({ manifest }): EntryContent => ({ kind: 'publication', manifest })), ...GAPS]
+  for (const content of daily.sort((a, b) => timeOf(a) - timeOf(b)))
+    rows.push(sealEntry(content, rows.length + 1, timeOf(content), rows.at(-1)?.leaf ?? GENESIS_LEAF))
+  const imported = founding.rows.length
+  const mark = { seq: imported, leaf: rows[imported - 1]?.leaf ?? GENESIS_LEAF, beganAt: FOUNDED_AT }
+  return {
+    publications: new Map([...older, ...own].map((each) => [each.manifest.publicationId, each])),
+    contents: { rows, legacy: founding.legacy, founding: mark },
+    heads: rows.slice(imported - 1).map(({ seq, leaf, recordedAt }) => ({ seq, leaf, time: recordedAt + 5 })),
   }
-  const publications = new Map([...older, ...own].map((each) => [each.manifest.publicationId, each]))
-  return { rows, legacy, publications, heads, olderLedgers }
 }
 
-async function leaseOf(ledger: Ledger): Promise<string> {
-  const grant = await ledger.takeLease(
-    { name: 'the self-test', process: null },
-    0,
-    1_000 * 365 * DAY_MS,
-    () => false,
-  )
-  if (!grant.granted) throw new Error(`the sample's lease is held by ${grant.heldBy}`)
-  return grant.token
-}
-
-async function found(
+/** Writes the ledger step by step, and gives its file as it was after each of the last entries. */
+async function writeLedger(
   ledger: Ledger,
-  archive: Objects,
-  founding: Founding,
-  token: string,
-): Promise<Pick<SampleContents, 'legacy'> & { rows: LedgerRow[]; heads: Head[] }> {
-  const guard = { token, now: FOUNDED_AT }
-  const last = founding.rows.at(-1)
-  if (!last) throw new Error('the sample imports nothing')
-  const mark = { seq: last.seq, leaf: last.leaf, beganAt: FOUNDED_AT }
-  const seal = sealFounding(founding, FOUNDED_AT)
-  const refused = (await ledger.beginFounding(mark, guard)) ?? (await ledger.found(founding, seal, guard))
-  if (refused !== null) throw new Error(`the sample's founding was refused: ${refused}`)
-  const heads = [await putHead(archive, last), await putHead(archive, seal)]
-  return { legacy: founding.legacy, rows: [...founding.rows, seal], heads }
-}
-
-function ownEntries(own: readonly Publication[]): EntryContent[] {
-  const [first, ...others] = own.map(({ manifest }) => ({ kind: 'publication' as const, manifest }))
-  if (!first) throw new Error('the sample publishes nothing')
-  return [
-    first,
-    { kind: 'gap', asOfDay: '2026-01-03', reason: 'missed', attempts: 0 },
-    { kind: 'gap', asOfDay: '2026-01-04', reason: 'attempts_spent', attempts: 3 },
-    ...others,
-  ]
+  contents: LedgerContents,
+  ledgerFile: () => Uint8Array,
+): Promise<Map<number, Uint8Array>> {
+  const holder = { name: 'the self-test', process: null }
+  const grant = await ledger.takeLease(holder, 0, FOUNDED_AT, () => false)
+  if (!grant.granted) throw new Error(`the sample's lease is held by ${grant.heldBy}`)
+  const files = new Map<number, Uint8Array>()
+  let before: LedgerContents = { rows: [], legacy: [], founding: null }
+  for (let seq = KEPT_AFTER; seq <= contents.rows.length; seq += 1) {
+    const next = { ...contents, rows: contents.rows.slice(0, seq) }
+    const refused = await ledger.adopt(next, [], before, { token: grant.token, now: 1 })
+    if (refused !== null) throw new Error(`the sample's entry ${seq} was refused: ${refused}`)
+    files.set(seq, ledgerFile())
+    before = next
+  }
+  return files
 }
 
 function timeOf(content: EntryContent): Instant {
@@ -173,8 +145,54 @@ function timeOf(content: EntryContent): Instant {
   return publishedAtOf(content.kind === 'gap' ? content.asOfDay : '2026-01-01')
 }
 
-async function putHead(archive: Objects, { seq, leaf, recordedAt }: LedgerRow): Promise<Head> {
-  const head = { seq, leaf, time: recordedAt + 5 }
-  await archive.putHead(head)
-  return head
+/** A small publication of today's version, valid down to its last item. */
+function ownPublication(asOfDay: Day, title: string): Publication {
+  const window = windowEnding(asOfDay)
+  const events = ['hn', 'lobsters', 'lesswrong'].flatMap((source) =>
+    [1, 2].map((number): YearEvent => ({
+      source,
+      sourceId: `${source}${number}`,
+      title: `${title} ${number} of ${source}`,
+      url: `https://example.org/${source}/${number}`,
+      points: 10 * number,
+      comments: number,
+      publishedAt: window.windowEnd - number * DAY_MS,
+      titleProvenance: `${source}:self-test`,
+    })),
+  )
+  const ranked = rankYear(events, new Map())
+  if (ranked.do !== 'ranked') throw new Error('the sample asks for titles')
+  const publishedAt = publishedAtOf(asOfDay)
+  const coverage = coverageOf(window, [], ranked.year)
+  const { manifest, bytes } = sealYear(window, ranked.year, coverage, publishedAt - 1, publishedAt)
+  return { manifest, bytes }
+}
+
+/** A publication of version 1 or 2, as another writer laid it out. */
+function olderPublication(version: 1 | 2, asOfDay: Day): Publication {
+  const { windowStart, windowEnd } = windowEnding(asOfDay)
+  const algorithmVersion = `top-year-v${version}`
+  const publishedAt = publishedAtOf(asOfDay)
+  const envelope = {
+    schemaVersion: version,
+    kind: 'top-year-publication',
+    publicationId: `${algorithmVersion}-${asOfDay}`,
+    algorithmVersion,
+    asOfDay,
+    generatedAt: formatInstant(publishedAt - 1),
+    windowStart: formatInstant(windowStart),
+    windowEnd: formatInstant(windowEnd),
+    coverage: { targetDays: 365 },
+    feed: { popular: [{ title: `of version ${version} on ${asOfDay}` }] },
+    archivedAt: formatInstant(publishedAt),
+  }
+  const bytes = new TextEncoder().encode(`${JSON.stringify(envelope)}\n`)
+  const { publicationId, schemaVersion, kind } = envelope
+  const instants = { windowStart, windowEnd, generatedAt: publishedAt - 1, publishedAt }
+  const identity = { publicationId, algorithmVersion, schemaVersion, kind, asOfDay, ...instants }
+  return { manifest: { ...identity, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes }
+}
+
+function publishedAtOf(asOfDay: Day): Instant {
+  return startOfDay(addDays(asOfDay, 1)) + PUBLISHED_AFTER_MS
 }

@@ -1,205 +1,45 @@
-import type { InStatement } from '@libsql/client'
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
 import type { Article, ArticleWish, FailedTry, WantedItem } from '../../domain/feed/article.ts'
+import type { ItemDetails } from '../../domain/feed/live-source.ts'
 import { dayOfItem } from '../../domain/feed/search.ts'
-import type { StoredItem } from '../../domain/feed/search.ts'
-import type { ImportCounts } from '../../domain/feed/signal.ts'
+import type { IndexedItem, StoredItem } from '../../domain/feed/search.ts'
 import { TITLE_MAX_LENGTH, discussionUrl, itemsOfKey, saveKey } from '../../domain/feed/source.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
-import type { FeedStore } from '../../domain/ports.ts'
+import { storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import type { Database } from '../sqlite/database.ts'
-import { asJsonRows, foldRows, importCounts, selectJsonRows, toJsonArrays } from '../sqlite/rows.ts'
+import { isTooLarge, selectObjects } from '../sqlite/rows.ts'
 import type { Reader, StoreClient } from '../sqlite/rows.ts'
+import { upsert, upsertRow } from './import-rows.ts'
 
-type Articles = Pick<
-  FeedStore,
-  'saveArticles' | 'storedItems' | 'article' | 'itemsWantingText' | 'recordFailedTry'
->
-
-/** The part of the feed that keeps the texts of items. */
-export function articles(database: Database): Articles {
-  return {
-    saveArticles: (batch) => database.use(({ client }) => saveArticles(client, batch)),
-    storedItems: (items) => database.use(({ client }) => storedItems(client, items)),
-    article: (source, sourceId) => database.use(({ client }) => readArticle(client, source, sourceId)),
-    itemsWantingText: (wish) => database.use(({ client }) => itemsWantingText(client, wish)),
-    recordFailedTry: (failed) =>
-      database.use(async ({ client }) => {
-        await client.execute({ sql: UPSERT_TRY, args: tryArgs(failed) })
-      }),
-  }
+/** An item at the values of its latest signal, as a query gives it. */
+export interface ItemRow {
+  source: string
+  sourceId: string
+  title: string
+  url: string | null
+  points: number | null
+  comments: number | null
+  publishedAt: Instant | null
+  firstDay: Day
+  lastDay: Day
 }
 
-/** Columns of a JSON row: 0 source, 1 source id, 2 text, 3 provenance, 4 fetched at. */
-const JSON_ROWS = `
-  SELECT value ->> 0 AS source, value ->> 1 AS source_id, value ->> 2 AS text, value ->> 3 AS provenance,
-    value ->> 4 AS fetched_at
-  FROM json_each(?)`
+export const ITEM_MEMBERS = [
+  'source',
+  'sourceId',
+  'title',
+  'url',
+  'points',
+  'comments',
+  'publishedAt',
+  'firstDay',
+  'lastDay',
+] as const
 
-const VALUE_COLUMNS = ['text', 'provenance', 'fetched_at']
-
-const COUNT_STORED = `
-  SELECT count(*) AS stored,
-    coalesce(sum(${VALUE_COLUMNS.map((column) => `old.${column} IS NOT new.${column}`).join(' OR ')}), 0) AS changed
-  FROM (${JSON_ROWS}) AS new JOIN articles AS old USING (source, source_id)`
-
-const UPSERT_ARTICLES = `
-  INSERT INTO articles (source, source_id, ${VALUE_COLUMNS.join(', ')})
-  ${JSON_ROWS} WHERE true
-  ON CONFLICT (source, source_id) DO UPDATE SET
-    ${VALUE_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
-  WHERE ${VALUE_COLUMNS.map((column) => `articles.${column} IS NOT excluded.${column}`).join(' OR ')}`
-
-const FORGET_TRIES = `
-  DELETE FROM article_tries
-  WHERE (source, source_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
-
-async function saveArticles(client: StoreClient, batch: readonly Article[]): Promise<ImportCounts> {
-  const folded = foldRows(
-    batch.map(({ source, sourceId, text, provenance, fetchedAt }) => [
-      JSON.stringify([source, sourceId]),
-      JSON.stringify([source, sourceId, text, provenance, fetchedAt]),
-    ]),
-  )
-  const lookups = toJsonArrays(folded.first.values()).map((json): InStatement => ({
-    sql: COUNT_STORED,
-    args: [json],
-  }))
-  const writes = toJsonArrays(folded.last.values()).flatMap((json): InStatement[] => [
-    { sql: UPSERT_ARTICLES, args: [json] },
-    { sql: FORGET_TRIES, args: [json] },
-  ])
-  const results = await client.batch([...lookups, ...writes], 'write')
-  const found = results.slice(0, lookups.length).flatMap(({ rows }) => rows)
-  const stored = found.reduce((sum, row) => sum + Number(row['stored']), 0)
-  const changed = found.reduce((sum, row) => sum + Number(row['changed']), 0)
-  return importCounts(folded, stored, changed)
-}
-
-const STORED = asJsonRows(
-  'source, source_id',
-  `SELECT e.source, e.source_id FROM json_each(?1) AS w
-    CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`,
-)
-
-async function storedItems(reader: Reader, items: readonly ItemRef[]): Promise<ItemRef[]> {
-  const json = JSON.stringify(items.map(({ source, sourceId }) => [source, sourceId]))
-  const rows = (await selectJsonRows(reader, STORED, [json], 'the feed')) as [string, string][]
-  return rows.map(([source, sourceId]) => ({ source, sourceId }))
-}
-
-const ARTICLE = asJsonRows(
-  'text, provenance, fetched_at',
-  'SELECT text, provenance, fetched_at FROM articles WHERE source = ?1 AND source_id = ?2',
-)
-
-async function readArticle(reader: Reader, source: string, sourceId: string): Promise<Article | null> {
-  const rows = await selectJsonRows(reader, ARTICLE, [source, sourceId], 'the article texts')
-  const [row] = rows as [text: string, provenance: string, fetchedAt: number][]
-  if (!row) return null
-  const [text, provenance, fetchedAt] = row
-  return { source, sourceId, text, provenance, fetchedAt }
-}
-
-/**
- * The days come first, on their index: `+` keeps the planner from walking all events of a source instead.
- */
-const WANTED = asJsonRows(
-  'source, source_id, url, tries',
-  `WITH found AS (
-    SELECT e.source AS source, e.source_id AS source_id, s.url AS url, coalesce(t.tries, 0) AS tries,
-      row_number() OVER (PARTITION BY e.source ORDER BY s.points DESC, e.source_id) AS place
-    FROM events e
-      JOIN json_each(?1) w ON w.value ->> 0 = +e.source
-      JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
-      LEFT JOIN article_tries t ON t.source = e.source AND t.source_id = e.source_id
-    WHERE e.last_day >= ?2 AND s.points >= w.value ->> 1
-      AND (t.source IS NULL OR t.next_try_at <= ?3)
-      AND NOT EXISTS (SELECT 1 FROM articles a WHERE a.source = e.source AND a.source_id = e.source_id)
-  )
-  SELECT source, source_id, CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END AS url, tries
-  FROM found ORDER BY place, source LIMIT ?4`,
-)
-
-async function itemsWantingText(
-  reader: Reader,
-  { minPoints, seenSince, at, limit }: ArticleWish,
-): Promise<WantedItem[]> {
-  const args = [JSON.stringify(Object.entries(minPoints)), seenSince, at, limit]
-  const rows = await selectJsonRows(reader, WANTED, args, 'the feed')
-  return (rows as [string, string, string | null, number][]).map(([source, sourceId, url, tries]) => ({
-    source,
-    sourceId,
-    url,
-    tries,
-  }))
-}
-
-const UPSERT_TRY = `
-  INSERT INTO article_tries (source, source_id, tries, reason, tried_at, next_try_at) VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (source, source_id) DO UPDATE SET
-    tries = excluded.tries, reason = excluded.reason, tried_at = excluded.tried_at, next_try_at = excluded.next_try_at`
-
-function tryArgs({
-  source,
-  sourceId,
-  tries,
-  reason,
-  triedAt,
-  nextTryAt,
-}: FailedTry): (string | number | null)[] {
-  return [source, sourceId, tries, reason, triedAt, nextTryAt]
-}
-
-/** The part of the feed that reads single items. */
-export function singleItems(database: Database): Pick<FeedStore, 'item' | 'revision'> {
-  return {
-    item: (key) => database.use(({ client }) => readItem(client, key)),
-    revision: () => database.use(({ client }) => readRevision(client)),
-  }
-}
-
-const ITEM = asJsonRows(
-  'title, url, points, comments, published_at, first_day, last_day, author, json(tags), description',
-  `SELECT coalesce(v.title, s.title) AS title, s.url AS url, s.points AS points, s.comments AS comments,
-    s.published_at AS published_at, e.first_day AS first_day, s.day AS last_day,
-    d.author AS author, d.tags AS tags, d.description AS description
-  FROM signals s
-  JOIN events e ON e.source = s.source AND e.source_id = s.source_id
-  LEFT JOIN verified_titles v
-    ON v.source = s.source AND v.source_id = s.source_id AND s.title_provenance IS NULL
-      AND length(v.title) <= ${TITLE_MAX_LENGTH}
-  LEFT JOIN item_details d ON d.source = s.source AND d.source_id = s.source_id
-  WHERE s.source = ?1 AND s.source_id = ?2 ORDER BY s.day DESC LIMIT 1`,
-)
-
-type ItemRow = [
-  title: string,
-  url: string | null,
-  points: number | null,
-  comments: number | null,
-  publishedAt: Instant | null,
-  firstDay: Day,
-  lastDay: Day,
-  author: string | null,
-  tags: string[] | null,
-  description: string | null,
-]
-
-async function readItem(reader: Reader, key: string): Promise<StoredItem | null> {
-  for (const ref of itemsOfKey(key)) {
-    const rows = await selectJsonRows(reader, ITEM, [ref.source, ref.sourceId], 'the feed')
-    const [row] = rows as ItemRow[]
-    if (row) return toItem(ref, row)
-  }
-  return null
-}
-
-function toItem({ source, sourceId }: ItemRef, row: ItemRow): StoredItem {
-  const [title, url, points, comments, at, firstDay, lastDay, author, tags, description] = row
-  const publishedAt = at === null ? null : formatInstant(at)
+export function itemOf(row: ItemRow): IndexedItem {
+  const { source, sourceId, title, url, firstDay, lastDay, points, comments } = row
+  const publishedAt = row.publishedAt === null ? null : formatInstant(row.publishedAt)
   return {
     key: saveKey(source, sourceId),
     source,
@@ -213,10 +53,46 @@ function toItem({ source, sourceId }: ItemRef, row: ItemRow): StoredItem {
     lastDay,
     points,
     comments,
-    author,
-    tags: tags ?? [],
-    description,
   }
+}
+
+const ITEM = `
+  SELECT s.source AS source, s.source_id AS sourceId, coalesce(v.title, s.title) AS title, s.url AS url,
+    s.points AS points, s.comments AS comments, s.published_at AS publishedAt, e.first_day AS firstDay,
+    s.day AS lastDay, d.author AS author, coalesce(d.tags, '[]') AS tags, d.description AS description
+  FROM signals s
+  JOIN events e ON e.source = s.source AND e.source_id = s.source_id
+  LEFT JOIN verified_titles v
+    ON v.source = s.source AND v.source_id = s.source_id AND s.title_provenance IS NULL
+      AND length(v.title) <= ${TITLE_MAX_LENGTH}
+  LEFT JOIN item_details d ON d.source = s.source AND d.source_id = s.source_id
+  WHERE s.source = ?1 AND s.source_id = ?2 ORDER BY s.day DESC LIMIT 1`
+
+interface DetailedRow extends ItemRow {
+  author: string | null
+  /** JSON. */
+  tags: string
+  description: string | null
+}
+
+function parseTags(text: string): string[] {
+  try {
+    return JSON.parse(text) as string[]
+  } catch (cause) {
+    throw storageDamaged('the tags of an item are no JSON', cause)
+  }
+}
+
+/** The item of a save key; see the port. */
+export async function readItem(reader: Reader, key: string): Promise<StoredItem | null> {
+  const members = [...ITEM_MEMBERS, 'author', 'tags', 'description'] as const
+  for (const { source, sourceId } of itemsOfKey(key)) {
+    const [row] = await selectObjects<DetailedRow>(reader, members, ITEM, [source, sourceId], 'the feed')
+    if (!row) continue
+    const { author, tags, description } = row
+    return { ...itemOf(row), author, tags: parseTags(tags), description }
+  }
+  return null
 }
 
 /** The number grows with every change of signals, the step with every change of the index, texts included. */
@@ -224,8 +100,149 @@ const STORED_REVISION = `
   SELECT (SELECT number FROM revision) AS number, (SELECT step FROM search_state) AS step,
     EXISTS (SELECT 1 FROM search_pending) AS pending`
 
-async function readRevision(reader: Reader): Promise<string | null> {
+export async function readRevision(reader: Reader): Promise<string | null> {
   const { rows } = await reader.execute(STORED_REVISION)
   const [row] = rows
   return row && Number(row['pending']) === 0 ? `${Number(row['number'])}.${Number(row['step'])}` : null
+}
+
+/** Keys of items as a JSON parameter, each an array of source and source id. */
+export function keysOf(items: readonly ItemRef[]): string {
+  return JSON.stringify(items.map(({ source, sourceId }) => [source, sourceId]))
+}
+
+/** Items that one statement stores or reads; a server takes no parameter, and gives no cell, larger than 5 MiB. */
+const AT_ONCE = 1_000
+
+/** Rows of a query that takes {@link keysOf} items, in as many statements as it needs; at least one. */
+export async function selectOfItems<T>(
+  reader: Reader,
+  members: readonly (keyof T & string)[],
+  query: string,
+  items: readonly ItemRef[],
+  what: string,
+): Promise<T[]> {
+  const found: T[] = []
+  for (let [start, limit] = [0, AT_ONCE]; start === 0 || start < items.length; start += limit) {
+    const read = await inSmallerSteps(limit, (fewer) =>
+      selectObjects<T>(reader, members, query, [keysOf(items.slice(start, start + fewer))], what),
+    )
+    found.push(...read.result)
+    limit = read.limit
+  }
+  return found
+}
+
+/** Runs a step with a quarter of the rows while a server's response to it is too large. */
+export async function inSmallerSteps<T>(
+  limit: number,
+  step: (limit: number) => Promise<T>,
+): Promise<{ result: T; limit: number }> {
+  try {
+    return { result: await step(limit), limit }
+  } catch (error) {
+    if (limit === 1 || !isTooLarge(error)) throw error
+    return inSmallerSteps(Math.ceil(limit / 4), step)
+  }
+}
+
+const STORED = `
+  SELECT e.source AS source, e.source_id AS sourceId FROM json_each(?1) AS w
+  CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`
+
+/** Those of some items that have signals. */
+export function storedItems(reader: Reader, items: readonly ItemRef[]): Promise<ItemRef[]> {
+  return selectOfItems<ItemRef>(reader, ['source', 'sourceId'], STORED, items, 'the feed')
+}
+
+const ARTICLE = `
+  SELECT source, source_id AS sourceId, text, provenance, fetched_at AS fetchedAt
+  FROM articles WHERE source = ?1 AND source_id = ?2`
+
+export async function readArticle(reader: Reader, source: string, sourceId: string): Promise<Article | null> {
+  const members = ['source', 'sourceId', 'text', 'provenance', 'fetchedAt'] as const
+  const args = [source, sourceId]
+  const [article] = await selectObjects<Article>(reader, members, ARTICLE, args, 'the article texts')
+  return article ?? null
+}
+
+/** The days come first, on their index: `+` keeps the planner from walking all events of a source instead. */
+const WANTED = `
+  WITH found AS (
+    SELECT e.source AS source, e.source_id AS source_id, s.url AS url, coalesce(t.tries, 0) AS tries,
+      row_number() OVER (PARTITION BY e.source ORDER BY s.points DESC, e.source_id) AS place
+    FROM events e
+      JOIN json_each(?1) w ON w.value ->> 0 = +e.source
+      JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
+      LEFT JOIN article_tries t ON t.source = e.source AND t.source_id = e.source_id
+    WHERE e.last_day >= ?2 AND s.points >= w.value ->> 1
+      AND (t.source IS NULL OR t.next_try_at <= ?3)
+      AND NOT EXISTS (SELECT 1 FROM articles a WHERE a.source = e.source AND a.source_id = e.source_id)
+  )
+  SELECT source, source_id AS sourceId, CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END AS url, tries
+  FROM found ORDER BY place, source LIMIT ?4`
+
+/** Items a wish holds for; see the port. */
+export function itemsWantingText(
+  reader: Reader,
+  { minPoints, seenSince, at, limit }: ArticleWish,
+): Promise<WantedItem[]> {
+  const args = [JSON.stringify(Object.entries(minPoints)), seenSince, at, limit]
+  const members = ['source', 'sourceId', 'url', 'tries'] as const
+  return selectObjects<WantedItem>(reader, members, WANTED, args, 'the feed')
+}
+
+const ITEM_KEYS = ['source', 'source_id']
+const UPSERT_TRY = upsertRow('article_tries', ITEM_KEYS, ['tries', 'reason', 'tried_at', 'next_try_at'])
+
+export async function recordFailedTry(client: StoreClient, failed: FailedTry): Promise<void> {
+  const { source, sourceId, tries, reason, triedAt, nextTryAt } = failed
+  await client.execute({
+    sql: UPSERT_TRY,
+    args: [source, sourceId, tries, reason, triedAt, nextTryAt],
+  })
+}
+
+const UPSERT_DETAILS = upsert(
+  'item_details',
+  ITEM_KEYS,
+  ['author', 'tags', 'description', 'collected_at'],
+  'excluded.collected_at >= collected_at',
+)
+
+/** Stores what sources say of items in one transaction; see the port. */
+export async function saveDetails(client: StoreClient, details: readonly ItemDetails[]): Promise<void> {
+  const statements = []
+  for (let start = 0; start < details.length; start += AT_ONCE) {
+    const rows = details
+      .slice(start, start + AT_ONCE)
+      .map(({ source, sourceId, author, tags, description, collectedAt }) => [
+        source,
+        sourceId,
+        author,
+        JSON.stringify(tags),
+        description,
+        collectedAt,
+      ])
+    statements.push({ sql: UPSERT_DETAILS, args: [JSON.stringify(rows)] })
+  }
+  if (statements.length > 0) await client.batch(statements, 'write')
+}
+
+const DETAILS = `
+  SELECT source, source_id AS sourceId, author, tags, description, collected_at AS collectedAt
+  FROM json_each(?) JOIN item_details ON source = value ->> 0 AND source_id = value ->> 1`
+
+type DetailsRow = Omit<ItemDetails, 'tags'> & { tags: string }
+
+/** What sources say of the given items, by save key. */
+export async function readDetails(
+  reader: Reader,
+  items: readonly ItemRef[],
+): Promise<Map<string, ItemDetails>> {
+  const members = ['source', 'sourceId', 'author', 'tags', 'description', 'collectedAt'] as const
+  const rows = await selectOfItems<DetailsRow>(reader, members, DETAILS, items, 'the details of items')
+  return new Map(
+    rows.map((row) => [saveKey(row.source, row.sourceId), { ...row, tags: parseTags(row.tags) }]),
+  )
 }

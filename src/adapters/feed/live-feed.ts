@@ -1,33 +1,21 @@
 import type { InStatement } from '@libsql/client'
 import { z } from 'zod'
 import { isSha256Hex } from '../../domain/digest.ts'
-import { LIVE_SORTS, LONGEST_PERIOD_MS } from '../../domain/feed/columns.ts'
+import { LIVE_SORTS, LONGEST_PERIOD_MS } from '../../domain/feed/live-sort.ts'
 import type { FeedEvent } from '../../domain/feed/columns.ts'
 import { isInstantOf } from '../../domain/feed/snapshot.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from '../../domain/feed/snapshot.ts'
 import { isTitleTooLong, saveKey } from '../../domain/feed/source.ts'
-import type { FeedStore } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, storageDamaged } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import type { Database } from '../sqlite/database.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
 import type { Reader, StoreClient } from '../sqlite/rows.ts'
 import { REVISION, readEvents, verifiedTitles } from './window.ts'
 
-type LiveFeed = Pick<FeedStore, 'liveEvents' | 'saveSnapshot' | 'newestSnapshot' | 'snapshotFeed'>
+/** The snapshots of the live periods, and the events they are ranked from. */
 
-/** The part of the feed that keeps the snapshots, and what they are ranked from. */
-export function liveFeed(database: Database): LiveFeed {
-  return {
-    liveEvents: (now) => database.use(({ client }) => liveEvents(client, now)),
-    saveSnapshot: (sealed, options) => database.use(({ client }) => saveSnapshot(client, sealed, options)),
-    newestSnapshot: () => database.use(({ client }) => newestSnapshot(client)),
-    snapshotFeed: (id, feed) => database.use(({ client }) => snapshotFeed(client, id, feed)),
-  }
-}
-
-function liveEvents(client: StoreClient, now: Instant): Promise<FeedEvent[]> {
+export function liveEvents(client: StoreClient, now: Instant): Promise<FeedEvent[]> {
   return client.snapshot(REVISION, async (reader) => {
     const range = { windowStart: now - LONGEST_PERIOD_MS, windowEnd: now + 1, asOfDay: dayOf(now) }
     const events = await readEvents(reader, range)
@@ -79,7 +67,7 @@ const NEWEST = asJsonRows(
 const SELECT_PART = 'SELECT payload FROM snapshot_feeds WHERE snapshot_id = ? AND sort = ? AND part = ?'
 
 /** Stores a snapshot and removes old ones in one transaction; see the port. */
-async function saveSnapshot(
+export async function saveSnapshot(
   client: StoreClient,
   { snapshot, payloads }: SealedSnapshot,
   { discardLater }: { discardLater: boolean },
@@ -124,7 +112,7 @@ const describedFeeds = z
  *
  * @throws Refusal `storage_damaged` when its row cannot be what was written
  */
-async function newestSnapshot(reader: Reader): Promise<Snapshot | null> {
+export async function newestSnapshot(reader: Reader): Promise<Snapshot | null> {
   const rows = (await selectJsonRows(reader, NEWEST, [], 'the newest snapshot')) as [string, number, string][]
   const [row] = rows
   if (!row) return null
@@ -144,7 +132,7 @@ function parseFeeds(id: string, described: string): SnapshotFeed[] {
 }
 
 /** The stored bytes of a feed, whatever they are; null when a part of them is absent. */
-async function snapshotFeed(
+export async function snapshotFeed(
   reader: Reader,
   id: string,
   { sort, byteSize }: SnapshotFeed,

@@ -1,12 +1,18 @@
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import type { AnySQLiteColumn } from 'drizzle-orm/sqlite-core'
 
 /** Tables of the feed database; migrations/feed holds their indexes and what each is for. */
+
+/** Columns and primary key of a table that has a row an item. */
+const item = { source: text('source').notNull(), sourceId: text('source_id').notNull() }
+const byItem = ({ source, sourceId }: Record<keyof typeof item, AnySQLiteColumn>) => [
+  primaryKey({ columns: [source, sourceId] }),
+]
 
 export const signals = sqliteTable(
   'signals',
   {
-    source: text('source').notNull(),
-    sourceId: text('source_id').notNull(),
+    ...item,
     day: text('day').notNull(),
     title: text('title').notNull(),
     url: text('url'),
@@ -21,14 +27,13 @@ export const signals = sqliteTable(
 export const events = sqliteTable(
   'events',
   {
-    source: text('source').notNull(),
-    sourceId: text('source_id').notNull(),
+    ...item,
     firstDay: text('first_day').notNull(),
     lastDay: text('last_day').notNull(),
     earliestPublishedAt: integer('earliest_published_at'),
     latestPublishedAt: integer('latest_published_at'),
   },
-  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+  byItem,
 )
 
 export const sourceDays = sqliteTable(
@@ -40,13 +45,12 @@ export const sourceDays = sqliteTable(
 export const verifiedTitles = sqliteTable(
   'verified_titles',
   {
-    source: text('source').notNull(),
-    sourceId: text('source_id').notNull(),
+    ...item,
     title: text('title').notNull(),
     provenance: text('provenance').notNull(),
     verifiedAt: integer('verified_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+  byItem,
 )
 
 /** One row: a number that grows with every import that changed something. */
@@ -58,20 +62,18 @@ export const revision = sqliteTable('revision', {
 export const itemDetails = sqliteTable(
   'item_details',
   {
-    source: text('source').notNull(),
-    sourceId: text('source_id').notNull(),
+    ...item,
     author: text('author'),
     tags: text('tags').notNull(),
     description: text('description'),
     collectedAt: integer('collected_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+  byItem,
 )
 
 export const articles = sqliteTable('articles', {
   id: integer('id').primaryKey(),
-  source: text('source').notNull(),
-  sourceId: text('source_id').notNull(),
+  ...item,
   text: text('text').notNull(),
   provenance: text('provenance').notNull(),
   fetchedAt: integer('fetched_at').notNull(),
@@ -112,25 +114,23 @@ export const snapshotFeeds = sqliteTable(
 export const articleTries = sqliteTable(
   'article_tries',
   {
-    source: text('source').notNull(),
-    sourceId: text('source_id').notNull(),
+    ...item,
     tries: integer('tries').notNull(),
     reason: text('reason').notNull(),
     triedAt: integer('tried_at').notNull(),
     nextTryAt: integer('next_try_at'),
   },
-  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+  byItem,
 )
 
 /** Events that the search index has yet to take in. */
 export const searchPending = sqliteTable(
   'search_pending',
   {
-    source: text('source').notNull(),
-    sourceId: text('source_id').notNull(),
+    ...item,
     mark: integer('mark').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.source, table.sourceId] })],
+  byItem,
 )
 
 /** One row: which set of index tables answers, and how far a rebuild of the other came. */
@@ -148,8 +148,7 @@ export const searchState = sqliteTable('search_state', {
 /** The two sets of the search index hold the same columns. */
 const searchDocuments = {
   id: integer('id').primaryKey(),
-  source: text('source').notNull(),
-  sourceId: text('source_id').notNull(),
+  ...item,
   title: text('title').notNull(),
   url: text('url'),
   page: text('page'),

@@ -1,22 +1,15 @@
 import type { InStatement } from '@libsql/client'
 import type { IndexProgress, SearchIndexRefusal } from '../../domain/feed/search.ts'
 import type { FeedSearch } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
-import { asJsonRows, selectJsonRows, isTooLarge } from '../sqlite/rows.ts'
-import type { StoreClient } from '../sqlite/rows.ts'
-import { documentsOf, emptySet, readEvents, readExisting, writeDocuments } from './search-documents.ts'
-import { INDEX_FORMAT, readState } from './search-rows.ts'
-import type { IndexSet, IndexState } from './search-rows.ts'
+import { selectObjects } from '../sqlite/rows.ts'
+import type { Reader, StoreClient } from '../sqlite/rows.ts'
+import { inSmallerSteps, keysOf } from './items.ts'
+import { documentsOf, emptySet, readEvents, readStored, writeDocuments } from './search-documents.ts'
+import type { IndexSet } from './search-documents.ts'
 
-/** Events one step takes in, and about how many bytes of text. */
-const STEP_EVENTS = 4_000
-const STEP_TEXT_BYTES = 2_000_000
-
-/** Pages of 4 KB that one step of merging writes. */
-const MERGE_PAGES = 1_000
-
-/** The index that the search answers from, on libSQL (docs/decisions/0019-the-search-index.md). */
+/** The search index on libSQL (docs/decisions/0019-the-search-index.md): two sets of tables, one of which answers. */
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     isCurrent: () => database.use(async ({ client }) => (await readState(client)).format === INDEX_FORMAT),
@@ -26,37 +19,96 @@ export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   }
 }
 
+function otherThan(set: IndexSet): IndexSet {
+  return set === 'a' ? 'b' : 'a'
+}
+
+/** The rules by which words are cut and pages told apart; grows with every change of them. */
+const INDEX_FORMAT = 1
+
+/** The row of `search_state`. */
+export interface IndexState {
+  step: number
+  active: IndexSet
+  format: number
+  nextNumber: number
+  /** The rebuild under way, and the event it took in last. */
+  build: number | null
+  afterSource: string
+  afterSourceId: string
+}
+
+const STATE = ['step', 'active', 'format', 'nextNumber', 'build', 'afterSource', 'afterSourceId'] as const
+
+async function readState(reader: Reader): Promise<IndexState> {
+  const query = `
+    SELECT step, active, format, next_number AS nextNumber, build, after_source AS afterSource,
+      after_source_id AS afterSourceId
+    FROM search_state`
+  const [state] = await selectObjects<IndexState>(reader, STATE, query, [], 'the state of the search index')
+  if (!state) throw storageDamaged('the state of the search index is not there')
+  return state
+}
+
+/**
+ * The state of the index, to read its active set.
+ *
+ * @throws Refusal `storage_unavailable` when it was made by other rules: its words are not those asked for
+ */
+export async function readAnsweringState(reader: Reader): Promise<IndexState> {
+  const state = await readState(reader)
+  if (state.format !== INDEX_FORMAT) {
+    throw storageUnavailable('the search index was made by another release: run dash reindex')
+  }
+  return state
+}
+
+/** Events one step takes in, and about how many bytes of text. */
+const STEP_EVENTS = 4_000
+const STEP_TEXT_BYTES = 2_000_000
+
 /** An event to take in: its key, the mark of its change, and the bytes of its text. */
-type Changed = [source: string, sourceId: string, mark: number, textBytes: number]
+interface Changed {
+  source: string
+  sourceId: string
+  mark: number
+  textBytes: number
+}
 
-const PENDING = asJsonRows(
-  'source, source_id, mark, text_bytes',
-  `SELECT p.source AS source, p.source_id AS source_id, p.mark AS mark, coalesce(octet_length(a.text), 0) AS text_bytes
-  FROM search_pending p LEFT JOIN articles a ON a.source = p.source AND a.source_id = p.source_id
-  ORDER BY p.source, p.source_id LIMIT ?1`,
-)
-
-const EVENTS_AFTER = asJsonRows(
-  'source, source_id, mark, text_bytes',
-  `SELECT e.source AS source, e.source_id AS source_id, 0 AS mark, coalesce(octet_length(a.text), 0) AS text_bytes
-  FROM events e LEFT JOIN articles a ON a.source = e.source AND a.source_id = e.source_id
-  WHERE (e.source, e.source_id) > (?2, ?3) ORDER BY e.source, e.source_id LIMIT ?1`,
-)
+/** @param from events or marks `c` of events, in order of their keys */
+async function readChanged(
+  reader: Reader,
+  from: string,
+  args: (string | number)[],
+  mark: string,
+): Promise<Changed[]> {
+  const query = `
+    SELECT c.source AS source, c.source_id AS sourceId, ${mark} AS mark, coalesce(octet_length(a.text), 0) AS textBytes
+    FROM ${from} c LEFT JOIN articles a ON a.source = c.source AND a.source_id = c.source_id
+    WHERE (c.source, c.source_id) > (?2, ?3) ORDER BY c.source, c.source_id LIMIT ?1`
+  const members = ['source', 'sourceId', 'mark', 'textBytes'] as const
+  const changed = await selectObjects<Changed>(reader, members, query, args, 'the feed')
+  let bytes = 0
+  return changed.filter(({ textBytes }, index) => {
+    bytes += textBytes
+    return index === 0 || bytes <= STEP_TEXT_BYTES
+  })
+}
 
 const UNMARK = `
   DELETE FROM search_pending WHERE (source, source_id, mark) IN (
     SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
   )`
 
+/** Takes marked events into the active set, and into the one that is being rebuilt. */
 async function refresh(client: StoreClient): Promise<IndexProgress> {
   const state = await readState(client)
   const sets: IndexSet[] = state.build === null ? [state.active] : [state.active, otherThan(state.active)]
-  return inSmallerSteps(async (limit) => {
-    const changed = (await selectJsonRows(client, PENDING, [limit], 'the feed')) as Changed[]
+  return inSteps(async (limit) => {
+    const changed = await readChanged(client, 'search_pending', [limit, '', ''], 'c.mark')
     if (changed.length === 0) return { indexed: 0, done: true }
-    const taken = withinBudget(changed)
-    const unmark = { sql: UNMARK, args: [JSON.stringify(taken.map((each) => each.slice(0, 3)))] }
-    return takeIn(client, state, sets, taken, [unmark])
+    const marks = changed.map(({ source, sourceId, mark }) => [source, sourceId, mark])
+    return takeIn(client, state, sets, changed, { sql: UNMARK, args: [JSON.stringify(marks)] })
   })
 }
 
@@ -64,17 +116,16 @@ async function beginRebuild(client: StoreClient): Promise<number> {
   for (;;) {
     const state = await readState(client)
     const build = state.step + 1
-    const begun = await writeIndex(client, state, state.nextNumber, [
-      {
-        sql: "UPDATE search_state SET build = ?, after_source = '', after_source_id = ''",
-        args: [build],
-      },
-      ...emptySet(otherThan(state.active)),
-    ])
-    if (begun) return build
+    const begin = {
+      sql: "UPDATE search_state SET build = ?, after_source = '', after_source_id = ''",
+      args: [build],
+    }
+    const statements = [begin, ...emptySet(otherThan(state.active))]
+    if (await writeIndex(client, state, state.nextNumber, statements)) return build
   }
 }
 
+/** Takes the events after the last one into the set that does not answer; at the end lets that one answer. */
 async function rebuild(client: StoreClient, build: number): Promise<IndexProgress> {
   const state = await readState(client)
   if (state.build !== build) {
@@ -84,18 +135,13 @@ async function rebuild(client: StoreClient, build: number): Promise<IndexProgres
     )
   }
   const building = otherThan(state.active)
-  return inSmallerSteps(async (limit) => {
-    const events = (await selectJsonRows(
-      client,
-      EVENTS_AFTER,
-      [limit, ...state.after],
-      'the feed',
-    )) as Changed[]
-    const taken = withinBudget(events)
-    const last = taken.at(-1)
+  return inSteps(async (limit) => {
+    const after = [limit, state.afterSource, state.afterSourceId]
+    const events = await readChanged(client, 'events', after, '0')
+    const last = events.at(-1)
     if (last === undefined) return finishRebuild(client, state, building)
     const sql = 'UPDATE search_state SET after_source = ?, after_source_id = ?'
-    return takeIn(client, state, [building], taken, [{ sql, args: [last[0], last[1]] }])
+    return takeIn(client, state, [building], events, { sql, args: [last.source, last.sourceId] })
   })
 }
 
@@ -115,6 +161,9 @@ async function finishRebuild(
   return { indexed: 0, done }
 }
 
+/** Pages of 4 KB that one step of merging writes. */
+const MERGE_PAGES = 1_000
+
 /** One step of merging; false when there was nothing left to merge, which changes less than two rows. */
 async function merge(client: StoreClient, table: string): Promise<boolean> {
   const changes = 'SELECT total_changes() AS changes'
@@ -123,31 +172,8 @@ async function merge(client: StoreClient, table: string): Promise<boolean> {
   return Number(after?.rows[0]?.['changes']) - Number(before?.rows[0]?.['changes']) >= 2
 }
 
-/** The first of some events whose texts fit a step; at least one. */
-function withinBudget(events: readonly Changed[]): Changed[] {
-  let bytes = 0
-  return events.filter(([, , , textBytes], index) => {
-    bytes += textBytes
-    return index === 0 || bytes <= STEP_TEXT_BYTES
-  })
-}
-
-/** Puts events into sets as they are now, with `others` in the same transaction. */
-async function takeIn(
-  client: StoreClient,
-  state: IndexState,
-  sets: readonly IndexSet[],
-  changed: readonly Changed[],
-  others: readonly InStatement[],
-): Promise<IndexProgress> {
-  const keys = changed.map(([source, sourceId]) => [source, sourceId] as const)
-  const events = await readEvents(client, keys)
-  const active = await readExisting(client, state.active, keys)
-  const other = state.build === null ? new Map() : await readExisting(client, otherThan(state.active), keys)
-  const { documents, nextNumber } = documentsOf(events, [active, other], state.nextNumber)
-  const writes = sets.flatMap((set) => writeDocuments(set, documents, set === state.active ? active : other))
-  const written = await writeIndex(client, state, nextNumber, [...writes, ...others])
-  return { indexed: written ? documents.length : 0, done: false }
+async function inSteps(step: (limit: number) => Promise<IndexProgress>): Promise<IndexProgress> {
+  return (await inSmallerSteps(STEP_EVENTS, step)).result
 }
 
 /** Fails, and so undoes its batch, when another process wrote to the index since its state was read. */
@@ -175,17 +201,19 @@ async function writeIndex(
   }
 }
 
-/** Runs a step with fewer events while a server's answer to it is too large. */
-async function inSmallerSteps(step: (limit: number) => Promise<IndexProgress>): Promise<IndexProgress> {
-  for (let limit = STEP_EVENTS; ; limit = Math.ceil(limit / 4)) {
-    try {
-      return await step(limit)
-    } catch (error) {
-      if (limit === 1 || !isTooLarge(error)) throw error
-    }
-  }
-}
-
-function otherThan(set: IndexSet): IndexSet {
-  return set === 'a' ? 'b' : 'a'
+/** Puts events into sets as they are now, with another statement in the same transaction. */
+async function takeIn(
+  client: StoreClient,
+  state: IndexState,
+  sets: readonly IndexSet[],
+  changed: readonly Changed[],
+  also: InStatement,
+): Promise<IndexProgress> {
+  const keys = keysOf(changed)
+  const events = await readEvents(client, keys)
+  const stored = { a: await readStored(client, 'a', keys), b: await readStored(client, 'b', keys) }
+  const { documents, nextNumber } = documentsOf(events, [stored.a, stored.b], state.nextNumber)
+  const writes = sets.flatMap((set) => writeDocuments(set, documents, stored[set]))
+  const written = await writeIndex(client, state, nextNumber, [...writes, also])
+  return { indexed: written ? documents.length : 0, done: false }
 }

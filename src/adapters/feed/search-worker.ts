@@ -6,8 +6,8 @@ import { isBusy, translate } from '../sqlite/vendor-errors.ts'
 import { guardClient } from '../sqlite/guard.ts'
 import { QUERY_ONLY } from '../sqlite/engine.ts'
 import type { StoreClient } from '../sqlite/rows.ts'
-import { answer } from './search-engine.ts'
-import type { Answer, Question } from './search-engine.ts'
+import { runQuery } from './search-queries.ts'
+import type { FeedQuery, FeedResult } from './search-queries.ts'
 
 /** What the process is started with, as JSON in its first argument. */
 export interface SearchWorkerData {
@@ -17,20 +17,21 @@ export interface SearchWorkerData {
   retryMs: number
 }
 
-/** What the process says once it has started, and then of each question. */
+/** What the process says once it has started, and then of each query. */
 export type SearchWorkerReply =
   | { outcome: 'ready' }
-  | { outcome: 'answer'; value: Answer }
+  | { outcome: 'answer'; value: FeedResult }
   | { outcome: 'refusal'; code: string; detail: string | undefined }
-  | { outcome: 'busy' }
   | { outcome: 'fault'; message: string; stack: string | undefined }
 
-/** 32 MB hold what common questions read of a hundred thousand items. */
+/** 32 MB hold what common queries read of a hundred thousand items. */
 const SETTINGS = `${QUERY_ONLY}; PRAGMA cache_size = -32000`
 
 const { url, nativeBusyMs, retryMs } = JSON.parse(process.argv[2] ?? '') as SearchWorkerData
 const path = fileURLToPath(url)
 const name = `the database ${path}`
+
+const LOCKED = 'the feed database is locked by another process'
 
 let opened: { client: StoreClient; inode: bigint } | null = null
 
@@ -48,23 +49,23 @@ function open(): StoreClient {
   return client
 }
 
-async function reply(question: Question): Promise<SearchWorkerReply> {
+async function reply(query: FeedQuery): Promise<SearchWorkerReply> {
   try {
-    return { outcome: 'answer', value: await answer(open(), question) }
+    return { outcome: 'answer', value: await runQuery(open(), query) }
   } catch (thrown) {
-    const error = translate(thrown, name)
+    const translated = translate(thrown, name)
+    const error = isBusy(translated) ? storageUnavailable(LOCKED) : translated
     if (error instanceof Refusal) return { outcome: 'refusal', code: error.code, detail: error.detail }
-    if (isBusy(error)) return { outcome: 'busy' }
-    if (error instanceof Error) return { outcome: 'fault', message: error.message, stack: error.stack }
-    return { outcome: 'fault', message: String(error), stack: undefined }
+    const { message, stack } = error instanceof Error ? error : new Error(String(error))
+    return { outcome: 'fault', message, stack }
   }
 }
 
-process.on('message', (question: Question) => {
-  void reply(question).then((said) => process.send?.(said))
+process.on('message', (query: FeedQuery) => {
+  void reply(query).then((said) => process.send?.(said))
 })
 process.once('disconnect', () => process.exit())
-// Signals to a whole group of processes are for the one that asks: it lets open questions end, and this one with it.
+// Signals to a whole group of processes are for the one that asks: it lets open queries end, and this one with it.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 
 const ready: SearchWorkerReply = { outcome: 'ready' }

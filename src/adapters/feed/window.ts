@@ -1,15 +1,14 @@
 import type { FeedEvent } from '../../domain/feed/columns.ts'
 import { saveKey } from '../../domain/feed/source.ts'
+import type { ItemRef } from '../../domain/feed/source.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
 import type { Day } from '../../domain/time.ts'
 import type { YearWindow } from '../../domain/year/ledger.ts'
-import { asJsonRows, selectJsonRows, isTooLarge } from '../sqlite/rows.ts'
+import { asJsonRows, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
 import type { Reader, StoreClient } from '../sqlite/rows.ts'
+import { inSmallerSteps, selectOfItems } from './items.ts'
 
 const PAGE = 4_000
-
-/** Titles asked for at once; a server takes no parameter, and gives no cell, larger than 5 MiB. */
-const TITLES_AT_ONCE = 2_000
 
 /** Grows with every import that changed something. */
 export const REVISION = 'SELECT number FROM revision'
@@ -38,23 +37,18 @@ const EVENTS_PAGE = asJsonRows(
   ORDER BY page.latest_published_at, page.source, page.source_id`,
 )
 
-const OBSERVED_DAYS = asJsonRows(
-  'source, day',
-  'SELECT source, day FROM source_days WHERE day BETWEEN ?1 AND ?2 ORDER BY source, day',
-)
+const OBSERVED_DAYS = 'SELECT source, day FROM source_days WHERE day BETWEEN ?1 AND ?2 ORDER BY source, day'
 
 /** Only an event seen before and after the window, but on neither side inside it, needs a look at its signals. */
-const OBSERVED_EVENTS = asJsonRows(
-  'source, n',
-  `SELECT source, count(*) AS n FROM events e
+const OBSERVED_EVENTS = `
+  SELECT source, count(*) AS events FROM events e
   WHERE last_day >= ?1 AND first_day <= ?2 AND (
     first_day >= ?1 OR last_day <= ?2 OR EXISTS (
       SELECT 1 FROM signals s
       WHERE s.source = e.source AND s.source_id = e.source_id AND s.day BETWEEN ?1 AND ?2
     )
   )
-  GROUP BY source ORDER BY source`,
-)
+  GROUP BY source ORDER BY source`
 
 /** One consistent reading of a window; see the port. */
 export function readWindow(
@@ -63,42 +57,40 @@ export function readWindow(
 ): Promise<{ events: YearEvent[]; observed: SourceObservation[] }> {
   return client.snapshot(REVISION, async (reader) => {
     const events = await readEvents(reader, window)
-    const range = [window.firstDay, window.asOfDay]
-    const days = (await selectJsonRows(reader, OBSERVED_DAYS, range, 'the feed')) as [string, string][]
-    const counts = (await selectJsonRows(reader, OBSERVED_EVENTS, range, 'the feed')) as [string, number][]
-    const observed = counts.map(([source, count]) => ({
+    const select = <T>(members: readonly (keyof T & string)[], query: string): Promise<T[]> =>
+      selectObjects<T>(reader, members, query, [window.firstDay, window.asOfDay], 'the feed')
+    const days = await select<{ source: string; day: Day }>(['source', 'day'], OBSERVED_DAYS)
+    const counts = await select<{ source: string; events: number }>(['source', 'events'], OBSERVED_EVENTS)
+    const observed = counts.map(({ source, events: count }) => ({
       source,
-      days: days.flatMap(([owner, day]) => (owner === source ? [day] : [])),
+      days: days.filter((each) => each.source === source).map(({ day }) => day),
       events: count,
     }))
     return { events, observed }
   })
 }
 
+const VERIFIED_TITLES = `
+  SELECT source, source_id AS sourceId, title, provenance
+  FROM json_each(?) JOIN verified_titles ON source = value ->> 0 AND source_id = value ->> 1`
+
 /** Verified titles among the given events, by save key. */
 export async function verifiedTitles(
   reader: Reader,
-  events: readonly YearEvent[],
+  events: readonly ItemRef[],
 ): Promise<Map<string, VerifiedTitle>> {
-  const titles = new Map<string, VerifiedTitle>()
-  for (let start = 0; start === 0 || start < events.length; start += TITLES_AT_ONCE) {
-    const asked = events.slice(start, start + TITLES_AT_ONCE)
-    const wanted = JSON.stringify(asked.map(({ source, sourceId }) => [source, sourceId]))
-    const rows = (await selectJsonRows(reader, VERIFIED_TITLES, [wanted], 'the verified titles')) as [
-      string,
-      string,
-      string,
-      string,
-    ][]
-    for (const [source, id, title, provenance] of rows) titles.set(saveKey(source, id), { title, provenance })
-  }
-  return titles
+  const members = ['source', 'sourceId', 'title', 'provenance'] as const
+  const what = 'the verified titles'
+  const rows = await selectOfItems<ItemRef & VerifiedTitle>(reader, members, VERIFIED_TITLES, events, what)
+  return new Map(
+    rows.map(({ source, sourceId, title, provenance }) => [saveKey(source, sourceId), { title, provenance }]),
+  )
 }
 
 /** Day of the signal whose values an event has on an as-of day; null when there is none. */
 export async function latestDay(
   reader: Reader,
-  { source, sourceId }: Pick<YearEvent, 'source' | 'sourceId'>,
+  { source, sourceId }: ItemRef,
   asOfDay: Day,
 ): Promise<Day | null> {
   const { rows } = await reader.execute({
@@ -108,12 +100,6 @@ export async function latestDay(
   const day = rows[0]?.[0]
   return typeof day === 'string' ? day : null
 }
-
-const VERIFIED_TITLES = asJsonRows(
-  'source, source_id, title, provenance',
-  `SELECT source, source_id, title, provenance
-  FROM json_each(?) JOIN verified_titles ON source = value ->> 0 AND source_id = value ->> 1`,
-)
 
 type PageRow = [
   latestPublishedAt: number,
@@ -134,18 +120,15 @@ export type EventRange = Pick<YearWindow, 'windowStart' | 'windowEnd' | 'asOfDay
 export async function readEvents(reader: Reader, window: EventRange): Promise<FeedEvent[]> {
   const events: FeedEvent[] = []
   let after: [number, string, string] = [window.windowStart, '', '']
-  let limit = PAGE
-  for (;;) {
-    const page = await readPage(reader, window, after, limit)
-    if (page === 'too-large') {
-      limit = Math.ceil(limit / 4)
-      continue
-    }
+  for (let limit = PAGE; ;) {
+    const read = await inSmallerSteps(limit, (fewer) => readPage(reader, window, after, fewer))
+    const page = read.result
     for (const [, source, sourceId, title, url, points, comments, publishedAt, titleProvenance] of page) {
       if (points === null || publishedAt === null) continue
       if (publishedAt < window.windowStart || publishedAt >= window.windowEnd) continue
       events.push({ source, sourceId, title, url, points, comments, publishedAt, titleProvenance })
     }
+    limit = read.limit
     const last = page.at(-1)
     if (!last || page.length < limit) return events
     after = [last[0], last[1], last[2]]
@@ -154,15 +137,10 @@ export async function readEvents(reader: Reader, window: EventRange): Promise<Fe
 
 async function readPage(
   reader: Reader,
-  window: EventRange,
+  { windowEnd, asOfDay }: EventRange,
   after: [number, string, string],
   limit: number,
-): Promise<PageRow[] | 'too-large'> {
-  const args = [...after, window.windowEnd, window.asOfDay, limit]
-  try {
-    return (await selectJsonRows(reader, EVENTS_PAGE, args, 'the feed')) as PageRow[]
-  } catch (error) {
-    if (limit > 1 && isTooLarge(error)) return 'too-large'
-    throw error
-  }
+): Promise<PageRow[]> {
+  const args = [...after, windowEnd, asOfDay, limit]
+  return (await selectJsonRows(reader, EVENTS_PAGE, args, 'the feed')) as PageRow[]
 }

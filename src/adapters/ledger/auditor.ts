@@ -1,3 +1,4 @@
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core/columns/common'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
 import { getTableColumns } from 'drizzle-orm/utils'
@@ -5,11 +6,12 @@ import type { Auditors } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import type { LedgerFacts } from '../../domain/survey.ts'
-import type { AuditedContents, AuditedRow } from '../../domain/year/audit.ts'
+import type { AuditedContents, UnreadableRow } from '../../domain/year/ledger.ts'
+import { readLease } from '../sqlite/lease.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
 import type { Reader } from '../sqlite/rows.ts'
-import { readLease, untouchedDatabase } from '../sqlite/untouched.ts'
-import { entries, founding, legacyPublications, markOf } from './schema.ts'
+import { untouchedDatabase } from '../sqlite/untouched.ts'
+import { entries, founding, lease, legacyPublications, markOf } from './schema.ts'
 
 /**
  * The auditor of a ledger. It writes nothing, and leaves the file as it is.
@@ -41,9 +43,24 @@ async function readForAudit(reader: Reader): Promise<AuditedContents | null> {
   if (!tables.has('entries') && !tables.has('legacy_publications')) return null
   const legacy = await readTable(reader, legacyPublications)
   // A table that should be there and is not makes its statement fail; only `founding` came with a later release.
-  const [mark] = tables.has('founding') ? await readTable(reader, founding) : []
-  if (mark && !('row' in mark)) throw storageDamaged(`the founding row of the ledger: ${mark.problem}`)
-  return { rows: await readTable(reader, entries), legacy, founding: markOf(mark?.row) }
+  const marks = tables.has('founding') ? await readTable(reader, founding) : { rows: [], unreadable: [] }
+  const [unreadableMark] = marks.unreadable
+  if (unreadableMark) throw storageDamaged(`the founding row of the ledger: ${unreadableMark.problem}`)
+  const versioned = await readTable(reader, entries)
+  return {
+    rows: versioned.rows,
+    legacy: legacy.rows,
+    founding: markOf(marks.rows[0]),
+    unreadable: [
+      ...versioned.unreadable.map((row) => ({ ...row, table: 'entries' as const })),
+      ...legacy.unreadable.map((row) => ({ ...row, table: 'legacy_publications' as const })),
+    ],
+  }
+}
+
+interface ReadTable<Row> {
+  rows: Row[]
+  unreadable: Omit<UnreadableRow, 'table'>[]
 }
 
 /**
@@ -53,17 +70,16 @@ async function readForAudit(reader: Reader): Promise<AuditedContents | null> {
 async function readTable<T extends SQLiteTable>(
   reader: Reader,
   table: T,
-): Promise<AuditedRow<T['$inferSelect']>[]> {
-  const columns = Object.values(getTableColumns(table))
-  const key = columns[0]?.name ?? 'rowid'
-  const cells = columns.map(({ name: column }) => cellAsHex(column)).join(', ')
+): Promise<ReadTable<T['$inferSelect']>> {
+  const columns = Object.entries(getTableColumns(table))
+  const [key = 'rowid', ...others] = columns.map(([, { name }]) => name)
+  const cells = [key, ...others].map(cellAsHex).join(', ')
   const sql = asJsonRows(cells, `SELECT * FROM ${getTableName(table)} ORDER BY ${key} LIMIT ${PAGE} OFFSET ?`)
-  const read: AuditedRow<T['$inferSelect']>[] = []
-  const decode = auditedRow(table)
-  for (;;) {
-    const answer = await reader.execute({ sql, args: [read.length] })
+  const read: ReadTable<T['$inferSelect']> = { rows: [], unreadable: [] }
+  for (let offset = 0; ; offset += PAGE) {
+    const answer = await reader.execute({ sql, args: [offset] })
     const page = decodeJsonRows(answer.rows[0]?.[0], 'the ledger')
-    for (const cellsOfRow of page) read.push(decode(cellsOfRow, read.length))
+    for (const [index, cellsOfRow] of page.entries()) addRow(read, columns, cellsOfRow, offset + index + 1)
     if (page.length < PAGE) return read
   }
 }
@@ -75,31 +91,33 @@ function cellAsHex(column: string): string {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-type Cell = { value: number | string | null } | { problem: string }
-
-function auditedRow<T extends SQLiteTable>(
-  table: T,
-): (cells: readonly unknown[], index: number) => AuditedRow<T['$inferSelect']> {
-  const columns = Object.entries(getTableColumns(table))
-  return (cells, index) => {
-    const row: Record<string, number | string | null> = {}
-    const problems: string[] = []
-    for (const [place, [property, { name, notNull, dataType }]] of columns.entries()) {
-      const cell = decodeCell(cells[place], dataType, notNull)
-      if ('problem' in cell) problems.push(`${name} ${cell.problem}`)
-      else row[property] = cell.value
-    }
-    if (problems.length === 0) return { row }
-    const [first] = columns
-    const at = first ? row[first[0]] : null
-    const publicationId = row['publicationId']
-    return {
-      problem: problems.join('; '),
-      at: typeof at === 'number' ? at : index + 1,
-      publicationId: typeof publicationId === 'string' ? publicationId : null,
-    }
+/** @param place of the row in its table, from 1 */
+function addRow(
+  read: ReadTable<object>,
+  columns: readonly [property: string, Pick<SQLiteColumn, 'name' | 'notNull' | 'dataType'>][],
+  cells: readonly unknown[],
+  place: number,
+): void {
+  const row: Record<string, unknown> = {}
+  const problems: string[] = []
+  for (const [index, [property, { name, notNull, dataType }]] of columns.entries()) {
+    const cell = decodeCell(cells[index], dataType, notNull)
+    if ('problem' in cell) problems.push(`${name} ${cell.problem}`)
+    else row[property] = cell.value
   }
+  if (problems.length === 0) {
+    read.rows.push(row)
+    return
+  }
+  const { publicationId, seq = row['position'] } = row
+  read.unreadable.push({
+    at: typeof seq === 'number' ? seq : place,
+    publicationId: typeof publicationId === 'string' ? publicationId : null,
+    problem: problems.join('; '),
+  })
 }
+
+type Cell = { value: number | string | null } | { problem: string }
 
 function decodeCell(cell: unknown, dataType: string, notNull: boolean): Cell {
   if (cell === null || cell === undefined) return notNull ? { problem: 'is NULL' } : { value: null }
@@ -144,6 +162,6 @@ export async function ledgerFacts(reader: Reader): Promise<LedgerFacts> {
     recordedAt: typeof counts?.[1] === 'number' ? counts[1] : null,
     newest: newest ? { asOfDay: String(newest[0]), publishedAt: Number(newest[1]) } : null,
     gaps: gaps.map(([asOfDay, reason]) => ({ asOfDay: String(asOfDay), reason: String(reason) })),
-    lease: await readLease(reader, 'lease'),
+    lease: await readLease(reader, lease),
   }
 }

@@ -2,19 +2,20 @@ import type { Client, InStatement, InValue, Value } from '@libsql/client'
 import { and, eq, getTableColumns, isNull, max, sql } from 'drizzle-orm'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { Clock, Ledger } from '../../domain/ports.ts'
+import type { Clock, Ledger, Objects, YearReader } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
+import { proveLedger } from '../../domain/year/check.ts'
 import type {
+  AppendRefusal,
   Attempt,
   FoundingMark,
+  FoundingRefusal,
   LedgerContents,
   LedgerRow,
-  AppendRefusal,
-  FoundingRefusal,
 } from '../../domain/year/ledger.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { decodeJsonRows, rowReader, selectAllAsJson, selectRows, TooLate } from '../sqlite/rows.ts'
+import { TooLate, decodeJsonRows, rowReader, selectAllAsJson, selectRows } from '../sqlite/rows.ts'
 import { attempts, entries, founding, lease, legacyPublications, markOf } from './schema.ts'
 
 /**
@@ -147,31 +148,11 @@ function appendRefusal(row: LedgerRow, told: Value | undefined): AppendRefusal {
 
 /** Inserts a row if everything it depends on still holds. */
 function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
-  const columns = Object.entries(getTableColumns(entries))
-  const names = columns.map(([, { name }]) => name).join(', ')
-  const marks = columns.map((_, index) => `?${index + 1}`).join(', ')
-  const values = new Map<string, InValue>(Object.entries(row))
-  const next = columns.length + 1
-  const [seq, previousLeaf, publishedAt, genesis, heldToken, heldAt] = [0, 1, 2, 3, 4, 5].map(
-    (index) => `?${next + index}`,
-  )
-  return {
-    sql: `
-      INSERT INTO entries (${names}) SELECT ${marks}
-      WHERE ${LAST_SEQ} = ${seq} - 1
-        AND coalesce((SELECT leaf FROM entries WHERE seq = ${seq} - 1), ${genesis}) = ${previousLeaf}
-        AND coalesce(${publishedAt} > ${LAST_PUBLISHED}, true)
-        AND EXISTS (SELECT 1 FROM lease WHERE token = ${heldToken} AND expires_at > ${heldAt})`,
-    args: [
-      ...columns.map(([property]) => values.get(property) ?? null),
-      row.seq,
-      row.previousLeaf,
-      row.publishedAt,
-      GENESIS_LEAF,
-      token,
-      now,
-    ],
-  }
+  const condition = `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?
+    AND coalesce(? > ${LAST_PUBLISHED}, true) AND ${LEASE_HELD}`
+  const { seq, previousLeaf, publishedAt } = row
+  const args = [seq - 1, seq - 1, GENESIS_LEAF, previousLeaf, publishedAt, token, now]
+  return insertAll(entries, [row], condition, args)
 }
 
 type Guard = Parameters<Ledger['found']>[2]
@@ -310,5 +291,33 @@ function insertAll(
     sql: `INSERT INTO ${getTableConfig(table).name} (${names})
       SELECT ${values} FROM json_each(?) WHERE ${condition} ORDER BY key`,
     args: [JSON.stringify(cells), ...args],
+  }
+}
+
+/** Publishers commit once a day, so a reading that keeps being overtaken means something else is wrong. */
+const READINGS = 5
+
+/**
+ * Reads and proves both ledgers against the newest head. The head is read first: a commit in between leaves the
+ * ledger one entry ahead, which is sound. Several commits in between would look like lost heads, so a reading that
+ * does not hold counts only if the head is still the same afterwards.
+ */
+export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Objects, 'newestHead'>): YearReader {
+  return {
+    async read() {
+      let head = await archive.newestHead()
+      for (let reading = 1; ; reading += 1) {
+        const contents = await ledger.read()
+        // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
+        await new Promise((resolve) => setImmediate(resolve))
+        try {
+          return { proved: proveLedger(contents, head), contents, head }
+        } catch (error) {
+          const newest = await archive.newestHead()
+          if (newest?.seq === head?.seq || reading === READINGS) throw error
+          head = newest
+        }
+      }
+    },
   }
 }

@@ -2,47 +2,35 @@ import { integer } from 'drizzle-orm/sqlite-core/columns/integer'
 import { text } from 'drizzle-orm/sqlite-core/columns/text'
 import { primaryKey } from 'drizzle-orm/sqlite-core/primary-keys'
 import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
-import type { FoundingMark } from '../../domain/year/ledger.ts'
+import { ENTRY_COLUMNS, LEGACY_COLUMNS } from '../../domain/year/ledger.ts'
+import type { Columns, FoundingMark } from '../../domain/year/ledger.ts'
 import { leaseTable } from '../sqlite/lease.ts'
 
 /** Tables of the ledger database; migrations/ledger holds the constraints and triggers that keep them append-only. */
 
-export const entries = sqliteTable('entries', {
-  seq: integer('seq').primaryKey(),
-  kind: text('kind').notNull(),
-  recordedAt: integer('recorded_at').notNull(),
-  asOfDay: text('as_of_day'),
-  publicationId: text('publication_id'),
-  algorithmVersion: text('algorithm_version'),
-  schemaVersion: integer('schema_version'),
-  envelopeKind: text('envelope_kind'),
-  windowStart: integer('window_start'),
-  windowEnd: integer('window_end'),
-  generatedAt: integer('generated_at'),
-  publishedAt: integer('published_at'),
-  sha256: text('sha256'),
-  byteSize: integer('byte_size'),
-  reason: text('reason'),
-  attempts: integer('attempts'),
-  legacyRows: integer('legacy_rows'),
-  legacyDigest: text('legacy_digest'),
-  previousLeaf: text('previous_leaf').notNull(),
-  leaf: text('leaf').notNull(),
-})
+const BUILDERS = {
+  integer: (name: string) => integer(name).notNull(),
+  'integer?': (name: string) => integer(name),
+  text: (name: string) => text(name).notNull(),
+  'text?': (name: string) => text(name),
+}
+
+type Built<C extends Columns> = { [Name in keyof C]: ReturnType<(typeof BUILDERS)[C[Name]]> }
+
+/** The columns of a table as the domain defines them, in `snake_case`. */
+function built<C extends Columns>(columns: C): Built<C> {
+  const pairs = Object.entries(columns).map(([name, type]) => [
+    name,
+    BUILDERS[type](name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+  ])
+  return Object.fromEntries(pairs) as Built<C>
+}
+
+export const entries = sqliteTable('entries', { ...built(ENTRY_COLUMNS), seq: integer('seq').primaryKey() })
 
 export const legacyPublications = sqliteTable('legacy_publications', {
+  ...built(LEGACY_COLUMNS),
   position: integer('position').primaryKey(),
-  publicationId: text('publication_id').notNull(),
-  algorithmVersion: text('algorithm_version').notNull(),
-  schemaVersion: integer('schema_version').notNull(),
-  envelopeKind: text('envelope_kind').notNull(),
-  asOfDay: text('as_of_day').notNull(),
-  windowStart: integer('window_start').notNull(),
-  windowEnd: integer('window_end').notNull(),
-  generatedAt: integer('generated_at').notNull(),
-  publishedAt: integer('published_at').notNull(),
-  sha256: text('sha256').notNull(),
-  byteSize: integer('byte_size').notNull(),
 })
 
 export const attempts = sqliteTable(

@@ -1,25 +1,42 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { OBJECT_MAX_BYTES } from '../../domain/refusal.ts'
-import { examineBytes } from '../../domain/year/envelope.ts'
 import { READ_ERROR } from '../../domain/year/finding.ts'
-import type { NoBytes } from '../../domain/year/finding.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import { examineBytes } from '../../domain/year/examine.ts'
+import type { NoBytes, ObjectOutcome } from '../../domain/year/examine.ts'
 
 /** What reading a file came to; the bytes stand until the next file is read. */
 type FileRead = { found: 'bytes'; bytes: Uint8Array } | NoBytes
 
-/** Examines a file by its bytes, or tells why there are none. */
-type FileExaminer = <Told extends object>(
-  path: string,
-  examine: (bytes: Uint8Array) => Told,
-) => ({ found: 'bytes' } & Told) | NoBytes
+export type Examination = 'identity' | 'whole'
 
-/** Examines the files of objects one after the other. */
-export function fileExaminer(): FileExaminer {
+/** An object in a file, and the manifest that names it. */
+export interface StoredObject {
+  path: string
+  manifest: Manifest
+}
+
+/** Examines the files of objects against their manifests, one after the other. */
+export async function objectExaminer(
+  examination: Examination,
+): Promise<(object: StoredObject) => ObjectOutcome> {
   const readFile = fileReader()
-  return (path, examine) => {
+  const examine = await examinationOf(examination)
+  return ({ path, manifest }) => {
     const read = readFile(path)
-    return read.found === 'bytes' ? { found: 'bytes', ...examine(read.bytes) } : read
+    if (read.found !== 'bytes') return read
+    return { found: 'bytes', byteSize: read.bytes.byteLength, problems: examine(manifest, read.bytes) }
   }
+}
+
+/**
+ * What examines stored bytes against a manifest. The schema of a whole payload is loaded only where one is asked for: it
+ * takes longer than most audits have for their first step.
+ */
+export async function examinationOf(examination: Examination): Promise<typeof examineBytes> {
+  if (examination === 'identity') return examineBytes
+  const { examineWhole } = await import('../../domain/year/envelope.ts')
+  return examineWhole
 }
 
 /** Reads files one after the other, all into one buffer that only ever grows. */
@@ -70,14 +87,4 @@ function outcomeOf(error: unknown): FileRead {
         why: READ_ERROR + (error instanceof Error ? error.message : String(error)),
       }
   }
-}
-
-/**
- * What examines stored bytes against a manifest. The schema of a whole payload is loaded only where one is asked for: it
- * takes longer than most audits have for their first step.
- */
-export async function examinationOf(examination: 'identity' | 'whole'): Promise<typeof examineBytes> {
-  if (examination === 'identity') return examineBytes
-  const { examineWhole } = await import('../../domain/year/envelope.ts')
-  return examineWhole
 }

@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { seeBytes } from '../../domain/year/envelope.ts'
-import type { ObjectOutcome, SeenObject } from '../../domain/year/finding.ts'
-import type { Manifest } from '../../domain/year/ledger.ts'
-import { examinationOf, fileExaminer } from './examine-file.ts'
+import { seeBytes } from '../../domain/year/examine.ts'
+import type { SeenObject } from '../../domain/year/examine.ts'
+import { fileReader, objectExaminer } from './examine-file.ts'
+import type { Examination, StoredObject } from './examine-file.ts'
 
 /** Objects to examine with their manifests, or folders of objects to look at before there are any. */
 export type ExamineTask =
-  | { examination: 'identity' | 'whole'; work: readonly { path: string; manifest: Manifest }[] }
+  | { examination: Examination; work: readonly StoredObject[] }
   | { examination: 'ahead'; work: readonly ObjectFolder[] }
 
 /** A folder of objects: its path, and the first two digits that the names of all objects in it share. */
@@ -39,7 +39,6 @@ export interface Examined<Told> {
 }
 
 const { task, batch, next } = workerData as ExamineWorkerData
-const examineFile = fileExaminer()
 const examine = await examinerOf(task)
 
 // Whoever is done takes the next: no thread waits for the one that started them, which has its own work meanwhile.
@@ -51,21 +50,25 @@ for (;;) {
 }
 
 async function examinerOf(given: ExamineTask): Promise<(start: number, end: number) => unknown[]> {
-  if (given.examination === 'ahead') return (start, end) => given.work.slice(start, end).flatMap(seeFolder)
-  const problemsOf = await examinationOf(given.examination)
-  return (start, end) =>
-    given.work
-      .slice(start, end)
-      .map(({ path, manifest }): ObjectOutcome =>
-        examineFile(path, (bytes) => ({ byteSize: bytes.byteLength, problems: problemsOf(manifest, bytes) })),
-      )
+  if (given.examination === 'ahead') {
+    const seeFolder = folderReader()
+    return (start, end) => given.work.slice(start, end).flatMap(seeFolder)
+  }
+  const examineObject = await objectExaminer(given.examination)
+  return (start, end) => given.work.slice(start, end).map(examineObject)
 }
 
-/** What cannot be an object by its name is not opened. */
-function seeFolder({ path, digits }: ObjectFolder): SeenByName[] {
-  return namesIn(path)
-    .filter((name) => name.startsWith(digits) && /^[0-9a-f]{64}$/.test(name))
-    .map((name) => ({ name, seen: examineFile(`${path}/${name}`, seeBytes) }))
+/** Looks at the objects in folders, one after the other. What cannot be an object by its name is not opened. */
+function folderReader(): (folder: ObjectFolder) => SeenByName[] {
+  const readFile = fileReader()
+  const see = (path: string): SeenObject => {
+    const read = readFile(path)
+    return read.found === 'bytes' ? { found: 'bytes', ...seeBytes(read.bytes) } : read
+  }
+  return ({ path, digits }) =>
+    namesIn(path)
+      .filter((name) => name.startsWith(digits) && /^[0-9a-f]{64}$/.test(name))
+      .map((name) => ({ name, seen: see(`${path}/${name}`) }))
 }
 
 /** None of a folder that cannot be read: its objects are examined with their manifests, which tells why. */

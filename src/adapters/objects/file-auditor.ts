@@ -2,12 +2,13 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Objects, Auditors } from '../../domain/ports.ts'
-import type { AuditedHead } from '../../domain/year/audit.ts'
-import { isReadError, objectPath } from '../../domain/year/finding.ts'
-import type { ObjectOutcome } from '../../domain/year/finding.ts'
-import type { Manifest } from '../../domain/year/ledger.ts'
+import type { AuditedHead } from '../../domain/year/check.ts'
+import { isReadError } from '../../domain/year/finding.ts'
+import { objectPath } from '../../domain/year/examine.ts'
+import type { ObjectOutcome } from '../../domain/year/examine.ts'
 import { auditedHead } from './auditor.ts'
-import { examinationOf, fileExaminer, fileReader } from './examine-file.ts'
+import { fileReader, objectExaminer } from './examine-file.ts'
+import type { Examination, StoredObject } from './examine-file.ts'
 import type { ExamineTask, ExamineWorkerData, Examined, ObjectFolder, SeenByName } from './examine-worker.ts'
 import { requireRoot } from './file-driver.ts'
 
@@ -28,24 +29,14 @@ const WORTH_READING_AHEAD = 100
 export function fileAuditor(archive: Pick<Objects, 'keys'>, root: string): Auditors['archive'] {
   return {
     async heads() {
-      const readHead = fileReader()
+      const readFile = fileReader()
       const names = [...(await archive.keys('heads')), ...foldersAmongHeads(root)]
       // Thousands of small files: read here and now, they take a tenth of the time.
-      const heads = names.map((path): AuditedHead => {
-        const first = readHead(`${root}/${path}`)
-        const read = isReadError(first.found === 'something else' ? first.why : null)
-          ? readHead(`${root}/${path}`)
-          : first
-        if (read.found === 'nothing') requireRoot(root)
-        const audited = auditedHead(path, read.found === 'bytes' ? read.bytes : null)
-        const why = read.found === 'something else' ? read.why : null
-        return why !== null && isReadError(why) ? { ...audited, readError: why } : audited
-      })
-      return heads.sort((a, b) => a.seq - b.seq)
+      return names.map((path) => readHead(root, path, readFile)).sort((a, b) => a.seq - b.seq)
     },
     objectKeys: () => archive.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
-      const work = manifests.map((manifest) => ({ path: pathOf(root, manifest), manifest }))
+      const work = manifests.map((manifest) => ({ path: `${root}/${objectPath(manifest.sha256)}`, manifest }))
       const examined =
         work.length < WORTH_THREADS || jobs === 1
           ? examineHere(work, examination, signal)
@@ -75,6 +66,18 @@ export function fileAuditor(archive: Pick<Objects, 'keys'>, root: string): Audit
   }
 }
 
+/** The head in a file, read once more when it could not be read. */
+function readHead(root: string, path: string, readFile: ReturnType<typeof fileReader>): AuditedHead {
+  const failureOf = (read: ReturnType<typeof readFile>): string | null =>
+    read.found === 'something else' && isReadError(read.why) ? read.why : null
+  let read = readFile(`${root}/${path}`)
+  if (failureOf(read) !== null) read = readFile(`${root}/${path}`)
+  if (read.found === 'nothing') requireRoot(root)
+  const head = auditedHead(path, read.found === 'bytes' ? read.bytes : null)
+  const readError = failureOf(read)
+  return readError === null ? head : { ...head, readError }
+}
+
 /** None where they cannot be listed: whoever asks for the keys of the objects is told why. */
 function objectFolders(root: string): ObjectFolder[] {
   const folder = join(root, 'sha256')
@@ -102,19 +105,14 @@ function foldersAmongHeads(root: string): string[] {
 }
 
 async function* examineHere(
-  work: readonly { path: string; manifest: Manifest }[],
-  examination: 'identity' | 'whole',
+  work: readonly StoredObject[],
+  examination: Examination,
   signal: AbortSignal,
 ): AsyncGenerator<Examined<ObjectOutcome>> {
-  const problemsOf = await examinationOf(examination)
-  const examineFile = fileExaminer()
-  for (const [start, { path, manifest }] of work.entries()) {
+  const examine = await objectExaminer(examination)
+  for (const [start, object] of work.entries()) {
     signal.throwIfAborted()
-    const outcome = examineFile(path, (bytes) => ({
-      byteSize: bytes.byteLength,
-      problems: problemsOf(manifest, bytes),
-    }))
-    yield { start, end: start + 1, told: [outcome] }
+    yield { start, end: start + 1, told: [examine(object)] }
     // A signal is noticed between two objects.
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -129,10 +127,6 @@ async function* inThreads<Told>(
   } finally {
     await threads.close()
   }
-}
-
-function pathOf(root: string, { sha256 }: Manifest): string {
-  return `${root}/${objectPath(sha256)}`
 }
 
 /** Threads at work; whoever starts them closes them. */

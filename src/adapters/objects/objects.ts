@@ -1,10 +1,9 @@
 import { createStorage } from 'unstorage'
 import type { Driver, Storage } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
-import type { Objects, Ledger, Witness, YearReader } from '../../domain/ports.ts'
+import type { Objects, Witness } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
-import { proveLedger } from '../../domain/year/chain.ts'
-import { objectPath } from '../../domain/year/finding.ts'
+import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 
@@ -163,32 +162,4 @@ function runKey(rankingVersion: string): string {
   if (!VERSION_PATTERN.test(rankingVersion))
     throw new Error(`${JSON.stringify(rankingVersion.slice(0, 80))} is no ranking version`)
   return `${RUNS}:${rankingVersion}`
-}
-
-/** Publishers commit once a day, so a reading that keeps being overtaken means something else is wrong. */
-const READINGS = 5
-
-/**
- * Reads and proves both ledgers against the newest head. The head is read first: a commit in between leaves the
- * ledger one entry ahead, which is sound. Several commits in between would look like lost heads, so a reading that
- * does not hold counts only if the head is still the same afterwards.
- */
-export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Objects, 'newestHead'>): YearReader {
-  return {
-    async read() {
-      let head = await archive.newestHead()
-      for (let reading = 1; ; reading += 1) {
-        const contents = await ledger.read()
-        // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
-        await new Promise((resolve) => setImmediate(resolve))
-        try {
-          return { proved: proveLedger(contents, head), contents, head }
-        } catch (error) {
-          const newest = await archive.newestHead()
-          if (newest?.seq === head?.seq || reading === READINGS) throw error
-          head = newest
-        }
-      }
-    },
-  }
 }

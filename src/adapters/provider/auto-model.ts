@@ -1,5 +1,5 @@
 import { requestShareOf } from '../../domain/agent/budget.ts'
-import type { ModelCall } from '../../domain/agent/model-call.ts'
+import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import { DAILY_LIMIT_UNTOLD } from '../../domain/models/quota.ts'
 import { chatCandidates } from '../../domain/models/ranking.ts'
 import type { ChatCandidate } from '../../domain/models/ranking.ts'
@@ -9,10 +9,11 @@ import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { classifyAnswer } from '../router/classify.ts'
 import { openRouter } from '../router/router.ts'
-import { chatDialect } from './chat-completions.ts'
-import { askOnce, toModelEvent } from './chat-model.ts'
-import type { RoundEnd, SilenceLimits } from './reply.ts'
-import { openUpstream, upstreamError } from './upstream.ts'
+import { chatFormat } from './chat-completions.ts'
+import { askOnce, published } from './chat-model.ts'
+import type { SilenceLimits } from './reply.ts'
+import { failedUpstream, openUpstream } from './upstream.ts'
+import type { FailedRound } from './upstream.ts'
 
 export interface AutoModelOptions extends SilenceLimits {
   /** API base of the routing service, without a slash at its end. The key is sent to nowhere else. */
@@ -29,11 +30,11 @@ export interface AutoModelOptions extends SilenceLimits {
 }
 
 /** Models asked in one round: each request is one of the few of the day. */
-const MOST_TRIES = 3
+const MAX_TRIES = 3
 
 /** How long a model that had no room is left alone, when it does not tell, and at most. */
 const BUSY_MS = 60_000
-const MOST_BUSY_MS = 3_600_000
+const MAX_BUSY_MS = 3_600_000
 
 /** What a model that thinks may write, thoughts included; it costs nothing. */
 const THINKING_MAX_TOKENS = 3_000
@@ -53,6 +54,23 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
   const free = async (): Promise<ChatCandidate[]> =>
     (await recommended()).filter(({ id }) => (busyUntil.get(id) ?? -Infinity) <= clock())
 
+  /** @returns when to ask a model again that met its own rate limit before any text; null when the round is over */
+  async function* askModel(
+    candidate: ChatCandidate,
+    call: ModelCall,
+    signal: AbortSignal,
+  ): AsyncGenerator<ModelEvent, { at: Instant; failed: FailedRound } | null> {
+    const to = { model: candidate.id, extra: extraOf(candidate) }
+    let spoken = false
+    for await (const event of askOnce(upstream, chatFormat, options, to, roomFor(candidate, call), signal)) {
+      const at = event.kind === 'failed' && !spoken ? rateLimitEnd(event, clock()) : null
+      if (event.kind === 'failed' && at !== null) return { at, failed: event }
+      if (event.kind === 'text') spoken = true
+      yield published(event)
+    }
+    return null
+  }
+
   return {
     async name() {
       const [first] = await free()
@@ -63,37 +81,23 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
 
     async *ask(call, signal, turn) {
       // Where every model is busy, one more request would only be one less of the day.
-      let end: RoundEnd = declined((await recommended()).length > 0 ? 'http_429' : 'http_404')
-      for (const candidate of (await free()).slice(0, MOST_TRIES)) {
+      let refused = notSent((await recommended()).length > 0 ? 'http_429' : 'http_404')
+      for (const candidate of (await free()).slice(0, MAX_TRIES)) {
         const perDay = await limit.current(signal)
         const asking =
           turn === undefined ? undefined : { turn, perAddress: requestShareOf(perDay, options.requestShare) }
         const counted = await allowance.countChatRequest(candidate.id, clock(), perDay, asking)
         signal.throwIfAborted()
         if (!counted) {
-          end = declined('http_429')
+          refused = notSent('http_429')
           break
         }
-        let spoken = false
-        let retryAt: Instant | null = null
-        const to = { model: candidate.id, extra: extraOf(candidate) }
-        for await (const event of askOnce(
-          upstream,
-          chatDialect(),
-          options,
-          to,
-          roomFor(candidate, call),
-          signal,
-        )) {
-          if (event.kind === 'text') spoken = true
-          retryAt = event.kind === 'failed' && !spoken ? rateLimitEnd(event, clock()) : null
-          if (retryAt !== null && event.kind === 'failed') end = event
-          else yield toModelEvent(event)
-        }
-        if (retryAt === null) return
-        busyUntil.set(candidate.id, retryAt)
+        const retry = yield* askModel(candidate, call, signal)
+        if (retry === null) return
+        busyUntil.set(candidate.id, retry.at)
+        refused = retry.failed
       }
-      yield toModelEvent(end)
+      yield published(refused)
     },
 
     async close() {
@@ -104,11 +108,11 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
 }
 
 /** When a model that met its own rate limit may be asked again; null for every other failure. */
-function rateLimitEnd({ evidence }: Extract<RoundEnd, { kind: 'failed' }>, now: Instant): Instant | null {
+function rateLimitEnd({ evidence }: FailedRound, now: Instant): Instant | null {
   if (evidence === null) return null
   const { class: kind, status, retryAt } = classifyAnswer({ ...evidence, ending: 'whole', endedAt: now })
   const own = kind === 'model_rate_limit' || (kind === 'ambiguous' && status === 429)
-  return own ? Math.min(Math.max(retryAt ?? now + BUSY_MS, now), now + MOST_BUSY_MS) : null
+  return own ? Math.min(Math.max(retryAt ?? now + BUSY_MS, now), now + MAX_BUSY_MS) : null
 }
 
 /** No price, nobody who keeps what is said, no list of others: a request that would need any of them is declined. */
@@ -124,8 +128,8 @@ function roomFor({ thinks }: ChatCandidate, call: ModelCall): ModelCall {
   return { ...call, maxOutputTokens: Math.max(call.maxOutputTokens, THINKING_MAX_TOKENS) }
 }
 
-function declined(code: 'http_429' | 'http_404'): RoundEnd {
-  return { kind: 'failed', ...upstreamError(code, { dispatched: false }).round }
+function notSent(code: 'http_429' | 'http_404'): FailedRound {
+  return failedUpstream(code, { dispatched: false })
 }
 
 /** A new recommendation counts after this long at the latest. */
@@ -181,7 +185,7 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit 
   const current = async (signal: AbortSignal): Promise<number> => {
     const at = clock()
     if (known !== null && at >= known.at && at - known.at < LIMIT_KEPT_MS) return known.limit
-    const limit = (await askKey(router, signal)) ?? DAILY_LIMIT_UNTOLD
+    const limit = (await askKey(router, signal)) ?? known?.limit ?? DAILY_LIMIT_UNTOLD
     known = { limit, at }
     return limit
   }
@@ -196,10 +200,11 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit 
   }
 }
 
+/** null when the service does not answer. */
 async function askKey(router: Pick<ModelRouter, 'key'>, signal: AbortSignal): Promise<number | null> {
   try {
     const key = await withTimeLimit(ANSWER_MS, signal, (limited) => router.key(limited))
-    return 'facts' in key ? (key.facts?.limit ?? null) : null
+    return 'facts' in key ? (key.facts?.limit ?? DAILY_LIMIT_UNTOLD) : null
   } catch (error) {
     if (error instanceof TimeLimitExceeded) return null
     throw error

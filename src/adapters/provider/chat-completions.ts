@@ -4,12 +4,12 @@ import type {
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
 import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './reply.ts'
-import { callIds, replayable, resultsOf, usageOfCompletion } from './responses.ts'
 import { fieldsOf, listOf } from '../http.ts'
 import type { Fields } from '../http.ts'
-import { textOf, upstreamError } from './upstream.ts'
+import { failedUpstream } from './upstream.ts'
 import type { Upstream } from './upstream.ts'
+import { callIds, replayable, resultsOf, textOf, usageOf } from './wire-format.ts'
+import type { ParsedEvent, RoundEnd, RoundParser, Target, WireFormat } from './wire-format.ts'
 
 /** Usage comes after the answer is finished, if it comes. */
 const USAGE_MS = 2_000
@@ -21,19 +21,12 @@ interface Said {
 }
 
 /** Chat completions: for providers without the Responses API, most local engines and the routing service among them. */
-export function chatDialect(): Dialect {
-  return {
-    send: request,
-    listen: (to, call) => new CompletionListener(to, call),
-  }
+export const chatFormat: WireFormat = {
+  send: request,
+  parser: (to, call) => new CompletionParser(to, call),
 }
 
-function request(
-  { client }: Upstream,
-  to: Addressee,
-  call: ModelCall,
-  signal: AbortSignal,
-): Promise<Response> {
+function request({ client }: Upstream, to: Target, call: ModelCall, signal: AbortSignal): Promise<Response> {
   const body: ChatCompletionCreateParamsStreaming = {
     model: to.model,
     messages: [
@@ -65,7 +58,7 @@ function replayOf(round: ToolRound): ChatCompletionMessageParam[] {
 }
 
 /** A completion has no event for its end: it has ended when a choice told why, and usage may still follow. */
-class CompletionListener implements Listener {
+class CompletionParser implements RoundParser {
   readonly #model: string
   readonly #idOf: (given: unknown) => string
   readonly #calls = new CallParts()
@@ -74,7 +67,7 @@ class CompletionListener implements Listener {
   #finish = ''
   #usage: Usage | null = null
 
-  constructor({ model }: Addressee, { rounds }: ModelCall) {
+  constructor({ model }: Target, { rounds }: ModelCall) {
     this.#model = model
     this.#idOf = callIds(rounds)
   }
@@ -83,9 +76,10 @@ class CompletionListener implements Listener {
     return this.#finish === '' ? null : USAGE_MS
   }
 
-  hear(chunk: Fields): Heard {
+  parse(chunk: Fields): ParsedEvent {
     const choice = fieldsOf(listOf(chunk['choices'])[0])
-    this.#usage = usageOfCompletion(chunk) ?? this.#usage
+    const usage = fieldsOf(chunk['usage'])
+    this.#usage = usageOf(usage, 'prompt_tokens', 'completion_tokens') ?? this.#usage
     if (chunk['error'] || choice?.['error']) return { end: this.#failed(chunk['error'] ?? choice?.['error']) }
     const delta = fieldsOf(choice?.['delta'])
     const refusal = textOf(delta?.['refusal'])
@@ -94,7 +88,7 @@ class CompletionListener implements Listener {
     this.#text += text
     for (const part of listOf(delta?.['tool_calls'])) this.#calls.add(fieldsOf(part) ?? {})
     this.#finish = textOf(choice?.['finish_reason']) || this.#finish
-    const whole = this.#finish !== '' && fieldsOf(chunk['usage']) !== null
+    const whole = this.#finish !== '' && usage !== null
     return { ...(text === '' ? {} : { text }), ...(whole ? { end: this.endOfStream() } : {}) }
   }
 
@@ -119,12 +113,12 @@ class CompletionListener implements Listener {
   }
 
   #ended(code: 'truncated' | 'incomplete' | 'empty'): RoundEnd {
-    return { kind: 'failed', ...upstreamError(code, { usage: this.#usage }).round }
+    return failedUpstream(code, { usage: this.#usage })
   }
 
   #failed(error: unknown): RoundEnd {
     const evidence = { status: 200, headers: {}, body: JSON.stringify({ error }) }
-    return { kind: 'failed', ...upstreamError('failed', { usage: this.#usage, evidence }).round }
+    return failedUpstream('failed', { usage: this.#usage, evidence })
   }
 }
 

@@ -1,12 +1,13 @@
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
-import type { StreamBounds } from '../event-stream.ts'
-import { chatDialect } from './chat-completions.ts'
+import type { StreamBounds } from '../sse-parser.ts'
+import { chatFormat } from './chat-completions.ts'
 import { Reply } from './reply.ts'
-import type { Addressee, Dialect, RoundEnd, SilenceLimits } from './reply.ts'
-import { responsesDialect } from './responses.ts'
+import type { SilenceLimits } from './reply.ts'
+import { responsesFormat } from './responses.ts'
 import { ProviderFailure, openUpstream } from './upstream.ts'
 import type { Upstream } from './upstream.ts'
+import type { RoundEnd, Target, WireFormat } from './wire-format.ts'
 
 export interface ChatModelOptions extends SilenceLimits {
   /** API base, without a slash at its end. The key is sent to nowhere else. */
@@ -24,23 +25,22 @@ export interface ChatModelOptions extends SilenceLimits {
  */
 export function openChatModel(options: ChatModelOptions): ChatModel {
   const upstream = openUpstream(options)
-  const dialect = options.api === 'responses' ? responsesDialect() : chatDialect()
+  const format = options.api === 'responses' ? responsesFormat() : chatFormat
   return {
     name: () => Promise.resolve(options.model),
     async *ask(call, signal) {
-      for await (const event of askOnce(upstream, dialect, options, { model: options.model }, call, signal)) {
-        yield toModelEvent(event)
-      }
+      const to = { model: options.model }
+      for await (const event of askOnce(upstream, format, options, to, call, signal)) yield published(event)
     },
     close: () => upstream.close(),
   }
 }
 
-/** What is told of an event outside of the provider's adapter. */
-export function toModelEvent(event: RoundEvent): ModelEvent {
+/** An event as it is passed on: without evidence, which holds text of the provider's. */
+export function published(event: RoundEvent): ModelEvent {
   if (event.kind !== 'failed') return event
-  const { failure, usage, dispatched } = event
-  return { kind: 'failed', usage, dispatched, ...failure }
+  const { evidence: _evidence, ...failed } = event
+  return failed
 }
 
 const KIB = 1024
@@ -51,7 +51,7 @@ const EVENT_BYTES_A_TOKEN = 32
 const ROUND_MAX_BYTES = 1024 * KIB
 const ROUND_BYTES_A_TOKEN = KIB
 
-/** What is heard of one round: texts, then its end. */
+/** Of one round: texts, then its end. */
 export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
 
 /**
@@ -61,9 +61,9 @@ export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
  */
 export async function* askOnce(
   upstream: Upstream,
-  dialect: Dialect,
+  format: WireFormat,
   limits: SilenceLimits,
-  to: Addressee,
+  to: Target,
   call: ModelCall,
   signal: AbortSignal,
 ): AsyncGenerator<RoundEvent> {
@@ -71,13 +71,13 @@ export async function* askOnce(
   const reply = new Reply(upstream, limits, boundsOf(call), signal)
   let whole = false
   try {
-    await reply.open((ended) => dialect.send(upstream, to, call, ended))
-    const listener = dialect.listen(to, call)
+    await reply.open((ended) => format.send(upstream, to, call, ended))
+    const parser = format.parser(to, call)
     for (;;) {
-      const closingMs = listener.closingMs
+      const { closingMs } = parser
       const event = await (closingMs === null ? reply.next() : reply.next(closingMs).catch(nothingMore))
       signal.throwIfAborted()
-      const { text, end } = event === null ? { end: listener.endOfStream() } : listener.hear(event)
+      const { text, end } = event === null ? { end: parser.endOfStream() } : parser.parse(event)
       if (text !== undefined) yield { kind: 'text', text }
       signal.throwIfAborted()
       if (end === undefined) continue
@@ -87,7 +87,7 @@ export async function* askOnce(
     }
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error
-    yield { kind: 'failed', ...error.round }
+    yield error.round
   } finally {
     reply.close(whole)
   }

@@ -1,11 +1,10 @@
 import { APIConnectionError, APIError } from 'openai'
-import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
-import { EventStream, StreamTooLarge } from '../event-stream.ts'
-import type { StreamBounds } from '../event-stream.ts'
+import { SseParser, StreamTooLarge } from '../sse-parser.ts'
+import type { StreamBounds } from '../sse-parser.ts'
 import { fieldsOf } from '../http.ts'
 import type { Fields } from '../http.ts'
-import { ProviderFailure, upstreamError } from './upstream.ts'
-import type { AnswerBody, RoundFailure, Upstream } from './upstream.ts'
+import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
+import type { AnswerBody, Upstream } from './upstream.ts'
 
 /** How long a round may be silent, in milliseconds. */
 export interface SilenceLimits {
@@ -38,7 +37,7 @@ export class Reply {
     this.#body?.destroy()
   }
   readonly #silence = new Silence(this.#cut)
-  readonly #stream: EventStream
+  readonly #stream: SseParser
   readonly #events: string[] = []
   #body: AnswerBody | null = null
   #chunks: AsyncIterator<Uint8Array> | null = null
@@ -48,7 +47,7 @@ export class Reply {
   constructor(upstream: Upstream, limits: SilenceLimits, bounds: StreamBounds, signal: AbortSignal) {
     this.#upstream = upstream
     this.#limits = limits
-    this.#stream = new EventStream(bounds)
+    this.#stream = new SseParser(bounds)
     this.#signal = signal
     signal.addEventListener('abort', this.#cut, { once: true })
     this.#silence.watch('first_event', limits.firstEventMs)
@@ -149,7 +148,7 @@ export class Reply {
   #failureOf(error: unknown): unknown {
     if (this.#signal.aborted) return this.#signal.reason
     if (this.#silence.expired !== null) {
-      return new ProviderFailure({ error: 'timeout', code: this.#silence.expired }, {}, error)
+      return new ProviderFailure(failedRound({ error: 'timeout', code: this.#silence.expired }), error)
     }
     return failureOfRequest(error)
   }
@@ -215,36 +214,4 @@ class Silence {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
   }
-}
-
-/** How a round ended; `failed` with what is needed to tell whose failure it is. */
-export type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | ({ kind: 'failed' } & RoundFailure)
-
-/** What an event said: text, or the end, or neither. */
-export interface Heard {
-  text?: string
-  end?: RoundEnd
-}
-
-/** Listens to the events of one round. */
-export interface Listener {
-  hear(event: Fields): Heard
-  /** Limit of silence when everything has been said that must be; else null. */
-  readonly closingMs: number | null
-  /** What it comes to when nothing more is said. */
-  endOfStream(): RoundEnd
-}
-
-/** The model of a round and what is said of it beside the call. */
-export interface Addressee {
-  model: string
-  /** Merged into the request. */
-  extra?: Readonly<Record<string, unknown>>
-}
-
-/** One of the two APIs. */
-export interface Dialect {
-  /** Sends a call; the signal ends it. */
-  send(upstream: Upstream, to: Addressee, call: ModelCall, signal: AbortSignal): Promise<Response>
-  listen(to: Addressee, call: ModelCall): Listener
 }

@@ -8,84 +8,12 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
-import type { Addressee, Dialect, Heard, Listener, RoundEnd } from './reply.ts'
 import { fieldsOf, listOf } from '../http.ts'
 import type { Fields } from '../http.ts'
-import { textOf, upstreamError } from './upstream.ts'
+import { failedUpstream } from './upstream.ts'
 import type { Upstream } from './upstream.ts'
-
-/** No model reads or writes as many tokens in one round. */
-const MOST_TOKENS = 10_000_000
-
-/** Usage as the Responses API tells it; null when it does not or tells nonsense. */
-function usageOfResponse(response: Fields | null): Usage | null {
-  const usage = fieldsOf(response?.['usage'])
-  if (usage === null) return null
-  const cached = fieldsOf(usage['input_tokens_details'])?.['cached_tokens']
-  return saneUsage(usage['input_tokens'], usage['output_tokens'], cached)
-}
-
-/** Usage as chat completions tell it; null when they do not or tell nonsense. */
-export function usageOfCompletion(chunk: Fields): Usage | null {
-  const usage = fieldsOf(chunk['usage'])
-  if (usage === null) return null
-  const cached = fieldsOf(usage['prompt_tokens_details'])?.['cached_tokens']
-  return saneUsage(usage['prompt_tokens'], usage['completion_tokens'], cached)
-}
-
-/** A share of the cache that cannot be right counts as none: nothing is charged at a lower price without proof. */
-function saneUsage(read: unknown, written: unknown, cached: unknown): Usage | null {
-  if (!isCount(read) || !isCount(written)) return null
-  return { in: read, out: written, cached: isCount(cached) && cached <= read ? cached : 0 }
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_TOKENS
-}
-
-/** Longest id and name of a call that every provider takes back. */
-const ID_MAX_LENGTH = 64
-const NAME_PATTERN = /^[\w-]{1,64}$/
-
-/** Stands for the result of a call that nobody answered: a provider declines a round with an open call. */
-const NOT_RUN = '{"error":"not_run"}'
-
-/** Gives each call of a turn an id of its own, since models repeat them; the first one keeps what the model gave. */
-export function callIds(rounds: readonly ToolRound[]): (given: unknown) => string {
-  const used = new Set(rounds.flatMap(({ results }) => results.map(({ call }) => call.callId)))
-  let next = 1
-  return (given) => {
-    let id = typeof given === 'string' && given.length <= ID_MAX_LENGTH ? given : ''
-    while (id === '' || used.has(id)) {
-      id = `call_${used.size}_${next}`
-      next += 1
-    }
-    used.add(id)
-    return id
-  }
-}
-
-/** A call as it is given back: providers decline names they do not allow and arguments that are no JSON object. */
-export function replayable(call: { name: string; arguments: string }): { name: string; arguments: string } {
-  return {
-    name: NAME_PATTERN.test(call.name) ? call.name : 'unknown',
-    arguments: isObject(call.arguments) ? call.arguments : '{}',
-  }
-}
-
-function isObject(text: string): boolean {
-  try {
-    return fieldsOf(JSON.parse(text)) !== null
-  } catch {
-    return false
-  }
-}
-
-/** The results of a round by the ids of its calls. */
-export function resultsOf({ results }: ToolRound): (callId: string) => string {
-  const outputs = new Map(results.map(({ call, output }) => [call.callId, output]))
-  return (callId) => outputs.get(callId) ?? NOT_RUN
-}
+import { callIds, replayable, resultsOf, textOf, usageOf } from './wire-format.ts'
+import type { ParsedEvent, RoundEnd, RoundParser, Target, WireFormat } from './wire-format.ts'
 
 /** Kinds of items that are given back; no others are asked for. */
 const REPLAYED = new Set(['message', 'reasoning', 'function_call'])
@@ -96,7 +24,7 @@ const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
  * The Responses API. Nothing is stored on the other side: rounds are given back as whole items, encrypted reasoning
  * included, each call followed by its result.
  */
-export function responsesDialect(): Dialect {
+export function responsesFormat(): WireFormat {
   // Models that do not reason decline to be asked for their reasoning.
   let reasons = true
   return {
@@ -110,13 +38,13 @@ export function responsesDialect(): Dialect {
         return request(upstream, to, call, reasons, signal)
       }
     },
-    listen: (to, call) => new ResponsesListener(to, call),
+    parser: (to, call) => new ResponsesParser(to, call),
   }
 }
 
 function request(
   { client }: Upstream,
-  to: Addressee,
+  to: Target,
   call: ModelCall,
   reasons: boolean,
   signal: AbortSignal,
@@ -155,8 +83,8 @@ function replayOf(round: ToolRound): ResponseInput {
   return [...items, ...results] as unknown as ResponseInput
 }
 
-/** Calls are taken from finished items alone: what is told of them before may be a part. */
-class ResponsesListener implements Listener {
+/** Calls are taken from finished items alone: events before may hold a part of them. */
+class ResponsesParser implements RoundParser {
   readonly closingMs = null
   readonly #model: string
   readonly #idOf: (given: unknown) => string
@@ -165,12 +93,12 @@ class ResponsesListener implements Listener {
   #spoken = false
   #refused = false
 
-  constructor({ model }: Addressee, { rounds }: ModelCall) {
+  constructor({ model }: Target, { rounds }: ModelCall) {
     this.#model = model
     this.#idOf = callIds(rounds)
   }
 
-  hear(event: Fields): Heard {
+  parse(event: Fields): ParsedEvent {
     switch (event['type']) {
       case 'response.refusal.delta':
         this.#refused = true
@@ -193,10 +121,10 @@ class ResponsesListener implements Listener {
   }
 
   endOfStream(): RoundEnd {
-    return { kind: 'failed', ...upstreamError('truncated').round }
+    return failedUpstream('truncated')
   }
 
-  #text(delta: unknown): Heard {
+  #text(delta: unknown): ParsedEvent {
     const text = textOf(delta)
     if (text.trim() !== '') this.#spoken = true
     return text === '' ? {} : { text }
@@ -220,9 +148,7 @@ class ResponsesListener implements Listener {
 
   #completed(response: Fields | null): RoundEnd {
     const usage = usageOfResponse(response)
-    if (!this.#spoken && this.#calls.length === 0) {
-      return { kind: 'failed', ...upstreamError('empty', { usage }).round }
-    }
+    if (!this.#spoken && this.#calls.length === 0) return failedUpstream('empty', { usage })
     return {
       kind: 'end',
       model: this.#model,
@@ -242,5 +168,9 @@ function failed(code: 'failed' | 'incomplete', event: Fields): RoundEnd {
   const response = fieldsOf(event['response'])
   const body = JSON.stringify({ error: event['error'] ?? response?.['error'] ?? event })
   const evidence = { status: 200, headers: {}, body }
-  return { kind: 'failed', ...upstreamError(code, { usage: usageOfResponse(response), evidence }).round }
+  return failedUpstream(code, { usage: usageOfResponse(response), evidence })
+}
+
+function usageOfResponse(response: Fields | null): Usage | null {
+  return usageOf(fieldsOf(response?.['usage']), 'input_tokens', 'output_tokens')
 }

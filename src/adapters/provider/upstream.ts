@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
-import type { FailureCode, Usage } from '../../domain/agent/model-call.ts'
+import type { FailureCode, ModelEvent } from '../../domain/agent/model-call.ts'
 import { headerTexts, openConnections, readInto } from '../http.ts'
 import type { Connections } from '../http.ts'
 
@@ -27,7 +27,7 @@ export interface Upstream {
 /** What of an error's body is read: it is looked at for its kind alone. */
 const ERROR_MAX_BYTES = 16 * 1024
 
-/** An error whose body takes longer is told by its status. */
+/** If the body of an error takes longer, its status alone is reported. */
 const ERROR_BODY_MS = 1_000
 
 /** The client's own limit ends with the headers; ours end what it starts, so that it must never be the first. */
@@ -36,7 +36,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 /**
  * Opens a provider. The SDK's client makes the requests and tells errors apart; it has no say in anything else:
  * connections are a pool of our own, nothing is repeated, no redirect is followed, the headers are those written here,
- * and the streams are read by {@link openReply} (docs/decisions/0029).
+ * and the streams are read by `Reply` (docs/decisions/0029).
  */
 export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upstream {
   const connections = openConnections({ connect: { timeout: 10_000 } })
@@ -125,43 +125,43 @@ async function readError(body: AnswerBody): Promise<string> {
   return Buffer.concat(chunks).subarray(0, ERROR_MAX_BYTES).toString()
 }
 
-/** What a provider answered in the place of a model, for whoever must tell whose failure it is. Never passed on. */
+/** The response of a provider as a model's would be, to classify whose failure it is. It is never passed on. */
 interface Evidence {
   status: number
   headers: Readonly<Record<string, string>>
   body: string
 }
 
-/** A round that failed, as far as it can be told. */
-export interface RoundFailure {
-  failure: FailureCode
-  usage: Usage | null
-  /** False where nothing can have been charged: the provider was not reached, or declined the request as it came. */
-  dispatched: boolean
-  evidence: Evidence | null
+/** A round that failed. */
+export type FailedRound = Extract<ModelEvent, { kind: 'failed' }> & { evidence: Evidence | null }
+
+type FailureFacts = Partial<Pick<FailedRound, 'usage' | 'dispatched' | 'evidence'>>
+type UpstreamCode = Extract<FailureCode, { error: 'upstream_error' }>['code']
+
+export function failedRound(failure: FailureCode, facts: FailureFacts = {}): FailedRound {
+  return { kind: 'failed', usage: null, dispatched: true, evidence: null, ...facts, ...failure }
+}
+
+/** A round that failed by the provider's own doing. */
+export function failedUpstream(code: UpstreamCode, facts: FailureFacts = {}): FailedRound {
+  return failedRound({ error: 'upstream_error', code }, facts)
 }
 
 /** Ends the reading of a round. */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure'
-  readonly round: RoundFailure
+  readonly round: FailedRound
 
-  constructor(failure: FailureCode, told: Partial<Omit<RoundFailure, 'failure'>> = {}, cause?: unknown) {
-    super(`${failure.error} ${failure.code}`, { cause })
-    this.round = { usage: null, dispatched: true, evidence: null, ...told, failure }
+  constructor(round: FailedRound, cause?: unknown) {
+    super(`${round.error} ${round.code}`, { cause })
+    this.round = round
   }
 }
 
-/** A failure of the provider's own with one of its codes. */
 export function upstreamError(
-  code: Extract<FailureCode, { error: 'upstream_error' }>['code'],
-  told: Partial<Omit<RoundFailure, 'failure'>> = {},
+  code: UpstreamCode,
+  facts: FailureFacts = {},
   cause?: unknown,
 ): ProviderFailure {
-  return new ProviderFailure({ error: 'upstream_error', code }, told, cause)
-}
-
-/** The empty text for anything but a text. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+  return new ProviderFailure(failedUpstream(code, facts), cause)
 }

@@ -2,8 +2,8 @@ import { fieldsOf, listOf } from '../http.ts'
 import type { Fields } from '../http.ts'
 import type { ModelReply } from '../../domain/models/lite/suite.ts'
 
-/** What a body holds that a classification goes by. */
-export interface AnswerBody {
+/** The facts of a body that a classification goes by. */
+interface AnswerBody {
   /** True for JSON, and for an event stream of JSON. */
   readable: boolean
   error: ErrorFacts | null
@@ -33,10 +33,10 @@ export interface ErrorFacts {
 /** Reads a body that may be JSON, an event stream, HTML, or only a part of any of them. */
 export function readAnswerBody(body: string): AnswerBody {
   const whole = parseJson(body)
-  if (whole !== null) return readDocuments([whole])
-  const chunks = eventsOf(body)
-  if (chunks.length > 0) return readDocuments(chunks)
-  return { readable: false, error: legibleError(body), reply: null }
+  const documents = whole === null ? eventsOf(body) : [whole]
+  if (documents.length === 0) return { readable: false, error: legibleError(body), reply: null }
+  const error = documents.map(errorOf).find((found) => found !== null) ?? null
+  return { readable: true, error, reply: error ? null : replyOf(documents) }
 }
 
 /** What can be read of an error whose JSON was cut short. */
@@ -61,21 +61,14 @@ function eventsOf(body: string): Fields[] {
   return lines.map((line) => parseJson(line.slice('data:'.length))).filter((event) => event !== null)
 }
 
-function readDocuments(documents: readonly Fields[]): AnswerBody {
-  const error = documents.map(errorOf).find((found) => found !== null) ?? null
-  return { readable: true, error, reply: error ? null : replyOf(documents) }
-}
-
 function errorOf(document: Fields): ErrorFacts | null {
   const choice = choiceOf(document)
-  const told = document['error'] ?? choice?.['error']
-  if (told === undefined || told === null) {
-    return choice?.['finish_reason'] === 'error' ? describeError({}) : null
-  }
-  return describeError(fieldsOf(told) ?? { message: told })
+  const error = document['error'] ?? choice?.['error'] ?? null
+  if (error !== null) return describeError(fieldsOf(error) ?? { message: error })
+  return choice?.['finish_reason'] === 'error' ? describeError({}) : null
 }
 
-/** An error in the words of its JSON object; empty for one that says nothing. */
+/** The facts of an error by its JSON object; empty for one that says nothing. */
 export function describeError(error: Fields): ErrorFacts {
   const metadata = fieldsOf(error['metadata']) ?? {}
   const availability = fieldsOf(error['availability']) ?? fieldsOf(metadata['availability']) ?? {}
@@ -103,9 +96,8 @@ export function describeError(error: Fields): ErrorFacts {
 /** A code is an HTTP status as a number or as its digits; providers also put words of their own there. */
 function statusOf(code: unknown): number | null {
   const status = typeof code === 'string' && /^\d{3}$/.test(code) ? Number(code) : code
-  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600
-    ? status
-    : null
+  const isStatus = typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600
+  return isStatus ? status : null
 }
 
 function lowerCase(headers: Fields): Record<string, string> {
@@ -117,17 +109,15 @@ function lowerCase(headers: Fields): Record<string, string> {
 }
 
 function replyOf(documents: readonly Fields[]): ModelReply | null {
-  const parts = documents.map((document) => {
-    const choice = choiceOf(document)
-    return { message: fieldsOf(choice?.['message'] ?? choice?.['delta']), choice }
-  })
-  const messages = parts.map(({ message }) => message).filter((message) => message !== null)
+  const choices = documents.map(choiceOf)
+  const messages = choices
+    .map((choice) => fieldsOf(choice?.['message'] ?? choice?.['delta']))
+    .filter((message) => message !== null)
   if (messages.length === 0) return null
-  const calls = mergeCalls(messages.flatMap((message) => listOf(message['tool_calls'])))
   return {
     text: messages.map((message) => contentOf(message['content'])).join(''),
-    toolCalls: calls,
-    finishReason: parts.flatMap(({ choice }) => textOf(choice?.['finish_reason']) ?? []).at(-1) ?? null,
+    toolCalls: mergeCalls(messages.flatMap((message) => listOf(message['tool_calls']))),
+    finishReason: choices.flatMap((choice) => textOf(choice?.['finish_reason']) ?? []).at(-1) ?? null,
   }
 }
 
@@ -136,12 +126,11 @@ function mergeCalls(calls: readonly unknown[]): { name: string; arguments: strin
   const merged = new Map<unknown, { name: string; arguments: string }>()
   for (const [position, call] of calls.entries()) {
     const fields = fieldsOf(call) ?? {}
-    const told = fieldsOf(fields['function']) ?? {}
-    const given = told['arguments']
+    const { name, arguments: given } = fieldsOf(fields['function']) ?? {}
     const index = fields['index'] ?? `at ${position}`
     const before = merged.get(index) ?? { name: '', arguments: '' }
     merged.set(index, {
-      name: before.name + (textOf(told['name']) ?? ''),
+      name: before.name + (textOf(name) ?? ''),
       // Some providers send the arguments as an object instead of its text.
       arguments: before.arguments + (typeof given === 'string' ? given : (JSON.stringify(given) ?? '')),
     })

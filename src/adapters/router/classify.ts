@@ -6,9 +6,6 @@ import { parseRetryAfter } from '../http.ts'
 import { describeError, readAnswerBody } from './answer-body.ts'
 import type { ErrorFacts } from './answer-body.ts'
 
-/** How a response came to its end. */
-export type ResponseEnding = 'whole' | 'cut' | 'too-large' | 'timeout' | 'unreachable'
-
 /** A response of the routing service, or why there is none. */
 export interface RouterResponse {
   /** HTTP status; null when there was no response. */
@@ -17,63 +14,63 @@ export interface RouterResponse {
   headers: Readonly<Record<string, string>>
   /** As far as it was read. */
   body: string
-  ending: ResponseEnding
+  /** How it came to its end. */
+  ending: 'whole' | 'cut' | 'too-large' | 'timeout' | 'unreachable'
   /** When the response was whole, or given up. */
   endedAt: Instant
 }
 
-const NO_ERROR = describeError({})
-
 const PREVIEW_CODE_POINTS = 200
 
-/** Nobody waits longer; a greater number is a mistake, or an attack. */
+/** A greater number of seconds to wait is a mistake, or an attack. */
 const LONGEST_WAIT_SECONDS = 172_800
 
 /**
- * Tells what a response means: by status, headers and body, whether the body is JSON, HTML, an event stream or a part
- * of one, and also for an error inside a 200 (docs/model-errors.md). The most specific evidence decides.
+ * Classifies a response by status, headers and body, whether the body is JSON, HTML, an event stream or a part of one,
+ * and also an error inside a 200 (docs/model-errors.md). The most specific evidence decides.
  */
 export function classifyAnswer(response: RouterResponse): Verdict {
   const { endedAt } = response
   const { error, reply, readable } = readAnswerBody(response.body)
   const headers = { ...error?.headers, ...response.headers }
   const reset = instantOfReset(headers['x-ratelimit-reset'], endedAt)
-  const status = statusOf(response, error)
   const limit = countOf(headers['x-ratelimit-limit'])
-  const retryAt = latestOf(waitsOf(headers['retry-after'], error, endedAt), endedAt)
-  const decision =
-    decideEnding(response, status, reply) ??
-    decide({
-      error: error ?? NO_ERROR,
-      status: status ?? 0,
-      within200: isSuccess(response),
-      readable,
-      limit,
-      resetInMs: reset === null ? null : reset - endedAt,
-      retryAt,
-    })
+  const waits = (error?.retryAfterSeconds ?? []).map((seconds) => afterSeconds(seconds, endedAt))
+  const retryAt = latestOf(
+    [parseRetryAfter(headers['retry-after'], endedAt, LONGEST_WAIT_SECONDS), ...waits],
+    endedAt,
+  )
+  const within200 = response.status !== null && response.status < 300
+  // An error inside a 200 has a status of its own.
+  const status = !within200 ? response.status : error ? (error.status ?? 502) : null
+  const resetInMs = reset === null ? null : reset - endedAt
+  const facts = {
+    ...(error ?? NO_ERROR),
+    status: status ?? 0,
+    within200,
+    readable,
+    limit,
+    resetInMs,
+    retryAt,
+  }
+  const decision = decideEnding(response, status, reply) ?? decide(facts)
   const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
   const resetAt = reset ?? midnight
   return {
-    class: decision.class,
-    because: decision.because,
+    suspicion: null,
+    ...decision,
     status,
     retryAt: latestOf([retryAt, resetAt], endedAt),
     limit,
     remaining: countOf(headers['x-ratelimit-remaining']),
     resetAt,
     providerName: error?.providerName ?? null,
-    suspicion: decision.suspicion ?? null,
     reply: decision.class === 'answered' ? reply : null,
     preview: previewOf(response),
   }
 }
 
-/** When to ask again, each way the response names it: `Retry-After`, and the error's own numbers of seconds. */
-function waitsOf(header: string | undefined, error: ErrorFacts | null, now: Instant): (Instant | null)[] {
-  const seconds = (error?.retryAfterSeconds ?? []).map((each) => afterSeconds(each, now))
-  return [parseRetryAfter(header, now, LONGEST_WAIT_SECONDS), ...seconds]
-}
+const NO_ERROR = describeError({})
 
 function afterSeconds(seconds: unknown, now: Instant): Instant | null {
   if (typeof seconds !== 'number' || !(seconds >= 0)) return null
@@ -86,16 +83,6 @@ function latestOf(times: readonly (Instant | null)[], now: Instant): Instant | n
   return known.length === 0 ? null : Math.max(now, ...known)
 }
 
-/** The status that counts: an error's own inside a 200, else the HTTP status when it is an error's. */
-function statusOf(response: RouterResponse, error: ErrorFacts | null): number | null {
-  if (isSuccess(response)) return error ? (error.status ?? 502) : null
-  return response.status
-}
-
-function isSuccess({ status }: RouterResponse): boolean {
-  return status !== null && status < 300
-}
-
 /** Epoch milliseconds, or seconds; null for a time that no limit can have. */
 function instantOfReset(text: string | undefined, now: Instant): Instant | null {
   if (text === undefined || !/^\d{10}(\d{3})?$/.test(text.trim())) return null
@@ -103,7 +90,11 @@ function instantOfReset(text: string | undefined, now: Instant): Instant | null 
   return at >= now - DAY_MS && at <= now + 2 * DAY_MS ? at : null
 }
 
-/** What names the account that asked: the service repeats it in its errors, and previews are published. */
+function countOf(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
+}
+
+/** Names of the account that asked: the service repeats them in its errors, and previews are published. */
 const IDENTIFYING: readonly [RegExp, string][] = [
   [/"user_id"\s*:\s*"[^"]*"?,?/g, ''],
   [/\bBearer\s+[^\s"'<>]+/gi, 'Bearer (key)'],
@@ -113,27 +104,22 @@ const IDENTIFYING: readonly [RegExp, string][] = [
 
 function previewOf({ body, ending, status }: RouterResponse): string {
   const whole = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
-  const line = IDENTIFYING.reduce((text, [what, stand]) => text.replaceAll(what, stand), whole)
+  const line = IDENTIFYING.reduce((text, [name, stand]) => text.replaceAll(name, stand), whole)
   if (line !== '') return Array.from(line).slice(0, PREVIEW_CODE_POINTS).join('')
   return status === null ? ending : `${status} without a body`
 }
 
-function countOf(text: string | undefined): number | null {
-  return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
-}
-
-/** What the rules look at. */
-interface Facts {
-  error: ErrorFacts
+/** Everything the rules go by. */
+interface Facts extends Omit<ErrorFacts, 'status'> {
   status: number
   /** True when the HTTP status is that of a success. */
   within200: boolean
   readable: boolean
-  /** Time until the named limit begins anew. */
+  /** Time until the named limit resets. */
   resetInMs: number | null
   /** Requests the named limit allows. */
   limit: number | null
-  /** Earliest time to ask again, where a header or the error names one. */
+  /** Earliest time of another request, where a header or the error names one. */
   retryAt: Instant | null
 }
 
@@ -143,48 +129,114 @@ interface Decision {
   suspicion?: Suspicion
 }
 
-const OF_LIMIT_SOURCE: Readonly<Record<string, AnswerClass>> = {
-  openrouter_free_tier_daily: 'account_daily',
-  openrouter_free_tier_minute: 'account_minute',
-  openrouter_in_flight_budget: 'account_busy',
-  openrouter_key_limit: 'account_key_limit',
-  openrouter_credits: 'account_balance',
-  upstream_provider_shared_pool: 'model_rate_limit',
+/** Decides replies, and responses that did not come whole. */
+function decideEnding(
+  { ending, body }: RouterResponse,
+  status: number | null,
+  reply: ModelReply | null,
+): Decision | null {
+  if (ending === 'timeout') return { class: 'timeout', because: 'no whole answer in time' }
+  if (ending === 'unreachable')
+    return { class: 'ambiguous', because: 'no connection', suspicion: 'service_down' }
+  if (status !== null) return null
+  if (ending !== 'whole') return { class: 'invalid_answer', because: `the answer was ${ending}` }
+  if (reply && !saysNothing(reply)) return { class: 'answered', because: 'a message' }
+  if (reply?.finishReason === 'content_filter')
+    return { class: 'refused', because: 'an empty message, filtered' }
+  if (reply) return { class: 'invalid_answer', because: 'an empty message' }
+  return { class: 'invalid_answer', because: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
 }
 
-const OF_AVAILABILITY: Readonly<Record<string, AnswerClass>> = {
-  capacity_exhausted: 'model_rate_limit',
-  temporarily_unavailable: 'provider_down',
-  privacy_restricted: 'account_policy',
-  free_variant_ended: 'model_gone',
-  no_endpoints: 'model_gone',
-  model_deprecated: 'model_gone',
-  model_unavailable_upstream: 'model_gone',
-  model_not_found: 'model_gone',
-  region_restricted: 'model_gone',
-  constraint_filtered: 'model_unsupported',
-  wrong_endpoint: 'model_unsupported',
+/** A model that reasoned until its tokens were used up was cut short; any other says something, or was not served. */
+function saysNothing({ text, toolCalls, finishReason }: ModelReply): boolean {
+  return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
-const OF_ERROR_TYPE: Readonly<Record<string, AnswerClass>> = {
-  provider_overloaded: 'provider_down',
-  provider_unavailable: 'provider_down',
-  server: 'provider_down',
-  timeout: 'timeout',
-  authentication: 'account_key',
-  payment_required: 'account_balance',
-  not_found: 'model_gone',
-  content_policy_violation: 'refused',
-  refusal: 'refused',
-  context_length_exceeded: 'model_unsupported',
-  invalid_request: 'model_unsupported',
+/** Decides what an error means. */
+function decide(facts: Facts): Decision {
+  const { limitSource, availability, filtered, within200 } = facts
+  return (
+    named(`limit_source ${limitSource}`) ??
+    named(`availability ${availability}`) ??
+    (filtered ? { class: 'refused', because: 'reasons of a filter' } : null) ??
+    byMessage(facts) ??
+    byHeaders(facts) ??
+    byProvider(facts) ??
+    (within200 ? byStatusWithin200(facts) : byStatus(facts))
+  )
 }
 
-/** What a type of error says after the service had taken the question, too. */
-const STANDS_WITHIN_200: ReadonlySet<AnswerClass> = new Set(['provider_down', 'timeout', 'refused'])
+/** Causes that the service names, each by its field and its value. */
+const NAMED: Readonly<Record<string, AnswerClass>> = {
+  'limit_source openrouter_free_tier_daily': 'account_daily',
+  'limit_source openrouter_free_tier_minute': 'account_minute',
+  'limit_source openrouter_in_flight_budget': 'account_busy',
+  'limit_source openrouter_key_limit': 'account_key_limit',
+  'limit_source openrouter_credits': 'account_balance',
+  'limit_source upstream_provider_shared_pool': 'model_rate_limit',
+  'availability capacity_exhausted': 'model_rate_limit',
+  'availability temporarily_unavailable': 'provider_down',
+  'availability privacy_restricted': 'account_policy',
+  'availability free_variant_ended': 'model_gone',
+  'availability no_endpoints': 'model_gone',
+  'availability model_deprecated': 'model_gone',
+  'availability model_unavailable_upstream': 'model_gone',
+  'availability model_not_found': 'model_gone',
+  'availability region_restricted': 'model_gone',
+  'availability constraint_filtered': 'model_unsupported',
+  'availability wrong_endpoint': 'model_unsupported',
+  'error_type provider_overloaded': 'provider_down',
+  'error_type provider_unavailable': 'provider_down',
+  'error_type server': 'provider_down',
+  'error_type timeout': 'timeout',
+  'error_type authentication': 'account_key',
+  'error_type payment_required': 'account_balance',
+  'error_type not_found': 'model_gone',
+  'error_type content_policy_violation': 'refused',
+  'error_type refusal': 'refused',
+  'error_type context_length_exceeded': 'model_unsupported',
+  'error_type invalid_request': 'model_unsupported',
+}
 
-/** What a provider's own status says of its model. */
-const OF_PROVIDER_STATUS: Readonly<Record<number, AnswerClass>> = {
+function named(cause: string): Decision | null {
+  const found = Object.hasOwn(NAMED, cause) ? NAMED[cause] : undefined
+  return found === undefined ? null : { class: found, because: cause }
+}
+
+/** The service's own words for an error of a status; no provider's count. */
+const MESSAGES: readonly { of: readonly number[]; says: RegExp; class: AnswerClass; because: string }[] = [
+  { of: [404], says: /data policy/i, class: 'account_policy', because: 'message data policy' },
+  { of: [402, 403], says: /key limit exceeded/i, class: 'account_key_limit', because: 'message key limit' },
+  {
+    of: [404],
+    says: /support (tool use|the provided)/i,
+    class: 'model_unsupported',
+    because: 'message no support',
+  },
+  { of: [403], says: /\b(region|country|territory)\b/i, class: 'model_gone', because: 'message region' },
+]
+
+function byMessage({ message, fromProvider, status, within200 }: Facts): Decision | null {
+  if (fromProvider) return null
+  const [free, per] = /free-models-per-(day|min)/.exec(message) ?? []
+  if (free) return { class: per === 'day' ? 'account_daily' : 'account_minute', because: `message ${free}` }
+  const rule = MESSAGES.find(({ of, says }) => !within200 && of.includes(status) && says.test(message))
+  return rule ? { class: rule.class, because: rule.because } : null
+}
+
+/** No daily limit is this small, and no minute's limit this large. */
+const SMALLEST_DAILY_LIMIT = 50
+const LONGEST_MINUTE_WAIT_MS = 120_000
+
+/** Limits in headers are the service's own: no provider's are passed on. */
+function byHeaders({ fromProvider, limit, status, resetInMs }: Facts): Decision | null {
+  if (status !== 429 || limit === null || fromProvider) return null
+  const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
+  return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
+}
+
+/** A provider's own status, as it describes its model. */
+const OF_PROVIDER: Readonly<Record<number, AnswerClass>> = {
   400: 'model_unsupported',
   403: 'refused',
   404: 'model_gone',
@@ -196,128 +248,51 @@ const OF_PROVIDER_STATUS: Readonly<Record<number, AnswerClass>> = {
   524: 'timeout',
 }
 
-/** No daily limit is this small, and no minute's limit this large. */
-const SMALLEST_DAILY_LIMIT = 50
-
-const LONGEST_MINUTE_WAIT_MS = 120_000
-
-/** Decides what needs no look at an error: replies, and responses that did not come whole. */
-function decideEnding(
-  { ending, body }: RouterResponse,
-  status: number | null,
-  reply: ModelReply | null,
-): Decision | null {
-  if (ending === 'timeout') return { class: 'timeout', because: 'no whole answer in time' }
-  if (ending === 'unreachable') {
-    return { class: 'ambiguous', because: 'no connection', suspicion: 'service_down' }
-  }
-  if (status !== null) return null
-  if (ending !== 'whole') return { class: 'invalid_answer', because: `the answer was ${ending}` }
-  if (reply && saysNothing(reply)) {
-    return reply.finishReason === 'content_filter'
-      ? { class: 'refused', because: 'an empty message, filtered' }
-      : { class: 'invalid_answer', because: 'an empty message' }
-  }
-  if (reply) return { class: 'answered', because: 'a message' }
-  return { class: 'invalid_answer', because: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
-}
-
-/** A model that thought until its tokens were used up was cut short; any other says something, or was not served. */
-function saysNothing({ text, toolCalls, finishReason }: ModelReply): boolean {
-  return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
-}
-
-/** Decides what an error means. */
-function decide(facts: Facts): Decision {
-  return byNamedCause(facts) ?? byMessage(facts) ?? byHeaders(facts) ?? byProvider(facts) ?? byStatus(facts)
-}
-
-function byNamedCause({ error }: Facts): Decision | null {
-  const named = lookUp(OF_LIMIT_SOURCE, error.limitSource)
-  if (named) return { class: named, because: `limit_source ${error.limitSource}` }
-  const availability = lookUp(OF_AVAILABILITY, error.availability)
-  if (availability) return { class: availability, because: `availability ${error.availability}` }
-  return error.filtered ? { class: 'refused', because: 'reasons of a filter' } : null
-}
-
-function byMessage({ error: { message, fromProvider }, status, within200 }: Facts): Decision | null {
-  if (fromProvider) return null
-  const free = /free-models-per-(day|min)/.exec(message)
-  if (free) {
-    return { class: free[1] === 'day' ? 'account_daily' : 'account_minute', because: `message ${free[0]}` }
-  }
-  if (within200) return null
-  if (status === 404 && /data policy/i.test(message)) {
-    return { class: 'account_policy', because: 'message data policy' }
-  }
-  if ((status === 402 || status === 403) && /key limit exceeded/i.test(message)) {
-    return { class: 'account_key_limit', because: 'message key limit' }
-  }
-  if (status === 404 && /support (tool use|the provided)/i.test(message)) {
-    return { class: 'model_unsupported', because: 'message no support' }
-  }
-  if (status === 403 && /\b(region|country|territory)\b/i.test(message)) {
-    return { class: 'model_gone', because: 'message region' }
-  }
-  return null
-}
-
-/** Limits in headers are the service's own: no provider's are passed on. */
-function byHeaders({ error, limit, status, resetInMs }: Facts): Decision | null {
-  if (status !== 429 || limit === null || error.fromProvider) return null
-  const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
-  return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
-}
-
-function byProvider({ error, status, within200 }: Facts): Decision | null {
-  if (!error.fromProvider) return null
+function byProvider({ fromProvider, status, within200 }: Facts): Decision | null {
+  if (!fromProvider) return null
   if (within200) return { class: classWithin200(status), because: `a provider's ${status} in a 200` }
-  return { class: OF_PROVIDER_STATUS[status] ?? 'provider_down', because: `a provider's ${status}` }
+  return { class: OF_PROVIDER[status] ?? 'provider_down', because: `a provider's ${status}` }
 }
 
-function byStatus({ error, status, readable, within200, retryAt }: Facts): Decision {
-  if (within200) return byStatusWithin200(error, status)
+/** A status of the service in a body of JSON; of 500 and above: `provider_down`. */
+const OF_SERVICE: Readonly<Record<number, AnswerClass>> = {
+  400: 'model_unsupported',
+  401: 'account_key',
+  402: 'account_balance',
+  404: 'model_gone',
+  410: 'model_gone',
+  413: 'model_unsupported',
+  422: 'model_unsupported',
+}
+
+function byStatus({ errorType, status, readable, retryAt }: Facts): Decision {
   const because = `status ${status}`
-  if (status === 408 || status === 504 || status === 524) return { class: 'timeout', because }
-  if (status === 402 && retryAt !== null) {
+  if ([408, 504, 524].includes(status)) return { class: 'timeout', because }
+  if (status === 402 && retryAt !== null)
     return { class: 'account_busy', because: 'status 402 with a time to retry' }
-  }
-  const typed = lookUp(OF_ERROR_TYPE, error.errorType)
-  if (typed) return { class: typed, because: `error_type ${error.errorType}` }
-  if (status === 429) return { class: 'ambiguous', because, suspicion: 'account_minute' }
-  if (readable) {
-    if (status === 401) return { class: 'account_key', because }
-    if (status === 402) return { class: 'account_balance', because }
-    if (status === 404 || status === 410) return { class: 'model_gone', because }
-    if (status >= 500) return { class: 'provider_down', because }
-    if (status === 400 || status === 413 || status === 422) return { class: 'model_unsupported', because }
-    // A key that is not taken is a 401; a 403 says in its own words what it forbids.
-    if (status === 403) return { class: 'ambiguous', because, suspicion: 'service_down' }
-  }
-  if (status === 401 || status === 402 || status === 403) {
-    return { class: 'ambiguous', because, suspicion: 'account_key' }
-  }
-  return { class: 'ambiguous', because, suspicion: 'service_down' }
+  const typed = named(`error_type ${errorType}`)
+  if (typed) return typed
+  const known = OF_SERVICE[status] ?? (status >= 500 ? 'provider_down' : undefined)
+  if (readable && known) return { class: known, because }
+  // A key that is not taken is a 401; a 403 in JSON says in its own words what it forbids.
+  const isOfKey = status === 401 || status === 402 || (status === 403 && !readable)
+  const other = isOfKey ? 'account_key' : 'service_down'
+  return { class: 'ambiguous', because, suspicion: status === 429 ? 'account_minute' : other }
 }
 
 /**
- * The service had taken the question and found somebody to ask: what broke off after that is nobody's key, balance or
- * request, whatever code it carries. Only an untold 429 may still be the account's.
+ * The service had taken the question and found a provider: what broke off after that is nobody's key, balance or request,
+ * whatever code it carries. Only a 429 that tells nothing more may still be the account's.
  */
-function byStatusWithin200({ errorType }: ErrorFacts, status: number): Decision {
-  const typed = lookUp(OF_ERROR_TYPE, errorType)
-  if (typed && STANDS_WITHIN_200.has(typed)) return { class: typed, because: `error_type ${errorType}` }
+function byStatusWithin200({ errorType, status }: Facts): Decision {
+  const typed = named(`error_type ${errorType}`)
+  if (typed && ['provider_down', 'timeout', 'refused'].includes(typed.class)) return typed
   const because = `status ${status} in a 200`
-  return status === 429
-    ? { class: 'ambiguous', because, suspicion: 'account_minute' }
-    : { class: classWithin200(status), because }
+  if (status === 429) return { class: 'ambiguous', because, suspicion: 'account_minute' }
+  return { class: classWithin200(status), because }
 }
 
 function classWithin200(status: number): AnswerClass {
-  const told = OF_PROVIDER_STATUS[status] ?? 'provider_down'
-  return told === 'model_rate_limit' || told === 'timeout' ? told : 'provider_down'
-}
-
-function lookUp(table: Readonly<Record<string, AnswerClass>>, key: string | null): AnswerClass | null {
-  return key !== null && Object.hasOwn(table, key) ? (table[key] ?? null) : null
+  const own = OF_PROVIDER[status]
+  return own === 'model_rate_limit' || own === 'timeout' ? own : 'provider_down'
 }

@@ -4,6 +4,7 @@ import type { Catalogue, CatalogueModel } from '../../domain/models/catalogue.ts
 import type { EndpointRecord } from '../../domain/models/evaluation.ts'
 import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
+import { compareCodeUnits } from '../../domain/text.ts'
 import { parseDay } from '../../domain/time.ts'
 import { fieldsOf } from '../http.ts'
 import { parseJson } from './answer-body.ts'
@@ -16,19 +17,32 @@ const DESCRIPTION_MOST = 2_000
 /** Parts of a price step that say when it holds, not what it costs. */
 const CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
 
-const textList = z.array(z.string())
+/** A field that is missing, new or of another type costs that fact alone. */
+const text = (most: number) =>
+  z
+    .string()
+    .transform((value) => publishedText(value, most))
+    .catch('')
+const textList = z.array(z.string()).nullable().catch(null)
+const tokens = z.int().positive().nullable().catch(null)
+
 const row = z.looseObject({
   id: z.string().max(200).regex(MODEL_ID_PATTERN),
   pricing: z.record(z.string(), z.unknown()),
-  canonical_slug: z.unknown().optional(),
+  canonical_slug: z.string().nullable().catch(null),
+  name: text(NAME_MOST),
+  description: text(DESCRIPTION_MOST),
+  created: z.number().positive().lt(1e11).nullable().catch(null),
+  context_length: tokens,
+  supported_parameters: textList,
 })
 type Row = z.infer<typeof row>
 
 const catalogueSchema = z.looseObject({ data: z.array(z.unknown()) })
 
 /**
- * Reads a catalogue row by row: fields that are missing, new or of another type cost that fact, a row without a usable
- * id or prices costs that row, and nothing else is lost. Of rows with one id the first stands.
+ * Reads a catalogue row by row: a row without a usable id or prices costs that row, and nothing else is lost. Of rows with
+ * one id the first stands.
  *
  * @returns null when the body is no list of models at all
  */
@@ -50,18 +64,19 @@ export function parseCatalogue(body: string): Catalogue | null {
  * too. The one that is named like the slug is the model, else the first by its id.
  */
 function secondNamesIn(rows: readonly Row[]): Set<string> {
-  const free = rows.filter(({ id }) => id.endsWith(FREE_SUFFIX))
-  const models = new Map<string, string>()
-  for (const { id, canonical_slug: slug } of free) {
-    if (typeof slug !== 'string') continue
-    const other = models.get(slug)
-    const isNamedLikeIt = id === `${slug}${FREE_SUFFIX}`
-    if (other === undefined || isNamedLikeIt || (other !== `${slug}${FREE_SUFFIX}` && id < other))
-      models.set(slug, id)
+  const bySlug = new Map<string, string[]>()
+  for (const { id, canonical_slug: slug } of rows) {
+    if (slug === null || !id.endsWith(FREE_SUFFIX)) continue
+    const ids = bySlug.get(slug)
+    if (ids) ids.push(id)
+    else bySlug.set(slug, [id])
   }
-  const isSecond = ({ id, canonical_slug: slug }: Row): boolean =>
-    typeof slug === 'string' && models.get(slug) !== id
-  return new Set(free.filter(isSecond).map(({ id }) => id))
+  const seconds = [...bySlug].flatMap(([slug, ids]) => {
+    const named = `${slug}${FREE_SUFFIX}`
+    const model = ids.includes(named) ? named : ids.toSorted(compareCodeUnits)[0]
+    return ids.filter((id) => id !== model)
+  })
+  return new Set(seconds)
 }
 
 function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
@@ -69,22 +84,20 @@ function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
   const [inputs, outputs] = modalitiesOf(architecture['modality'])
   const expiry = item['expiration_date'] ?? null
   const expirationDay = typeof expiry === 'string' ? parseDay(expiry.slice(0, 10)) : null
-  const created = item['created']
   const top = fieldsOf(item['top_provider']) ?? {}
   return {
     id: item.id,
-    name: text(item['name'], NAME_MOST) || item.id,
-    createdAt:
-      typeof created === 'number' && created > 0 && created < 1e11 ? Math.trunc(created * 1000) : null,
-    contextLength: wholeNumber(item['context_length']) ?? wholeNumber(top['context_length']),
-    maxCompletionTokens: wholeNumber(top['max_completion_tokens']),
+    name: item.name || item.id,
+    createdAt: item.created === null ? null : Math.trunc(item.created * 1000),
+    contextLength: item.context_length ?? tokens.parse(top['context_length']),
+    maxCompletionTokens: tokens.parse(top['max_completion_tokens']),
     prices: Object.fromEntries(pricesOf('', item.pricing)),
-    inputModalities: textList.safeParse(architecture['input_modalities']).data ?? inputs,
-    outputModalities: textList.safeParse(architecture['output_modalities']).data ?? outputs,
-    supportedParameters: textList.safeParse(item['supported_parameters']).data ?? [],
+    inputModalities: textList.parse(architecture['input_modalities']) ?? inputs,
+    outputModalities: textList.parse(architecture['output_modalities']) ?? outputs,
+    supportedParameters: item.supported_parameters ?? [],
     expirationDay,
     expirationUnreadable: expiry !== null && expirationDay === null,
-    description: text(item['description'], DESCRIPTION_MOST),
+    description: item.description,
     standsForOthers:
       isSecondName || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
   }
@@ -112,34 +125,28 @@ function priceOf(value: unknown): number | null {
   return typeof value === 'string' && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : null
 }
 
-function wholeNumber(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : null
-}
-
-function text(value: unknown, most: number): string {
-  return typeof value === 'string' ? publishedText(value, most) : ''
-}
-
 const keySchema = z.looseObject({
   data: z.looseObject({
-    free_model_daily_requests: z.looseObject({ limit: z.number(), used: z.number() }).nullish().catch(null),
+    free_model_daily_requests: z
+      .looseObject({ limit: z.number().min(0), used: z.number().min(0) })
+      .nullish()
+      .catch(null),
   }),
 })
 
 /** Reads the daily requests of a key; null when the body names none. */
 export function parseKeyRequests(body: string): KeyRequests | null {
-  const told = keySchema.safeParse(parseJson(body)).data?.data.free_model_daily_requests
-  if (!told || !(told.limit >= 0) || !(told.used >= 0)) return null
-  return { limit: Math.floor(told.limit), used: Math.ceil(told.used) }
+  const requests = keySchema.safeParse(parseJson(body)).data?.data.free_model_daily_requests
+  return requests ? { limit: Math.floor(requests.limit), used: Math.ceil(requests.used) } : null
 }
+
+const endpointsSchema = z.looseObject({
+  data: z.looseObject({ endpoints: z.array(z.unknown()) }),
+})
 
 const endpoint = z.looseObject({
   status: z.number().nullish().catch(null),
   latency_last_30m: z.looseObject({ p50: z.number().nullish() }).nullish().catch(null),
-})
-
-const endpointsSchema = z.looseObject({
-  data: z.looseObject({ endpoints: z.array(z.unknown()) }),
 })
 
 /**
@@ -150,11 +157,9 @@ const endpointsSchema = z.looseObject({
 export function parseEndpoints(body: string): Pick<EndpointRecord, 'usable' | 'latencyMs'> | null {
   const list = endpointsSchema.safeParse(parseJson(body)).data?.data.endpoints
   if (!list) return null
-  const known = list.map((each) => endpoint.safeParse(each).data)
-  const usable = known.filter((each) => each !== undefined && (each.status ?? 0) === 0)
-  const medians = usable.flatMap((each) => each?.latency_last_30m?.p50 ?? []).filter((median) => median >= 0)
-  return {
-    usable: usable.length > 0,
-    latencyMs: medians.length > 0 ? Math.round(Math.min(...medians)) : null,
-  }
+  const known = list.map((each) => endpoint.safeParse(each).data).filter((each) => each !== undefined)
+  const usable = known.filter(({ status }) => (status ?? 0) === 0)
+  const medians = usable.flatMap((each) => each.latency_last_30m?.p50 ?? []).filter((median) => median >= 0)
+  const latencyMs = medians.length > 0 ? Math.round(Math.min(...medians)) : null
+  return { usable: usable.length > 0, latencyMs }
 }

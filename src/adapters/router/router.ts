@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, headerTexts, openConnections, readInto } from '../http.ts'
 import type { Connections, HttpExchange } from '../http.ts'
 import { classifyAnswer } from './classify.ts'
-import type { ResponseEnding, RouterResponse } from './classify.ts'
+import type { RouterResponse } from './classify.ts'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from './facts.ts'
 
 export interface RouterOptions {
@@ -148,7 +148,7 @@ async function send(
   const startedAt = performance.now()
   let head: Pick<RouterResponse, 'status' | 'headers'> = { status: null, headers: {} }
   const chunks: Uint8Array[] = []
-  let failed: ResponseEnding | null = null
+  let failed: RouterResponse['ending'] | null = null
   try {
     await connections.exchange(asked, async (response) => {
       head = { status: response.statusCode, headers: headerTexts(response.headers) }

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import pLimit from 'p-limit'
 import type { Shell } from '../../domain/ports.ts'
 import type { ShellRun } from '../../domain/models/lite/suite.ts'
 import type { SandboxRequest } from './shell-process.ts'
@@ -21,30 +22,31 @@ const HEAP_MEBIBYTES = 128
  * It starts with the first command, serves one at a time, and is replaced after any command that reached a limit.
  */
 export function memoryShell(): Shell {
+  const inTurn = pLimit(1)
   let started: Promise<ChildProcess> | null = null
-  let last: Promise<unknown> = Promise.resolve()
   const end = (): void => {
     started?.then(stop, () => undefined)
     started = null
   }
-  const runNow = async (request: SandboxRequest): Promise<ShellRun> => {
+  const child = async (): Promise<ChildProcess> => {
     started ??= start()
     if (hasEnded(await started)) started = start()
-    const answer = await ask(await started, request)
-    const run = 'lost' in answer ? answer.lost : (answer.said as ShellRun)
-    if ('lost' in answer || run.outcome === 'timeout' || run.outcome === 'too-much-output') end()
-    return run
+    return started
+  }
+  const run = async (request: SandboxRequest): Promise<ShellRun> => {
+    let isSound = false
+    try {
+      const answer = await ask(await child(), request)
+      const found = 'lost' in answer ? answer.lost : (answer.said as ShellRun)
+      isSound = 'said' in answer && found.outcome !== 'timeout' && found.outcome !== 'too-much-output'
+      return found
+    } finally {
+      if (!isSound) end()
+    }
   }
   return {
-    run(command, files, limits) {
-      const run = last.then(() => runNow({ command, files, limits }))
-      last = run.catch(end)
-      return run
-    },
-    async close() {
-      await last
-      end()
-    },
+    run: (command, files, limits) => inTurn(() => run({ command, files, limits })),
+    close: () => inTurn(end),
   }
 }
 

@@ -154,14 +154,14 @@ type Tool = (args: string[], context: ResolvedCommandContext) => Promise<ExecRes
  * tool knows it, is put in words they know (docs/decisions/0024-what-cannot-be-judged.md). They stand wherever a command
  * is run from: the line itself, `xargs`, `find -exec`, `sh -c`.
  *
- * @param onGap called with what a command needs that cannot be put in such words
+ * @param onUnsupported called with what a command needs that cannot be put in such words
  */
-export function respelledTools(onGap: (why: string) => void): Command[] {
+export function respelledTools(onUnsupported: (why: string) => void): Command[] {
   const own: Readonly<Record<string, Tool>> = {
-    find: findTool(onGap),
-    grep: grepTool(onGap),
+    find: findTool(onUnsupported),
+    grep: grepTool(onUnsupported),
     ls: lsTool,
-    sed: sedTool(onGap),
+    sed: sedTool(onUnsupported),
     sort: sortTool,
     xargs: xargsTool,
   }
@@ -184,20 +184,18 @@ function reprinted({ stderr, exitCode }: ExecResult, stdout: string): ExecResult
   return { stdout, stderr, exitCode }
 }
 
+const isLetters = (word: string): boolean => /^-[A-Za-z0-9]+$/.test(word)
+
 /** Each option by its letter, several of which may share a word. */
 function lettersOf(options: readonly string[]): Set<string> {
-  return new Set(options.flatMap((word) => (/^-[A-Za-z0-9]+$/.test(word) ? Array.from(word.slice(1)) : [])))
+  return new Set(options.filter(isLetters).flatMap((word) => Array.from(word.slice(1))))
 }
 
 function without(options: readonly string[], letters: string): string[] {
-  const dropped = options.map((word) =>
-    /^-[A-Za-z0-9]+$/.test(word)
-      ? Array.from(word)
-          .filter((each) => !letters.includes(each))
-          .join('')
-      : word,
-  )
-  return dropped.filter((word, index) => word !== '-' || options[index] === '-')
+  const dropped = new RegExp(`[${letters}]`, 'g')
+  return options
+    .map((word) => (isLetters(word) ? word.replaceAll(dropped, '') : word))
+    .filter((word) => word !== '-')
 }
 
 const WORD_EDGES = /^\w(?:.*\w)?$/s
@@ -206,7 +204,7 @@ const PLAIN_PATTERN = /^[\w\s:;,@%#=<>/~"'-]+$/
 /** Letters that change nothing here: every file is text, and complaints are not judged. */
 const GREP_IDLE = 'saIGHZ'
 
-function grepTool(onGap: (why: string) => void): Tool {
+function grepTool(onUnsupported: (why: string) => void): Tool {
   return async (args, context) => {
     const words = readOptions('grep', args)
     const letters = lettersOf(words.options)
@@ -216,13 +214,13 @@ function grepTool(onGap: (why: string) => void): Tool {
     const paths = words.operands.slice(patterns.length)
     const pattern = patterns[0] ?? words.options[named + 1] ?? ''
     const lists = has('lL')
-    if (has('P') && /\(\?<?[=!]/.test(pattern)) onGap('grep -P cannot look around')
-    if (words.options.filter((word) => word === '-e').length > 1) onGap('grep of several patterns')
-    if (has('Z') && !lists) onGap('grep -Z ends only names of files')
-    if (has('H') && !lists && !has('rR') && paths.length === 0) onGap('grep -H without a file')
+    if (has('P') && /\(\?<?[=!]/.test(pattern)) onUnsupported('grep -P cannot look around')
+    if (words.options.filter((word) => word === '-e').length > 1) onUnsupported('grep of several patterns')
+    if (has('Z') && !lists) onUnsupported('grep -Z ends only names of files')
+    if (has('H') && !lists && !has('rR') && paths.length === 0) onUnsupported('grep -H without a file')
     const bounded = has('w') && !WORD_EDGES.test(pattern) ? boundedPattern(pattern) : pattern
     if (bounded === null || (bounded !== pattern && (has('oP') || named >= 0)))
-      onGap('grep -w of other than words')
+      onUnsupported('grep -w of other than words')
     const options = without(words.options, bounded === pattern ? GREP_IDLE : `${GREP_IDLE}wFE`)
     const asked: Words = {
       options: bounded === pattern ? options : [...options, '-E'],
@@ -250,10 +248,11 @@ function asGrepPrints(stdout: string, rooted: boolean): string {
   return rooted ? own.replaceAll(/^(?=.)(?!--$)(?!\.\/)/gm, './') : own
 }
 
-function sedTool(onGap: (why: string) => void): Tool {
+function sedTool(onUnsupported: (why: string) => void): Tool {
   return (args, context) => {
     const words = readOptions('sed', args)
-    if (args.some((word) => /^-[nErsuz]*i.|^--in-place=./.test(word))) onGap('sed -i keeps no copy of a file')
+    if (args.some((word) => /^-[nErsuz]*i.|^--in-place=./.test(word)))
+      onUnsupported('sed -i keeps no copy of a file')
     return original(context, written(words))
   }
 }
@@ -315,7 +314,7 @@ const FIND_CHOICES: ReadonlySet<string> = new Set([
 ])
 
 /** A command's exit decides what follows it: the sandbox only looks at its output. */
-function findTool(onGap: (why: string) => void): Tool {
+function findTool(onUnsupported: (why: string) => void): Tool {
   return async (args, context) => {
     const begins = args.indexOf('-exec')
     const ends = args.indexOf(';', begins)
@@ -327,7 +326,7 @@ function findTool(onGap: (why: string) => void): Tool {
       return original(context, args)
     const simple = after.length === 1 && (print === '-print' || print === '-print0')
     if (!simple || before.some((word) => FIND_CHOICES.has(word)) || !context.exec) {
-      onGap('find goes on after -exec')
+      onUnsupported('find goes on after -exec')
       return original(context, args)
     }
     return passedBy(args.slice(begins + 1, ends), await original(context, [...before, '-print0']), {

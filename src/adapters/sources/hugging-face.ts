@@ -1,59 +1,48 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/ports.ts'
-import { liveSource, instant, listOfRows, shapeReader } from './source-batch.ts'
+import { instant, LIST_MAX_BYTES, listOfRows, liveSource, looseNames } from './source-batch.ts'
 import type { SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
 const MODELS_MAX = 100
 
-const LIST_MAX_BYTES = 4 * 1024 * 1024
-
-const model = z.object({
-  id: z.string(),
-  private: z.boolean().nullish(),
-  author: z.string().nullish(),
-  likes: z.int().nullish(),
-  createdAt: instant.nullish(),
-  pipeline_tag: z.string().nullish(),
-  tags: z.array(z.string()).nullish().catch(null),
-})
-type Model = z.infer<typeof model>
+const model = z
+  .object({
+    id: z.string(),
+    private: z.boolean().nullish(),
+    author: z.string().nullish(),
+    likes: z.int().nullish(),
+    createdAt: instant.nullish(),
+    pipeline_tag: z.string().nullish(),
+    tags: looseNames,
+  })
+  .transform((found): SourceRow | null => {
+    if (found.private === true) return null
+    const [owner, name] = found.id.split('/')
+    return {
+      sourceId: found.id,
+      title: found.id,
+      channel: 'models',
+      url: `https://huggingface.co/${found.id.split('/').map(encodeURIComponent).join('/')}`,
+      points: found.likes,
+      publishedAt: found.createdAt,
+      author: found.author ?? (name === undefined ? null : owner),
+      tags: found.tags,
+      description: found.pipeline_tag,
+    }
+  })
 
 /** Hugging Face: the models that trend. Works without a token. */
 export function huggingFace(client: SourceClient, base: string, token: string | null): LiveSource {
-  return liveSource(client, 'hype:huggingface', [], async function* (desk) {
+  return liveSource(client, 'hype:huggingface', [], async function* (batch) {
     const query = new URLSearchParams({
       sort: 'trendingScore',
       direction: '-1',
       limit: String(MODELS_MAX),
     })
     const url = `${base}/models?${query.toString()}`
-    const rows = await desk.ask({
-      url,
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
-      credential: 'HF_TOKEN',
-      conditional: true,
-      maxBytes: LIST_MAX_BYTES,
-      read: shapeReader(listOfRows),
-    })
-    desk.putRows(url, rows, model, rowOf)
-    yield
+    const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
+    const list = { url, headers, credential: 'HF_TOKEN', maxBytes: LIST_MAX_BYTES, shape: listOfRows }
+    yield await batch.putList(list, model)
   })
-}
-
-function rowOf(found: Model): SourceRow | null {
-  if (found.private === true) return null
-  const [owner, name] = found.id.split('/')
-  return {
-    sourceId: found.id,
-    title: found.id,
-    url: `https://huggingface.co/${found.id.split('/').map(encodeURIComponent).join('/')}`,
-    points: found.likes ?? null,
-    comments: null,
-    publishedAt: found.createdAt ?? null,
-    channel: 'models',
-    author: found.author ?? (name === undefined ? null : (owner ?? null)),
-    tags: found.tags ?? [],
-    description: found.pipeline_tag ?? null,
-  }
 }

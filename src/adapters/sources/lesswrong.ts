@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { LiveSource } from '../../domain/ports.ts'
 import { addDays } from '../../domain/time.ts'
-import { liveSource, instant, listOfRows } from './source-batch.ts'
-import type { SourceRow } from './source-batch.ts'
-import { AnswerProblem } from './source-client.ts'
+import { instant, LIST_MAX_BYTES, listOfRows, liveSource } from './source-batch.ts'
+import type { NewsItems, SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Posts of this many days are read, so that late votes are seen. */
@@ -12,66 +12,94 @@ const DAYS = 10
 /** More than are written in {@link DAYS} days. */
 const POSTS_MAX = 300
 
-const LIST_MAX_BYTES = 2 * 1024 * 1024
-
-const QUERY = `query RecentPosts($limit: Int, $after: String) {
+const RECENT_POSTS = `query RecentPosts($limit: Int, $after: String) {
   posts(input: { terms: { view: "new", limit: $limit, after: $after } }) {
     results { _id title url postedAt baseScore commentCount user { username displayName } }
   }
 }`
 
-const answer = z.object({
-  errors: z
-    .array(z.object({ message: z.string() }))
-    .nullish()
-    .catch(null),
-  data: z.object({ posts: z.object({ results: listOfRows }).nullish() }).nullish(),
-})
+/** GraphQL responds 200 to a query that failed, and says so inside. */
+const response = z
+  .object({
+    errors: z
+      .array(z.object({ message: z.string() }))
+      .nullish()
+      .catch(null),
+    data: z.object({ posts: z.object({ results: listOfRows }).nullish() }).nullish(),
+  })
+  .catch({})
 
-const post = z.object({
-  _id: z.string(),
-  title: z.string(),
-  url: z.string().nullish(),
-  postedAt: instant.nullish(),
-  baseScore: z.int().nullish(),
-  commentCount: z.int().nullish(),
-  user: z.object({ username: z.string().nullish(), displayName: z.string().nullish() }).nullish().catch(null),
-})
-type Post = z.infer<typeof post>
+const listedPost = z
+  .object({
+    _id: z.string(),
+    title: z.string(),
+    /** Of a link post alone. */
+    url: z.string().nullish(),
+    postedAt: instant.nullish(),
+    baseScore: z.int().nullish(),
+    commentCount: z.int().nullish(),
+    user: z
+      .object({ username: z.string().nullish(), displayName: z.string().nullish() })
+      .nullish()
+      .catch(null),
+  })
+  .transform((post): SourceRow => ({
+    sourceId: post._id,
+    title: post.title,
+    channel: 'graphql-posts',
+    url: post.url,
+    points: post.baseScore,
+    comments: post.commentCount,
+    publishedAt: post.postedAt,
+    author: post.user?.displayName ?? post.user?.username,
+  }))
 
-/** LessWrong: the posts of the last days, by one GraphQL question. */
+/** LessWrong: the posts of the last days, by one GraphQL query. */
 export function lessWrong(client: SourceClient, url: string): LiveSource {
-  return liveSource(client, 'lesswrong', [], async function* (desk) {
-    const body = { query: QUERY, variables: { limit: POSTS_MAX, after: addDays(desk.day, -DAYS) } }
-    const rows = await desk.ask({ url, body, maxBytes: LIST_MAX_BYTES, read: readPosts })
-    desk.putRows(url, rows, post, rowOf)
-    yield
+  return liveSource(client, 'lesswrong', [], async function* (batch) {
+    const variables = { limit: POSTS_MAX, after: addDays(batch.day, -DAYS) }
+    const body = { query: RECENT_POSTS, variables }
+    const { data, errors } = await batch.ask({ url, body, maxBytes: LIST_MAX_BYTES / 2, shape: response })
+    const rows = data?.posts?.results
+    const [error] = errors ?? []
+    if (!rows && error) {
+      const message = JSON.stringify(error.message.slice(0, 200))
+      throw new SourceUnavailable(`${url}: it answered with the error ${message}`)
+    }
+    if (!rows) throw new SourceUnavailable(`${url}: its answer has no list of posts`)
+    yield batch.putRows(url, rows, listedPost)
   })
 }
 
-/** GraphQL answers 200 to what it could not do, and says so inside. */
-function readPosts(json: unknown): unknown[] {
-  const parsed = answer.safeParse(json)
-  const rows = parsed.data?.data?.posts?.results
-  if (rows) return rows
-  const [error] = parsed.data?.errors ?? []
-  if (error)
-    throw new AnswerProblem(`it answered with the error ${JSON.stringify(error.message.slice(0, 200))}`)
-  throw new AnswerProblem('its answer has no list of posts')
-}
+const singlePost = z.object({
+  data: z.object({
+    post: z
+      .object({
+        result: z
+          .object({
+            _id: z.string(),
+            title: z.string().nullish(),
+            contents: z.object({ html: z.string().nullish() }).nullish().catch(null),
+          })
+          .nullable(),
+      })
+      .nullable(),
+  }),
+})
 
-function rowOf({ _id, title, url, postedAt, baseScore, commentCount, user }: Post): SourceRow {
-  return {
-    sourceId: _id,
-    title,
-    // Only a link post has one.
-    url: url ?? null,
-    points: baseScore ?? null,
-    comments: commentCount ?? null,
-    publishedAt: postedAt ?? null,
-    channel: 'graphql-posts',
-    author: user?.displayName ?? user?.username ?? null,
-    tags: [],
-    description: null,
-  }
+const FIELDS = { title: 'title', text: 'contents { html }' }
+const QUERY_NAMES = { title: 'Title', text: 'Body' }
+
+export const lessWrongItems: NewsItems = {
+  titleProvenance: 'lesswrong:graphql-post',
+  textProvenance: 'lesswrong:post-body',
+  request(base, id, part) {
+    const post = `post(input: { selector: { _id: $id } }) { result { _id ${FIELDS[part]} } }`
+    const query = `query ${QUERY_NAMES[part]}($id: String) { ${post} }`
+    return { url: base, body: { query, variables: { id } } }
+  },
+  read(json) {
+    const post = singlePost.nullable().parse(json)?.data.post?.result
+    return post ? { id: post._id, title: post.title, html: post.contents?.html } : null
+  },
 }

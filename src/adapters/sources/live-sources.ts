@@ -1,3 +1,4 @@
+import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import type { PublicHost, LiveSource } from '../../domain/ports.ts'
 import { gitHub } from './github.ts'
 import { hackerNews } from './hacker-news.ts'
@@ -8,42 +9,31 @@ import { reddit } from './reddit.ts'
 import { replicate } from './replicate.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Base of each API, without a trailing slash. */
-export interface LiveSourceUrls {
-  hackerNews: string
-  hackerNewsSearch: string
-  lobsters: string
-  lessWrong: string
-  gitHub: string
-  huggingFace: string
-  replicate: string
-  reddit: string
-}
-
-/** What each API wants to know its reader by; null where nothing is set. */
-export interface SourceTokens {
-  gitHub: string | null
-  huggingFace: string | null
-  replicate: string | null
-  redditClientId: string | null
-  redditClientSecret: string | null
+/** Where each API is, without a trailing slash, and its credentials; null where nothing is set. */
+export interface LiveSourceSettings {
+  sourceUrls: Record<LiveSourceName, string>
+  hackerNewsSearchUrl: string
+  sourceTokens: {
+    gitHub: string | null
+    huggingFace: string | null
+    replicate: string | null
+    redditClientId: string | null
+    redditClientSecret: string | null
+  }
 }
 
 /** Every source `dash collect` knows, in the order of `LIVE_SOURCES`. Tokens stay in the sources that use them. */
-export function liveSources(client: SourceClient, urls: LiveSourceUrls, tokens: SourceTokens): LiveSource[] {
-  const { redditClientId: id, redditClientSecret: secret } = tokens
-  const redditLacks = [
-    ...(id === null ? ['REDDIT_CLIENT_ID'] : []),
-    ...(secret === null ? ['REDDIT_CLIENT_SECRET'] : []),
-  ]
+export function liveSources(client: SourceClient, settings: LiveSourceSettings): LiveSource[] {
+  const { redditClientId: id, redditClientSecret: secret, ...tokens } = settings.sourceTokens
+  const { sourceUrls: urls } = settings
   return [
-    hackerNews(client, urls.hackerNews, urls.hackerNewsSearch),
+    hackerNews(client, urls.hn, settings.hackerNewsSearchUrl),
     lobsters(client, urls.lobsters),
-    lessWrong(client, urls.lessWrong),
-    gitHub(client, urls.gitHub, tokens.gitHub),
-    huggingFace(client, urls.huggingFace, tokens.huggingFace),
-    replicate(client, urls.replicate, tokens.replicate),
-    reddit(client, urls.reddit, id !== null && secret !== null ? { id, secret } : null, redditLacks),
+    lessWrong(client, urls.lesswrong),
+    gitHub(client, urls['hype:github'], tokens.gitHub),
+    huggingFace(client, urls['hype:huggingface'], tokens.huggingFace),
+    replicate(client, urls['hype:replicate'], tokens.replicate),
+    reddit(client, urls['hype:reddit'], { id, secret }),
   ]
 }
 

@@ -1,51 +1,64 @@
 import { z } from 'zod'
 import type { LiveSource } from '../../domain/ports.ts'
-import { instant, listOfRows, liveSource, lobstersStory, shapeReader } from './source-batch.ts'
-import type { SourceRow } from './source-batch.ts'
+import { instant, listOfRows, liveSource, looseNames } from './source-batch.ts'
+import type { NewsItems, SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-const listedStory = lobstersStory.extend({
+const story = z.object({
+  short_id: z.string(),
+  title: z.string().optional(),
+  /** The text of a story without a link, as HTML. */
+  description: z.string().nullish().catch(null),
+})
+
+const listedStory = story.extend({
+  title: z.string(),
   created_at: instant.nullish(),
+  /** Empty for a text post. */
   url: z.string().nullish(),
   score: z.int().nullish(),
   comment_count: z.int().nullish(),
   description_plain: z.string().nullish(),
   /** An object until 2023, the name alone since. */
   submitter_user: z
-    .union([z.string(), z.object({ username: z.string() })])
+    .union([z.string(), z.object({ username: z.string() }).transform(({ username }) => username)])
     .nullish()
     .catch(null),
-  tags: z.array(z.string()).nullish().catch(null),
+  tags: looseNames,
 })
-type ListedStory = z.infer<typeof listedStory>
 
 /** Lobsters: the front page and the newest stories. */
 export function lobsters(client: SourceClient, base: string): LiveSource {
-  return liveSource(client, 'lobsters', [], async function* (desk) {
+  return liveSource(client, 'lobsters', [], async function* (batch) {
     for (const list of ['hottest', 'newest']) {
-      await desk.attempt(async () => {
-        const url = `${base}/${list}.json`
-        const rows = await desk.ask({ url, conditional: true, read: shapeReader(listOfRows) })
-        desk.putRows(url, rows, listedStory, (story) => rowOf(story, `${list}-json`))
-      })
-      yield
+      const url = `${base}/${list}.json`
+      const row = listedStory.transform((listed) => rowOf(listed, `${list}-json`))
+      yield await batch.putList({ url, shape: listOfRows }, row)
     }
   })
 }
 
-function rowOf(story: ListedStory, channel: string): SourceRow {
-  const { submitter_user: submitter } = story
+function rowOf(listed: z.infer<typeof listedStory>, channel: string): SourceRow {
   return {
-    sourceId: story.short_id,
-    title: story.title,
-    // A text post has an empty one.
-    url: story.url ?? null,
-    points: story.score ?? null,
-    comments: story.comment_count ?? null,
-    publishedAt: story.created_at ?? null,
+    sourceId: listed.short_id,
+    title: listed.title,
     channel,
-    author: typeof submitter === 'string' ? submitter : (submitter?.username ?? null),
-    tags: story.tags ?? [],
-    description: story.description_plain ?? null,
+    url: listed.url,
+    points: listed.score,
+    comments: listed.comment_count,
+    publishedAt: listed.created_at,
+    author: listed.submitter_user,
+    tags: listed.tags,
+    description: listed.description_plain,
   }
+}
+
+export const lobstersItems: NewsItems = {
+  titleProvenance: 'lobsters:story-json',
+  textProvenance: 'lobsters:story-description',
+  request: (base, id) => ({ url: `${base}/s/${encodeURIComponent(id)}.json` }),
+  read(json) {
+    const found = story.nullable().parse(json)
+    return found && { id: found.short_id, title: found.title, html: found.description }
+  },
 }

@@ -1,10 +1,11 @@
 import { drizzle } from 'drizzle-orm/libsql'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
+import type { Client } from '@libsql/client'
 import type { Clock, Witness } from '../../domain/ports.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { engineOf, readOnlyClient } from './engine.ts'
 import type { Engine } from './engine.ts'
-import { applyMigrations } from './migrate.ts'
+import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { StoreClient } from './rows.ts'
 import { translate } from './vendor-errors.ts'
@@ -17,8 +18,6 @@ export interface DatabaseOptions {
    */
   location: DatabaseLocation
   store: StoreName
-  /** Folder of the store's numbered migrations. */
-  migrationsFolder: string
   /**
    * Longest a native call may wait for a lock. The driver of files waits synchronously, so a server gives a few
    * milliseconds and leaves the rest to `retryMs`.
@@ -33,9 +32,12 @@ export interface DatabaseOptions {
   fast?: boolean
 }
 
+/** Drizzle on a store's client, which has no interactive transaction: a batch is one, by `StoreClient.batch`. */
+export type Orm = Omit<LibSQLDatabase, 'transaction' | 'batch'>
+
 interface OpenDatabase {
   client: StoreClient
-  orm: LibSQLDatabase
+  orm: Orm
 }
 
 /** A database that opens, and migrates, at its first use and again after a failed opening. */
@@ -60,7 +62,7 @@ export function database(options: DatabaseOptions): Database {
   return openedAtFirstUse(engine, async () => {
     const client = await engine.open()
     try {
-      await applyMigrations(client, options.store, options.migrationsFolder, engine.name)
+      await applyMigrations(client, options.store, migrationsOf(options.store), engine.name)
       return client
     } catch (error) {
       client.close()
@@ -104,7 +106,8 @@ function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>
     const client = await openClient()
     engine.ready()
     opened = client
-    return { client, orm: drizzle(client) }
+    // Drizzle only executes statements on it: `Orm` leaves out what a store's client does not have.
+    return { client, orm: drizzle(client as unknown as Client) }
   }
 
   return {

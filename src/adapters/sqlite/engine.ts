@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { InArgs, InStatement, ResultSet } from '@libsql/client'
+import type { InStatement } from '@libsql/client'
 import { createClient } from '@libsql/client/sqlite3'
 import type { Clock, Witness } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
@@ -125,9 +125,6 @@ const UNWATCHED = {
  */
 export const QUERY_ONLY = 'PRAGMA query_only = ON'
 
-/** No statement of SQLite's that begins so writes. */
-const SELECTION = /^\s*SELECT\b/i
-
 /**
  * A client that takes nothing but single SELECT statements. It stands before an engine that refuses writes itself, and
  * keeps from it what that leaves open: settings, and files that would be attached.
@@ -135,47 +132,21 @@ const SELECTION = /^\s*SELECT\b/i
 export function readOnlyClient(client: StoreClient): StoreClient {
   return {
     execute: selecting(client),
-    batch: (statements) => {
-      const whole = statements.map((each) => (Array.isArray(each) ? toStatement(...each) : toStatement(each)))
-      return whole.every(isSelection) ? client.batch(whole, 'read') : refuse()
-    },
+    batch: (statements) => (statements.every(isSelection) ? client.batch(statements, 'read') : refuse()),
     snapshot: (revision, read) => client.snapshot(revision, (reader) => read({ execute: selecting(reader) })),
     batchWithin: refuse,
-    transaction: refuse,
-    migrate: refuse,
-    executeMultiple: refuse,
     makeDurable: refuse,
-    sync: refuse,
-    reconnect: () => client.reconnect(),
     close: () => client.close(),
-    get closed() {
-      return client.closed
-    },
-    get protocol() {
-      return client.protocol
-    },
   }
 }
 
-/** `execute` of a client, for selections alone. */
-function selecting(reader: Reader): (statement: InStatement | string, args?: InArgs) => Promise<ResultSet> {
-  return (statement, args) => {
-    const whole = toStatement(statement, args)
-    return isSelection(whole) ? reader.execute(whole) : refuse()
-  }
+function selecting(reader: Reader): Reader['execute'] {
+  return (statement) => (isSelection(statement) ? reader.execute(statement) : refuse())
 }
 
-interface Statement {
-  sql: string
-  args: InArgs
-}
-
-function toStatement(statement: InStatement | string, args: InArgs = []): Statement {
-  return typeof statement === 'string' ? { sql: statement, args } : { args: [], ...statement }
-}
-
-function isSelection({ sql }: Statement): boolean {
-  return SELECTION.test(sql)
+/** No statement of SQLite's that begins so writes. */
+function isSelection(statement: InStatement): boolean {
+  return /^\s*SELECT\b/i.test(typeof statement === 'string' ? statement : statement.sql)
 }
 
 function refuse(): Promise<never> {

@@ -1,15 +1,7 @@
 import { statSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type {
-  Client,
-  InArgs,
-  InStatement,
-  Replicated,
-  ResultSet,
-  Transaction,
-  TransactionMode,
-} from '@libsql/client'
+import type { Client, InArgs, InStatement, ResultSet, Transaction, TransactionMode } from '@libsql/client'
 import { TooLate } from './rows.ts'
 import type { StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
@@ -21,6 +13,9 @@ interface GuardOptions {
   /** Run on the connection before each piece of work, since a retry may have opened another. */
   settings?: string
 }
+
+/** A store's client that can also hand out a transaction, for which everything else then waits. */
+type GuardedClient = StoreClient & Pick<Client, 'transaction' | 'executeMultiple' | 'reconnect'>
 
 /**
  * The client of a store in a file or in memory. It exists because of three faults of the driver:
@@ -39,7 +34,7 @@ export function guardClient(
   client: Client,
   busyMs: number,
   { journal = 'rollback', log = null, settings = '' }: GuardOptions = {},
-): StoreClient {
+): GuardedClient {
   let last: Promise<unknown> = Promise.resolve()
 
   /** Waits for everything asked before; resolves to the function that lets the next one go. */
@@ -144,10 +139,8 @@ export function guardClient(
     }
   }
 
-  function execute(statement: InStatement): Promise<ResultSet>
-  function execute(sql: string, args?: InArgs): Promise<ResultSet>
-  function execute(statement: InStatement | string, args?: InArgs): Promise<ResultSet> {
-    const whole = typeof statement === 'string' ? { sql: statement, args: args ?? [] } : statement
+  const execute = (statement: InStatement): Promise<ResultSet> => {
+    const whole = typeof statement === 'string' ? { sql: statement, args: [] } : statement
     const deadline = deadlineFromNow()
     return alone(async () => {
       if (QUERY_PATTERN.test(whole.sql)) return freshly(() => client.execute(whole), deadline)
@@ -161,7 +154,7 @@ export function guardClient(
     execute,
     batch: (statements, mode) => {
       const deadline = deadlineFromNow()
-      return alone(() => batch(statements.map(toStatement), mode ?? 'write', deadline))
+      return alone(() => batch(statements, mode ?? 'write', deadline))
     },
     batchWithin: (statements, ms) => {
       const deadline = performance.now() + ms
@@ -176,22 +169,14 @@ export function guardClient(
       }
     },
     transaction,
-    migrate: (statements) => alone(() => client.migrate(statements)),
     executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
     makeDurable: async () => {
       if (log === null) return
       await syncLog(log)
       if (isLongLog(log)) await alone(() => shortenLog(client))
     },
-    sync: (): Promise<Replicated> => client.sync(),
     reconnect: () => client.reconnect(),
     close: () => client.close(),
-    get closed() {
-      return client.closed
-    },
-    get protocol() {
-      return client.protocol
-    },
   }
 }
 
@@ -205,10 +190,6 @@ const SHORT_WAIT = 'PRAGMA busy_timeout = 50'
 function abandon(client: Client, open: Transaction, error: unknown): void {
   open.close()
   if (isBusy(error)) client.reconnect()
-}
-
-function toStatement(statement: InStatement | [string, InArgs?]): InStatement {
-  return Array.isArray(statement) ? { sql: statement[0], args: statement[1] ?? [] } : statement
 }
 
 type Commit = (open: Transaction, deadline: number) => Promise<void>

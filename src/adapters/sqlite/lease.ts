@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { and, eq, gt } from 'drizzle-orm'
-import type { LibSQLDatabase } from 'drizzle-orm/libsql'
+import { and, eq, getTableName, gt } from 'drizzle-orm'
 import { integer } from 'drizzle-orm/sqlite-core/columns/integer'
 import { text } from 'drizzle-orm/sqlite-core/columns/text'
 import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
-import type { LeaseGrant, LeaseHolder } from '../../domain/job-run.ts'
+import type { HeldLease, LeaseGrant, LeaseHolder } from '../../domain/lease.ts'
 import type { LeaseKeeper } from '../../domain/ports.ts'
-import type { Database } from './database.ts'
-import { selectRows } from './rows.ts'
+import type { Database, Orm } from './database.ts'
+import { rowReader, selectAllAsJson, selectJsonRows, selectRows } from './rows.ts'
+import type { Reader } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
 
@@ -44,7 +44,7 @@ export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
 
 /** One try to take the lease; null when it changed between the look at it and the taking. */
 async function tryLease(
-  orm: LibSQLDatabase,
+  orm: Orm,
   lease: LeaseTable,
   holder: LeaseHolder,
   now: number,
@@ -69,6 +69,19 @@ async function tryLease(
         .values({ id: 1, ...row })
         .onConflictDoNothing()
   return taken.rowsAffected === 1 ? { granted: true, token } : null
+}
+
+/** The lease of a store that is only looked at; null while nobody holds it. */
+export async function readLease(reader: Reader, lease: LeaseTable): Promise<HeldLease | null> {
+  const [cells] = await selectJsonRows(
+    reader,
+    selectAllAsJson(lease, 'id'),
+    [],
+    `the table ${getTableName(lease)}`,
+  )
+  if (cells === undefined) return null
+  const { holder, process, takenAt, expiresAt } = rowReader(lease)(cells)
+  return { holder, process, takenAt, expiresAt }
 }
 
 /** The table of a lease, which has one row while the lease is held. */

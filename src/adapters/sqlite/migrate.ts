@@ -1,17 +1,13 @@
 import { fileURLToPath } from 'node:url'
-import type { Client, InStatement } from '@libsql/client'
+import type { InStatement } from '@libsql/client'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
 import { asJsonRows, selectJsonRows } from './rows.ts'
+import type { Reader, StoreClient } from './rows.ts'
 import { isBusy } from './vendor-errors.ts'
 
 /** Another process can be first only once; a migration that cannot be applied fails each time. */
 const TRIES = 3
-
-/** Bookkeeping of earlier releases, when every store had a database of its own. */
-const FORMER_TABLE = '__drizzle_migrations'
-
-type MigrationClient = Pick<Client, 'execute' | 'batch'>
 
 /**
  * Applies a store's numbered migrations that are missing, in one batch whose first rows say which: of processes
@@ -23,7 +19,7 @@ type MigrationClient = Pick<Client, 'execute' | 'batch'>
  * @throws Refusal `storage_unavailable` when the database was migrated by a newer release
  */
 export async function applyMigrations(
-  client: MigrationClient,
+  client: Pick<StoreClient, 'execute' | 'batch'>,
   store: StoreName,
   folder: string,
   name: string,
@@ -31,7 +27,13 @@ export async function applyMigrations(
   const known = readMigrationFiles({ migrationsFolder: folder })
   for (let tries = 1; ; tries += 1) {
     try {
-      const statements = await missingSteps(client, `migrations_${store}`, known, name)
+      const applied = await selectHashes(client, store)
+      if (isNewer(applied, known)) {
+        throw storageUnavailable(
+          `${name} has migrations this release does not know: it was written by a newer release, which must be used`,
+        )
+      }
+      const statements = missingSteps(`migrations_${store}`, applied, known)
       if (statements.length > 0) await client.batch(statements, 'write')
       return
     } catch (error) {
@@ -49,58 +51,37 @@ export interface MigrationState {
   newer: boolean
 }
 
-/** Looks how far a store's migrations are applied, and applies none; parameters as for {@link applyMigrations}. */
-export async function migrationState(
-  client: MigrationClient,
-  store: StoreName,
-  folder: string,
-): Promise<MigrationState> {
-  const known = readMigrationFiles({ migrationsFolder: folder })
-  const applied =
-    (await selectHashes(client, `migrations_${store}`)) ?? (await selectHashes(client, FORMER_TABLE)) ?? []
-  const newer = applied.some((hash, index) => known[index]?.hash !== hash)
-  return { applied: applied.length, known: known.length, newer }
+/** Looks how far a store's migrations are applied, and applies none. */
+export async function migrationState(client: Reader, store: StoreName): Promise<MigrationState> {
+  const known = readMigrationFiles({ migrationsFolder: migrationsOf(store) })
+  const applied = await selectHashes(client, store)
+  return { applied: applied?.length ?? 0, known: known.length, newer: isNewer(applied, known) }
 }
 
 type Migration = ReturnType<typeof readMigrationFiles>[number]
 
-async function missingSteps(
-  client: MigrationClient,
-  table: string,
-  known: readonly Migration[],
-  name: string,
-): Promise<InStatement[]> {
-  const own = await selectHashes(client, table)
-  const former = own === null ? await selectHashes(client, FORMER_TABLE) : null
-  // On a server that table may be somebody else's.
-  const takenOver =
-    former !== null && former.some((hash) => known.some((migration) => migration.hash === hash))
-  const applied = own ?? (takenOver ? former : [])
-  if (applied.some((hash, index) => known[index]?.hash !== hash)) {
-    throw storageUnavailable(
-      `${name} has migrations this release does not know: it was written by a newer release, which must be used`,
-    )
-  }
-  const missing = known.slice(applied.length)
-  const steps: InStatement[] = []
-  if (own === null) {
-    steps.push(
-      takenOver
-        ? `ALTER TABLE ${FORMER_TABLE} RENAME TO ${table}`
-        : `CREATE TABLE IF NOT EXISTS ${table} (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`,
-    )
-  }
-  for (const [index, { hash, folderMillis }] of missing.entries()) {
-    steps.push({
-      sql: `INSERT INTO ${table} (id, hash, created_at) VALUES (?, ?, ?)`,
-      args: [applied.length + index + 1, hash, folderMillis],
-    })
-  }
-  return [...steps, ...missing.flatMap(({ sql }) => sql)]
+function isNewer(applied: readonly unknown[] | null, known: readonly Migration[]): boolean {
+  return applied?.some((hash, index) => known[index]?.hash !== hash) ?? false
 }
 
-/** The hashes of a list of migrations, in order; null when there is no such table. */
-async function selectHashes(client: MigrationClient, table: string): Promise<unknown[] | null> {
+function missingSteps(
+  table: string,
+  applied: readonly unknown[] | null,
+  known: readonly Migration[],
+): InStatement[] {
+  const begun = applied?.length ?? 0
+  const missing = known.slice(begun)
+  const create = `CREATE TABLE IF NOT EXISTS ${table} (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`
+  const rows = missing.map(({ hash, folderMillis }, index) => ({
+    sql: `INSERT INTO ${table} (id, hash, created_at) VALUES (?, ?, ?)`,
+    args: [begun + index + 1, hash, folderMillis],
+  }))
+  return [...(applied === null ? [create] : []), ...rows, ...missing.flatMap(({ sql }) => sql)]
+}
+
+/** The hashes of a store's list of migrations, in order; null when there is none. */
+async function selectHashes(client: Reader, store: StoreName): Promise<unknown[] | null> {
+  const table = `migrations_${store}`
   const found = await client.execute({ sql: 'SELECT 1 FROM sqlite_schema WHERE name = ?', args: [table] })
   if (found.rows.length === 0) return null
   const sql = asJsonRows('hash', `SELECT hash FROM ${table} ORDER BY id`)

@@ -1,4 +1,4 @@
-import type { Client, InArgs, InStatement, ResultSet, Value } from '@libsql/client'
+import type { InArgs, InStatement, ResultSet, TransactionMode, Value } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
 import { getTableColumns, getTableName, sql } from 'drizzle-orm'
 import type { SQL } from 'drizzle-orm'
@@ -15,7 +15,11 @@ import { storageDamaged } from '../../domain/refusal.ts'
  * @param cells what each row holds, of the query's columns
  */
 export function asJsonRows(cells: string, query: string): string {
-  return `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) FROM (${query})`
+  return `${jsonRows(cells)} (${query})`
+}
+
+function jsonRows(cells: string): string {
+  return `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) FROM`
 }
 
 /**
@@ -39,13 +43,30 @@ export function decodeJsonRows(cell: Value | undefined, what: string): unknown[]
 
 /** Runs a statement of the form {@link decodeJsonRows} reads. */
 export async function selectJsonRows(
-  client: Pick<Client, 'execute'>,
+  client: Reader,
   statement: string,
   args: InArgs,
   what: string,
 ): Promise<unknown[][]> {
   const { rows } = await client.execute({ sql: statement, args })
   return decodeJsonRows(rows[0]?.[0], what)
+}
+
+/**
+ * The rows of a query as objects; see {@link decodeJsonRows}.
+ *
+ * @param members names of the query's columns, which the objects have too
+ */
+export async function selectObjects<T>(
+  client: Reader,
+  members: readonly (keyof T & string)[],
+  query: string,
+  args: InArgs,
+  what: string,
+): Promise<T[]> {
+  const cells = members.map((name) => `'${name}', "${name}"`).join(', ')
+  const rows = await selectJsonRows(client, asJsonRows(`json_object(${cells})`, query), args, what)
+  return rows.map(([row]) => row as T)
 }
 
 /** The statement that reads every row of a table as JSON in a BLOB, ordered by one of its columns. */
@@ -66,10 +87,8 @@ export async function selectRows<T extends SQLiteTable>(
   where: SQL | undefined,
 ): Promise<T['$inferSelect'][]> {
   const query = sql`SELECT * FROM ${table} WHERE ${where ?? sql`true`} ORDER BY ${sql.identifier(orderBy)}`
-  const [cells] = await orm.values<[Value]>(
-    sql`SELECT CAST(json_group_array(json_array(${sql.raw(columnsOf(table))})) AS BLOB) FROM (${query})`,
-  )
-  return decodeJsonRows(cells?.[0], `the table ${getTableName(table)}`).map(rowReader(table))
+  const [row] = await orm.values<[Value]>(sql`${sql.raw(jsonRows(columnsOf(table)))} (${query})`)
+  return decodeJsonRows(row?.[0], `the table ${getTableName(table)}`).map(rowReader(table))
 }
 
 /**
@@ -165,10 +184,12 @@ export function importCounts({ first, counts }: FoldedRows, stored: number, chan
 }
 
 /**
- * What a store works with, whichever engine holds it; drizzle takes it for a client of the driver. Interactive
- * transactions are not for stores: a server ends them after five seconds.
+ * The client of a store, whichever engine holds it. A write is one batch: a server ends interactive transactions after five
+ * seconds.
  */
-export interface StoreClient extends Client {
+export interface StoreClient {
+  execute(statement: InStatement): Promise<ResultSet>
+  batch(statements: InStatement[], mode?: TransactionMode): Promise<ResultSet[]>
   /**
    * Runs statements as one write transaction that commits within `ms` of the call or not at all.
    *
@@ -184,10 +205,11 @@ export interface StoreClient extends Client {
   snapshot<T>(revision: string, read: (reader: Reader) => Promise<T>): Promise<T>
   /** Resolves when a power cut can take nothing that was written before, however fast it was written. */
   makeDurable(): Promise<void>
+  close(): void
 }
 
 /** What can be asked for rows. */
-export type Reader = Pick<Client, 'execute'>
+export type Reader = Pick<StoreClient, 'execute'>
 
 /** The time a write had was over; it has not happened. */
 export class TooLate extends Error {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LibsqlBatchError, LibsqlError, createClient } from '@libsql/client'
-import type { Client, InArgs, InStatement, ResultSet } from '@libsql/client'
+import type { Client, InStatement, ResultSet } from '@libsql/client'
 import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, networkCode, openConnections, readBody } from '../http.ts'
@@ -24,41 +24,19 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
   const { url, authToken } = location
   const client = createClient({ url, ...(authToken === null ? {} : { authToken }), fetch: requests.fetch })
   const whileBusy = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, performance.now() + busyMs)
-
-  function execute(statement: InStatement): Promise<ResultSet>
-  function execute(sql: string, args?: InArgs): Promise<ResultSet>
-  function execute(statement: InStatement | string, args?: InArgs): Promise<ResultSet> {
-    const whole = typeof statement === 'string' ? { sql: statement, args: args ?? [] } : statement
-    return whileBusy(() => client.execute(whole))
-  }
-
+  const execute: Reader['execute'] = (statement) => whileBusy(() => client.execute(statement))
   return {
     execute,
-    batch: (statements, mode) => whileBusy(() => client.batch(statements, mode ?? 'write')),
+    batch: (statements, mode = 'write') => whileBusy(() => client.batch(statements, mode)),
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
     // What a server has acknowledged is its own to keep.
     makeDurable: () => Promise.resolve(),
-    transaction: () => notOffered('interactive transaction'),
-    migrate: () => notOffered('migration of the driver'),
-    executeMultiple: () => notOffered('script'),
-    sync: () => notOffered('replica'),
-    reconnect: () => client.reconnect(),
     close() {
       client.close()
       requests.close()
     },
-    get closed() {
-      return client.closed
-    },
-    get protocol() {
-      return client.protocol
-    },
   }
-}
-
-function notOffered(what: string): Promise<never> {
-  return Promise.reject(new Error(`no ${what} on a libSQL server: write in one batch`))
 }
 
 const SERVER_TIME = "SELECT unixepoch('subsec') AS now"

@@ -14,12 +14,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import type { HeldLease, Survey } from '../../domain/survey.ts'
+import type { Survey } from '../../domain/survey.ts'
 import { engineOf, requireFolder } from './engine.ts'
-import type { Engine } from './engine.ts'
-import { migrationState, migrationsOf } from './migrate.ts'
+import { migrationState } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
-import { asJsonRows, selectJsonRows } from './rows.ts'
 import type { Reader, StoreClient } from './rows.ts'
 import { translate } from './vendor-errors.ts'
 
@@ -55,33 +53,32 @@ export function untouchedDatabase(
   location: DatabaseLocation,
   waiting: { nativeBusyMs: number; retryMs: number },
 ): UntouchedDatabase {
-  const engine = engineOf(location, waiting)
-  const readAll = async <T>(opened: Engine, work: (client: StoreClient) => Promise<T>): Promise<T> => {
-    const client = await opened.open()
+  const options = { ...waiting, readOnly: true }
+  const { name } = engineOf(location, options)
+  const readAt = async <T>(url: string, work: (client: StoreClient) => Promise<T>): Promise<T> => {
+    const client = await engineOf({ ...location, url }, options).open()
     try {
-      if (opened !== engine || location.url.startsWith('file:'))
-        await client.execute('PRAGMA query_only = ON')
       return await work(client)
     } finally {
       client.close()
     }
   }
   return {
-    name: engine.name,
+    name,
     async read(work) {
       try {
-        if (!location.url.startsWith('file:')) return await readAll(engine, work)
+        if (!location.url.startsWith('file:')) return await readAt(location.url, work)
         const path = fileURLToPath(location.url)
         requireFolder(dirname(path))
         if (!statSync(path, { throwIfNoEntry: false })) return null
         if (!isInWalMode(path) && (await journalsAreGone(path))) {
-          const contents = await readAll(engine, work)
+          const contents = await readAt(location.url, work)
           requireWholePages(path)
           return contents
         }
-        return await readCopy(path, (url) => readAll(engineOf({ url, authToken: null }, waiting), work))
+        return await readCopy(path, (url) => readAt(url, work))
       } catch (error) {
-        throw translate(error, engine.name)
+        throw translate(error, name)
       }
     },
   }
@@ -180,7 +177,7 @@ export async function surveyDatabase<Facts>(
   const database = untouchedDatabase(location, waiting)
   const isFile = location.url.startsWith('file:')
   const found = await database.read(async (client) => {
-    const migrations = await migrationState(client, store, migrationsOf(store))
+    const migrations = await migrationState(client, store)
     const isCurrent = !migrations.newer && migrations.applied === migrations.known
     return {
       migrations,
@@ -197,21 +194,4 @@ export async function surveyDatabase<Facts>(
 async function serverTime(client: Reader): Promise<number> {
   const { rows } = await client.execute("SELECT CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)")
   return Number(rows[0]?.[0])
-}
-
-/** The row of a table of a lease; null while nobody holds it. */
-export async function readLease(reader: Reader, table: string): Promise<HeldLease | null> {
-  const sql = asJsonRows(
-    'holder, process, taken_at, expires_at',
-    `SELECT holder, process, taken_at, expires_at FROM ${table}`,
-  )
-  const [row] = await selectJsonRows(reader, sql, [], `the table ${table}`)
-  if (!row) return null
-  const [holder, process, takenAt, expiresAt] = row
-  return {
-    holder: String(holder),
-    process: typeof process === 'string' ? process : null,
-    takenAt: Number(takenAt),
-    expiresAt: Number(expiresAt),
-  }
 }

@@ -47,7 +47,7 @@ const SETTLE_ENDED = `
 type Caller = 'address' | 'network'
 
 /** A /48 has twice as much as an address. */
-const SHARES = { address: 1, network: 2 }
+export const SHARES = { address: 1, network: 2 }
 
 /** Micro-dollars that a caller may still take of its share; null for a share that is not less than the budget. */
 const roomOf = (caller: Caller, from: string): string => `

@@ -1,25 +1,20 @@
-import { and, eq, gte, isNotNull, sql } from 'drizzle-orm'
-import type { LibSQLDatabase } from 'drizzle-orm/libsql'
+import type { InStatement, ResultSet } from '@libsql/client'
+import { and, eq, gte, isNotNull } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { z } from 'zod'
 import { ANSWER_CLASSES, EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation.ts'
-import type {
-  AnswerClass,
-  AttemptEnd,
-  CountedAttempt,
-  DayScore,
-  ModelAttempt,
-} from '../../domain/models/evaluation.ts'
+import type { AnswerClass, AttemptEnd, ModelAttempt } from '../../domain/models/evaluation.ts'
+import { taskSchema } from '../../domain/models/lite/suite.ts'
 import type { TaskResult } from '../../domain/models/lite/suite.ts'
 import { RESERVED_REQUESTS } from '../../domain/models/quota.ts'
 import type { State } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { DAY_MS, addDays, dayOf } from '../../domain/time.ts'
-import type { Day, Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
 import { selectRows } from '../sqlite/rows.ts'
-import type { StoreClient } from '../sqlite/rows.ts'
-import { requestsSentBy } from './admission.ts'
+import { SHARES, requestsSentBy } from './admission.ts'
 import {
   chatRouterRequests,
   evaluationAttempts,
@@ -51,175 +46,137 @@ const COUNT_CHAT_REQUEST = `
   INSERT INTO chat_router_requests (day, model, sent_at, turn) SELECT ?1, ?2, ?3, ?5
   WHERE ${COUNTED_OF_DAY} < ?4 AND NOT EXISTS (
     SELECT 1 FROM (SELECT address, network, ?1 AS day FROM chat_turns WHERE id = ?5) AS asking
-    WHERE ${requestsSentBy('address', 'asking')} >= ?6 OR ${requestsSentBy('network', 'asking')} >= 2 * ?6)
+    WHERE ${requestsSentBy('address', 'asking')} >= ?6 OR ${requestsSentBy('network', 'asking')} >= ${SHARES.network} * ?6)
   RETURNING id`
 
 /** Runs, attempts, scores and rejections on libSQL. */
 export function libsqlEvaluations(database: Database): State['evaluations'] {
+  const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
+    database.use(({ client }) => client.batch(statements, 'write'))
+  const rowsOf = <T extends SQLiteTable>(table: T, orderBy: string, where: SQL | undefined) =>
+    database.use(({ orm }) => selectRows(orm, table, orderBy, where))
   return {
     ...leaseOn(database, evaluationLease),
-    sweep: (now) => database.use(({ client }) => sweep(client, now)),
-    beginRun: ({ day, refreshMode, startedAt }) =>
-      database.use(({ client }) => beginRun(client, day, refreshMode, startedAt)),
 
-    endRun: (run, end, rejections) =>
-      database.use(async ({ client }) => {
-        const { endedAt, outcome, rankingVersion, startsAMinute, reason } = end
-        const rows = JSON.stringify(rejections.map((rejection) => [rejection.id, rejection.reason]))
-        await client.batch(
-          [
-            { sql: END_RUN, args: [run, endedAt, outcome, rankingVersion, startsAMinute, reason] },
-            { sql: INSERT_REJECTIONS, args: [run, rows] },
-          ],
-          'write',
-        )
-      }),
+    async sweep(now) {
+      const [, ended] = await write(
+        { sql: ABANDON_ATTEMPTS, args: [now] },
+        { sql: END_OPEN, args: [now, 'killed'] },
+      )
+      return ended?.rowsAffected ?? 0
+    },
 
-    abandonRun: (run, endedAt, reason) =>
-      database.use(async ({ client }) => {
-        await client.batch(
-          [
-            { sql: `${ABANDON_ATTEMPTS} AND run = ?2`, args: [endedAt, run] },
-            { sql: `${END_OPEN} AND id = ?3`, args: [endedAt, reason, run] },
-          ],
-          'write',
-        )
-      }),
+    async beginRun({ day, refreshMode, startedAt }) {
+      const oldestDay = addDays(dayOf(startedAt), -EVALUATIONS_KEPT_DAYS)
+      const oldest = startedAt - EVALUATIONS_KEPT_DAYS * DAY_MS
+      const results = await write(
+        { sql: 'DELETE FROM evaluation_attempts WHERE sent_at < ?', args: [oldest] },
+        { sql: 'DELETE FROM evaluation_scores WHERE day < ?', args: [oldestDay] },
+        { sql: 'DELETE FROM evaluation_runs WHERE started_at < ?', args: [oldest] },
+        { sql: 'DELETE FROM evaluation_endpoints WHERE checked_at < ?', args: [oldest] },
+        { sql: 'DELETE FROM chat_router_requests WHERE sent_at < ?', args: [oldest] },
+        'DELETE FROM evaluation_rejections WHERE run NOT IN (SELECT id FROM evaluation_runs)',
+        {
+          sql: 'INSERT INTO evaluation_runs (day, refresh_mode, started_at) VALUES (?, ?, ?) RETURNING id',
+          args: [day, refreshMode, startedAt],
+        },
+      )
+      return Number(results.at(-1)?.rows[0]?.[0])
+    },
 
-    countAttempt: (attempt, guard) => database.use(({ client }) => countAttempt(client, attempt, guard)),
+    async endRun(run, { endedAt, outcome, rankingVersion, startsAMinute, reason }, rejections) {
+      const rows = JSON.stringify(rejections.map((rejection) => [rejection.id, rejection.reason]))
+      await write(
+        { sql: END_RUN, args: [run, endedAt, outcome, rankingVersion, startsAMinute, reason] },
+        { sql: INSERT_REJECTIONS, args: [run, rows] },
+      )
+    },
 
-    settleAttempt: (attempt, end) =>
+    async abandonRun(run, endedAt, reason) {
+      await write(
+        { sql: `${ABANDON_ATTEMPTS} AND run = ?2`, args: [endedAt, run] },
+        { sql: `${END_OPEN} AND id = ?3`, args: [endedAt, reason, run] },
+      )
+    },
+
+    async countAttempt({ run, model, kind, sentAt }, { token, sentBeforeAtMost, countedBeforeAtMost }) {
+      const guards = [dayOf(sentAt), sentAt, model, token, sentBeforeAtMost]
+      // The reasons are of the same instant as the refusal: a batch is one transaction.
+      const [inserted, looked] = await write(
+        { sql: COUNT_ATTEMPT, args: [...guards, countedBeforeAtMost, run, kind] },
+        { sql: `SELECT ${HAS_LEASE}, ${MODEL_HAS_LEFT}`, args: guards },
+      )
+      const counted = inserted?.rows[0]?.[0]
+      if (counted !== undefined && counted !== null) return { counted: Number(counted) }
+      const [hasLease, modelHasLeft] = Array.from(looked?.rows[0] ?? [], Number)
+      if (hasLease !== 1) return { refused: 'lease_lost' }
+      return { refused: modelHasLeft === 1 ? 'day_spent' : 'model_spent' }
+    },
+
+    settleAttempt: (attempt, { asAsked, tasks, ...columns }) =>
       database.use(async ({ orm }) => {
-        await orm.update(evaluationAttempts).set(endColumns(end)).where(eq(evaluationAttempts.id, attempt))
+        const end = {
+          ...columns,
+          asAsked: asAsked === null ? null : Number(asAsked),
+          tasks: tasks === null ? null : JSON.stringify(tasks),
+        }
+        await orm.update(evaluationAttempts).set(end).where(eq(evaluationAttempts.id, attempt))
       }),
 
-    saveScore: ({ model, day, evaluatedAt, complete, tasks }) =>
-      database.use(async ({ client }) => {
-        const points = tasks.reduce((sum, task) => sum + task.points, 0)
-        const args = [model, day, evaluatedAt, complete ? 1 : 0, points, JSON.stringify(tasks)]
-        await client.execute({ sql: UPSERT_SCORE, args })
-      }),
+    async saveScore({ model, day, evaluatedAt, complete, tasks }) {
+      const points = tasks.reduce((sum, task) => sum + task.points, 0)
+      const args = [model, day, evaluatedAt, complete ? 1 : 0, points, JSON.stringify(tasks)]
+      await write({ sql: UPSERT_SCORE, args })
+    },
 
-    attemptsSince: (since) =>
-      database.use(async ({ orm }) => {
-        const sentSince = gte(evaluationAttempts.sentAt, since)
-        return (await selectRows(orm, evaluationAttempts, 'id', sentSince)).map(attemptOf)
-      }),
+    attemptsSince: async (since) =>
+      (await rowsOf(evaluationAttempts, 'id', gte(evaluationAttempts.sentAt, since))).map(attemptOf),
 
-    scoresSince: (day) =>
-      database.use(async ({ orm }) => {
-        const rows = await selectRows(orm, evaluationScores, 'day', gte(evaluationScores.day, day))
-        return rows.map(scoreOfRow)
-      }),
+    async scoresSince(since) {
+      const rows = await rowsOf(evaluationScores, 'day', gte(evaluationScores.day, since))
+      return rows.map(({ model, day, evaluatedAt, complete, tasks }) => ({
+        model,
+        day,
+        evaluatedAt,
+        complete: complete === 1,
+        tasks: tasksOf(tasks),
+      }))
+    },
 
-    saveEndpoints: (records) =>
-      database.use(async ({ client }) => {
-        const rows = records.map(({ model, checkedAt, usable, latencyMs }) => [
-          model,
-          checkedAt,
-          usable ? 1 : 0,
-          latencyMs,
-        ])
-        await client.execute({ sql: UPSERT_ENDPOINTS, args: [JSON.stringify(rows)] })
-      }),
+    async saveEndpoints(records) {
+      const rows = records.map(({ model, checkedAt, usable, latencyMs }) => {
+        return [model, checkedAt, usable ? 1 : 0, latencyMs]
+      })
+      await write({ sql: UPSERT_ENDPOINTS, args: [JSON.stringify(rows)] })
+    },
 
-    endpointsSince: (since) =>
-      database.use(async ({ orm }) => {
-        const recent = gte(evaluationEndpoints.checkedAt, since)
-        const rows = await selectRows(orm, evaluationEndpoints, 'model', recent)
-        return rows.map(({ usable, ...record }) => ({ ...record, usable: usable === 1 }))
-      }),
+    async endpointsSince(since) {
+      const rows = await rowsOf(evaluationEndpoints, 'model', gte(evaluationEndpoints.checkedAt, since))
+      return rows.map((record) => ({ ...record, usable: record.usable === 1 }))
+    },
 
-    chatRequestsSince: (since) =>
-      database.use(async ({ orm }) => {
-        const rows = await selectRows(
-          orm,
-          chatRouterRequests,
-          'sent_at',
-          gte(chatRouterRequests.sentAt, since),
-        )
-        return rows.map(({ sentAt }) => sentAt)
-      }),
+    async chatRequestsSince(since) {
+      const rows = await rowsOf(chatRouterRequests, 'sent_at', gte(chatRouterRequests.sentAt, since))
+      return rows.map(({ sentAt }) => sentAt)
+    },
 
-    learnedSince: (since) =>
-      database.use(async ({ orm }) => {
-        const known = and(gte(evaluationRuns.startedAt, since), isNotNull(evaluationRuns.startsAMinute))
-        const [lowest] = await selectRows(orm, evaluationRuns, 'starts_a_minute', known)
-        return lowest?.startsAMinute ?? null
-      }),
+    async learnedSince(since) {
+      const known = and(gte(evaluationRuns.startedAt, since), isNotNull(evaluationRuns.startsAMinute))
+      const [lowest] = await rowsOf(evaluationRuns, 'starts_a_minute', known)
+      return lowest?.startsAMinute ?? null
+    },
 
-    versionsOf: (day) => database.use(({ orm }) => versionsOf(orm, day)),
+    async versionsOf(day) {
+      const given = and(eq(evaluationRuns.day, day), isNotNull(evaluationRuns.rankingVersion))
+      const rows = await rowsOf(evaluationRuns, 'id', given)
+      return rows.flatMap(({ rankingVersion }) => rankingVersion ?? [])
+    },
 
     ping: () =>
       database.use(async ({ client }) => {
         await client.execute('SELECT 1 FROM evaluation_runs LIMIT 1')
       }),
   }
-}
-
-async function sweep(client: StoreClient, now: Instant): Promise<number> {
-  const [, ended] = await client.batch(
-    [
-      { sql: ABANDON_ATTEMPTS, args: [now] },
-      { sql: END_OPEN, args: [now, 'killed'] },
-    ],
-    'write',
-  )
-  return ended?.rowsAffected ?? 0
-}
-
-async function countAttempt(
-  client: StoreClient,
-  { run, model, kind, sentAt }: Parameters<State['evaluations']['countAttempt']>[0],
-  { token, sentBeforeAtMost, countedBeforeAtMost }: Parameters<State['evaluations']['countAttempt']>[1],
-): Promise<CountedAttempt> {
-  const day = dayOf(sentAt)
-  const guards = [day, sentAt, model, token, sentBeforeAtMost]
-  // The reasons are of the same instant as the refusal: a batch is one transaction.
-  const [inserted, looked] = await client.batch(
-    [
-      { sql: COUNT_ATTEMPT, args: [...guards, countedBeforeAtMost, run, kind] },
-      { sql: `SELECT ${HAS_LEASE}, ${MODEL_HAS_LEFT}`, args: guards },
-    ],
-    'write',
-  )
-  const counted = inserted?.rows[0]?.[0]
-  if (counted !== undefined && counted !== null) return { counted: Number(counted) }
-  const [hasLease, modelHasLeft] = looked ? Array.from(looked.rows[0] ?? [], Number) : []
-  if (hasLease !== 1) return { refused: 'lease_lost' }
-  return { refused: modelHasLeft === 1 ? 'day_spent' : 'model_spent' }
-}
-
-async function beginRun(
-  client: StoreClient,
-  day: Day,
-  refreshMode: string,
-  startedAt: Instant,
-): Promise<number> {
-  const oldestDay = addDays(dayOf(startedAt), -EVALUATIONS_KEPT_DAYS)
-  const oldest = startedAt - EVALUATIONS_KEPT_DAYS * DAY_MS
-  const results = await client.batch(
-    [
-      { sql: 'DELETE FROM evaluation_attempts WHERE sent_at < ?', args: [oldest] },
-      { sql: 'DELETE FROM evaluation_scores WHERE day < ?', args: [oldestDay] },
-      { sql: 'DELETE FROM evaluation_runs WHERE started_at < ?', args: [oldest] },
-      { sql: 'DELETE FROM evaluation_endpoints WHERE checked_at < ?', args: [oldest] },
-      { sql: 'DELETE FROM chat_router_requests WHERE sent_at < ?', args: [oldest] },
-      'DELETE FROM evaluation_rejections WHERE run NOT IN (SELECT id FROM evaluation_runs)',
-      {
-        sql: 'INSERT INTO evaluation_runs (day, refresh_mode, started_at) VALUES (?, ?, ?) RETURNING id',
-        args: [day, refreshMode, startedAt],
-      },
-    ],
-    'write',
-  )
-  return Number(results.at(-1)?.rows[0]?.[0])
-}
-
-async function versionsOf(orm: Pick<LibSQLDatabase, 'values'>, day: Day): Promise<string[]> {
-  const given = and(eq(evaluationRuns.day, day), isNotNull(evaluationRuns.rankingVersion))
-  const rows = await selectRows(orm, evaluationRuns, 'id', given ?? sql`false`)
-  return rows.flatMap(({ rankingVersion }) => rankingVersion ?? [])
 }
 
 const ABANDON_ATTEMPTS = `
@@ -261,39 +218,22 @@ const UPSERT_SCORE = `
     tasks = excluded.tasks
   WHERE excluded.complete >= complete`
 
-type AttemptRow = typeof evaluationAttempts.$inferSelect
-type ScoreRow = typeof evaluationScores.$inferSelect
-
-const tasksSchema = z.array(
-  z.object({
-    id: z.enum(['task_files_lite', 'task_shell_command_lite', 'babylonian_clock_lite']),
-    source: z.string(),
-    points: z.number(),
-    maxPoints: z.number(),
-    score: z.number(),
-    status: z.enum(['passed', 'partial', 'failed', 'http_timeout_or_error']),
-    details: z.record(z.string(), z.unknown()),
-  }),
-)
-
 /** @throws Refusal `storage_damaged` when a row cannot be what was written */
-function attemptOf(row: AttemptRow): ModelAttempt {
-  const { id, run, model, kind, day, sentAt } = row
+function attemptOf(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
+  const { id, run, model, kind, day, sentAt, settledAt, status, latencyMs, asAsked, tasks } = row
   if (kind !== 'tool' && kind !== 'text') throw damaged(`an attempt of kind ${JSON.stringify(kind)}`)
-  return { id, run, model, kind, day, sentAt, end: endOf(row) }
-}
-
-function endOf(row: AttemptRow): AttemptEnd | null {
-  const { settledAt, status, latencyMs, asAsked, tasks } = row
-  if (settledAt === null) return null
-  return {
-    settledAt,
-    class: classOf(row.class),
-    status,
-    latencyMs,
-    asAsked: asAsked === null ? null : asAsked === 1,
-    tasks: tasks === null ? null : tasksOf(tasks),
-  }
+  const end =
+    settledAt === null
+      ? null
+      : {
+          settledAt,
+          class: classOf(row.class),
+          status,
+          latencyMs,
+          asAsked: asAsked === null ? null : asAsked === 1,
+          tasks: tasks === null ? null : tasksOf(tasks),
+        }
+  return { id, run, model, kind, day, sentAt, end }
 }
 
 function classOf(name: string | null): AttemptEnd['class'] {
@@ -302,20 +242,7 @@ function classOf(name: string | null): AttemptEnd['class'] {
   throw damaged(`an attempt of class ${JSON.stringify(name)}`)
 }
 
-/** The columns of an attempt's end. */
-function endColumns(end: AttemptEnd): Partial<AttemptRow> {
-  const { asAsked, tasks, ...columns } = end
-  return {
-    ...columns,
-    asAsked: asAsked === null ? null : Number(asAsked),
-    tasks: tasks === null ? null : JSON.stringify(tasks),
-  }
-}
-
-/** @throws Refusal `storage_damaged` when a row cannot be what was written */
-function scoreOfRow({ model, day, evaluatedAt, complete, tasks }: ScoreRow): DayScore {
-  return { model, day, evaluatedAt, complete: complete === 1, tasks: tasksOf(tasks) }
-}
+const tasksSchema = z.array(taskSchema)
 
 function tasksOf(text: string): TaskResult[] {
   try {
@@ -325,6 +252,6 @@ function tasksOf(text: string): TaskResult[] {
   }
 }
 
-function damaged(what: string, cause?: unknown): Error {
-  return storageDamaged(`the state database holds ${what}`, cause)
+function damaged(found: string, cause?: unknown): Error {
+  return storageDamaged(`the state database holds ${found}`, cause)
 }

@@ -7,8 +7,8 @@ import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectRows } from '../sqlite/rows.ts'
 import type { Reader } from '../sqlite/rows.ts'
-import { readLease } from '../sqlite/untouched.ts'
-import { audits, jobs } from './schema.ts'
+import { readLease } from '../sqlite/lease.ts'
+import { audits, evaluationLease, jobs } from './schema.ts'
 
 /** How jobs went, on libSQL. */
 export function libsqlJobLog(database: Database): State['jobs'] {
@@ -96,6 +96,6 @@ export async function stateFacts(reader: Reader): Promise<StateFacts> {
     audit: audit
       ? { endedAt: Number(audit[0]), ok: Number(audit[1]) === 1, complete: Number(audit[2]) === 1 }
       : null,
-    lease: await readLease(reader, 'evaluation_lease'),
+    lease: await readLease(reader, evaluationLease),
   }
 }

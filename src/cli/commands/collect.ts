@@ -5,7 +5,7 @@ import type { SourceReport } from '../../jobs/collect-sources.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { escaped } from '../terminal.ts'
+import { counted, escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
 /**
@@ -47,8 +47,7 @@ function show({ sources, snapshot, articles }: CollectReport, { note, error }: T
   for (const [source, report] of entries(sources)) {
     if (report.outcome !== 'collected') error(`${source} ${TOLD[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue
-    const rows = report.badRows === 1 ? '1 row' : `${report.badRows} rows`
-    note(`${source}: ${rows} left out, the first: ${report.problems[0]}`)
+    note(`${source}: ${counted(report.badRows, 'row')} left out, the first: ${report.problems[0]}`)
   }
   if (snapshot?.outcome === 'refused') error(`no snapshot was taken: ${snapshot.reason}`)
   if (articles && articles.failedCount > 0) {
@@ -69,7 +68,7 @@ function summary({ day, sources, snapshot, articles }: CollectReport): string {
     `${sum(({ replaced }) => replaced)} replaced`,
     `${sum(({ unchanged }) => unchanged)} unchanged`,
   ]
-  const read = `${whole} of ${reports.length} ${reports.length === 1 ? 'source' : 'sources'}`
+  const read = `${whole} of ${counted(reports.length, 'source')}`
   const texts = articles && articles.wanted > 0 ? `; ${articles.stored} of ${articles.wanted} texts` : ''
   const served = snapshot?.outcome === 'superseded' ? `; the later ${snapshot.snapshotId} is served` : ''
   return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}${served}`

@@ -1,22 +1,27 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../jobs/copy-archive.ts'
 import type { ArchivePlace, CopyReport } from '../../jobs/copy-archive.ts'
 import type { Container } from '../container.ts'
-import type { Config } from '../settings/config.ts'
-import { isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
+import { readTargetConfig } from '../settings/read-config.ts'
+import { fileOf, isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import type { CommandContext } from '../context.ts'
 
-/** `dash copy-archive` */
+/**
+ * `dash copy-archive`
+ *
+ * @param targets a data folder, or a database URL and a store URL, or an env file that holds them
+ */
 export async function copyArchiveCommand(
-  { config, container, terminal, signal }: CommandContext,
-  targetConfig: Config,
+  context: CommandContext,
+  targets: readonly string[],
 ): Promise<number> {
+  const { config, container, terminal, signal, flags, env, cwd } = context
+  const targetConfig = readTargetConfig(targets, flags, env, cwd)
   if (
     ledgerPlace(config.ledger) === ledgerPlace(targetConfig.ledger) ||
     storePlace(config.store) === storePlace(targetConfig.store)
@@ -57,9 +62,9 @@ async function placeIn(container: Container): Promise<ArchivePlace> {
 }
 
 /** Where a ledger is, by whatever link, scheme or token it is reached. */
-function ledgerPlace({ url }: DatabaseLocation): string {
-  if (url.startsWith('file:')) return realPath(fileURLToPath(url))
-  return url.replace(/^libsql:/, 'https:').replace(/\/+$/, '')
+function ledgerPlace(location: DatabaseLocation): string {
+  const path = fileOf(location)
+  return path === null ? location.url.replace(/^libsql:/, 'https:').replace(/\/+$/, '') : realPath(path)
 }
 
 /** Where objects are, by whatever link or key they are reached. */

@@ -19,13 +19,8 @@ export async function mcpCommand(context: CommandContext, demo: boolean): Promis
     throw new Refusal('usage', 'standard output carries the messages of the protocol; leave --json out')
   }
   if (!demo) return serveConfig(context, context.config, false)
-  const { openDemo } = await import('../demo.ts')
-  const prepared = await openDemo(context)
-  try {
-    return await serveConfig(context, prepared.config, true)
-  } finally {
-    await prepared.close()
-  }
+  const { withDemo } = await import('../demo.ts')
+  return withDemo(context, (config) => serveConfig(context, config, true))
 }
 
 async function serveConfig(

@@ -1,7 +1,6 @@
 import { isHttpUrl } from '../../domain/address.ts'
 import {
   topModelsPayload,
-  withBaseUrl,
   isStale,
   parseShortlist,
   pickModel,
@@ -16,7 +15,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { hasStoreFolder } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { escaped } from '../terminal.ts'
+import { escaped, shellWord } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
 export interface ModelFlags {
@@ -70,12 +69,9 @@ function parseBase(url: string): string {
 /** The stored recommendation of this machine, or the seed while there is none. */
 async function ownShortlist({ config, container }: CommandContext): Promise<Shortlist> {
   const bytes = hasStoreFolder(config) ? await (await container.recommendations()).current() : null
-  const served =
-    bytes === null
-      ? { run: seedRun(), seed: true, storeAnswers: true }
-      : { run: proveRun(bytes), seed: false, storeAnswers: true }
-  const run = withBaseUrl(served.run, config.publishedBaseUrl)
-  return topModelsPayload({ ...served, run }, { limit: null, filter: NO_FILTER }, Date.now())
+  const run = { ...(bytes === null ? seedRun() : proveRun(bytes)), baseUrl: config.publishedBaseUrl }
+  const served = { run, seed: bytes === null, storeAnswers: true }
+  return topModelsPayload(served, { limit: null, filter: NO_FILTER }, Date.now())
 }
 
 async function hostShortlist(base: string, { container, signal }: CommandContext): Promise<Shortlist> {
@@ -107,8 +103,7 @@ function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], s
   )
 }
 
-/** A word that a shell takes for itself: what comes from a host is never run. */
+/** Text of a host, which a shell never runs. */
 function forShell(text: string): string {
-  const word = escaped(text)
-  return /^[\w.:/@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+  return shellWord(escaped(text))
 }

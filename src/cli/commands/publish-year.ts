@@ -1,23 +1,30 @@
 import { Refusal } from '../../domain/refusal.ts'
-import { failedReport } from '../../jobs/publisher.ts'
-import type { PublishReport } from '../../jobs/publisher.ts'
+import { publishReport } from '../../jobs/publish-report.ts'
+import type { PublishReport } from '../../jobs/publish-report.ts'
 import { publishYear } from '../../jobs/publish-year.ts'
 import type { PublishResult } from '../../jobs/publish-year.ts'
 import { prepareFolders, rehearsalConfig } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { escaped } from '../terminal.ts'
+import { counted, escaped } from '../terminal.ts'
+
+export interface PublishFlags {
+  retryDelay: string
+  once: boolean
+  dryRun: boolean
+  allowEmpty: boolean
+}
 
 /** `dash publish-year` */
 export async function publishYearCommand(
   { config, container: own, terminal, signal }: CommandContext,
-  flags: { retryDelay: string; once: boolean; dryRun: boolean; allowEmpty: boolean },
+  flags: PublishFlags,
 ): Promise<number> {
   const startedAt = Date.now()
   const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
   const rehearsal = flags.dryRun ? rehearsalConfig(config) : null
   if (!rehearsal) prepareFolders(config, false)
-  const container = own.withConfig(rehearsal?.config ?? config)
+  const container = rehearsal ? own.withConfig(rehearsal.config) : own
   try {
     const ports = await container.publishPorts(Date.now, terminal.note)
     const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
@@ -26,11 +33,11 @@ export async function publishYearCommand(
     terminal.result(result.report, escaped(summary(result.report)))
     return exitCode(result, signal)
   } catch (error) {
-    const report = failedReport(Date.now(), startedAt, describeError(error))
+    const report = publishReport('failed', startedAt, Date.now(), { reason: describeError(error) })
     if (terminal.json) terminal.result(report, '')
     throw error
   } finally {
-    await container.close()
+    if (rehearsal) await container.close()
     rehearsal?.remove()
   }
 }
@@ -74,7 +81,7 @@ function summary(report: PublishReport): string {
 /** How much a publication holds: its items, each counted once, and the days that have signals. */
 function extent({ distinctItems, coverage }: PublishReport): string {
   const days = `${coverage?.materializedDays} of ${coverage?.targetDays} days`
-  return `${distinctItems} ${distinctItems === 1 ? 'item' : 'items'}, ${days}`
+  return `${counted(distinctItems ?? 0, 'item')}, ${days}`
 }
 
 function parseSeconds(text: string): number {

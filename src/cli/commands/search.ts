@@ -1,11 +1,10 @@
-import { parseSearchRequest } from '../../domain/feed/search-request.ts'
-import { LOCAL_CALLER } from '../../domain/feed/search.ts'
+import { LIVE_SOURCES } from '../../domain/feed/live-source.ts'
+import { LOCAL_CALLER, parseSearchRequest } from '../../domain/feed/search.ts'
 import type { SearchHit, SearchQuestion } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { refuseStraySource } from '../program/source-option.ts'
 import { escaped } from '../terminal.ts'
 
 export interface SearchFlags {
@@ -41,6 +40,14 @@ export async function searchCommand(
   const page = await search.by(LOCAL_CALLER).search(question)
   terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
   return EXIT.done
+}
+
+/** A source among the words was meant for `--source`: nobody should look for its name by mistake. */
+function refuseStraySource(words: readonly string[]): void {
+  const stray = words.find((word) => LIVE_SOURCES.some((source) => source === word))
+  if (stray === undefined) return
+  const mend = `name several as in --source hn,lobsters, or look for the word as '"${stray}"'`
+  throw new Refusal('usage', `${stray} is a source but stands among the words: ${mend}`)
 }
 
 function readQuestion(words: readonly string[], flags: SearchFlags): SearchQuestion {

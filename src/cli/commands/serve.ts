@@ -7,7 +7,6 @@ import { EXIT } from '../exit-codes.ts'
 import { logStream, openServerLog } from '../server-log.ts'
 import type { CommandContext } from '../context.ts'
 import { startServer } from '../running-server.ts'
-import type { LogLevel } from '../settings/rules.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** How long waiting log lines may take. */
@@ -15,38 +14,25 @@ const LOG_FLUSH_MS = 500
 
 /** `dash serve` */
 export async function serve(context: CommandContext, demo: boolean): Promise<number> {
+  const { host, port, originOf } = context.config
   try {
-    return await serveAt(context, demo)
-  } catch (error) {
-    throw asBadValue(error, context.config)
-  }
-}
-
-async function serveAt(context: CommandContext, demo: boolean): Promise<number> {
-  const { host, port } = context.config
-  // Looked at before anything is made.
-  await requireFreePort(host, port, listenSettings(context.config))
-  if (!demo) {
+    // Before anything is made.
+    await requireFreePort(host, port, listenSettings(context.config))
+    if (demo) {
+      const { withDemo } = await import('../demo.ts')
+      return await withDemo(context, (config) => serveConfig(context, config, true))
+    }
     prepareFolders(context.config, false)
-    return serveConfig(context, context.config, false)
+    return await serveConfig(context, context.config, false)
+  } catch (error) {
+    // An address that cannot be listened on is a bad value of a setting.
+    if (!(error instanceof AddressUnavailable)) throw error
+    throw badValue(originOf(error.setting), error.detail ?? error.code)
   }
-  const { openDemo } = await import('../demo.ts')
-  const prepared = await openDemo(context)
-  try {
-    return await serveConfig(context, prepared.config, true)
-  } finally {
-    await prepared.close()
-  }
-}
-
-/** An address that cannot be listened on is a bad value of a setting. */
-function asBadValue(error: unknown, { originOf }: Config): unknown {
-  if (!(error instanceof AddressUnavailable)) return error
-  return badValue(originOf(error.setting), error.detail ?? error.code)
 }
 
 /** A person at a terminal sees warnings and errors; requests only under --verbose or a level below `info`. */
-function logLevelFor({ logLevel }: Config, { verbose }: Terminal, isTerminal: boolean): LogLevel {
+function logLevelFor({ logLevel }: Config, { verbose }: Terminal, isTerminal: boolean): Config['logLevel'] {
   return isTerminal && !verbose && logLevel === 'info' ? 'warn' : logLevel
 }
 

@@ -7,36 +7,52 @@ import {
   shortestCallCost,
 } from '../../domain/agent/budget.ts'
 import { DAILY_LIMIT_UNTOLD } from '../../domain/models/quota.ts'
+import type { Prices } from '../../domain/agent/model-call.ts'
 import type { Log } from '../../server/route.ts'
 import type { Config } from './config.ts'
 
-/** What keeps the chat from running, as the variables to set or to take away; empty when nothing does. */
-export function chatGaps(config: Config): string[] {
-  const { chat, openRouterKey, openRouterUrl: routerUrl } = config
-  const { model, key, url: providerUrl, prices: configured } = chat.provider
-  const gaps = chat.disabled ? ['DASH_CHAT_DISABLED'] : []
-  if (chat.sessionSecret === null) gaps.push('DASH_SESSION_SECRET')
-  if (model === null) return [...gaps, 'DASH_CHAT_MODEL']
-  if (model === 'auto') return openRouterKey === null ? [...gaps, 'OPENROUTER_API_KEY'] : gaps
-  if (key === null && !isLoopbackUrl(providerUrl)) gaps.push('OPENAI_API_KEY')
-  if (priceOf({ model, providerUrl, routerUrl, configured }) === 'unknown')
-    gaps.push('DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT')
-  return gaps
+/** Whether the chat can run. */
+export interface ChatSetup {
+  /** Settings to set or to take away until it can; empty when it can. */
+  gaps: readonly string[]
+  /** True when a model is set and there is a credential for it, or it needs none. */
+  hasModel: boolean
+  /** The prices of that model; null when they are not known. */
+  prices: Prices | null
 }
 
-/** What may hold the chat back before an operator expects it, and what to set. */
+export function chatSetup({ chat, openRouterKey, openRouterUrl: routerUrl }: Config): ChatSetup {
+  const { model, key, url: providerUrl, prices: configured } = chat.provider
+  const price = priceOf({ model: model ?? '', providerUrl, routerUrl, configured })
+  const isAuto = model === 'auto'
+  const hasKey = isAuto ? openRouterKey !== null : key !== null || isLoopbackUrl(providerUrl)
+  const ofModel = [
+    ...(hasKey ? [] : [isAuto ? 'OPENROUTER_API_KEY' : 'OPENAI_API_KEY']),
+    ...(price === 'unknown' ? ['DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT'] : []),
+  ]
+  return {
+    gaps: [
+      ...(chat.disabled ? ['DASH_CHAT_DISABLED'] : []),
+      ...(chat.sessionSecret === null ? ['DASH_SESSION_SECRET'] : []),
+      ...(model === null ? ['DASH_CHAT_MODEL'] : ofModel),
+    ],
+    hasModel: model !== null && hasKey,
+    prices: price === 'unknown' ? null : price,
+  }
+}
+
+/** A setting that may hold the chat back before an operator expects it, and what to do about it. */
 export interface ChatWarning {
   check: 'chat.budget' | 'chat.requests'
   problem: string
   mend: string
 }
 
-/** Every such thing that the configuration tells. */
 export function chatWarnings(config: Config): ChatWarning[] {
   return [largeCallOf(config), requestShareIn(config)].filter((each) => each !== null)
 }
 
-/** What one address may send of the requests of an account, when the chat depends on them. */
+/** The requests one address may send of those of an account, when the chat depends on them. */
 function requestShareIn({ chat }: Config): ChatWarning | null {
   if (chat.provider.model !== 'auto') return null
   const { budgetShare } = chat.limits
@@ -55,21 +71,24 @@ const LARGE_PART_OF_BUDGET = 1 / 10
 const LARGE_PART_OF_SHARE = 1 / 4
 
 /** How the reservation of a turn compares with the budget, when it is a large part of it or of a share. */
-export function largeCallOf({ chat, openRouterUrl: routerUrl }: Config): ChatWarning | null {
-  const { model, url: providerUrl, prices: configured } = chat.provider
-  const prices = priceOf({ model: model ?? '', providerUrl, routerUrl, configured })
-  if (prices === 'unknown') return null
-  const { maxOutputTokens } = chat
-  const { budgetPerDay, budgetShare } = chat.limits
+export function largeCallOf(config: Config): ChatWarning | null {
+  const { prices } = chatSetup(config)
+  if (prices === null) return null
+  const { maxOutputTokens, limits } = config.chat
+  const { budgetPerDay, budgetShare } = limits
   const { withTools: call } = shortestCallCost({ maxOutputTokens, prices })
   const perAddress = shareOf(budgetPerDay, budgetShare)
   const fitsBudget = call <= budgetPerDay * LARGE_PART_OF_BUDGET
   if (fitsBudget && call <= perAddress * LARGE_PART_OF_SHARE) return null
   const room = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
   const ofAddress = Math.min(Math.floor(perAddress / call), room)
+  // The least share and the least budget of which a call is no large part, in whole hundredths and cents.
+  const share = Math.ceil((call / LARGE_PART_OF_SHARE / budgetPerDay) * 100) / 100
+  const ofShare = call / LARGE_PART_OF_SHARE / (budgetShare / 1_000_000)
+  const budget = Math.ceil(Math.max(call / LARGE_PART_OF_BUDGET, ofShare) / 10_000) * 10_000
   const remedies = [
-    ...(fitsBudget ? [`DASH_CHAT_BUDGET_SHARE to at least ${neededShare(call, budgetPerDay)}`] : []),
-    `DASH_CHAT_BUDGET_USD_PER_DAY to at least ${dollarsOf(neededBudget(call, budgetShare))}`,
+    ...(fitsBudget ? [`DASH_CHAT_BUDGET_SHARE to at least ${share}`] : []),
+    `DASH_CHAT_BUDGET_USD_PER_DAY to at least ${dollarsOf(budget)}`,
   ]
   return {
     check: 'chat.budget',
@@ -81,25 +100,13 @@ export function largeCallOf({ chat, openRouterUrl: routerUrl }: Config): ChatWar
   }
 }
 
-/** The least budget of which a call is no large part, in whole cents. */
-function neededBudget(call: number, budgetShare: number): number {
-  const perBudget = call / LARGE_PART_OF_BUDGET
-  const perShare = call / LARGE_PART_OF_SHARE / (budgetShare / 1_000_000)
-  return Math.ceil(Math.max(perBudget, perShare) / 10_000) * 10_000
-}
-
-/** The least share of a budget of which a call is no large part, in whole hundredths. */
-function neededShare(call: number, budgetPerDay: number): number {
-  return Math.ceil((call / LARGE_PART_OF_SHARE / budgetPerDay) * 100) / 100
-}
-
 function dollarsOf(microUsd: number): string {
   return `$${Number((microUsd / 1_000_000).toFixed(6))}`
 }
 
 /** Logs at the start what an operator would otherwise learn from refusals. */
-export function tellChatStart(config: Config, log: Log): void {
-  const gaps = chatGaps(config)
+export function logChatStart(config: Config, log: Log): void {
+  const { gaps } = chatSetup(config)
   const { disabled, sessionSecret, provider } = config.chat
   // Half set up is a mistake, which a person at a terminal sees too.
   const isBegun = !disabled && [sessionSecret, provider.model, provider.key].some((each) => each !== null)

@@ -1,196 +1,134 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Prices } from '../../domain/agent/model-call.ts'
-import type { MinPoints } from '../../domain/feed/article.ts'
-import type { IpRange } from '../../domain/address.ts'
-import type { ChatLimits } from '../../domain/agent/bounds.ts'
+import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
 import type { ListenSettings } from '../../server/listen.ts'
-import { IN_ENVIRONMENT, homeFolder, settingWords } from './environment.ts'
-import type { SettingOrigin, Settings } from './environment.ts'
+import { homeFolder } from '../process-identity.ts'
+import { inEnvironment, parseEnvironment, settingLabel } from './environment.ts'
+import type { OriginOf, Settings } from './environment.ts'
+import { STANDARD_DATA_DIR } from './flags.ts'
 import { toFilePath } from './rules.ts'
-import type { ListenAddress, LogLevel } from './rules.ts'
 
 /** Everything the commands need to know, read once. */
-export interface Config {
-  dataDir: string
-  /** True when a flag or a variable named the folder: it is then never created by a command that only uses it. */
-  dataDirNamed: boolean
-  /** Where the value of a variable was given. */
-  originOf: (name: string) => SettingOrigin
-  /** False when every store is elsewhere, so that no data folder is needed. */
-  dataDirUsed: boolean
-  ledger: DatabaseLocation
-  feed: DatabaseLocation
-  state: DatabaseLocation
-  /** Token of a libSQL server that may only read, for the chat agent; null: that of everything else. */
-  databaseReadToken: string | null
-  /** True when the state database is in the data folder. */
-  stateInDataDir: boolean
-  store: StoreLocation
-  storeNamed: boolean
-  host: string
-  port: number
-  /** Address the server is reached at from outside, without a slash at its end; null when only the listener knows. */
-  baseUrl: string | null
-  hackerNewsUrl: string
-  hackerNewsSearchUrl: string
-  lobstersUrl: string
-  lessWrongUrl: string
-  gitHubUrl: string
-  huggingFaceUrl: string
-  replicateUrl: string
-  redditUrl: string
-  /** What the sources know their reader by; null where nothing is set. */
-  sourceTokens: {
-    gitHub: string | null
-    huggingFace: string | null
-    replicate: string | null
-    redditClientId: string | null
-    redditClientSecret: string | null
-  }
-  articles: {
-    /** Points from which on an item is given a text, by source. */
-    minPoints: MinPoints
-    /** Items of one run at most. */
-    perRun: number
-    /** Addresses pages may be read from although they are not public. */
-    allowed: readonly IpRange[]
-  }
-  /** Requests to `/mcp` of one address a minute; 0: it is not offered. */
-  mcpRequestsPerMinute: number
-  /** API base of the model-routing service. */
-  openRouterUrl: string
-  /** Key of that service; null: nothing but its catalogue is asked. */
-  openRouterKey: string | null
-  /** Address of the routing service that is published with every recommendation. */
-  publishedBaseUrl: string
-  chat: ChatConfig
-  /** Proxies whose word on the caller's address is taken. */
-  trustedProxies: readonly IpRange[]
-  /** Origins beside the server's own whose pages may chat. */
-  allowedOrigins: readonly string[]
-  /** Folder of what a user's programs remember between runs; ours is below it. */
-  stateHome: string
-  /** Folder of the user, which `~` stands for. */
-  home: string
-  logLevel: LogLevel
-  drainMs: number
-  monitoring: {
-    /** Where metrics are served; null: nowhere. */
-    metrics: ListenAddress | null
-    /** Folder of the metrics of jobs; null: none. */
-    textfileDir: string | null
-    /** Address of the check that is told of jobs, `{job}` in place of the name of one; null: nobody is. */
-    pingUrl: string | null
-  }
-}
-
-const DEFAULT_DATA_DIR = './dash-data'
+export type Config = ReturnType<typeof configOf>
 
 /**
- * The configuration that settings come to.
+ * @param values variables by name
+ * @param cwd folder that relative paths start from
+ * @param originOf where the value of a variable was given
+ * @throws Refusal `configuration` naming every bad value at once; `usage` when a flag gave one of them
+ */
+export function configFrom(
+  values: NodeJS.Dict<string>,
+  cwd: string,
+  originOf: OriginOf = inEnvironment,
+): Config {
+  return configOf(parseEnvironment(values, cwd, originOf), cwd, originOf)
+}
+
+/**
+ * The configuration of settings that were parsed already: a secret's file may be a pipe, which can be read once.
  *
  * @param cwd folder that relative paths start from
- * @param originOf where the value of a variable was given; absent: in the environment
  */
-export function configOf(
-  settings: Settings,
-  cwd: string,
-  originOf: (name: string) => SettingOrigin = () => IN_ENVIRONMENT,
-): Config {
-  const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? DEFAULT_DATA_DIR)
+export function configOfSettings(settings: Settings, cwd: string): Config {
+  return configOf(settings, cwd, inEnvironment)
+}
+
+const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
+  /** Where the value of a variable was given. */
+  originOf,
+  ...storesOf(settings, cwd),
+  host: settings.HOST,
+  port: settings.PORT,
+  /** Address the server is reached at from outside, without a slash at its end; null when only the listener knows. */
+  baseUrl: settings.DASH_BASE_URL ?? null,
+  /** The API base of each source. */
+  sourceUrls: {
+    hn: settings.DASH_HN_URL,
+    lobsters: settings.DASH_LOBSTERS_URL,
+    lesswrong: settings.DASH_LESSWRONG_URL,
+    'hype:github': settings.DASH_GITHUB_URL,
+    'hype:huggingface': settings.DASH_HUGGINGFACE_URL,
+    'hype:replicate': settings.DASH_REPLICATE_URL,
+    'hype:reddit': settings.DASH_REDDIT_URL,
+  } satisfies Record<LiveSourceName, string>,
+  hackerNewsSearchUrl: settings.DASH_HN_SEARCH_URL,
+  sourceTokens: {
+    gitHub: settings.GITHUB_TOKEN ?? null,
+    huggingFace: settings.HF_TOKEN ?? null,
+    replicate: settings.REPLICATE_API_TOKEN ?? null,
+    redditClientId: settings.REDDIT_CLIENT_ID ?? null,
+    redditClientSecret: settings.REDDIT_CLIENT_SECRET ?? null,
+  },
+  articles: {
+    /** Points from which on an item is given a text, by source. */
+    minPoints: settings.DASH_ARTICLE_MIN_POINTS,
+    /** Items of one run at most. */
+    perRun: settings.DASH_ARTICLE_MAX_PER_RUN,
+    /** Addresses pages may be read from although they are not public. */
+    allowed: settings.DASH_ARTICLE_ALLOW_PRIVATE ?? [],
+  },
+  /** Requests to `/mcp` of one address a minute; 0: it is not offered. */
+  mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
+  /** API base of the model-routing service. */
+  openRouterUrl: settings.OPENROUTER_BASE_URL,
+  /** Key of that service; null: only its catalogue is read. */
+  openRouterKey: settings.OPENROUTER_API_KEY ?? null,
+  /** Address of the routing service that is published with every recommendation. */
+  publishedBaseUrl: settings.DASH_FREE_LLM_BASE_URL,
+  chat: chatOf(settings),
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
+  /** Origins beside the server's own whose pages may chat. */
+  allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
+  /** Folder in which a user's programs keep state between runs; ours is below it. */
+  stateHome: stateHomeOf(settings.XDG_STATE_HOME),
+  /** Folder of the user, which `~` stands for. */
+  home: homeFolder(),
+  logLevel: settings.DASH_LOG_LEVEL,
+  drainMs: settings.DASH_DRAIN_SECONDS * 1000,
+  monitoring: {
+    /** Where metrics are served; null: nowhere. */
+    metrics: settings.DASH_METRICS_ADDRESS ?? null,
+    /** Folder of the metrics of jobs; null: none. */
+    textfileDir:
+      settings.DASH_METRICS_TEXTFILE_DIR === undefined
+        ? null
+        : resolve(cwd, settings.DASH_METRICS_TEXTFILE_DIR),
+    /** Address of the check that watches jobs, `{job}` in place of the name of one; null: none does. */
+    pingUrl: settings.DASH_HEALTHCHECK_PING_URL ?? null,
+  },
+})
+
+/** Where the databases and the objects are. */
+const storesOf = (settings: Settings, cwd: string) => {
+  const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? STANDARD_DATA_DIR)
+  const { DASH_DATABASE_URL: all, DASH_DATABASE_AUTH_TOKEN: authToken = null } = settings
   const databaseOf = (own: string | undefined, name: string): DatabaseLocation => {
-    const url = own ?? settings.DASH_DATABASE_URL ?? pathToFileURL(resolve(dataDir, name)).href
+    const url = own ?? all ?? pathToFileURL(resolve(dataDir, name)).href
     const path = toFilePath(url)
-    if (path !== null) return { url: pathToFileURL(resolve(cwd, path)).href, authToken: null }
-    return { url, authToken: settings.DASH_DATABASE_AUTH_TOKEN ?? null }
+    return path === null
+      ? { url, authToken }
+      : { url: pathToFileURL(resolve(cwd, path)).href, authToken: null }
   }
+  const { DASH_LEDGER_URL, DASH_FEED_URL, DASH_STATE_URL, DASH_STORE_URL } = settings
+  const isInDataDir = (own: string | undefined): boolean => (own ?? all) === undefined
   return {
     dataDir,
+    /** True when a flag or a variable named the folder: it is then never created by a command that only uses it. */
     dataDirNamed: settings.DASH_DATA_DIR !== undefined,
-    originOf,
-    dataDirUsed:
-      settings.DASH_STORE_URL === undefined ||
-      [settings.DASH_LEDGER_URL, settings.DASH_FEED_URL].some(
-        (own) => (own ?? settings.DASH_DATABASE_URL) === undefined,
-      ),
-    ledger: databaseOf(settings.DASH_LEDGER_URL, 'ledger.db'),
-    feed: databaseOf(settings.DASH_FEED_URL, 'feed.db'),
-    state: databaseOf(settings.DASH_STATE_URL, 'state.db'),
+    /** False when every store is elsewhere, so that no data folder is needed. */
+    dataDirUsed: DASH_STORE_URL === undefined || isInDataDir(DASH_LEDGER_URL) || isInDataDir(DASH_FEED_URL),
+    stateInDataDir: isInDataDir(DASH_STATE_URL),
+    ledger: databaseOf(DASH_LEDGER_URL, 'ledger.db'),
+    feed: databaseOf(DASH_FEED_URL, 'feed.db'),
+    state: databaseOf(DASH_STATE_URL, 'state.db'),
+    /** Token of a libSQL server that may only read, for the chat agent; null: that of everything else. */
     databaseReadToken: settings.DASH_DATABASE_READ_TOKEN ?? null,
-    stateInDataDir: (settings.DASH_STATE_URL ?? settings.DASH_DATABASE_URL) === undefined,
     store: storeOf(settings, dataDir, cwd),
-    storeNamed: settings.DASH_STORE_URL !== undefined,
-    host: settings.HOST,
-    port: settings.PORT,
-    baseUrl: settings.DASH_BASE_URL ?? null,
-    hackerNewsUrl: settings.DASH_HN_URL,
-    hackerNewsSearchUrl: settings.DASH_HN_SEARCH_URL,
-    lobstersUrl: settings.DASH_LOBSTERS_URL,
-    lessWrongUrl: settings.DASH_LESSWRONG_URL,
-    gitHubUrl: settings.DASH_GITHUB_URL,
-    huggingFaceUrl: settings.DASH_HUGGINGFACE_URL,
-    replicateUrl: settings.DASH_REPLICATE_URL,
-    redditUrl: settings.DASH_REDDIT_URL,
-    sourceTokens: {
-      gitHub: settings.GITHUB_TOKEN ?? null,
-      huggingFace: settings.HF_TOKEN ?? null,
-      replicate: settings.REPLICATE_API_TOKEN ?? null,
-      redditClientId: settings.REDDIT_CLIENT_ID ?? null,
-      redditClientSecret: settings.REDDIT_CLIENT_SECRET ?? null,
-    },
-    articles: {
-      minPoints: settings.DASH_ARTICLE_MIN_POINTS,
-      perRun: settings.DASH_ARTICLE_MAX_PER_RUN,
-      allowed: settings.DASH_ARTICLE_ALLOW_PRIVATE ?? [],
-    },
-    mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
-    openRouterUrl: settings.OPENROUTER_BASE_URL,
-    openRouterKey: settings.OPENROUTER_API_KEY ?? null,
-    publishedBaseUrl: settings.DASH_FREE_LLM_BASE_URL,
-    chat: chatOf(settings),
-    trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
-    allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
-    stateHome: stateHomeOf(settings.XDG_STATE_HOME),
-    home: homeFolder(),
-    logLevel: settings.DASH_LOG_LEVEL,
-    drainMs: settings.DASH_DRAIN_SECONDS * 1000,
-    monitoring: {
-      metrics: settings.DASH_METRICS_ADDRESS ?? null,
-      textfileDir:
-        settings.DASH_METRICS_TEXTFILE_DIR === undefined
-          ? null
-          : resolve(cwd, settings.DASH_METRICS_TEXTFILE_DIR),
-      pingUrl: settings.DASH_HEALTHCHECK_PING_URL ?? null,
-    },
+    storeNamed: DASH_STORE_URL !== undefined,
   }
-}
-
-/** What gave the value of a setting, as messages name it. */
-export function settingName({ originOf }: Pick<Config, 'originOf'>, name: string): string {
-  return settingWords(name, originOf(name))
-}
-
-/** The settings of the listening address, and how messages name them. */
-export function listenSettings(config: Pick<Config, 'originOf'>): ListenSettings {
-  const setting = (name: string): ListenSettings['host'] => ({ name, words: settingName(config, name) })
-  return { host: setting('HOST'), port: setting('PORT') }
-}
-
-/** A relative path there is none: by its specification it is ignored. */
-function stateHomeOf(named: string | undefined): string {
-  return named !== undefined && isAbsolute(named) ? named : join(homeFolder(), '.local', 'state')
-}
-
-/** Where a server with these settings listens. */
-export function listeningUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-/** Where a server with these settings is reached on its own machine. */
-export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
-  return listeningUrl(host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port)
 }
 
 function storeOf(settings: Settings, dataDir: string, cwd: string): StoreLocation {
@@ -200,46 +138,23 @@ function storeOf(settings: Settings, dataDir: string, cwd: string): StoreLocatio
   return { ...store, accessKeyId, secretAccessKey }
 }
 
-/** What the chat agent needs to know. */
-export interface ChatConfig {
-  disabled: boolean
-  itemDisabled: boolean
-  /** Signs sessions; null: no session can be made. */
-  sessionSecret: string | null
-  sessionSeconds: number
-  provider: {
-    url: string
-    key: string | null
-    /** `auto`: the current free-model recommendation, through the routing service; null: none is set. */
-    model: string | null
-    api: 'responses' | 'chat'
-    /** null: not known, so that only a model that is known to cost nothing may be asked. */
-    prices: Prices | null
-  }
-  limits: ChatLimits
-  maxOutputTokens: number
-  pingMs: number
-  firstEventMs: number
-  idleMs: number
-  turnMs: number
-  /** null: nobody has to prove to be human. */
-  verification: { siteKey: string; secret: string; url: string; widgetUrl: string } | null
-}
-
-/** The chat's part of the configuration. */
-function chatOf(settings: Settings): ChatConfig {
+const chatOf = (settings: Settings) => {
   const { DASH_CHAT_PRICE_INPUT: input, DASH_CHAT_PRICE_OUTPUT: output } = settings
   const { DASH_VERIFICATION_SITE_KEY: siteKey, DASH_VERIFICATION_SECRET: secret } = settings
+  const { DASH_VERIFICATION_URL: url, DASH_VERIFICATION_WIDGET_URL: widgetUrl } = settings
   return {
     disabled: settings.DASH_CHAT_DISABLED,
     itemDisabled: settings.DASH_CHAT_ITEM_DISABLED,
+    /** Signs sessions; null: no session can be made. */
     sessionSecret: settings.DASH_SESSION_SECRET ?? null,
     sessionSeconds: settings.DASH_CHAT_SESSION_SECONDS,
     provider: {
       url: settings.OPENAI_BASE_URL,
       key: settings.OPENAI_API_KEY ?? null,
+      /** `auto`: the current free-model recommendation, through the routing service; null: none is set. */
       model: settings.DASH_CHAT_MODEL ?? null,
       api: settings.DASH_CHAT_API,
+      /** null: not known, so that only a model that is known to cost nothing may be asked. */
       prices:
         input === undefined || output === undefined
           ? null
@@ -259,14 +174,33 @@ function chatOf(settings: Settings): ChatConfig {
     firstEventMs: settings.DASH_CHAT_FIRST_EVENT_MS,
     idleMs: settings.DASH_CHAT_IDLE_MS,
     turnMs: settings.DASH_CHAT_TURN_MS,
-    verification:
-      siteKey === undefined || secret === undefined
-        ? null
-        : {
-            siteKey,
-            secret,
-            url: settings.DASH_VERIFICATION_URL,
-            widgetUrl: settings.DASH_VERIFICATION_WIDGET_URL,
-          },
+    /** null: no visitor has to prove to be human. */
+    verification: siteKey === undefined || secret === undefined ? null : { siteKey, secret, url, widgetUrl },
   }
+}
+
+/** A relative path counts as none, by its specification. */
+function stateHomeOf(named: string | undefined): string {
+  return named !== undefined && isAbsolute(named) ? named : join(homeFolder(), '.local', 'state')
+}
+
+/** A setting as messages name it: by the flag, variable or file that gave it. */
+export function settingName({ originOf }: Pick<Config, 'originOf'>, name: string): string {
+  return settingLabel(name, originOf(name))
+}
+
+/** The settings of the listening address, and how messages name them. */
+export function listenSettings(config: Pick<Config, 'originOf'>): ListenSettings {
+  const setting = (name: string): ListenSettings['host'] => ({ name, words: settingName(config, name) })
+  return { host: setting('HOST'), port: setting('PORT') }
+}
+
+/** Where a server with these settings listens. */
+export function listeningUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Where a server with these settings is reached on its own machine. */
+export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
+  return listeningUrl({ port, host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host })
 }

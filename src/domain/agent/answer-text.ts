@@ -1,35 +1,17 @@
-/**
- * What a model says, before anybody reads it (docs/security.md): Markdown of which no reader makes an image, and links
- * to nothing but web pages. Whatever is changed stays readable; nothing is left out but what cannot be seen.
- */
-export interface AnswerText {
+/** A filter of a text that comes in chunks, however it is cut. */
+export interface TextFilter {
   /** What can be given out of everything pushed so far; holds back only what the next character decides on. */
   push(chunk: string): string
   /** The rest. */
   end(): string
 }
 
-/** Longest text of an image that is waited for; a longer one is taken for an image. */
-const ALT_MAX_LENGTH = 500
-
-/** Longest `<https://…>` that is waited for. */
-const AUTOLINK_MAX_LENGTH = 2_000
-
-/** White space allowed before the target of a link. */
-const TARGET_SPACE_MAX_LENGTH = 8
-
 /**
- * Controls but tab and newline, and what is ignored when it is drawn, save what joins emoji and the letters of some
- * scripts: a terminal would obey it, and nobody else would see it.
+ * What a model says, before anybody reads it: Markdown of which no reader makes an image, and links to nothing but web
+ * pages. Whatever is changed stays readable; nothing is left out but what cannot be seen
+ * (docs/decisions/0031-untrusted-text.md).
  */
-const HIDDEN =
-  /(?!\t|\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
-
-/**
- * The filter of one answer, however it is cut into chunks. What it changes, and why no more is needed, is told in
- * docs/decisions/0031-untrusted-text.md.
- */
-export function answerText(): AnswerText {
+export function answerText(): TextFilter {
   const clean = cleanText()
   let held = ''
   // An answer begins like a line.
@@ -44,9 +26,8 @@ export function answerText(): AnswerText {
       const plainEnd = next === -1 ? held.length : at + next
       given += held.slice(at, plainEnd)
       at = plainEnd
-      if (at === held.length) break
-      const change = changeAt(before + given, held, at, isEnd)
-      if (change === 'undecided') break
+      const change = CHANGES[held.charAt(at)]?.(held, at, before + given)
+      if (!change || (change.isOpen && !isEnd)) break
       // What is left out must not let what stood before it take its place.
       const joins = held[at] === '!' && change.text !== '!' && (before + given).endsWith('!')
       given += joins ? ` ${change.text}` : change.text
@@ -63,36 +44,41 @@ export function answerText(): AnswerText {
   }
 }
 
-const SAME = (text: string): Change => ({ text, length: text.length })
+/** What is given out for the next `length` code units; where it is open, more text may decide otherwise. */
+interface Change {
+  text: string
+  length: number
+  isOpen?: boolean
+}
 
-/** @param given what was given out before */
-function changeAt(given: string, text: string, at: number, isEnd: boolean): Change {
-  switch (text.charAt(at)) {
-    case '!':
-      return exclamation(text, at, isEnd)
-    case ']':
-      return closingBracket(text, at, isEnd)
-    case '@':
-      return mailSign(given, text, at, isEnd)
-    case '&':
-      return mailSignEntity(text, at, isEnd)
-    case ':':
-      return schemeEnd(given, text, at, isEnd)
-    default:
-      return openingAngle(text, at, isEnd)
-  }
+const same = (text: string): Change => ({ text, length: text.length })
+const open = (text: string, length = text.length): Change => ({ text, length, isOpen: true })
+
+/** How much of what was given out decides on what follows. */
+const LOOK_BACK_LENGTH = 2_000
+
+/** What becomes of each character that could begin something, by its place and what was given out before it. */
+const CHANGES: Readonly<Record<string, (text: string, at: number, given: string) => Change>> = {
+  '!': exclamation,
+  ']': closingBracket,
+  '<': openingAngle,
+  '@': mailSign,
+  '&': mailSignEntity,
+  ':': schemeEnd,
 }
 
 /** The mark before an image goes, so that it is a link; one without a text gets one. */
-function exclamation(text: string, at: number, isEnd: boolean): Change {
+function exclamation(text: string, at: number): Change {
   const next = text[at + 1]
-  if (next === undefined) return isEnd ? SAME('!') : 'undecided'
-  if (next !== '[') return SAME('!')
-  const image = isImage(text, at + 1)
-  if (image === 'undecided') return isEnd ? SAME('!') : 'undecided'
-  if (!image) return SAME('!')
+  if (next === undefined) return open('!')
+  const image = next === '[' && isImage(text, at + 1)
+  if (image === 'undecided') return open('!')
+  if (!image) return same('!')
   return text[at + 2] === ']' ? { text: '[image', length: 2 } : { text: '', length: 1 }
 }
+
+/** Longest text of an image that is waited for; a longer one is taken for an image. */
+const ALT_MAX_LENGTH = 500
 
 /**
  * Whether the bracket at `start`, after a `!`, begins an image: its partner is followed by `(`. In what may be code or
@@ -115,17 +101,20 @@ function isImage(text: string, start: number): boolean | 'undecided' {
   return 'undecided'
 }
 
+/** White space allowed before the target of a link. */
+const TARGET_SPACE_MAX_LENGTH = 8
+
 /** A target other than a web page is set apart from its text, and so is that of a definition others could refer to. */
-function closingBracket(text: string, at: number, isEnd: boolean): Change {
+function closingBracket(text: string, at: number): Change {
   const next = text[at + 1]
-  if (next === undefined) return isEnd ? SAME(']') : 'undecided'
+  if (next === undefined) return open(']')
   if (next === ':') return { text: '] :', length: 2 }
-  if (next !== '(') return SAME(']')
+  if (next !== '(') return same(']')
   const target = text.slice(at + 2).replace(/^[ \t\n]*/, '')
   const space = text.length - at - 2 - target.length
   const isWeb = space <= TARGET_SPACE_MAX_LENGTH && beginsAsWebAddress(target.replace(/^</, ''))
-  if (isWeb === 'undecided') return isEnd ? { text: '] (', length: 2 } : 'undecided'
-  return isWeb ? SAME('](') : { text: '] (', length: 2 }
+  if (isWeb === 'undecided') return open('] (', 2)
+  return isWeb ? same('](') : { text: '] (', length: 2 }
 }
 
 const WEB_BEGINNINGS = ['https://', 'http://']
@@ -136,20 +125,80 @@ function beginsAsWebAddress(text: string): boolean | 'undecided' {
   return WEB_BEGINNINGS.some((beginning) => beginning.startsWith(begun)) ? 'undecided' : false
 }
 
+/** Longest `<https://…>` that is waited for. */
+const AUTOLINK_MAX_LENGTH = 2_000
+
 /** A space keeps what could be a tag from being one; `<https://…>` stays. */
-function openingAngle(text: string, at: number, isEnd: boolean): Change {
+function openingAngle(text: string, at: number): Change {
   const next = text[at + 1]
-  if (next === undefined) return isEnd ? SAME('<') : 'undecided'
-  if (!/[a-z/!?]/i.test(next)) return SAME('<')
+  if (next === undefined) return open('<')
+  if (!/[a-z/!?]/i.test(next)) return same('<')
+  const broken = { text: '< ', length: 1 }
   const isWeb = beginsAsWebAddress(text.slice(at + 1))
-  if (isWeb === 'undecided' && !isEnd) return 'undecided'
-  if (isWeb !== true) return { text: '< ', length: 1 }
+  if (isWeb !== true) return { ...broken, isOpen: isWeb === 'undecided' }
   const inside = text.slice(at + 1, at + 1 + AUTOLINK_MAX_LENGTH)
   const [address = ''] = /^[^\s<>]*/.exec(inside) ?? []
-  if (address.length < inside.length)
-    return inside[address.length] === '>' ? SAME('<') : { text: '< ', length: 1 }
-  return isEnd || inside.length === AUTOLINK_MAX_LENGTH ? { text: '< ', length: 1 } : 'undecided'
+  if (inside[address.length] === '>') return same('<')
+  return { ...broken, isOpen: address.length === inside.length && inside.length < AUTOLINK_MAX_LENGTH }
 }
+
+/*
+ * What a reader of Markdown makes a link of by itself, without any mark: addresses of mail, with or without `mailto:` and
+ * `xmpp:`, and `ftp://`. Each is broken by one space; web addresses stay whole.
+ */
+
+/** Longest name of a host that is waited for. */
+const HOST_MAX_LENGTH = 255
+
+/** The end of a text lies behind the host of a web address that every reader makes a link of, or of the target of a link. */
+const IN_WEB_ADDRESS =
+  /[\s(<]https?:\/\/(?:[a-z0-9-]+\.)+[a-z0-9-]*[a-z0-9](?::\d+)?[/?#][\w\-.~:/?#@!$&+,;=%]*$/i
+
+/**
+ * Before the sign of an address of mail, between angle brackets (CommonMark) or bare (GFM); an entity or an escape may stand
+ * for one of its characters.
+ */
+const LOCAL_PART_END = /[\w.!#$%&'*+\-/=?^`{|}~;\\]$/
+
+function mailSign(text: string, at: number, given: string): Change {
+  if (!LOCAL_PART_END.test(given) || IN_WEB_ADDRESS.test(given)) return same('@')
+  const broken = { text: ' @', length: 1 }
+  const rest = text.slice(at + 1, at + 1 + HOST_MAX_LENGTH)
+  const [name = ''] = /^[\w-]*/.exec(rest) ?? []
+  const [stop, next] = [rest[name.length], rest[name.length + 1]]
+  if (rest.length === HOST_MAX_LENGTH && stop === undefined) return broken
+  if (stop === undefined || (stop === '.' && next === undefined)) return open('@')
+  const goesOn = stop === '.' ? /[\w\-\\&]/.test(next ?? '') : stop === '\\' || stop === '&'
+  return goesOn ? broken : same('@')
+}
+
+/** Longest name of an entity for `@`, leading zeros included. */
+const ENTITY_MAX_LENGTH = 8
+
+/** An entity that stands for `@` is no entity any more. */
+function mailSignEntity(text: string, at: number): Change {
+  const rest = text.slice(at + 1, at + 2 + ENTITY_MAX_LENGTH)
+  const [name = ''] = /^#?[a-z0-9]*/i.exec(rest) ?? []
+  const couldBe = 'commat'.startsWith(name) || /^#(?:\d*|x[\da-f]*)$/i.test(name)
+  if (!couldBe) return same('&')
+  if (name.length === rest.length) return name.length > ENTITY_MAX_LENGTH ? same('&') : open('&')
+  const is = name === 'commat' || /^#(?:0*64|x0*40)$/i.test(name)
+  return is && rest[name.length] === ';' ? { text: '& ', length: 1 } : same('&')
+}
+
+function schemeEnd(text: string, at: number, given: string): Change {
+  if (!/ftp$/i.test(given) || IN_WEB_ADDRESS.test(given)) return same(':')
+  const next = text.slice(at + 1, at + 3)
+  if (next === '//') return { text: ' :', length: 1 }
+  return '//'.startsWith(next) ? open(':') : same(':')
+}
+
+/**
+ * Controls but tab and newline, and what is ignored when it is drawn, save what joins emoji and the letters of some
+ * scripts: a terminal would obey it, and nobody else would see it.
+ */
+const HIDDEN =
+  /(?!\t|\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
 /** A whole text as {@link cleanText} gives it. */
 export function cleaned(text: string): string {
@@ -158,7 +207,7 @@ export function cleaned(text: string): string {
 }
 
 /** Well-formed text without hidden characters, whose lines end in `\n`, however it is cut: safe for a terminal. */
-export function cleanText(): AnswerText {
+export function cleanText(): TextFilter {
   let highSurrogate = ''
   let afterReturn = false
 
@@ -184,69 +233,4 @@ export function cleanText(): AnswerText {
       return rest
     },
   }
-}
-
-/**
- * What a reader of Markdown makes a link of by itself, without any mark: addresses of mail, with or without `mailto:` and
- * `xmpp:`, and `ftp://` (docs/decisions/0031-untrusted-text.md). Each is broken by one space; web addresses stay whole.
- */
-
-/** What is given out for the next `length` code units; `undecided`: more must be known. */
-type Change = { text: string; length: number } | 'undecided'
-
-/** How much of what was given out decides on what follows. */
-const LOOK_BACK_LENGTH = 2_000
-
-/** Longest name of a host that is waited for. */
-const HOST_MAX_LENGTH = 255
-
-/** The end of a text lies behind the host of a web address that every reader makes a link of, or of the target of a link. */
-const IN_WEB_ADDRESS =
-  /[\s(<]https?:\/\/(?:[a-z0-9-]+\.)+[a-z0-9-]*[a-z0-9](?::\d+)?[/?#][\w\-.~:/?#@!$&+,;=%]*$/i
-
-/**
- * Before the sign of an address of mail, between angle brackets (CommonMark) or bare (GFM); an entity or an escape may stand
- * for one of its characters.
- */
-const LOCAL_PART_END = /[\w.!#$%&'*+\-/=?^`{|}~;\\]$/
-
-/**
- * @param given what was given out before, at least its last {@link LOOK_BACK_LENGTH} code units
- * @param at place of an `@` in `text`
- */
-function mailSign(given: string, text: string, at: number, isEnd: boolean): Change {
-  const same = { text: '@', length: 1 }
-  if (!LOCAL_PART_END.test(given) || IN_WEB_ADDRESS.test(given)) return same
-  const broken = { text: ' @', length: 1 }
-  const rest = text.slice(at + 1, at + 1 + HOST_MAX_LENGTH)
-  const [name = ''] = /^[\w-]*/.exec(rest) ?? []
-  const [stop, next] = [rest[name.length], rest[name.length + 1]]
-  if (rest.length === HOST_MAX_LENGTH && stop === undefined) return broken
-  if (stop === undefined || (stop === '.' && next === undefined)) return isEnd ? same : 'undecided'
-  const goesOn = stop === '.' ? /[\w\-\\&]/.test(next ?? '') : stop === '\\' || stop === '&'
-  return goesOn ? broken : same
-}
-
-/** Longest name of an entity for `@`, leading zeros included. */
-const ENTITY_MAX_LENGTH = 8
-
-/** @param at place of an `&` in `text`, which begins an entity that stands for `@` or does not */
-function mailSignEntity(text: string, at: number, isEnd: boolean): Change {
-  const same = { text: '&', length: 1 }
-  const rest = text.slice(at + 1, at + 2 + ENTITY_MAX_LENGTH)
-  const [name = ''] = /^#?[a-z0-9]*/i.exec(rest) ?? []
-  const couldBe = 'commat'.startsWith(name) || /^#(?:\d*|x[\da-f]*)$/i.test(name)
-  if (!couldBe) return same
-  if (name.length === rest.length) return isEnd || name.length > ENTITY_MAX_LENGTH ? same : 'undecided'
-  const is = name === 'commat' || /^#(?:0*64|x0*40)$/i.test(name)
-  return is && rest[name.length] === ';' ? { text: '& ', length: 1 } : same
-}
-
-/** @param at place of a `:` in `text` */
-function schemeEnd(given: string, text: string, at: number, isEnd: boolean): Change {
-  const same = { text: ':', length: 1 }
-  if (!/ftp$/i.test(given) || IN_WEB_ADDRESS.test(given)) return same
-  const next = text.slice(at + 1, at + 3)
-  if (next === '//') return { text: ' :', length: 1 }
-  return '//'.startsWith(next) && !isEnd ? 'undecided' : same
 }

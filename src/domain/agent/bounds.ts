@@ -35,10 +35,10 @@ export const GROUNDING_MAX_BYTES = 8_192
 /** Longest arguments a model may write to one call, in UTF-16 code units. */
 export const ARGUMENTS_MAX_LENGTH = 4_096
 
-/** Money in millionths of a US dollar: an integer, so that sums are exact (decisions, part 6). */
+/** Money in millionths of a US dollar: an integer, so that sums are exact. */
 export type MicroUsd = number
 
-/** What one admission counts against (decisions, part 6). */
+/** What one admission counts against (docs/decisions/0028-how-a-turn-is-admitted.md). */
 export interface ChatLimits {
   messagesPerSession: number
   messagesPerDay: number
@@ -58,27 +58,20 @@ export interface CallCost {
   withoutTools: MicroUsd
 }
 
-/** A turn that asks to be admitted. */
 export interface TurnClaim {
-  /** Session id of the token, not the token. */
   session: string
-  /** When the token of that session ends. */
   sessionEndsAt: Instant
   /** Salted hash of the caller's address under the salt of `day`; nothing else of the caller is ever stored. */
   address: string
   /** Salted hash of the /48 of an IPv6 address; null for IPv4. */
   network: string | null
-  /**
-   * The address under the salt of the day before, needed in the first minute of a day alone, so that a burst counts across
-   * midnight; null when that salt is not known.
-   */
+  /** The address under the salt of the day before, in the first minute of a day: a burst counts across midnight. */
   formerAddress: string | null
   /** Names the server whose open turns are counted. */
   server: string
   now: Instant
   /** UTC day of `now`: the day charged, whenever the turn ends. */
   day: Day
-  /** The turn's first model call. */
   firstCall: CallCost
   /** The first call of the shortest turn there can be: the bands of the day are measured with it. */
   shortestCall: CallCost
@@ -92,7 +85,7 @@ export interface TurnClaim {
 /** An open turn that needs another model call. */
 export interface TurnExtension {
   turn: string
-  /** What the turn is to hold in all: the cost of its earlier calls and the most that those it can still need cost. */
+  /** What the turn is to hold in all. */
   upTo: MicroUsd
   /** As in {@link TurnClaim}. */
   requestsPerAddress: number | null

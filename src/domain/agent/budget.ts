@@ -10,12 +10,7 @@ import { SHORTEST_REQUEST, TOOLS_BYTES, largestInputBytes } from './prompt.ts'
 
 export type BudgetState = 'ok' | 'soft' | 'exhausted' | 'unknown'
 
-/**
- * The state of a day's budget, as the status reports it. A store applies the same rules within an admission.
- *
- * @param spending null when it cannot be read
- * @param shortestCall of {@link shortestCall}
- */
+/** The state of a day's budget, as the status reports it; an admission applies the same bands. `spending` null: unreadable. */
 export function budgetState(
   spending: { settled: MicroUsd; reserved: MicroUsd } | null,
   budgetPerDay: MicroUsd,
@@ -36,11 +31,7 @@ export function shareOf(amount: number, share: number): number {
   return Number((BigInt(amount) * BigInt(share)) / MILLION)
 }
 
-/**
- * What one address may send of the daily requests of a routing service: at least one.
- *
- * @param share in millionths
- */
+/** Requests a day that one address may send to a routing service, at least one; `share` in millionths. */
 export function requestShareOf(requestsPerDay: number, share: number): number {
   return Math.max(1, shareOf(requestsPerDay, share))
 }
@@ -63,17 +54,10 @@ export function costOf(usage: Usage, prices: Prices): MicroUsd {
 /** Prices are per million tokens, shares in millionths. */
 const MILLION = 1_000_000n
 
-/**
- * What a provider may add of its own to one call: the frame of messages and tools. Everything else is bounded by its
- * bytes, since a token is at least one byte of the text.
- */
+/** What a provider may add to one call: the frame of messages and tools. All else is bounded by its bytes. */
 const CALL_OVERHEAD_TOKENS = 500
 
-/**
- * The most one model call can cost.
- *
- * @param inputTokens at least the tokens of everything the call says; a token is at least one byte of UTF-8
- */
+/** The most one model call can cost, with at most so many tokens of input: a token is at least one byte of UTF-8. */
 export function callCost({ inputTokens, maxOutputTokens, prices }: CallBounds): MicroUsd {
   // A provider may charge more for its cache than for plain input.
   const input = Math.max(prices.input, prices.cached)
@@ -103,62 +87,31 @@ export function shortestCallCost(bounds: Omit<CallBounds, 'inputTokens'>): CallC
   return firstCallCost(SHORTEST_REQUEST, bounds)
 }
 
-/** Model calls without a known usage, together. */
-export interface UntoldCalls {
-  count: number
-  /** UTF-8 bytes of them. */
-  sentBytes: number
-  /** What they were allowed to write. */
-  maxOutputTokens: number
-}
-
-/** A model call that was aborted: UTF-8 bytes of what was sent, and of the text received until then. */
-export interface AbortedCall {
-  sentBytes: number
-  receivedBytes: number
-}
-
 /** Bytes of text to a token, where the tokens of an aborted call are estimated. */
 const ABORTED_BYTES_A_TOKEN = 3
 
-function estimatedTokens(bytes: number): number {
-  return Math.ceil(bytes / ABORTED_BYTES_A_TOKEN)
+/** What an aborted call is taken to have used, by the UTF-8 bytes sent and those of the text received until then. */
+export function abortedUsage(sentBytes: number, receivedBytes: number): Usage {
+  const tokens = (bytes: number): number => Math.ceil(bytes / ABORTED_BYTES_A_TOKEN)
+  return { in: tokens(sentBytes), out: tokens(receivedBytes), cached: 0 }
 }
 
 /**
- * What the calls of a turn are charged: the usage the provider told; for a call that it ended without telling its usage, a
- * token for each byte sent and everything the call was allowed to write, since thoughts and broken tool calls are paid for
- * and not seen; for an aborted call, the input sent and the output received at 3 bytes a token. With an estimate the sum is
- * at most what was reserved, which is above all input there can have been.
- *
- * @param told usage of the calls that told it, together
+ * What a call is taken to have used whose provider did not tell: a token for each byte sent, and everything the call was
+ * allowed to write, since thoughts and broken tool calls are paid for and not seen.
  */
-export function turnCost({
-  told,
-  untold,
-  aborted,
-  reserved,
-  prices,
-}: {
-  told: Usage
-  untold: UntoldCalls
-  aborted: AbortedCall | null
-  reserved: MicroUsd
-  prices: Prices
-}): MicroUsd {
-  const estimate = costOf(
-    {
-      in:
-        told.in +
-        untold.sentBytes +
-        untold.count * CALL_OVERHEAD_TOKENS +
-        estimatedTokens(aborted?.sentBytes ?? 0),
-      out: told.out + untold.maxOutputTokens + estimatedTokens(aborted?.receivedBytes ?? 0),
-      cached: told.cached,
-    },
-    prices,
-  )
-  return Math.max(costOf(told, prices), Math.min(estimate, reserved))
+export function unknownUsage(sentBytes: number, maxOutputTokens: number): Usage {
+  return { in: sentBytes + CALL_OVERHEAD_TOKENS, out: maxOutputTokens, cached: 0 }
+}
+
+export function addUsage(one: Usage, other: Usage): Usage {
+  return { in: one.in + other.in, out: one.out + other.out, cached: one.cached + other.cached }
+}
+
+/** What the calls of a turn are charged. An estimate never takes the sum above what was reserved. */
+export function turnCost(known: Usage, estimated: Usage, reserved: MicroUsd, prices: Prices): MicroUsd {
+  const estimate = costOf(addUsage(known, estimated), prices)
+  return Math.max(costOf(known, prices), Math.min(estimate, reserved))
 }
 
 const FREE: Prices = { input: 0, cached: 0, output: 0 }
@@ -190,9 +143,7 @@ export function priceOf({
 export function isLoopbackUrl(url: string): boolean {
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
   if (host === 'localhost') return true
-  const address = parseIpAddress(host)
-  if (address === null) return false
-  return address.version === 6 ? address.value === 1n : address.value >> 24n === 127n
+  return parseIpAddress(host)?.range() === 'loopback'
 }
 
 function isSameBase(one: string, other: string): boolean {
@@ -206,11 +157,7 @@ function isSameBase(one: string, other: string): boolean {
 /** The window a burst is counted in. */
 export const BURST_WINDOW_MS = 60_000
 
-/**
- * The first day whose callers must still be known: earlier ones can hold no token and have no burst.
- *
- * @param sessionSeconds how long a token lasts
- */
+/** The first day whose callers must still be known: those of earlier ones can hold no token and have no burst. */
 export function keepCallersFrom(now: Instant, sessionSeconds: number): Day {
   return dayOf(now - Math.max(sessionSeconds * 1000, BURST_WINDOW_MS))
 }

@@ -1,5 +1,7 @@
-import { LIVE_SORTS } from '../feed/columns.ts'
-import type { LiveSort } from '../feed/columns.ts'
+import { z } from 'zod'
+import { LIVE_SORTS } from '../feed/live-sort.ts'
+import type { LiveSort } from '../feed/live-sort.ts'
+import { firstCodePoints, strictLine, visibleText } from '../text.ts'
 import {
   INTERESTS_MAX,
   INTEREST_MAX_LENGTH,
@@ -9,19 +11,40 @@ import {
   SCOPE_KEY_MAX_LENGTH,
 } from './bounds.ts'
 import type { InputMessage } from './model-call.ts'
-import { firstCodePoints, strictLine, visibleText } from './shown-data.ts'
 
 export const LANGUAGES = ['auto', 'en', 'ru'] as const
 export const TONES = ['neutral', 'casual', 'terse'] as const
 
+const messageSchema = z.object({
+  role: z.enum(['user', 'assistant']),
+  content: z.string().describe(`cut after ${MESSAGE_MAX_LENGTH} characters`),
+})
+
 /** What a user prefers; of a user's authority only. */
-export interface ChatSettings {
-  preferredLanguage: (typeof LANGUAGES)[number]
-  tone: (typeof TONES)[number]
-  /** Empty when there is none. */
-  prePrompt: string
-  interests: readonly string[]
-}
+const settingsSchema = z.object({
+  preferredLanguage: z.enum(LANGUAGES),
+  tone: z.enum(TONES),
+  prePrompt: z.string().max(PRE_PROMPT_MAX_LENGTH),
+  interests: z.array(z.string().max(INTEREST_MAX_LENGTH)).max(INTERESTS_MAX),
+})
+
+/** A chat request as clients should send it; {@link parseChatRequest} forgives more. */
+export const chatRequestSchema = z
+  .object({
+    messages: z
+      .array(messageSchema)
+      .min(1)
+      .describe(`the last ${MESSAGES_READ} are read; the last must be the user's`),
+    scope: z
+      .object({ type: z.literal('item'), key: z.string().max(SCOPE_KEY_MAX_LENGTH).describe('save key') })
+      .optional()
+      .describe('one item; the whole site when it is absent or not known'),
+    sort: z.enum(LIVE_SORTS).optional().describe('ranking that grounds a chat about the site'),
+    settings: settingsSchema.partial().optional().describe("wishes, of a user's authority only"),
+  })
+  .meta({ id: 'AgentChatRequest' })
+
+export type ChatSettings = z.infer<typeof settingsSchema>
 
 /** A chat request as the turn sees it: everything known, cut and cleaned. */
 export interface ChatRequest {
@@ -44,76 +67,68 @@ export type ParsedChatRequest =
  * @param body the text of the body, within {@link BODY_MAX_BYTES}
  */
 export function parseChatRequest(body: string): ParsedChatRequest {
-  const given = parseJson(body)
-  if (!isRecord(given)) return { ok: false, code: 'invalid_json' }
-  const entries = given['messages']
-  if (!Array.isArray(entries) || entries.length === 0) return { ok: false, code: 'no_user_message' }
-  const latest = entries.slice(-MESSAGES_READ)
-  const read = latest.flatMap((entry) => messageOf(entry) ?? [])
-  if (read.length < latest.length) return { ok: false, code: 'invalid_json' }
+  const given = fieldsOf(parseJson(body))
+  if (given === null) return { ok: false, code: 'invalid_json' }
+  const { messages, scope, sort, settings } = given
+  if (!Array.isArray(messages) || messages.length === 0) return { ok: false, code: 'no_user_message' }
+  const read = z.array(lenientMessage).safeParse(messages.slice(-MESSAGES_READ)).data
+  if (!read) return { ok: false, code: 'invalid_json' }
+  // Empty messages say nothing, and some providers refuse them.
+  const said = read.filter(({ content }) => content.trim() !== '')
   const last = read.at(-1)
-  if (last?.role !== 'user' || isEmpty(last)) return { ok: false, code: 'no_user_message' }
+  if (last?.role !== 'user' || last !== said.at(-1)) return { ok: false, code: 'no_user_message' }
   const request = {
-    messages: read.filter((message) => !isEmpty(message)),
-    itemKey: itemKeyOf(given['scope']),
-    sort: LIVE_SORTS.find((sort) => sort === given['sort']) ?? 'trending',
-    settings: settingsOf(given['settings']),
+    messages: said,
+    itemKey: scopeSchema.safeParse(scope).data?.key ?? null,
+    sort: chatRequestSchema.shape.sort.safeParse(sort).data ?? 'trending',
+    settings: readSettings(settings),
   }
   return { ok: true, request }
 }
 
-/** Own properties of any name: `__proto__` in a JSON text is a property like others, and none of the inherited is read. */
-type JsonRecord = Readonly<Record<string, unknown>>
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** The members of an object; null for anything else. `__proto__` in a JSON text is a member like others. */
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
 }
 
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+/** Of roles, `assistant` alone is not the user's. */
+const lenientMessage = z
+  .object({ role: z.unknown().optional(), content: messageSchema.shape.content })
+  .transform(({ role, content }): InputMessage => ({
+    role: role === 'assistant' ? 'assistant' : 'user',
+    content: firstCodePoints(visibleText(content), MESSAGE_MAX_LENGTH),
+  }))
 
-/** null for an entry that is no object or whose content is no text; of roles, `assistant` alone is not the user's. */
-function messageOf(entry: unknown): InputMessage | null {
-  if (!isRecord(entry) || typeof entry['content'] !== 'string') return null
-  const content = firstCodePoints(visibleText(entry['content']), MESSAGE_MAX_LENGTH)
-  return { role: entry['role'] === 'assistant' ? 'assistant' : 'user', content }
-}
+/** The bound of a key counts code points, that of a published schema code units. */
+const scopeSchema = z.object({
+  type: z.literal('item'),
+  key: z.string().refine((key) => key !== '' && Array.from(key).length <= SCOPE_KEY_MAX_LENGTH),
+})
 
-/** Empty messages say nothing, and some providers refuse them. */
-function isEmpty({ content }: InputMessage): boolean {
-  return content.trim() === ''
-}
-
-function itemKeyOf(scope: unknown): string | null {
-  if (!isRecord(scope) || scope['type'] !== 'item' || typeof scope['key'] !== 'string') return null
-  const { key } = scope as { key: string }
-  return key === '' || Array.from(key).length > SCOPE_KEY_MAX_LENGTH ? null : key
-}
-
-function settingsOf(given: unknown): ChatSettings {
-  const settings = isRecord(given) ? given : {}
-  const { prePrompt, interests } = settings
-  const words = Array.isArray(interests) ? interests.filter((word) => typeof word === 'string') : []
+function readSettings(given: unknown): ChatSettings {
+  const { preferredLanguage, tone, prePrompt, interests } = fieldsOf(given) ?? {}
+  const { shape } = settingsSchema
+  const words: unknown[] = Array.isArray(interests) ? interests : []
   return {
-    preferredLanguage: LANGUAGES.find((language) => language === settings['preferredLanguage']) ?? 'auto',
-    tone: TONES.find((tone) => tone === settings['tone']) ?? 'neutral',
+    preferredLanguage: shape.preferredLanguage.safeParse(preferredLanguage).data ?? 'auto',
+    tone: shape.tone.safeParse(tone).data ?? 'neutral',
     prePrompt:
       typeof prePrompt === 'string' ? firstCodePoints(strictLine(prePrompt), PRE_PROMPT_MAX_LENGTH) : '',
     interests: words
+      .filter((word) => typeof word === 'string')
       .slice(0, INTERESTS_MAX)
       .map((word) => firstCodePoints(strictLine(word), INTEREST_MAX_LENGTH))
       .filter((word) => word !== ''),
   }
 }
 
-/** True for an origin of the list exactly as browsers write it; none, `null` and look-alikes are not in it. */
-export function isAllowedOrigin(origin: string | null, allowed: readonly string[]): boolean {
-  return origin !== null && origin !== 'null' && allowed.includes(origin)
+/** The value of a JSON text; undefined for any other. The parser's own error repeats the text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Hosts that a wildcard or loopback address of a listener is opened by in a browser of the same machine. */

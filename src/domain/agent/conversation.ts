@@ -1,8 +1,7 @@
-import { byteLengthOf } from '../order.ts'
-import type { LiveSort } from '../feed/columns.ts'
+import { byteLengthOf, firstCodePoints } from '../text.ts'
+import type { LiveSort } from '../feed/live-sort.ts'
 import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ, SCOPE_KEY_MAX_LENGTH } from './bounds.ts'
 import type { ChatSettings } from './chat-request.ts'
-import { firstCodePoints } from './shown-data.ts'
 
 /** A question and what was answered, whole or as far as it came. */
 export interface Turn {

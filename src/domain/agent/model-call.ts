@@ -60,7 +60,7 @@ export interface Usage {
   cached: number
 }
 
-/** `code` of the stream's error event (decisions, part 6). */
+/** `code` of the stream's error event (docs/agent-chat.md). */
 export type FailureCode =
   | { error: 'timeout'; code: 'first_event' | 'idle' | 'total' }
   | {

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../digest.ts'
-import { byteLengthOf } from '../order.ts'
+import { byteLengthOf } from '../text.ts'
 import { GROUNDING_MAX_BYTES } from './bounds.ts'
 import type { ChatRequest, ChatSettings } from './chat-request.ts'
 import type { InputMessage, ToolDefinition } from './model-call.ts'

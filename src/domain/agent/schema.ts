@@ -1,19 +1,9 @@
 import { z } from 'zod'
-import { LIVE_SORTS } from '../feed/columns.ts'
-import {
-  INTERESTS_MAX,
-  INTEREST_MAX_LENGTH,
-  MESSAGES_READ,
-  MESSAGE_MAX_LENGTH,
-  PRE_PROMPT_MAX_LENGTH,
-  SCOPE_KEY_MAX_LENGTH,
-} from './bounds.ts'
-import { LANGUAGES, TONES } from './chat-request.ts'
 import { TOOL_NAMES } from './model-call.ts'
 
 /**
- * Wire schemas of the agent chat (docs/agent-chat.md), keys in the order in which they are sent. Requests are described
- * as clients should send them; they are read by `chat-request.ts`, which forgives more.
+ * Wire schemas of the agent chat (docs/agent-chat.md), keys in the order in which they are sent. The schema of a chat
+ * request is in `chat-request.ts`.
  */
 
 const count = z.int().min(0)
@@ -54,34 +44,6 @@ export const sessionSchema = z
   })
   .meta({ id: 'AgentSession' })
 
-export const chatRequestSchema = z
-  .object({
-    messages: z
-      .array(
-        z.object({
-          role: z.enum(['user', 'assistant']),
-          content: z.string().describe(`cut after ${MESSAGE_MAX_LENGTH} characters`),
-        }),
-      )
-      .min(1)
-      .describe(`the last ${MESSAGES_READ} are read; the last must be the user's`),
-    scope: z
-      .object({ type: z.literal('item'), key: z.string().max(SCOPE_KEY_MAX_LENGTH).describe('save key') })
-      .optional()
-      .describe('one item; the whole site when it is absent or not known'),
-    sort: z.enum(LIVE_SORTS).optional().describe('ranking that grounds a chat about the site'),
-    settings: z
-      .object({
-        preferredLanguage: z.enum(LANGUAGES).optional(),
-        tone: z.enum(TONES).optional(),
-        prePrompt: z.string().max(PRE_PROMPT_MAX_LENGTH).optional(),
-        interests: z.array(z.string().max(INTEREST_MAX_LENGTH)).max(INTERESTS_MAX).optional(),
-      })
-      .optional()
-      .describe("wishes, of a user's authority only"),
-  })
-  .meta({ id: 'AgentChatRequest' })
-
 export const statusSchema = z
   .object({
     ok: z.boolean(),
@@ -104,24 +66,36 @@ export const EVENT_SCHEMAS = {
   error: z.object({ error: z.enum(['timeout', 'upstream_error']), code: z.string() }),
 } as const
 
+type EventName = keyof typeof EVENT_SCHEMAS
+
+const recordOf = (event: EventName) => z.object({ event: z.literal(event), data: EVENT_SCHEMAS[event] })
+
 /** One event of an answer as an object, for the published description; on the wire it is a record of the stream. */
 export const streamEventSchema = z
   .discriminatedUnion('event', [
-    z.object({ event: z.literal('meta'), data: EVENT_SCHEMAS.meta }),
-    z.object({ event: z.literal('tool'), data: EVENT_SCHEMAS.tool }),
-    z.object({ event: z.literal('delta'), data: EVENT_SCHEMAS.delta }),
-    z.object({ event: z.literal('done'), data: EVENT_SCHEMAS.done }),
-    z.object({ event: z.literal('error'), data: EVENT_SCHEMAS.error }),
+    recordOf('meta'),
+    recordOf('tool'),
+    recordOf('delta'),
+    recordOf('done'),
+    recordOf('error'),
   ])
   .meta({ id: 'AgentStreamEvent' })
 
 export type AgentConfig = z.infer<typeof configSchema>
 export type AgentSession = z.infer<typeof sessionSchema>
 export type AgentStatus = z.infer<typeof statusSchema>
-/** Payloads by event. */
-export type AgentEvents = { [Name in keyof typeof EVENT_SCHEMAS]: z.infer<(typeof EVENT_SCHEMAS)[Name]> }
 
-/** The chat interface of a server (docs/agent-chat.md), as a client asks it. */
+/** One event of an answer. */
+export type AgentEvent = {
+  [Name in EventName]: { event: Name; data: z.infer<(typeof EVENT_SCHEMAS)[Name]> }
+}[EventName]
+
+/** The event that ends an answer. */
+export type LastEvent = Extract<AgentEvent, { event: 'done' | 'error' }>
+
+export function isLast(event: AgentEvent): event is LastEvent {
+  return event.event === 'done' || event.event === 'error'
+}
 
 /** What a client needs of `GET /api/agent/config`. */
 export type ServedConfig = Pick<
@@ -129,17 +103,16 @@ export type ServedConfig = Pick<
   'enabled' | 'requireVerification' | 'itemChat' | 'model' | 'quotas'
 >
 
-/** One event of an answer; `raw` is its payload as the server sent it, with whatever else stands in it. */
-export type ServedEvent = {
-  [Name in keyof AgentEvents]: { event: Name; data: AgentEvents[Name]; raw: unknown }
-}[keyof AgentEvents]
+/** An event as a client read it; `raw` is its payload as the server sent it, with whatever else stands in it. */
+export type ServedEvent = AgentEvent & { raw: unknown }
 
 /**
- * Why a server gave no answer. A code of the interface is thrown as it is (`refusals.ts`), with the members the server
+ * Why a server gave no answer. A code of the interface is thrown as it is, with the members the server
  * sent; the others are the client's own: `server_unreachable` (no connection, or silence), `server_foreign` (whatever
  * answers is no such server), `answer_cut` (the stream ended before its terminal event).
  */
 export type ChatApiRefusal = 'server_unreachable' | 'server_foreign' | 'answer_cut'
+
 /** Public codes of `/api/agent/*` (docs/agent-chat.md): the whole, closed list. */
 export const AGENT_ERRORS = [
   'disabled',

@@ -1,4 +1,4 @@
-import { byteLengthOf } from '../order.ts'
+import { byteLengthOf, firstBytes, firstCodePoints, visibleLine } from '../text.ts'
 import type { Day } from '../time.ts'
 
 /** Stored data as a model is shown it: cleaned, marked as untrusted, and within a number of bytes (docs/agent-tools.md). */
@@ -64,44 +64,34 @@ export function shownLink(url: string | null): string | null {
   return visibleLine(url) === url ? url : null
 }
 
-type Lists = Readonly<Record<string, readonly unknown[]>>
-
 /**
  * The JSON text of a head and of lists beside it, at most `maxBytes` of UTF-8: whole entries are left out from the end of
  * the longest list, and counted in `leftOut`.
  *
  * @throws RangeError when the head alone does not fit
  */
-export function fitLists(head: object, lists: Lists, maxBytes: number): string {
-  const whole = Object.entries(lists).map(([name, entries]) => ({
-    name,
-    entries,
-    kept: entries.length,
-    // A comma follows all but the last.
-    bytes: entries.map((entry) => byteLengthOf(JSON.stringify(entry)) + 1),
-  }))
-  const sum = whole.reduce((total, { bytes }) => total + bytes.reduce((part, each) => part + each, 0), 0)
-  const nothing = Object.fromEntries(whole.map(({ name }) => [name, []]))
-  if (byteLengthOf(JSON.stringify({ ...head, ...nothing })) + sum <= maxBytes) {
-    return JSON.stringify({ ...head, ...lists })
+export function fitLists(
+  head: object,
+  lists: Readonly<Record<string, readonly unknown[]>>,
+  maxBytes: number,
+): string {
+  const whole = JSON.stringify({ ...head, ...lists })
+  if (byteLengthOf(whole) <= maxBytes) return whole
+  const lengths = Object.entries(lists).map(([name, { length }]) => [name, length] as const)
+  const left = Object.entries(lists).map(([name, entries]) => ({ name, entries: [...entries] }))
+  const largest = JSON.stringify({ ...head, leftOut: Object.fromEntries(lengths), ...lists })
+  // An entry is reckoned with a comma, which the last one of a list does not have.
+  let over = byteLengthOf(largest) + left.length - maxBytes
+  while (over > 0) {
+    const longest = left.toSorted((one, other) => other.entries.length - one.entries.length)[0]?.entries
+    if (!longest?.length) throw new RangeError(`${maxBytes} bytes hold not even the head`)
+    over -= byteLengthOf(JSON.stringify(longest.pop())) + 1
   }
-  const counts = Object.fromEntries(whole.map(({ name, entries }) => [name, entries.length]))
-  let bytes = byteLengthOf(JSON.stringify({ ...head, leftOut: counts, ...nothing })) + sum
-  while (bytes > maxBytes) {
-    const longest = whole.reduce((most, list) => (list.kept > most.kept ? list : most), {
-      kept: 0,
-      bytes: [0],
-    })
-    if (longest.kept === 0) throw new RangeError(`${maxBytes} bytes hold not even the head`)
-    longest.kept -= 1
-    bytes -= longest.bytes[longest.kept] ?? 0
-  }
-  const shortened = whole.filter(({ entries, kept }) => kept < entries.length)
-  const leftOut = Object.fromEntries(
-    shortened.map(({ name, entries, kept }) => [name, entries.length - kept]),
-  )
-  const left = Object.fromEntries(whole.map(({ name, entries, kept }) => [name, entries.slice(0, kept)]))
-  return JSON.stringify({ ...head, leftOut, ...left })
+  const kept = Object.fromEntries(left.map(({ name, entries }) => [name, entries]))
+  const leftOut = lengths
+    .map(([name, length]) => [name, length - (kept[name]?.length ?? 0)] as const)
+    .filter(([, count]) => count > 0)
+  return JSON.stringify({ ...head, leftOut: Object.fromEntries(leftOut), ...kept })
 }
 
 /**
@@ -120,120 +110,6 @@ export function fitText(text: string, write: (beginning: string) => string, maxB
     if (beginning === '') throw new RangeError(`${maxBytes} bytes hold not even the head`)
     room = byteLengthOf(beginning) - Math.max(1, Math.ceil(over / 2))
   }
-}
-
-/**
- * Text of strangers, stored or typed, before it is shown to a model (docs/decisions/0031-untrusted-text.md): what is left
- * is what a reader would see.
- */
-
-/** Every way to end a line that Unicode knows. */
-const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
-
-/**
- * Controls but newline; everything Unicode calls ignorable when it is drawn (zero-width and bidirectional characters, soft
- * hyphens, variation selectors and their supplement, tag characters); annotation marks, noncharacters and private use,
- * which nobody can read.
- */
-const HIDDEN =
-  /(?!\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Co}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
-
-const JOINERS = /\u200C|\u200D|\uFE0E|\uFE0F/g
-
-/** Scripts whose letters joiners shape. */
-const SHAPED =
-  '[' +
-  [
-    'Arab',
-    'Syrc',
-    'Mong',
-    'Deva',
-    'Beng',
-    'Guru',
-    'Gujr',
-    'Orya',
-    'Taml',
-    'Telu',
-    'Knda',
-    'Mlym',
-    'Sinh',
-    'Khmr',
-    'Mymr',
-  ]
-    .map((script) => `\\p{scx=${script}}`)
-    .join('') +
-  ']'
-
-/**
- * Joiners and presentation selectors that are part of what is drawn: inside emoji and keycaps, and between letters that
- * they shape. Anywhere else they are hidden text. What stands beside them is looked at with the rest already removed, and
- * never is one of them itself but for the selector of an emoji, so that cleaning a text again changes nothing.
- */
-const DRAWN_JOINER = new RegExp(
-  [
-    String.raw`(?<=\p{Extended_Pictographic}(?:\uFE0F|\p{Emoji_Modifier})?)\u200D(?=\p{Extended_Pictographic})`,
-    String.raw`(?<=\p{Extended_Pictographic})[\uFE0E\uFE0F]`,
-    String.raw`(?<=[0-9#*])\uFE0F(?=\u20E3)`,
-    `(?<=${SHAPED})[\\u200C\\u200D](?=${SHAPED})`,
-  ].join('|'),
-  'gu',
-)
-
-/** Stands for a drawn joiner while the others are removed; hidden itself, so that no text holds it. */
-const KEPT = new Map([
-  ['\u200C', '\uE000'],
-  ['\u200D', '\uE001'],
-  ['\uFE0E', '\uE002'],
-  ['\uFE0F', '\uE003'],
-])
-const RESTORED = new Map([...KEPT].map(([joiner, mark]) => [mark, joiner]))
-
-/**
- * Stored text as a model is shown it: well-formed Unicode whose lines end in `\n`, without anything a reader would not
- * see. Emoji sequences and the letters that joiners shape stay as they are. The same text again is left as it is.
- */
-export function visibleText(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(LINE_ENDS, '\n')
-    .replaceAll('\t', ' ')
-    .replace(HIDDEN, '')
-    .replace(DRAWN_JOINER, (joiner) => KEPT.get(joiner) ?? '')
-    .replace(JOINERS, '')
-    .replace(/[\uE000-\uE003]/g, (mark) => RESTORED.get(mark) ?? '')
-}
-
-/** {@link visibleLine} without any joiner or selector, as the settings of a request are read. */
-export function strictLine(text: string): string {
-  return visibleLine(visibleText(text).replace(JOINERS, ''))
-}
-
-/** {@link visibleText} on one line, for titles, names and links. */
-export function visibleLine(text: string): string {
-  return visibleText(text).replace(/\s+/g, ' ').trim()
-}
-
-/** The first `length` code points. */
-export function firstCodePoints(text: string, length: number): string {
-  if (text.length <= length) return text
-  let end = 0
-  for (let count = 0; count < length && end < text.length; count += 1) {
-    end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
-  }
-  return text.slice(0, end)
-}
-
-/** The longest beginning of a text that takes at most `bytes` of UTF-8, whole characters only. */
-export function firstBytes(text: string, bytes: number): string {
-  let taken = 0
-  let end = 0
-  while (end < text.length) {
-    const point = text.codePointAt(end) ?? 0
-    taken += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
-    if (taken > bytes) return text.slice(0, end)
-    end += point > 0xffff ? 2 : 1
-  }
-  return text
 }
 
 /** What a turn is given to stand on before the model is asked. */

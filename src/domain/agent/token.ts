@@ -3,7 +3,7 @@ import { areSameBytes, deriveKey, hmacSha256 } from '../digest.ts'
 import { dayOf, parseDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
-/** Sessions as signed tokens, `v1.<payload>.<signature>` (decisions, part 6): nothing of them is stored. */
+/** Sessions as signed tokens, `v1.<payload>.<signature>`: nothing of them is stored (docs/agent-chat.md). */
 
 export interface SessionPayload {
   v: 1
@@ -33,7 +33,7 @@ export interface SessionSigner {
 export const SESSION_ID_BYTES = 16
 
 /** The longest session there is: a day (docs/configuration.md). */
-const SESSION_MAX_SECONDS = 86_400
+export const SESSION_MAX_SECONDS = 86_400
 
 const TOKEN_MAX_LENGTH = 1024
 const VERSION = 'v1'

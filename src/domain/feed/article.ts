@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { firstCodePoints } from '../agent/shown-data.ts'
+import { firstCodePoints } from '../text.ts'
 import { DAY_MS, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { describeIssues, isNewsSource, itemsOfKey, rowText } from './source.ts'
@@ -190,31 +190,18 @@ export interface FailedTry {
   nextTryAt: Instant | null
 }
 
-/**
- * Why a text is not kept although nothing failed:
- *
- * - `robots`: the site's robots.txt, header or page asks not to
- * - `private`: the address is not a public one, and is not allowed
- * - `badUrl`: not http(s), with credentials, of another port, or too long
- * - `redirects`: more than the limit
- * - `notHtml`: neither HTML nor plain text, or compressed in a way nobody asked for
- * - `tooLarge`: over the limit
- * - `gone`: 404 or 410, or deleted at its source
- * - `refused`: 401, 402, 403, 407 or 451
- * - `noText`: read, but it holds no article
- * - `busy`: not asked, since its host wants to be left alone for a while
- */
+/** Why a text is not kept although nothing failed. */
 export type SkipReason =
-  | 'robots'
-  | 'private'
-  | 'badUrl'
-  | 'redirects'
-  | 'notHtml'
-  | 'tooLarge'
-  | 'gone'
-  | 'refused'
-  | 'noText'
-  | 'busy'
+  | 'robots' // the site's robots.txt, header or page asks not to
+  | 'private' // the address is not a public one, and is not allowed
+  | 'badUrl' // not http(s), with credentials, of another port, or too long
+  | 'redirects' // more than the limit
+  | 'notHtml' // neither HTML nor plain text, or compressed in a way that was not asked for
+  | 'tooLarge' // over the limit
+  | 'gone' // 404 or 410, or deleted at its source
+  | 'refused' // 401, 402, 403, 407 or 451
+  | 'noText' // read, but it holds no article
+  | 'busy' // not requested, since its host asked to be left alone for a while
 
 /** What came of reading one text. */
 export type ArticleReading =

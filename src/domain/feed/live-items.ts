@@ -1,23 +1,10 @@
 import { z } from 'zod'
 import { formatInstant } from '../time.ts'
-import type { Instant } from '../time.ts'
-import {
-  COLUMN_LENGTH,
-  LIVE_SORTS,
-  PERIOD_MS,
-  compareInColumn,
-  compareInHype,
-  compareInPopular,
-  comparePoints,
-  comparePointsAndComments,
-  groupBySource,
-  scoreAmong,
-  takeDistinct,
-  topOf,
-} from './columns.ts'
-import type { CompareEvents, FeedEvent, LiveSort, Scored } from './columns.ts'
+import { COLUMN_LENGTH } from './columns.ts'
 import type { ItemDetails } from './live-source.ts'
-import { HYPE_PROVIDERS, NEWS_SOURCES, discussionUrl, hypeProviderOf } from './source.ts'
+import { LIVE_SORTS } from './live-sort.ts'
+import type { LiveEntry, RankedLive } from './rank-live.ts'
+import { discussionUrl, hypeProviderOf } from './source.ts'
 import type { NewsSource } from './source.ts'
 
 /**
@@ -129,17 +116,57 @@ export type LiveFeed = z.infer<typeof liveFeedSchema>
 
 /** Entries as items of the wire: the product's own fields, then the source's own names (docs/feed-api.md). */
 
-type HackerNewsItem = LiveFeed['hackerNews'][number]
-type LobstersItem = LiveFeed['lobsters'][number]
-type LessWrongItem = LiveFeed['lessWrong'][number]
 type HypeItem = LiveFeed['hypeReplicate'][number]
-type PopularItem = LiveFeed['popular'][number]
 
 /** What sources say of items beside their numbers, by save key. */
 export type Details = ReadonlyMap<string, ItemDetails>
 
+type MakeItem<T> = (item: LiveItem, details: ItemDetails | undefined) => T
+
+/** Items of the news sources under the names of their own interfaces. */
+const NEWS_ITEMS = {
+  hn: (item, details) => ({
+    ...item,
+    id: /^[1-9]\d{0,14}$/.test(item.sourceId) ? Number(item.sourceId) : item.sourceId,
+    score: item.points,
+    descendants: item.comments,
+    by: details?.author ?? null,
+    time: Math.floor(Date.parse(item.publishedAt) / 1000),
+  }),
+  lobsters: (item, details) => ({
+    ...item,
+    comments_url: item.discussionUrl ?? '',
+    score: item.points,
+    comment_count: item.comments,
+    created_at: item.publishedAt,
+    submitter_user: details?.author ?? null,
+    tags: [...(details?.tags ?? [])],
+  }),
+  lesswrong: (item, details) => ({
+    ...item,
+    author: details?.author ?? null,
+    baseScore: item.points,
+    commentCount: item.comments,
+    postedAt: item.publishedAt,
+  }),
+} satisfies Record<NewsSource, MakeItem<LiveFeed['popular'][number]>>
+
+/** An id of the form `owner/name` tells both; anything else has its author and its title. */
+function hypeItem(item: LiveItem, details: ItemDetails | undefined): HypeItem {
+  const [, owner, name] = /^([^/]+)\/([^/]+)$/.exec(item.sourceId) ?? []
+  return {
+    ...item,
+    id: item.sourceId,
+    username: details?.author ?? owner ?? null,
+    name: name ?? item.title,
+    stars: item.points,
+    description: details?.description ?? null,
+    created_at: item.publishedAt,
+  }
+}
+
 /** An entry in the product's own fields alone. */
-export function itemOf({ event, key, rank, percentile, aggScore }: LiveEntry): LiveItem {
+function itemOf({ event, key, rank, percentile, aggScore }: LiveEntry): LiveItem {
   const provider = hypeProviderOf(event.source)
   return {
     key,
@@ -160,170 +187,19 @@ export function itemOf({ event, key, rank, percentile, aggScore }: LiveEntry): L
   }
 }
 
-export function hackerNewsItem(entry: LiveEntry, details: Details): HackerNewsItem {
-  const { sourceId, points, comments, publishedAt } = entry.event
+type Lists = Omit<LiveFeed, 'generatedAt' | 'algoVersion' | 'sortMode' | 'snapshotId'>
+
+/** The lists of a live period as they are published. */
+export function listsOf({ columns, hype, midjourney, popular }: RankedLive, details: Details): Lists {
+  const items = <T>(entries: readonly LiveEntry[], make: MakeItem<T>): T[] =>
+    entries.map((entry) => make(itemOf(entry), details.get(entry.key)))
   return {
-    ...itemOf(entry),
-    id: /^[1-9]\d{0,14}$/.test(sourceId) ? Number(sourceId) : sourceId,
-    score: points,
-    descendants: comments,
-    by: details.get(entry.key)?.author ?? null,
-    time: Math.floor(publishedAt / 1000),
+    hackerNews: items(columns.hn, NEWS_ITEMS.hn),
+    lobsters: items(columns.lobsters, NEWS_ITEMS.lobsters),
+    lessWrong: items(columns.lesswrong, NEWS_ITEMS.lesswrong),
+    hypeReplicate: items(hype, hypeItem),
+    midjourney: midjourney.map(itemOf),
+    github: { status: 'collecting', items: [] },
+    popular: items(popular, (item, told) => NEWS_ITEMS[item.source as NewsSource](item, told)),
   }
-}
-
-export function lobstersItem(entry: LiveEntry, details: Details): LobstersItem {
-  const item = itemOf(entry)
-  return {
-    ...item,
-    comments_url: item.discussionUrl ?? '',
-    score: item.points,
-    comment_count: item.comments,
-    created_at: item.publishedAt,
-    submitter_user: details.get(entry.key)?.author ?? null,
-    tags: [...(details.get(entry.key)?.tags ?? [])],
-  }
-}
-
-export function lessWrongItem(entry: LiveEntry, details: Details): LessWrongItem {
-  const item = itemOf(entry)
-  return {
-    ...item,
-    author: details.get(entry.key)?.author ?? null,
-    baseScore: item.points,
-    commentCount: item.comments,
-    postedAt: item.publishedAt,
-  }
-}
-
-/** An id of the form `owner/name` tells both; anything else has its author and its title. */
-export function hypeItem(entry: LiveEntry, details: Details): HypeItem {
-  const item = itemOf(entry)
-  const [, owner, name] = /^([^/]+)\/([^/]+)$/.exec(item.sourceId) ?? []
-  const { author = null, description = null } = details.get(entry.key) ?? {}
-  return {
-    ...item,
-    id: item.sourceId,
-    username: author ?? owner ?? null,
-    name: name ?? item.title,
-    stars: item.points,
-    description,
-    created_at: item.publishedAt,
-  }
-}
-
-/** An entry of `popular` under the names of the source it comes from. */
-export function popularItem(entry: LiveEntry, details: Details): PopularItem {
-  switch (entry.event.source) {
-    case 'hn':
-      return hackerNewsItem(entry, details)
-    case 'lobsters':
-      return lobstersItem(entry, details)
-    default:
-      return lessWrongItem(entry, details)
-  }
-}
-
-/** An event with its place in one list of a live period. */
-export interface LiveEntry extends Scored {
-  rank: number
-  /** `agg_score`: comparable over all lists of one sort, and never growing down a list. */
-  aggScore: number
-}
-
-/** The lists of one live period. */
-export interface RankedLive {
-  columns: Record<NewsSource, LiveEntry[]>
-  hype: LiveEntry[]
-  midjourney: LiveEntry[]
-  popular: LiveEntry[]
-}
-
-/** What sets one sort apart: what is compared, what it is worth, and in which orders it stands. */
-interface Rule {
-  compare: { plain: CompareEvents; hype: CompareEvents }
-  weigh: (scored: Scored) => number
-  /** A weight as it is published. */
-  round: (weight: number) => number
-  order: { column: Order; hype: Order; popular: Order }
-}
-
-interface Weighted extends Scored {
-  weight: number
-}
-
-type Order = (a: Weighted, b: Weighted) => number
-
-/**
- * Ranks a live period (docs/ranking.md): a pure function of events and instant, whatever the order of the events.
- *
- * @param events at most one for each (source, sourceId); those outside the period do not count
- * @param now the run's instant, at which the period ends, inclusive
- */
-export function rankLive(sort: LiveSort, events: readonly FeedEvent[], now: Instant): RankedLive {
-  const since = now - PERIOD_MS[sort]
-  const bySource = groupBySource(
-    events.filter(({ publishedAt }) => publishedAt >= since && publishedAt <= now),
-  )
-  const rule = sort === 'trending' ? trendingRule(now) : PERIOD_RULE
-  const weighted = (source: string, compare = rule.compare.plain): Weighted[] =>
-    scoreAmong(bySource.get(source) ?? [], compare).map((scored) => ({
-      ...scored,
-      weight: rule.weigh(scored),
-    }))
-  const listed = (ordered: readonly Weighted[]): LiveEntry[] =>
-    ordered.map(({ weight, ...scored }, index) => ({
-      ...scored,
-      rank: index + 1,
-      aggScore: rule.round(weight),
-    }))
-  const news = NEWS_SOURCES.map((source) => weighted(source))
-  const cohorts = HYPE_PROVIDERS.map((provider) => weighted(`hype:${provider}`, rule.compare.hype))
-  const columns = Object.fromEntries(
-    NEWS_SOURCES.map((source, index) => [source, listed(topOf(news[index] ?? [], rule.order.column))]),
-  ) as Record<NewsSource, LiveEntry[]>
-  return {
-    columns,
-    hype: listed(topOf(cohorts.flat(), rule.order.hype)),
-    midjourney: listed(topOf(weighted('midjourney'), rule.order.column)),
-    popular: listed(takeDistinct(news.flat().sort(rule.order.popular), ({ event }) => event.title)),
-  }
-}
-
-/** Day, week and month: the Year's orders over a shorter window. */
-const PERIOD_RULE: Rule = {
-  compare: { plain: comparePointsAndComments, hype: comparePoints },
-  weigh: ({ percentile }) => percentile,
-  round: (weight) => Math.round(weight * 10_000) / 100,
-  order: { column: compareInColumn, hype: compareInHype, popular: compareInPopular },
-}
-
-/** Digits of a trend as it is published: it spans too many orders of magnitude for a number of decimals. */
-const TREND_DIGITS = 6
-
-/** Trending: points alone, among the source's events of a month, decaying with age; one order for every list. */
-function trendingRule(now: Instant): Rule {
-  const order: Order = (a, b) =>
-    b.weight - a.weight || b.event.publishedAt - a.event.publishedAt || compareInPopular(a, b)
-  return {
-    compare: { plain: comparePoints, hype: comparePoints },
-    weigh: ({ percentile, event }) => trendOf(percentile, now - event.publishedAt),
-    round: (weight) => Number(weight.toPrecision(TREND_DIGITS)),
-    order: { column: order, hype: order, popular: order },
-  }
-}
-
-/** Time in which an event's trend halves (docs/ranking.md). */
-export const HALF_LIFE_MS = 6 * 60 * 60 * 1000
-
-/**
- * How much an event trends (docs/ranking.md): `1 / (1 - p) * 2^(-age / 6 h)`. The first factor says that one event in
- * so many of its source stands as high, in no unit, so that sources compare; the second halves it every six hours.
- *
- * @param percentile of the event's points among its source, in (0, 1)
- * @param ageMs since its publication
- * @returns above 0; two events of one percentile differ by their age alone
- */
-export function trendOf(percentile: number, ageMs: number): number {
-  return (1 / (1 - percentile)) * 2 ** (-ageMs / HALF_LIFE_MS)
 }

@@ -2,20 +2,11 @@ import { sha256Hex } from '../digest.ts'
 import { Refusal, OBJECT_MAX_BYTES, storageDamaged } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
-import type { FeedEvent, LiveSort } from './columns.ts'
-import {
-  hackerNewsItem,
-  hypeItem,
-  itemOf,
-  lessWrongItem,
-  lobstersItem,
-  popularItem,
-  LIVE_VERSION,
-  liveFeedSchema,
-  rankLive,
-} from './live-items.ts'
-import type { Details, LiveFeed, RankedLive } from './live-items.ts'
-import { LIVE_SORTS } from './columns.ts'
+import { LIVE_VERSION, listsOf, liveFeedSchema } from './live-items.ts'
+import type { Details, LiveFeed } from './live-items.ts'
+import type { LiveSort } from './live-sort.ts'
+import type { RankedPeriods } from './rank-live.ts'
+
 /** The refusal of {@link sealSnapshot}. */
 type SnapshotRefusal = 'snapshot_too_large'
 
@@ -50,13 +41,18 @@ export interface SealedSnapshot {
 export type SnapshotSaving =
   { saved: true; removed: number } | { saved: false; newest: { id: string; generatedAt: Instant | null } }
 
+/**
+ * The bytes of a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
+ *
+ * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what is
+ *   read back; nothing is sealed then
+ */
 export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
   const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
-  const instant = formatInstant(generatedAt)
   const id = `${idStart(generatedAt)}${sha256Hex(JSON.stringify(lists)).slice(0, 8)}`
+  const run = { generatedAt: formatInstant(generatedAt), algoVersion: LIVE_VERSION } as const
   const feeds = lists.map(({ sort, inSort }): LiveFeed => ({
-    generatedAt: instant,
-    algoVersion: LIVE_VERSION,
+    ...run,
     sortMode: sort,
     snapshotId: id,
     ...inSort,
@@ -65,14 +61,10 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
   const payloads = new Map(
     feeds.map((feed) => [feed.sortMode, new TextEncoder().encode(JSON.stringify(feed))] as const),
   )
-  for (const [sort, { byteLength }] of payloads) {
-    if (byteLength > OBJECT_MAX_BYTES) throw tooLarge(sort, byteLength)
-  }
-  const described = [...payloads].map(([sort, bytes]) => ({
-    sort,
-    sha256: sha256Hex(bytes),
-    byteSize: bytes.byteLength,
-  }))
+  const described = [...payloads].map(([sort, bytes]) => {
+    if (bytes.byteLength > OBJECT_MAX_BYTES) throw tooLarge(sort, bytes.byteLength)
+    return { sort, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }
+  })
   return { snapshot: { id, generatedAt, feeds: described }, payloads, feeds }
 }
 
@@ -108,43 +100,3 @@ export function proveFeed(id: string, feed: SnapshotFeed, bytes: Uint8Array | nu
   }
   return bytes
 }
-
-type Lists = Pick<
-  LiveFeed,
-  'hackerNews' | 'lobsters' | 'lessWrong' | 'hypeReplicate' | 'midjourney' | 'github' | 'popular'
->
-
-function listsOf({ columns, hype, midjourney, popular }: RankedLive, details: Details): Lists {
-  return {
-    hackerNews: columns.hn.map((entry) => hackerNewsItem(entry, details)),
-    lobsters: columns.lobsters.map((entry) => lobstersItem(entry, details)),
-    lessWrong: columns.lesswrong.map((entry) => lessWrongItem(entry, details)),
-    hypeReplicate: hype.map((entry) => hypeItem(entry, details)),
-    midjourney: midjourney.map(itemOf),
-    github: { status: 'collecting', items: [] },
-    popular: popular.map((entry) => popularItem(entry, details)),
-  }
-}
-
-/** The four rankings of a run, in the order of {@link LIVE_SORTS}. */
-export type RankedPeriods = readonly (readonly [LiveSort, RankedLive])[]
-
-/** Ranks every live period at one instant; see {@link rankLive}. */
-export function rankLivePeriods(events: readonly FeedEvent[], now: Instant): RankedPeriods {
-  return LIVE_SORTS.map((sort) => [sort, rankLive(sort, events, now)] as const)
-}
-
-/** Every event that stands in a list, each once. */
-export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
-  const listed = ranked.flatMap(([, { columns, hype, midjourney, popular }]) =>
-    [...Object.values(columns), hype, midjourney, popular].flat(),
-  )
-  return [...new Map(listed.map(({ key, event }) => [key, event])).values()]
-}
-
-/**
- * The bytes of a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
- *
- * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what is
- *   read back; nothing is sealed then
- */

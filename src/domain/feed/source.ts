@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { firstCodePoints } from '../agent/shown-data.ts'
-import { byteLengthOf } from '../order.ts'
-
+import { firstCodePoints, byteLengthOf } from '../text.ts'
 /**
  * Names of sources and of what derives from them (docs/importing.md).
  */
@@ -14,12 +12,43 @@ export type NewsSource = (typeof NEWS_SOURCES)[number]
 export const HYPE_PROVIDERS = ['github', 'huggingface', 'replicate', 'reddit'] as const
 export type HypeProvider = (typeof HYPE_PROVIDERS)[number]
 
+/** Facts of a source; one that is not in the table has none of them. */
+interface SourceFacts {
+  /** Name as people write it. */
+  name: string
+  /** What its points count, in the plural; `points` where it is absent. */
+  unit?: string
+  /** Address of a discussion, up to the source's id of the item. */
+  discussions?: string
+}
+
+/** Every source that is ever ranked. */
+const SOURCES: Readonly<Record<NewsSource | `hype:${HypeProvider}` | 'midjourney' | 'github', SourceFacts>> =
+  {
+    hn: { name: 'Hacker News', discussions: 'https://news.ycombinator.com/item?id=' },
+    lobsters: { name: 'Lobsters', discussions: 'https://lobste.rs/s/' },
+    lesswrong: { name: 'LessWrong', unit: 'karma', discussions: 'https://www.lesswrong.com/posts/' },
+    'hype:github': { name: 'GitHub', unit: 'stars' },
+    'hype:huggingface': { name: 'Hugging Face', unit: 'likes' },
+    'hype:replicate': { name: 'Replicate', unit: 'runs' },
+    'hype:reddit': { name: 'Reddit', unit: 'upvotes' },
+    midjourney: { name: 'Midjourney' },
+    github: { name: 'github' },
+  }
+
+/** Facts of a source; null for one that the table does not name. */
+export function factsOf(source: string): SourceFacts | null {
+  return isKeyOfSources(source) ? SOURCES[source] : null
+}
+
+function isKeyOfSources(source: string): source is keyof typeof SOURCES {
+  return Object.hasOwn(SOURCES, source)
+}
+
 /** The longest save key, in characters (code points). */
 export const SAVE_KEY_MAX_LENGTH = 132
 
-const PLAIN_SOURCES: ReadonlySet<string> = new Set([...NEWS_SOURCES, 'midjourney', 'github'])
 const HYPE_PATTERN = /^hype:([a-z0-9][a-z0-9-]*)$/
-const RANKED_PROVIDERS: ReadonlySet<string> = new Set(HYPE_PROVIDERS)
 
 /** An item by what its source calls it. */
 export interface ItemRef {
@@ -29,7 +58,7 @@ export interface ItemRef {
 
 /** True for a source whose signals are stored: a name of the table, or any `hype:<slug>`. */
 export function isKnownSource(source: string): boolean {
-  return PLAIN_SOURCES.has(source) || HYPE_PATTERN.test(source)
+  return isKeyOfSources(source) || HYPE_PATTERN.test(source)
 }
 
 export function isNewsSource(source: string): source is NewsSource {
@@ -43,7 +72,7 @@ export function hypeProviderOf(source: string): string | null {
 
 /** True when a hype provider is one of the four ranked cohorts. */
 export function isRankedProvider(provider: string): provider is HypeProvider {
-  return RANKED_PROVIDERS.has(provider)
+  return (HYPE_PROVIDERS as readonly string[]).includes(provider)
 }
 
 /** `<prefix>-<sourceId>`: `hn-1`, `hype-github-owner/name`. */
@@ -63,7 +92,7 @@ export function saveKey(source: string, sourceId: string): string {
  */
 export function itemsOfKey(key: string): ItemRef[] {
   const found: ItemRef[] = []
-  if (!isSaveKeyLength(key)) return found
+  if (isLonger(key, SAVE_KEY_MAX_LENGTH)) return found
   for (let at = key.indexOf('-'); at !== -1; at = key.indexOf('-', at + 1)) {
     const prefix = key.slice(0, at)
     const source = prefix.replace(/^hype-/, 'hype:')
@@ -73,24 +102,10 @@ export function itemsOfKey(key: string): ItemRef[] {
   return found
 }
 
-/** True when a key is not longer than {@link SAVE_KEY_MAX_LENGTH}, counted in code points. */
-function isSaveKeyLength(key: string): boolean {
-  // A text of many megabytes need not be taken apart to see that it is too long.
-  return key.length <= 2 * SAVE_KEY_MAX_LENGTH && Array.from(key).length <= SAVE_KEY_MAX_LENGTH
-}
-
 /** The page where an event of a news source is discussed; null for every other source. */
 export function discussionUrl(source: string, sourceId: string): string | null {
-  switch (source) {
-    case 'hn':
-      return `https://news.ycombinator.com/item?id=${sourceId}`
-    case 'lobsters':
-      return `https://lobste.rs/s/${sourceId}`
-    case 'lesswrong':
-      return `https://www.lesswrong.com/posts/${sourceId}`
-    default:
-      return null
-  }
+  const discussions = factsOf(source)?.discussions
+  return discussions === undefined ? null : `${discussions}${sourceId}`
 }
 
 /** The source a provenance `<source>:<channel>` belongs to, or null when it has not that form. */
@@ -125,17 +140,20 @@ export function describeIssues(error: z.ZodError): string {
 
 /** True for a title longer than an event may have. */
 export function isTitleTooLong(title: string): boolean {
-  return title.length > TITLE_MAX_LENGTH && firstCodePoints(title, TITLE_MAX_LENGTH).length < title.length
-}
-
-/** True for a URL longer than an event may have. */
-export function isUrlTooLong(url: string): boolean {
-  // UTF-8 takes at most three bytes for a UTF-16 unit, so most URLs need not be measured.
-  return url.length > URL_MAX_BYTES / 3 && (url.length > URL_MAX_BYTES || byteLengthOf(url) > URL_MAX_BYTES)
+  return isLonger(title, TITLE_MAX_LENGTH)
 }
 
 /** True for a provenance longer than a title may have. */
 export function isTitleProvenanceTooLong(provenance: string): boolean {
-  const length = TITLE_PROVENANCE_MAX_LENGTH
-  return provenance.length > length && firstCodePoints(provenance, length).length < provenance.length
+  return isLonger(provenance, TITLE_PROVENANCE_MAX_LENGTH)
+}
+
+/** True for a URL longer than an event may have. */
+export function isUrlTooLong(url: string): boolean {
+  return url.length > URL_MAX_BYTES || byteLengthOf(url) > URL_MAX_BYTES
+}
+
+/** True for a text of more code points; of one of many megabytes no more is read. */
+function isLonger(text: string, codePoints: number): boolean {
+  return firstCodePoints(text, codePoints).length < text.length
 }

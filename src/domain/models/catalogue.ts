@@ -37,7 +37,7 @@ export const MODEL_ID_PATTERN = /^~?[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.:-]*$/
 /** How the free variant of a model is named. */
 export const FREE_SUFFIX = ':free'
 
-/** Every reason a model is not ranked for, with what it means (docs/free-models.md). One model has one: the first. */
+/** Every reason not to rank a model, with its meaning (docs/free-models.md). A model has one: the first that holds. */
 export const REJECTION_REASONS = {
   router: 'a router or an alias, which stands for other models',
   zero_price_without_suffix: 'costs nothing now, but is no `:free` variant: a price glitch or a preview',
@@ -57,8 +57,6 @@ export const REJECTION_REASONS = {
 } as const
 export type RejectionReason = keyof typeof REJECTION_REASONS
 
-export type Judgement = { eligible: true } | { eligible: false; reason: RejectionReason }
-
 const CONTEXT_LEAST = 8_192
 
 /** A model must outlast this many days. */
@@ -73,7 +71,7 @@ const OWN_ROUTERS = /^openrouter\/(?:auto|bodybuilder|free|fusion|pareto)(?:[-:]
 /** The stable router that is always the fallback. */
 export const FALLBACK_ROUTER = 'openrouter/free'
 
-/** In ids and names, where a word is what the model is; descriptions praise safety and images in passing. */
+/** Words of ids and names, which name the kind of a model; descriptions mention safety and images in passing. */
 const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
   [
     'guard_model',
@@ -88,21 +86,29 @@ const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
   ['router', /(?:^|[^a-z])router(?:[^a-z]|$)/i],
 ]
 
-/** In descriptions only what can be said of nothing else. */
+/** Words of descriptions that fit nothing but a guard. */
 const GUARD_DESCRIPTION =
   /\b(?:guardrails?|(?:content[- ])?(?:safety|moderation)) (?:model|classifier)\b|\b(?:safety|moderation) classification model\b/i
 
-/**
- * Whether a model may be ranked and recommended (docs/free-models.md).
- *
- * @param now decides what expires soon
- */
-export function judge(model: CatalogueModel, now: Instant): Judgement {
-  const reason = rejectionOf(model, now)
-  return reason === null ? { eligible: true } : { eligible: false, reason }
+/** A catalogue, divided into the models that are ranked and the others with their reasons. */
+export interface Candidates {
+  eligible: CatalogueModel[]
+  rejections: { id: string; reason: RejectionReason }[]
 }
 
-function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
+/** @param now decides which models expire soon */
+export function filterCatalogue(models: readonly CatalogueModel[], now: Instant): Candidates {
+  const candidates: Candidates = { eligible: [], rejections: [] }
+  for (const model of models) {
+    const reason = rejectionOf(model, now)
+    if (reason === null) candidates.eligible.push(model)
+    else candidates.rejections.push({ id: model.id, reason })
+  }
+  return candidates
+}
+
+/** Why a model must not be ranked and recommended (docs/free-models.md); null when it may. */
+export function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
   const { id, name, description } = model
   const priced = priceRejection(model)
   // The service's own name stands for its routers, whatever their suffix, and for previews under a code name that cost
@@ -130,8 +136,10 @@ function priceRejection({ prices }: CatalogueModel): RejectionReason | null {
   return all.every((price) => price === 0) ? null : 'price_not_zero'
 }
 
-function expiryRejection(model: CatalogueModel, now: Instant): RejectionReason | null {
-  const { expirationDay, expirationUnreadable } = model
+function expiryRejection(
+  { expirationDay, expirationUnreadable }: CatalogueModel,
+  now: Instant,
+): RejectionReason | null {
   if (expirationUnreadable) return 'expiry_unreadable'
   if (expirationDay === null || expirationDay >= SENTINEL_DAY) return null
   return expirationDay > addDays(dayOf(now), DAYS_AHEAD) ? null : 'expiring'

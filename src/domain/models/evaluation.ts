@@ -1,81 +1,120 @@
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import type { LiteQuestion, ModelReply, TaskResult } from './lite/suite.ts'
+import type { LiteKind, LiteQuestion, ModelReply, TaskResult } from './lite/suite.ts'
 import { publishedText } from './schema.ts'
-import type { HealthStatus } from './schema.ts'
+import type { RankedModel } from './schema.ts'
 
-/** What each kind of answer means, and whose matter it is (docs/model-errors.md). */
-export const ANSWER_CLASSES = {
-  answered: { scope: 'none', retries: false, ownFailure: false },
-  account_daily: { scope: 'account', retries: false, ownFailure: false },
-  account_minute: { scope: 'account', retries: true, ownFailure: false },
-  account_busy: { scope: 'account', retries: true, ownFailure: false },
-  account_key: { scope: 'account', retries: false, ownFailure: false },
-  account_key_limit: { scope: 'account', retries: false, ownFailure: false },
-  account_balance: { scope: 'account', retries: false, ownFailure: false },
-  account_policy: { scope: 'account', retries: false, ownFailure: false },
-  /** Given when models of two vendors got the same answer that nobody can attribute. */
-  service_down: { scope: 'account', retries: false, ownFailure: false },
-  model_rate_limit: { scope: 'model', retries: true, ownFailure: true },
-  provider_down: { scope: 'model', retries: true, ownFailure: true },
-  timeout: { scope: 'model', retries: false, ownFailure: true },
-  invalid_answer: { scope: 'model', retries: true, ownFailure: true },
+/** The meaning of a class of responses (docs/model-errors.md). */
+interface Meaning {
+  /** Whose matter it is. */
+  scope: 'none' | 'account' | 'model' | 'unknown'
+  /** True when one paced retry may change it. */
+  retries?: true
+  /** True when it counts against the model's stability. */
+  ownFailure?: true
+  /** Whose rate limit it was. */
+  rateLimit?: 'account' | 'model'
+  /** A limit of the account that ends by itself, for the report of a run that it stops. */
+  limit?: string
+  /** The setting of the account or of this program that mends it, for the same report. */
+  setting?: string
+}
+
+const OWN_FAILURE = { scope: 'model', ownFailure: true } as const
+const passing = (limit: string) => ({ scope: 'account', limit }) as const
+const stopping = (setting: string) => ({ scope: 'account', setting }) as const
+
+const DAY_LIMIT = "the account's requests of the day are spent"
+const MINUTE_LIMIT = "the account's limit of requests a minute did not end while the run waited for it"
+
+/** Every class of responses of the routing service: the whole, closed list. */
+const CLASSES = {
+  answered: { scope: 'none' },
+  account_daily: { ...passing(DAY_LIMIT), rateLimit: 'account' },
+  account_minute: { ...passing(MINUTE_LIMIT), rateLimit: 'account', retries: true },
+  account_busy: { ...passing(MINUTE_LIMIT), retries: true },
+  account_key: stopping('the service does not take the key: correct OPENROUTER_API_KEY'),
+  account_key_limit: stopping("the key's own limit is spent: raise it where the key was created"),
+  account_balance: stopping(
+    'the balance of the account is negative, which closes free models too: add credits to the account',
+  ),
+  account_policy: stopping(
+    "the account's data policy allows no free models: allow them at https://openrouter.ai/settings/privacy",
+  ),
+  /** Given when models of two vendors got the same response that nothing attributes. */
+  service_down: { scope: 'account' },
+  model_rate_limit: { ...OWN_FAILURE, rateLimit: 'model', retries: true },
+  provider_down: { ...OWN_FAILURE, retries: true },
+  timeout: OWN_FAILURE,
+  invalid_answer: { ...OWN_FAILURE, retries: true },
   /** Given when a reply reached its limit of tokens before it came to what was asked for. */
-  cut_answer: { scope: 'model', retries: false, ownFailure: false },
-  model_gone: { scope: 'model', retries: false, ownFailure: false },
-  model_unsupported: { scope: 'model', retries: false, ownFailure: false },
-  refused: { scope: 'model', retries: false, ownFailure: false },
+  cut_answer: { scope: 'model' },
+  model_gone: { scope: 'model' },
+  model_unsupported: { scope: 'model' },
+  refused: { scope: 'model' },
   ambiguous: { scope: 'unknown', retries: true, ownFailure: true },
-} as const satisfies Record<
-  string,
-  {
-    scope: 'none' | 'account' | 'model' | 'unknown'
-    /** True when one paced retry may change it. */
-    retries: boolean
-    /** True when it counts against the model's stability. */
-    ownFailure: boolean
-  }
->
+} as const satisfies Record<string, Meaning>
 
-export type AnswerClass = keyof typeof ANSWER_CLASSES
+export type AnswerClass = keyof typeof CLASSES
 
-/** What an answer nobody can attribute would mean if models of different vendors got it too. */
+export const ANSWER_CLASSES: Readonly<Record<AnswerClass, Meaning>> = CLASSES
+
+/** The class of an ambiguous response once models of different vendors got it too. */
 export type Suspicion = 'account_minute' | 'account_key' | 'service_down'
 
-/** What an answer means. */
+/** The classification of a response. */
 export interface Verdict {
   class: AnswerClass
   /** The rule that decided. */
   because: string
   /** HTTP status of the error, in a 200 too; null when there is none. */
   status: number | null
-  /** Earliest time to ask again, where the answer tells. */
+  /** Earliest time of another request, where the response names one. */
   retryAt: Instant | null
-  /** Requests the named limit allows, where the answer tells. */
+  /** Requests the named limit allows, where the response names them. */
   limit: number | null
   remaining: number | null
-  /** When that limit begins anew. */
+  /** When that limit resets. */
   resetAt: Instant | null
   providerName: string | null
   /** For `ambiguous`. */
   suspicion: Suspicion | null
   /** For `answered`. */
   reply: ModelReply | null
-  /** The beginning of what was answered, on one line. */
+  /** The beginning of the body, on one line. */
   preview: string
 }
 
-/** The health a model has by an answer that was no reply to the question. */
-export function healthOfFailure({ class: kind, status }: Pick<Verdict, 'class' | 'status'>): HealthStatus {
-  if (ANSWER_CLASSES[kind].scope === 'account') return 'not_probed'
-  if (kind === 'timeout') return 'timeout'
-  return status !== null && status >= 400 ? `http_${status}` : 'failed'
+/** Whose rate limit a response was. */
+export function rateLimitKind(kind: AnswerClass): RankedModel['rateLimitKind'] {
+  return ANSWER_CLASSES[kind].rateLimit ?? 'none'
 }
 
-/** Whose rate limit an answer was. */
-export function rateLimitKind(kind: AnswerClass): 'account' | 'model' | 'none' {
-  if (kind === 'account_daily' || kind === 'account_minute') return 'account'
-  return kind === 'model_rate_limit' ? 'model' : 'none'
+/**
+ * The published details of tasks without a reply (docs/free-models.md).
+ *
+ * @param failure a whole verdict, or the stored part of one
+ */
+export function failureDetails(
+  failure: Pick<Verdict, 'class' | 'status'> & Partial<Verdict>,
+): Record<string, unknown> {
+  const {
+    status,
+    providerName = null,
+    limit = null,
+    remaining = null,
+    resetAt = null,
+    preview = '',
+  } = failure
+  return {
+    responseStatus: status ?? (failure.class === 'timeout' ? 'timeout' : 'failed'),
+    rateLimitKind: rateLimitKind(failure.class),
+    providerName: providerName === null ? null : publishedText(providerName, 100),
+    rateLimitLimit: limit,
+    rateLimitRemaining: remaining,
+    rateLimitResetAt: resetAt === null ? null : formatInstant(resetAt),
+    responsePreview: publishedText(preview, 200),
+  }
 }
 
 /** One evaluation of a model by the lite suite, as it was graded. */
@@ -97,10 +136,10 @@ export interface CountedEvaluation extends LiteEvaluation {
   openPoints: number
 }
 
-/** By age in UTC days; what is older does not count. */
+/** By age in UTC days; older evaluations do not count. */
 const MULTIPLIERS = [1, 0.9, 0.8, 0.7] as const
 
-/** What the suite can bring, and with it `liteEvalScore`. */
+/** The most points of the suite, and with it of `liteEvalScore`. */
 export const LITE_POINTS_MOST = 750
 
 /**
@@ -143,53 +182,22 @@ export function liteScoreOf({
   return Math.floor((points * Math.round(multiplier * 10) + 5) / 10)
 }
 
-/** Whether a model used a tool when it was asked to: measured, not claimed; nothing measured is unknown. */
-export type ToolUse = 'proven' | 'disproven' | 'unknown'
-
-export function toolUseOf(evaluation: LiteEvaluation | null): ToolUse {
+/** Whether a model used a tool when it was asked to: measured, not claimed. */
+export function toolUseOf(evaluation: LiteEvaluation | null): RankedModel['toolUse'] {
   const task = evaluation?.tasks.find(({ id }) => id === 'task_files_lite')
   const usedTool = task?.details['usedTool']
   if (typeof usedTool !== 'boolean') return 'unknown'
   return usedTool ? 'proven' : 'disproven'
 }
 
-/** What is published of a question that got no answer, as the details of its tasks (docs/free-models.md). */
-export function failureDetails(verdict: Verdict): Readonly<Record<string, unknown>> {
-  const { status, providerName, limit, remaining, resetAt } = verdict
-  return {
-    responseStatus: status ?? (verdict.class === 'timeout' ? 'timeout' : 'failed'),
-    rateLimitKind: rateLimitKind(verdict.class),
-    providerName: providerName === null ? null : publishedText(providerName, 100),
-    rateLimitLimit: limit,
-    rateLimitRemaining: remaining,
-    rateLimitResetAt: resetAt === null ? null : formatInstant(resetAt),
-    responsePreview: publishedText(verdict.preview, 200),
-  }
-}
-
-/** The same of a question whose last attempt alone is known. */
-export function rememberedDetails(
-  end: AttemptEnd & { class: AnswerClass },
-): Readonly<Record<string, unknown>> {
-  return {
-    responseStatus: end.status ?? (end.class === 'timeout' ? 'timeout' : 'failed'),
-    rateLimitKind: rateLimitKind(end.class),
-    providerName: null,
-    rateLimitLimit: null,
-    rateLimitRemaining: null,
-    rateLimitResetAt: null,
-    responsePreview: '',
-  }
-}
-
 /** How a run of `evaluate-models` ended. */
 export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
 
-/** Where a request to a model was written down. */
+/** A request to a model as it is recorded before it is sent. */
 export interface AttemptStart {
   run: number
   model: string
-  kind: LiteQuestion['kind']
+  kind: LiteKind
   sentAt: Instant
 }
 
@@ -207,7 +215,7 @@ export interface AttemptEnd {
   tasks: readonly TaskResult[] | null
 }
 
-/** A request that was written down, sent or not: all count. */
+/** A recorded request, sent or not: all count. */
 export interface ModelAttempt extends AttemptStart {
   id: number
   /** UTC day of `sentAt`. */
@@ -226,30 +234,30 @@ export interface DayScore {
   tasks: readonly TaskResult[]
 }
 
-/** What the service said of a model's endpoints when it was asked for nothing else. */
+/** The endpoints of a model, as the service described them. */
 export interface EndpointRecord {
   model: string
   checkedAt: Instant
   /** True when at least one endpoint takes requests. */
   usable: boolean
-  /** Median of the fastest usable endpoint, in milliseconds; null where it is not told. */
+  /** Median of the fastest usable endpoint, in milliseconds; null where there is none. */
   latencyMs: number | null
 }
 
-/** What must hold for a request to be written down, checked in the statement that writes it. */
+/** Conditions of recording a request, checked in the statement that records it. */
 export interface AttemptGuard {
   /** Of the lease. */
   token: string
-  /** Requests the model may have been sent this UTC day before this one, but for those the account's limits kept from it. */
+  /** Requests the model may have been sent this UTC day before this one. */
   sentBeforeAtMost: number
-  /** Requests of the UTC day, the chat's too, that may have been written down before this one; null without a limit. */
+  /** Requests of the UTC day, the chat's too, that may have been recorded before this one; null without a limit. */
   countedBeforeAtMost: number | null
 }
 
-/** The number of an attempt, or why none was written. */
+/** The number of an attempt, or why none was recorded. */
 export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'model_spent' | 'day_spent' }
 
-/** What a run leaves behind when it ends. */
+/** The record of a run that ended. */
 export interface RunEnd {
   endedAt: Instant
   outcome: RunOutcome
@@ -259,7 +267,7 @@ export interface RunEnd {
   reason: string | null
 }
 
-/** Nothing looks further back than three days; the rest is for whoever asks what happened. */
+/** Nothing looks further back than three days; the rest is for operators. */
 export const EVALUATIONS_KEPT_DAYS = 90
 
 /** One chat call of an evaluation. */
@@ -267,11 +275,11 @@ export interface ChatCall {
   /** `vendor/model:free` */
   model: string
   question: LiteQuestion
-  /** Limit of the answer, in tokens, what the model thinks included. */
+  /** Limit of the answer, in tokens, reasoning included. */
   maxTokens: number
   /** False for a model that takes no temperature. */
   temperature: boolean
-  /** True to ask a model that thinks to do little of it. */
+  /** True to ask a model that reasons to do little of it. */
   lowEffort: boolean
 }
 
@@ -283,5 +291,5 @@ export interface ChatOutcome extends Verdict {
   latencyMs: number
 }
 
-/** What the service said, null when nothing of it can be read; or the verdict on a call that failed. */
+/** The facts in a response, null when none can be read; or the verdict on a call that failed. */
 export type RouterFacts<T> = { facts: T | null } | { failed: Verdict }

@@ -2,60 +2,40 @@ import { DAY_MS, dayOf, formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
 import { LITE_POINTS_MOST, countedEvaluation, hasAnswer } from './evaluation.ts'
-import type { CountedEvaluation, LiteEvaluation, ToolUse } from './evaluation.ts'
+import type { CountedEvaluation } from './evaluation.ts'
+import type { Measurements, ModelHistory } from './history.ts'
 import { LITE_SUITE } from './lite/suite.ts'
-import type { TaskResult } from './lite/suite.ts'
-import { healthScoreOf, latencyScoreOf, mapTexts, withoutModelIds } from './schema.ts'
-import type {
-  EvalCoverage,
-  EvalSummary,
-  HealthStatus,
-  RankedModel,
-  RateLimitKind,
-  StoredRun,
-} from './schema.ts'
-import { scoreModel, scoreOf } from './score.ts'
-import type { ModelScore, ScoreParts } from './score.ts'
+import { requestsLeftOfModel } from './quota.ts'
+import type { QuotaClaim } from './quota.ts'
+import { mapCapabilities, mapTexts, withoutModelIds } from './schema.ts'
+import type { EvalCoverage, EvalSummary, RankedModel, StoredRun } from './schema.ts'
+import { healthScoreOf, latencyScoreOf, scoreModel, scoreOf } from './score.ts'
+import type { ModelScore } from './score.ts'
 
 /** Tasks of the suite, for a model without a result. */
 const TASKS_IN_SUITE = 3
 
 /** Everything known of one eligible model. */
-export interface Candidate {
+export interface Candidate extends Measurements {
   model: CatalogueModel
-  health: {
-    status: HealthStatus
-    latencyMs: number | null
-    rateLimitKind: RateLimitKind
-    /** When status and latency were measured; null when they were not. */
-    checkedAt: Instant | null
-  }
-  /** The newest evaluation; one that is too old does not count. */
-  evaluation: LiteEvaluation | null
-  toolUse: ToolUse
-  /** True when the service said last that nobody serves it: it cannot be the primary. */
-  gone: boolean
-  /** Failed attempts of the model's own (its 429, timeout, 5xx, error inside a 200) in the last 72 hours. */
-  failuresIn72h: number
 }
 
-/** A candidate with its place, its score and what the score is made of. */
-export interface Ranked {
+/** A candidate with its place, its score and the parts of its score. */
+export interface Ranked extends Pick<ModelScore, 'components'> {
   model: RankedModel
   /** With answers to one question at least. */
   evaluation: CountedEvaluation | null
   gone: boolean
-  components: ModelScore['components']
 }
 
-/** What decides between two models. */
-type Contender = Pick<ScoreParts, 'liteEvalScore' | 'metadataScore'> & { id: string; score: number }
+/** The fields that decide between two models. */
+type Contender = Pick<RankedModel, 'id' | 'score' | 'liteEvalScore' | 'metadataScore'>
 
 /**
  * The order of the ranking: score, then what was measured (lite evaluation), then what was published (metadata), then
  * id in code-unit order. Nothing else moves a model.
  */
-export function compareContenders(a: Contender, b: Contender): number {
+function compareContenders(a: Contender, b: Contender): number {
   return (
     b.score - a.score ||
     b.liteEvalScore - a.liteEvalScore ||
@@ -75,31 +55,24 @@ export function rankCandidates(
   previousRanks: ReadonlyMap<string, number>,
   now: Instant,
 ): Ranked[] {
-  const scored = candidates.map((candidate) => {
+  const scored = candidates.map((candidate): Ranked => {
     const shown = countedEvaluation(candidate.evaluation, now)
     const evaluation = shown && hasAnswer(shown) ? shown : null
-    const { status, latencyMs } = candidate.health
-    const { failuresIn72h, model } = candidate
-    const input = { metadata: model, health: status, latencyMs, lite: evaluation, failuresIn72h }
-    return { candidate, shown, evaluation, id: model.id, ...scoreModel(input, now) }
+    const { components, ...score } = scoreModel(candidate, evaluation, now)
+    const previousRank = previousRanks.get(candidate.model.id) ?? null
+    const model = rankedModel(candidate, score, summaryOf(shown), previousRank)
+    return { model, evaluation, gone: candidate.gone, components }
   })
-  return scored.sort(compareContenders).map((one, index) => {
-    const { candidate, shown, evaluation, components } = one
-    const previousRank = previousRanks.get(one.id) ?? null
-    return {
-      model: rankedModel(candidate, shown, one, { rank: index + 1, previousRank }),
-      evaluation,
-      gone: candidate.gone,
-      components,
-    }
-  })
+  scored.sort((a, b) => compareContenders(a.model, b.model))
+  for (const [index, { model }] of scored.entries()) model.rank = index + 1
+  return scored
 }
 
 /**
- * Those who would lead although nobody serves them: a recommendation must not begin with them. Whatever is gone further
- * down stays in the ranking with its failure.
+ * Models that would lead although they have no provider: a recommendation must not begin with them. A model that is gone
+ * further down stays in the ranking with its failure.
  *
- * @returns their ids; all of them when nobody serves any candidate
+ * @returns their ids; all of them when no candidate has a provider
  */
 export function goneLeaders(candidates: readonly Candidate[], now: Instant): ReadonlySet<string> {
   const ranked = rankCandidates(candidates, new Map(), now)
@@ -108,12 +81,12 @@ export function goneLeaders(candidates: readonly Candidate[], now: Instant): Rea
 }
 
 /**
- * What a model could reach today by perfect and quick answers: they bring health and latency too. What it answered today
- * already stays as it is, and so does what counts against it.
+ * The score that a model could reach today by perfect and quick answers: they bring health and latency too. Today's
+ * answers stay as they are, and so does what counts against it.
  *
  * @param evaluation null for a model that would be asked both questions
  */
-export function withPerfectAnswers({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
+function withPerfectAnswers({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
   const ofToday = evaluation?.ageDays === 0 ? evaluation : null
   const parts = {
     ...model,
@@ -124,33 +97,66 @@ export function withPerfectAnswers({ model, evaluation }: Pick<Ranked, 'model' |
   return { ...parts, score: scoreOf(parts) }
 }
 
+/**
+ * The questions each candidate would have to be asked, and whether it could become the primary by them. `forceEval` asks
+ * again what was answered today.
+ */
+export function claimsOf(
+  candidates: readonly (Candidate & ModelHistory)[],
+  mode: StoredRun['refreshMode'],
+  now: Instant,
+): QuotaClaim[] {
+  const again = mode === 'forceEval'
+  const ranked = rankCandidates(candidates, new Map(), now)
+  const leader = ranked.find(({ gone }) => !gone)?.model
+  const canWin = new Set(
+    ranked.flatMap(({ model, evaluation }) => {
+      const best = withPerfectAnswers({ model, evaluation: again ? null : evaluation })
+      return leader && compareContenders(best, leader) <= 0 ? [model.id] : []
+    }),
+  )
+  return candidates.map(({ model: { id }, answers, sentToday, lastEvaluatedAt }) => ({
+    model: id,
+    open: (['tool', 'text'] as const).filter((kind) => again || answers[kind] === undefined),
+    left: requestsLeftOfModel(mode, sentToday),
+    canWin: canWin.has(id),
+    lastEvaluatedAt,
+  }))
+}
+
+/** The published form of a candidate, in the order of its fields; the rank follows once all are scored. */
 function rankedModel(
   { model, health, toolUse }: Candidate,
-  evaluation: CountedEvaluation | null,
-  score: ModelScore,
-  { rank, previousRank }: { rank: number; previousRank: number | null },
+  {
+    score,
+    metadataScore,
+    healthScore,
+    latencyScore,
+    liteEvalScore,
+    instabilityPenalty,
+  }: Omit<ModelScore, 'components'>,
+  evalSummary: EvalSummary,
+  previousRank: number | null,
 ): RankedModel {
-  const capabilities = capabilitiesOf(model)
-  const evalSummary = summaryOf(evaluation)
   return {
-    rank,
+    rank: 0,
     id: model.id,
     name: model.name,
-    score: score.score,
-    metadataScore: score.metadataScore,
-    healthScore: score.healthScore,
-    latencyScore: score.latencyScore,
-    liteEvalScore: score.liteEvalScore,
-    // Eligible models have one: see `judge`.
+    score,
+    metadataScore,
+    healthScore,
+    latencyScore,
+    liteEvalScore,
+    // Eligible models have one: see `rejectionOf`.
     contextLength: model.contextLength ?? 0,
     maxCompletionTokens: model.maxCompletionTokens,
-    ...capabilities,
+    ...mapCapabilities(({ parameter }) => model.supportedParameters.includes(parameter)),
     latencyMs: health.latencyMs,
     healthStatus: health.status,
     evalSuite: LITE_SUITE,
     evalSummary,
     reason: reasonFor(model, evalSummary),
-    instabilityPenalty: score.instabilityPenalty,
+    instabilityPenalty,
     previousRank,
     toolUse,
     rateLimitKind: health.rateLimitKind,
@@ -158,72 +164,34 @@ function rankedModel(
   }
 }
 
-/** Details hold text of models and services. */
-function publishedDetails(details: TaskResult['details']): Record<string, unknown> {
-  return mapTexts(details, withoutModelIds) as Record<string, unknown>
-}
-
 function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
-  if (evaluation === null) {
-    return {
-      suite: LITE_SUITE,
-      status: 'not_evaluated',
-      passed: 0,
-      total: TASKS_IN_SUITE,
-      updatedAt: null,
-      tasks: [],
-    }
-  }
-  const { tasks, ageDays, multiplier } = evaluation
-  const status = hasAnswer(evaluation) ? evaluation.status : 'not_evaluated'
-  const updatedAt = hasAnswer(evaluation) ? formatInstant(evaluation.updatedAt) : null
-  const cached =
-    status === 'cached_recent' && updatedAt !== null
-      ? { cachedFromUpdatedAt: updatedAt, cacheAgeDays: ageDays, cacheMultiplier: multiplier }
-      : {}
+  // Details hold text of models and services.
+  const tasks = (evaluation?.tasks ?? []).map((task) => ({
+    ...task,
+    details: mapTexts(task.details, withoutModelIds) as Record<string, unknown>,
+  }))
   const passed = tasks.filter((task) => task.status === 'passed').length
-  const results = tasks.map((task) => ({ ...task, details: publishedDetails(task.details) }))
-  return { suite: LITE_SUITE, status, passed, total: tasks.length, updatedAt, tasks: results, ...cached }
-}
-
-/** What a model claims to support, each by the parameter of the service that stands for it. */
-const PARAMETER_OF = {
-  supportsTools: 'tools',
-  supportsToolChoice: 'tool_choice',
-  supportsStructuredOutputs: 'structured_outputs',
-  supportsResponseFormat: 'response_format',
-  supportsReasoning: 'reasoning',
-  supportsIncludeReasoning: 'include_reasoning',
-  supportsSeed: 'seed',
-  supportsStop: 'stop',
-} as const
-
-/** Claims of the catalogue, as they are published. */
-type Capabilities = Record<keyof typeof PARAMETER_OF, boolean>
-
-function capabilitiesOf({ supportedParameters }: CatalogueModel): Capabilities {
-  const entries = Object.entries(PARAMETER_OF).map(([name, parameter]) => [
-    name,
-    supportedParameters.includes(parameter),
-  ])
-  return Object.fromEntries(entries) as Capabilities
+  const total = tasks.length || TASKS_IN_SUITE
+  if (evaluation === null || !hasAnswer(evaluation))
+    return { suite: LITE_SUITE, status: 'not_evaluated', passed, total, updatedAt: null, tasks }
+  const { status, ageDays, multiplier } = evaluation
+  const updatedAt = formatInstant(evaluation.updatedAt)
+  const summary = { suite: LITE_SUITE, status, passed, total, updatedAt, tasks } as const
+  if (status === 'completed') return summary
+  return { ...summary, cachedFromUpdatedAt: updatedAt, cacheAgeDays: ageDays, cacheMultiplier: multiplier }
 }
 
 /** Up to three phrases on what a model can do, and how many tasks it passed. */
 function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): string {
-  const { supportsTools, supportsStructuredOutputs, supportsReasoning } = capabilitiesOf(model)
-  const phrases = [
-    ...(supportsTools ? ['tools'] : []),
-    ...(supportsStructuredOutputs ? ['structured outputs'] : []),
-    ...(supportsReasoning ? ['reasoning'] : []),
-    contextPhrase(model.contextLength ?? 0),
-  ].slice(0, 3)
-  const text = phrases.join(', ')
+  const tokens = model.contextLength ?? 0
+  const context =
+    tokens < 1_000_000 ? `${Math.floor(tokens / 1_000)}k` : `${Math.floor(tokens / 100_000) / 10}M`
+  const capabilities = { tools: 'tools', structured_outputs: 'structured outputs', reasoning: 'reasoning' }
+  const phrases = Object.entries(capabilities).flatMap(([parameter, phrase]) =>
+    model.supportedParameters.includes(parameter) ? [phrase] : [],
+  )
+  const text = [...phrases, `${context} context`].slice(0, 3).join(', ')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}; lite eval ${passed}/${total}`
-}
-
-function contextPhrase(tokens: number): string {
-  return `${tokens < 1_000_000 ? `${Math.floor(tokens / 1_000)}k` : `${Math.floor(tokens / 100_000) / 10}M`} context`
 }
 
 /** A recommended model the chat may run on. */
@@ -233,17 +201,11 @@ export interface ChatCandidate {
   thinks: boolean
 }
 
-/** The recommended models the chat may run on, best first: those that can call tools, as far as anybody knows. */
+/** The recommended models the chat may run on, best first: those that can call tools, as far as is known. */
 export function chatCandidates({ models }: StoredRun): ChatCandidate[] {
   return models
     .filter(({ supportsTools, toolUse }) => supportsTools && toolUse !== 'disproven')
     .map(({ id, supportsReasoning }) => ({ id, thinks: supportsReasoning }))
-}
-
-export interface Confidence {
-  level: 'high' | 'medium' | 'low'
-  /** One sentence. */
-  reason: string
 }
 
 /** So many of the best must have a fresh score: four of five of the first eight. */
@@ -264,8 +226,7 @@ export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, no
     .map(({ model }) => withPerfectAnswers({ model, evaluation: null }))
     .sort(compareContenders)
   const threats = possible.filter(
-    (one) =>
-      primary !== undefined && one.id !== primary.model.id && compareContenders(one, primary.model) < 0,
+    (one) => primary && one.id !== primary.model.id && compareContenders(one, primary.model) < 0,
   )
   return {
     evaluated: evaluations.length,
@@ -282,29 +243,27 @@ export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, no
 
 /**
  * `high` when no unevaluated model can overtake the primary, and four of five of the first eight have an evaluation of
- * the last 24 hours; `medium` when none can overtake and the primary has a score;
- * else `low`.
+ * the last 24 hours; `medium` when none can overtake and the primary has a score; else `low`. The reason is one sentence.
  */
 export function confidenceOf(
   ranked: readonly Ranked[],
-  { unevaluatedThreatCount }: EvalCoverage,
+  { unevaluatedThreatCount: threats }: EvalCoverage,
   now: Instant,
-): Confidence {
-  if (unevaluatedThreatCount > 0) {
-    const many =
-      unevaluatedThreatCount === 1 ? 'One unevaluated model' : `${unevaluatedThreatCount} unevaluated models`
-    return {
-      level: 'low',
-      reason: `${many} could overtake the primary with a perfect lite eval score.`,
-    }
+): Pick<StoredRun, 'rankingConfidence' | 'rankingConfidenceReason'> {
+  const because = (level: StoredRun['rankingConfidence'], reason: string) => ({
+    rankingConfidence: level,
+    rankingConfidenceReason: reason,
+  })
+  if (threats > 0) {
+    const many = threats === 1 ? 'One unevaluated model' : `${threats} unevaluated models`
+    return because('low', `${many} could overtake the primary with a perfect lite eval score.`)
   }
-  if ((ranked[0]?.evaluation ?? null) === null)
-    return { level: 'low', reason: 'The primary itself has no lite eval score that counts.' }
+  if (!ranked[0]?.evaluation) return because('low', 'The primary itself has no lite eval score that counts.')
   const top = ranked.slice(0, TOP)
   const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
   const none = 'No unevaluated candidate can overtake the primary even with a perfect lite eval score'
   const share = `${fresh.length} of the top ${top.length} have a score of the last 24 hours`
   return fresh.length * 5 >= top.length * 4
-    ? { level: 'high', reason: `${none}; ${share}.` }
-    : { level: 'medium', reason: `${none}, but only ${share}.` }
+    ? because('high', `${none}; ${share}.`)
+    : because('medium', `${none}, but only ${share}.`)
 }

@@ -1,33 +1,38 @@
 import { z } from 'zod'
-import { LITE_SUITE } from './lite/suite.ts'
+import { LITE_SUITE, taskSchema } from './lite/suite.ts'
 
-/**
- * What is known of a model's health: `passed` answered as asked, `imperfect` answered in another form, or the failure
- * (docs/free-models.md).
- */
+/** `passed` answered as asked, `imperfect` answered in another form, or the failure (docs/free-models.md). */
 export type HealthStatus = 'passed' | 'imperfect' | 'not_probed' | 'timeout' | 'failed' | `http_${number}`
-
-/** Whose rate limit was met last: the account's, or the model's or its provider's. */
-export type RateLimitKind = 'account' | 'model' | 'none'
 
 /** Every {@link HealthStatus}. */
 export const HEALTH_STATUS_PATTERN = /^(?:passed|imperfect|not_probed|timeout|failed|http_[1-5]\d\d)$/
 
-/** Points of a health status, 0 to 400. */
-export function healthScoreOf(status: HealthStatus): number {
-  if (status === 'passed') return 400
-  if (status === 'imperfect') return 250
-  return status === 'not_probed' || status === 'http_429' ? 100 : 0
+/**
+ * The claims of the catalogue on a model: the published field, the parameter of the service that stands for it, and its
+ * name in a filter of the shortlist.
+ */
+export const CAPABILITIES = {
+  supportsTools: { parameter: 'tools', need: 'tools' },
+  supportsToolChoice: { parameter: 'tool_choice', need: 'toolChoice' },
+  supportsStructuredOutputs: { parameter: 'structured_outputs', need: 'structured' },
+  supportsResponseFormat: { parameter: 'response_format', need: 'responseFormat' },
+  supportsReasoning: { parameter: 'reasoning', need: 'reasoning' },
+  supportsIncludeReasoning: { parameter: 'include_reasoning', need: null },
+  supportsSeed: { parameter: 'seed', need: 'seed' },
+  supportsStop: { parameter: 'stop', need: 'stop' },
+} as const
+export type Capability = keyof typeof CAPABILITIES
+
+/** A value for every capability, in their order. */
+export function mapCapabilities<T>(
+  valueOf: (capability: (typeof CAPABILITIES)[Capability]) => T,
+): Record<Capability, T> {
+  const entries = Object.entries(CAPABILITIES).map(([field, capability]) => [field, valueOf(capability)])
+  return Object.fromEntries(entries) as Record<Capability, T>
 }
 
-/** Points of a latency in milliseconds, 5 to 75; 25 for one that was not measured. */
-export function latencyScoreOf(latencyMs: number | null): number {
-  if (latencyMs === null) return 25
-  if (latencyMs <= 1_000) return 75
-  if (latencyMs <= 2_000) return 60
-  if (latencyMs <= 3_000) return 40
-  return latencyMs <= 5_000 ? 20 : 5
-}
+/** Versions of a ranking: `<UTC day>.v1`; a second run of the day `.v2`. */
+export const RANKING_VERSION = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
 
 /**
  * Wire schemas of the free-model interface (docs/free-models.md), keys in the order in which they are sent. The job
@@ -38,16 +43,6 @@ export function latencyScoreOf(latencyMs: number | null): number {
 const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
 const count = z.int().min(0)
 const modelId = z.string().min(3)
-
-const taskSchema = z.object({
-  id: z.enum(['task_files_lite', 'task_shell_command_lite', 'babylonian_clock_lite']),
-  source: z.string(),
-  points: z.number().min(0),
-  maxPoints: z.number().min(0),
-  score: z.number().min(0).max(1).describe('points / maxPoints, three decimals'),
-  status: z.enum(['passed', 'partial', 'failed', 'http_timeout_or_error']),
-  details: z.record(z.string(), z.unknown()),
-})
 
 const evalSummarySchema = z
   .object({
@@ -63,7 +58,7 @@ const evalSummarySchema = z
   })
   .meta({ id: 'FreeModelEvalSummary' })
 
-const rankedModelSchema = z
+export const rankedModelSchema = z
   .object({
     rank: z.int().min(1).describe('contiguous in the unfiltered list'),
     id: modelId.describe('as the routing service names it, ending in `:free`'),
@@ -75,14 +70,8 @@ const rankedModelSchema = z
     liteEvalScore: count.max(750),
     contextLength: count.describe('tokens'),
     maxCompletionTokens: count.nullable().describe('tokens; null when not published'),
+    ...mapCapabilities(() => z.boolean()),
     supportsTools: z.boolean().describe('claimed by the catalogue; `toolUse` is measured'),
-    supportsToolChoice: z.boolean(),
-    supportsStructuredOutputs: z.boolean(),
-    supportsResponseFormat: z.boolean(),
-    supportsReasoning: z.boolean(),
-    supportsIncludeReasoning: z.boolean(),
-    supportsSeed: z.boolean(),
-    supportsStop: z.boolean(),
     latencyMs: count.nullable().describe('null when not probed'),
     healthStatus: z.string().regex(HEALTH_STATUS_PATTERN),
     evalSuite: z.literal(LITE_SUITE),
@@ -98,7 +87,7 @@ const rankedModelSchema = z
 
 const evalCoverageSchema = z
   .object({
-    evaluated: count.describe('ranked models with a complete evaluation that counts'),
+    evaluated: count.describe('ranked models with an evaluation that counts'),
     completedToday: count.describe('of these, evaluated on the UTC day of the update'),
     attemptedToday: count.describe('evaluations begun that UTC day, failed ones too'),
     totalRanked: count,
@@ -109,7 +98,7 @@ const evalCoverageSchema = z
     maxUnevaluatedPossibleScore: z
       .int()
       .nullable()
-      .describe('null when every ranked model has a complete evaluation'),
+      .describe('null when every ranked model has an evaluation that counts'),
   })
   .meta({ id: 'FreeModelEvalCoverage' })
 
@@ -117,7 +106,7 @@ const evalCoverageSchema = z
 const head = {
   updatedAt: instant,
   source: z.enum(['openrouter-models-api', 'seed']),
-  rankingVersion: z.string().regex(/^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/),
+  rankingVersion: z.string().regex(RANKING_VERSION),
   probeMode: z.enum(['active', 'passive', 'metadata']),
   refreshMode: z.enum(['metadataOnly', 'healthOnly', 'fullEval', 'forceEval']),
   liteEvalMode: z.enum(['active', 'cached', 'off']),
@@ -168,7 +157,7 @@ export const statusSchema = z
   })
   .meta({ id: 'FreeModelStatus' })
 
-/** Reasons and evidence of one model's score, kept for whoever asks why. */
+/** One part of a score: its points, the most there are, and one phrase of evidence. */
 const componentSchema = z.object({
   name: z.string(),
   points: z.int(),
@@ -185,6 +174,7 @@ export const storedRunSchema = z.object({
   explanations: z.record(z.string(), z.array(componentSchema)),
 })
 
+export type ScoreComponent = z.infer<typeof componentSchema>
 export type EvalSummary = z.infer<typeof evalSummarySchema>
 export type RankedModel = z.infer<typeof rankedModelSchema>
 export type EvalCoverage = z.infer<typeof evalCoverageSchema>

@@ -3,17 +3,14 @@ import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
 import { LITE_POINTS_MOST, liteScoreOf } from './evaluation.ts'
 import type { CountedEvaluation } from './evaluation.ts'
-import { healthScoreOf, latencyScoreOf } from './schema.ts'
-import type { HealthStatus } from './schema.ts'
+import type { Measurements } from './history.ts'
+import type { HealthStatus, RankedModel, ScoreComponent } from './schema.ts'
 
 /** The additive parts of a score, as they are published. */
-export interface ScoreParts {
-  metadataScore: number
-  healthScore: number
-  latencyScore: number
-  liteEvalScore: number
-  instabilityPenalty: number
-}
+type ScoreParts = Pick<
+  RankedModel,
+  'metadataScore' | 'healthScore' | 'latencyScore' | 'liteEvalScore' | 'instabilityPenalty'
+>
 
 export interface ModelScore extends ScoreParts {
   score: number
@@ -21,80 +18,74 @@ export interface ModelScore extends ScoreParts {
   components: ScoreComponent[]
 }
 
-/** What a model is scored by. */
-export interface ScoreInput {
-  metadata: CatalogueModel
-  health: HealthStatus
-  latencyMs: number | null
-  /** Points of the newest evaluation that counts, with its multiplier. */
-  lite: Pick<CountedEvaluation, 'points' | 'multiplier' | 'ageDays'> | null
-  /** Failed attempts of the model's own in the last 72 hours. */
-  failuresIn72h: number
-}
-
-const PENALTY_A_FAILURE = 25
-const PENALTY_MOST = 150
-
 /** Metadata, health, latency and lite evaluation, less the penalty (docs/free-models.md). */
 export function scoreOf(parts: ScoreParts): number {
   const { metadataScore, healthScore, latencyScore, liteEvalScore, instabilityPenalty } = parts
   return metadataScore + healthScore + latencyScore + liteEvalScore - instabilityPenalty
 }
 
+/** Points of a health status, 0 to 400. */
+export function healthScoreOf(status: HealthStatus): number {
+  if (status === 'passed') return 400
+  if (status === 'imperfect') return 250
+  return status === 'not_probed' || status === 'http_429' ? 100 : 0
+}
+
+/** Points of a latency in milliseconds, 5 to 75; 25 for one that was not measured. */
+export function latencyScoreOf(latencyMs: number | null): number {
+  if (latencyMs === null) return 25
+  if (latencyMs <= 1_000) return 75
+  if (latencyMs <= 2_000) return 60
+  if (latencyMs <= 3_000) return 40
+  return latencyMs <= 5_000 ? 20 : 5
+}
+
 /** 25 for each failed attempt of the model's own, at most 150. */
 export function instabilityPenaltyOf(failuresIn72h: number): number {
-  return Math.min(PENALTY_MOST, PENALTY_A_FAILURE * failuresIn72h)
+  return Math.min(150, 25 * failuresIn72h)
 }
 
 /**
  * A model's score and every part it is made of.
  *
+ * @param lite the evaluation that counts
  * @param now from which the model's age is counted
  */
-export function scoreModel(input: ScoreInput, now: Instant): ModelScore {
-  const { metadata, health, latencyMs, lite, failuresIn72h } = input
-  const known = metadataComponents(metadata, now)
+export function scoreModel(
+  {
+    model,
+    health,
+    failuresIn72h,
+  }: Pick<Measurements, 'health' | 'failuresIn72h'> & { model: CatalogueModel },
+  lite: CountedEvaluation | null,
+  now: Instant,
+): ModelScore {
+  const { status, latencyMs } = health
+  const metadata = metadataComponents(model, now)
   const parts: ScoreParts = {
-    metadataScore: known.reduce((sum, { points }) => sum + points, 0),
-    healthScore: healthScoreOf(health),
+    metadataScore: metadata.reduce((sum, { points }) => sum + points, 0),
+    healthScore: healthScoreOf(status),
     latencyScore: latencyScoreOf(latencyMs),
     liteEvalScore: lite === null ? 0 : liteScoreOf(lite),
     instabilityPenalty: instabilityPenaltyOf(failuresIn72h),
   }
-  const measured: ScoreComponent[] = [
-    { name: 'health', points: parts.healthScore, most: 400, evidence: health },
-    { name: 'latency', points: parts.latencyScore, most: 75, evidence: latencyEvidence(latencyMs) },
-    { name: 'liteEval', points: parts.liteEvalScore, most: LITE_POINTS_MOST, evidence: liteEvidence(lite) },
-    {
-      name: 'instability',
-      points: 0 - parts.instabilityPenalty,
-      most: 0,
-      evidence: `${failuresIn72h} failed attempts in 72 hours`,
-    },
+  const quickness = latencyMs === null ? 'not measured' : `${latencyMs} ms`
+  const evaluated =
+    lite === null
+      ? 'no evaluation that counts'
+      : `${lite.points} points times ${lite.multiplier}, ${lite.ageDays} days old`
+  const failures = `${failuresIn72h} failed attempts in 72 hours`
+  const components = [
+    ...metadata.map((part) => ({ ...part, name: `metadata.${part.name}` })),
+    { name: 'health', points: parts.healthScore, most: 400, evidence: status },
+    { name: 'latency', points: parts.latencyScore, most: 75, evidence: quickness },
+    { name: 'liteEval', points: parts.liteEvalScore, most: LITE_POINTS_MOST, evidence: evaluated },
+    { name: 'instability', points: 0 - parts.instabilityPenalty, most: 0, evidence: failures },
   ]
-  const metadataParts = known.map((part) => ({ ...part, name: `metadata.${part.name}` }))
-  return { ...parts, score: scoreOf(parts), components: [...metadataParts, ...measured] }
+  return { ...parts, score: scoreOf(parts), components }
 }
 
-function latencyEvidence(latencyMs: number | null): string {
-  return latencyMs === null ? 'not measured' : `${latencyMs} ms`
-}
-
-function liteEvidence(lite: ScoreInput['lite']): string {
-  if (lite === null) return 'no evaluation that counts'
-  return `${lite.points} points times ${lite.multiplier}, ${lite.ageDays} days old`
-}
-
-/** One part of a score: its points, how many there are to be had, and what they rest on. */
-export interface ScoreComponent {
-  name: string
-  points: number
-  most: number
-  /** One phrase for a person. */
-  evidence: string
-}
-
-/** What the metadata can bring, part by part; docs/model-scores.md defends each by recorded catalogues. */
+/** The most points of each part of the metadata; docs/model-scores.md defends each by recorded catalogues. */
 export const METADATA_MOST = {
   recency: 170,
   parameters: 120,
@@ -107,49 +98,51 @@ export const METADATA_MOST = {
   responseFormat: 15,
   toolChoice: 10,
 } as const
-type MetadataPart = keyof typeof METADATA_MOST
+
+/** The share of a part's points that a model gets, 0 to 1, and the evidence. */
+type Share = [share: number, evidence: string]
 
 /** Newer than this counts as new, older than that as old. */
 const NEW_DAYS = 30
 const OLD_DAYS = 540
 
 /**
- * What a model's published facts promise, 0 to 600 points (docs/model-scores.md).
+ * The points of a model's published facts, 0 to 600 in all (docs/model-scores.md).
  *
  * @param now from which the age is counted
  * @returns every part, those without points too
  */
 export function metadataComponents(model: CatalogueModel, now: Instant): ScoreComponent[] {
-  const supports = (name: string): [share: number, evidence: string] => {
+  const supports = (name: string): Share => {
     const listed = model.supportedParameters.includes(name)
     return [listed ? 1 : 0, `${name} ${listed ? 'listed' : 'not listed'}`]
   }
-  const shares: Record<MetadataPart, [share: number, evidence: string]> = {
+  const shares: Record<keyof typeof METADATA_MOST, Share> = {
     recency: recency(model, now),
     parameters: parameters(model),
-    context: logarithmic(model.contextLength, 'tokens of context', 2 ** 13, 2 ** 18, 0),
+    context: logarithmic(model.contextLength, 'tokens of context', [2 ** 13, 2 ** 18], 0),
     reasoningEffort: supports('reasoning_effort'),
-    output: logarithmic(model.maxCompletionTokens, 'tokens of output', 2 ** 12, 2 ** 16, 0.2),
+    output: logarithmic(model.maxCompletionTokens, 'tokens of output', [2 ** 12, 2 ** 16], 0.2),
     reasoning: supports('reasoning'),
     tools: supports('tools'),
     structuredOutputs: supports('structured_outputs'),
     responseFormat: supports('response_format'),
     toolChoice: supports('tool_choice'),
   }
-  return (Object.entries(shares) as [MetadataPart, [number, string]][]).map(([name, [share, evidence]]) => {
-    const most = METADATA_MOST[name]
+  return Object.entries(METADATA_MOST).map(([name, most]) => {
+    const [share, evidence] = shares[name as keyof typeof shares]
     return { name, points: Math.round(share * most), most, evidence }
   })
 }
 
-function recency({ createdAt }: CatalogueModel, now: Instant): [number, string] {
+function recency({ createdAt }: CatalogueModel, now: Instant): Share {
   if (createdAt === null) return [0, 'no date of listing']
   const days = Math.max(0, Math.floor((now - createdAt) / DAY_MS))
   return [between(OLD_DAYS - days, 0, OLD_DAYS - NEW_DAYS), `listed on ${dayOf(createdAt)}, ${days} days ago`]
 }
 
 /** Models whose size is not published are rather great ones: they count like one of about 120 billion parameters. */
-function parameters(model: CatalogueModel): [number, string] {
+function parameters(model: CatalogueModel): Share {
   const billions = parameterBillions(model)
   if (billions === null) return [0.7, 'number of parameters not published']
   return [between(Math.log2(billions), 2, 9), `${billions} billion parameters`]
@@ -168,18 +161,16 @@ function greatestSize(text: string): number | null {
     /(?<![\w.$])(\d{1,5}(?:\.\d{1,3})?)(?:B\b(?!\s+tokens)|T\b(?=[\w\s-]{0,12}param))/gi,
   )
   const sizes = Array.from(named, ([match, size = '']) => Number(size) * (/t$/i.test(match) ? 1_000 : 1))
-  const greatest = Math.max(0, ...sizes)
-  return greatest > 0 ? greatest : null
+  return Math.max(0, ...sizes) || null
 }
 
 /** Each doubling between the bounds is worth the same; beyond them more or less makes no difference. */
 function logarithmic(
   value: number | null,
   unit: string,
-  least: number,
-  most: number,
+  [least, most]: readonly [number, number],
   unknown: number,
-): [number, string] {
+): Share {
   if (value === null) return [unknown, `${unit}: not published`]
   return [between(Math.log2(value), Math.log2(least), Math.log2(most)), `${value} ${unit}`]
 }

@@ -1,81 +1,83 @@
 import { startOfDay } from '../time.ts'
 import type { Day } from '../time.ts'
 import { BASE_URL } from './catalogue.ts'
-import type { CatalogueModel } from './catalogue.ts'
-import { STANDING_NOTES, recommend } from './recommend.ts'
+import { NOT_PROBED } from './history.ts'
 import type { Candidate } from './ranking.ts'
+import { STANDING_NOTES, recommend } from './recommend.ts'
 import type { StoredRun } from './schema.ts'
 
 /** The day on which the facts below were read from what the makers and the routing service publish. */
 const FACTS_DAY: Day = '2026-08-22'
 
-const COMMON = ['include_reasoning', 'max_tokens', 'reasoning', 'temperature', 'tools'] as const
+/** Published facts of one model. */
+interface Facts {
+  id: string
+  name: string
+  listed: Day
+  context: number
+  output: number
+  /** Parameters, where published. */
+  billions?: number
+  /** Besides {@link COMMON}. */
+  supports: string
+}
 
-/** Name, day of listing, context, longest output, parameters in billions where published, and what is supported besides. */
-const FACTS: readonly (readonly [
-  id: string,
-  name: string,
-  listed: Day,
-  context: number,
-  output: number,
-  billions: number | null,
-  supports: readonly string[],
-])[] = [
-  [
-    'z-ai/glm-5.2:free',
-    'Z.ai: GLM 5.2 (free)',
-    '2026-06-16',
-    256_000,
-    256_000,
-    null,
-    ['reasoning_effort', 'response_format', 'seed', 'stop', 'structured_outputs', 'tool_choice'],
-  ],
-  [
-    'nvidia/nemotron-3-ultra-550b-a55b:free',
-    'NVIDIA: Nemotron 3 Ultra (free)',
-    '2026-06-04',
-    1_000_000,
-    65_536,
-    550,
-    ['reasoning_effort', 'seed', 'tool_choice'],
-  ],
-  [
-    'nvidia/nemotron-3-super-120b-a12b:free',
-    'NVIDIA: Nemotron 3 Super (free)',
-    '2026-03-11',
-    262_144,
-    262_144,
-    120,
-    ['reasoning_effort', 'response_format', 'seed', 'structured_outputs', 'tool_choice'],
-  ],
-  [
-    'google/gemma-4-31b-it:free',
-    'Google: Gemma 4 31B (free)',
-    '2026-04-02',
-    262_144,
-    32_768,
-    31,
-    ['response_format', 'seed', 'tool_choice'],
-  ],
-  [
-    'cohere/north-mini-code:free',
-    'Cohere: North Mini Code (free)',
-    '2026-06-17',
-    256_000,
-    64_000,
-    30,
-    ['seed', 'stop', 'tool_choice'],
-  ],
+const COMMON = 'include_reasoning max_tokens reasoning temperature tools'
+
+const FACTS: readonly Facts[] = [
+  {
+    id: 'z-ai/glm-5.2:free',
+    name: 'Z.ai: GLM 5.2 (free)',
+    listed: '2026-06-16',
+    context: 256_000,
+    output: 256_000,
+    supports: 'reasoning_effort response_format seed stop structured_outputs tool_choice',
+  },
+  {
+    id: 'nvidia/nemotron-3-ultra-550b-a55b:free',
+    name: 'NVIDIA: Nemotron 3 Ultra (free)',
+    listed: '2026-06-04',
+    context: 1_000_000,
+    output: 65_536,
+    billions: 550,
+    supports: 'reasoning_effort seed tool_choice',
+  },
+  {
+    id: 'nvidia/nemotron-3-super-120b-a12b:free',
+    name: 'NVIDIA: Nemotron 3 Super (free)',
+    listed: '2026-03-11',
+    context: 262_144,
+    output: 262_144,
+    billions: 120,
+    supports: 'reasoning_effort response_format seed structured_outputs tool_choice',
+  },
+  {
+    id: 'google/gemma-4-31b-it:free',
+    name: 'Google: Gemma 4 31B (free)',
+    listed: '2026-04-02',
+    context: 262_144,
+    output: 32_768,
+    billions: 31,
+    supports: 'response_format seed tool_choice',
+  },
+  {
+    id: 'cohere/north-mini-code:free',
+    name: 'Cohere: North Mini Code (free)',
+    listed: '2026-06-17',
+    context: 256_000,
+    output: 64_000,
+    billions: 30,
+    supports: 'seed stop tool_choice',
+  },
 ]
 
 /**
- * What is served while there is no stored recommendation: a few models by their published facts alone. Nothing of it was
- * measured, and it says so.
+ * The recommendation while none is stored: a few models by their published facts alone. Nothing of it was measured, and
+ * it says so.
  */
 export function seedRun(): StoredRun {
-  const now = startOfDay(FACTS_DAY)
   const run = recommend({
-    now,
+    now: startOfDay(FACTS_DAY),
     rankingVersion: `${FACTS_DAY}.v1`,
     refreshMode: 'metadataOnly',
     probeMode: 'metadata',
@@ -83,7 +85,6 @@ export function seedRun(): StoredRun {
     baseUrl: BASE_URL,
     candidates: FACTS.map(candidateOf),
     rejections: [],
-    unsuffixed: [],
     attemptedToday: 0,
     notes: [],
     previous: null,
@@ -100,16 +101,8 @@ export function seedRun(): StoredRun {
   }
 }
 
-function candidateOf([
-  id,
-  name,
-  listed,
-  context,
-  output,
-  billions,
-  supports,
-]: (typeof FACTS)[number]): Candidate {
-  const model: CatalogueModel = {
+function candidateOf({ id, name, listed, context, output, billions, supports }: Facts): Candidate {
+  const model = {
     id,
     name,
     createdAt: startOfDay(listed),
@@ -118,18 +111,11 @@ function candidateOf([
     prices: { prompt: 0, completion: 0 },
     inputModalities: ['text'],
     outputModalities: ['text'],
-    supportedParameters: [...COMMON, ...supports],
+    supportedParameters: `${COMMON} ${supports}`.split(' '),
     expirationDay: null,
     expirationUnreadable: false,
-    description: billions === null ? '' : `${billions}B parameters`,
+    description: billions === undefined ? '' : `${billions}B parameters`,
     standsForOthers: false,
   }
-  return {
-    model,
-    health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
-    evaluation: null,
-    toolUse: 'unknown',
-    gone: false,
-    failuresIn72h: 0,
-  }
+  return { model, health: NOT_PROBED, evaluation: null, toolUse: 'unknown', gone: false, failuresIn72h: 0 }
 }

@@ -1,9 +1,18 @@
 import { z } from 'zod'
-import { Refusal } from '../refusal.ts'
+import { parseQuery } from '../query.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { MODEL_ID_PATTERN } from './catalogue.ts'
-import type { Health, RankedModel, Recommendation, Status, StoredRun, TopModels } from './schema.ts'
+import { CAPABILITIES, rankedModelSchema } from './schema.ts'
+import type {
+  Capability,
+  Health,
+  RankedModel,
+  Recommendation,
+  Status,
+  StoredRun,
+  TopModels,
+} from './schema.ts'
 
 /** Refusal codes of `/api/free-llm/*` and `/api/status/free-llm` (docs/free-models.md): the whole, closed list. */
 export const FREE_MODELS_REFUSALS = [
@@ -14,17 +23,13 @@ export const FREE_MODELS_REFUSALS = [
 ] as const
 export type FreeModelsRefusal = (typeof FREE_MODELS_REFUSALS)[number]
 
-/** What a model can be asked to support, and the field that says so. */
-const NEEDS = {
-  tools: 'supportsTools',
-  toolChoice: 'supportsToolChoice',
-  structured: 'supportsStructuredOutputs',
-  responseFormat: 'supportsResponseFormat',
-  reasoning: 'supportsReasoning',
-  seed: 'supportsSeed',
-  stop: 'supportsStop',
-} as const satisfies Record<string, keyof RankedModel>
-export type Need = keyof typeof NEEDS
+/** The name of a capability in a filter. */
+export type Need = NonNullable<(typeof CAPABILITIES)[Capability]['need']>
+type NeededField = Exclude<Capability, 'supportsIncludeReasoning'>
+
+export const NEEDS = Object.fromEntries(
+  Object.entries(CAPABILITIES).flatMap(([field, { need }]) => (need === null ? [] : [[need, field]])),
+) as Record<Need, NeededField>
 
 /** Every need, as it is written in a query and on a command line. */
 export const NEED_NAMES = Object.keys(NEEDS) as Need[]
@@ -46,21 +51,51 @@ export interface ShortlistQuery {
 
 export const NO_FILTER: ShortlistFilter = { needs: [], minContext: null, passedOnly: false }
 
+/** At least 1; more digits than any list or context has are still a number. */
+function wholeNumber(description: string) {
+  return z
+    .string()
+    .regex(/^[1-9]\d{0,99}$/)
+    .meta({ description, type: 'integer', minimum: 1, pattern: undefined })
+    .transform(Number)
+    .optional()
+}
+
+/** The query of top-models (docs/free-models.md). */
+export const shortlistQuery = z.object({
+  limit: wholeNumber('At most so many models; more than there are gives them all.'),
+  needs: z
+    .string()
+    .refine((text) => parseNeeds(text) !== null)
+    .meta({
+      description: `What a model must support, separated by commas: ${NEED_NAMES.map((name) => `\`${name}\``).join(', ')}. \`tools\` also leaves out models that did not use a tool when asked to.`,
+      pattern: `^(${NEED_NAMES.join('|')})(,(${NEED_NAMES.join('|')}))*$`,
+    })
+    .transform(parseNeeds)
+    .optional(),
+  minContext: wholeNumber('Least context length in tokens.'),
+  health: z
+    .enum(['passed'])
+    .meta({ description: 'Only models that answered as asked when they were probed.' })
+    .optional(),
+})
+
+const CODES = {
+  limit: 'invalid_limit',
+  needs: 'invalid_filter',
+  minContext: 'invalid_filter',
+  health: 'invalid_filter',
+} satisfies Record<string, FreeModelsRefusal>
+
 /**
- * The question a top-models request asks (docs/free-models.md).
+ * What a top-models request asks for.
  *
  * @param params the query as parsed; a name given twice is invalid
  * @throws Refusal `invalid_limit`, then `invalid_filter`
  */
 export function parseShortlistQuery(params: URLSearchParams): ShortlistQuery {
-  const limit = single(params, 'limit', wholeNumber)
-  if (limit === undefined) throw new Refusal<FreeModelsRefusal>('invalid_limit')
-  const needs = single(params, 'needs', parseNeeds)
-  const minContext = single(params, 'minContext', wholeNumber)
-  const passedOnly = single(params, 'health', (text) => (text === 'passed' ? true : null))
-  if (needs === undefined || minContext === undefined || passedOnly === undefined)
-    throw new Refusal<FreeModelsRefusal>('invalid_filter')
-  return { limit, filter: { needs: needs ?? [], minContext, passedOnly: passedOnly ?? false } }
+  const { limit = null, needs, minContext = null, health } = parseQuery(shortlistQuery, params, CODES)
+  return { limit, filter: { needs: needs ?? [], minContext, passedOnly: health !== undefined } }
 }
 
 /** Needs separated by commas, or null when one of them is none. */
@@ -69,8 +104,8 @@ export function parseNeeds(text: string): Need[] | null {
   return names.every((name) => Object.hasOwn(NEEDS, name)) ? (names as Need[]) : null
 }
 
-/** What the filters look at. */
-type Filterable = Pick<RankedModel, (typeof NEEDS)[Need] | 'contextLength' | 'healthStatus'> & {
+/** The fields that the filters look at. */
+type Filterable = Pick<RankedModel, NeededField | 'contextLength' | 'healthStatus'> & {
   toolUse?: RankedModel['toolUse'] | undefined
 }
 
@@ -81,33 +116,12 @@ function meets(model: Filterable, { needs, minContext, passedOnly }: ShortlistFi
   return needs.every((need) => model[NEEDS[need]] && !(need === 'tools' && model.toolUse === 'disproven'))
 }
 
-/** The value of a parameter, null when it is absent, undefined when it is invalid or given twice. */
-function single<T>(
-  params: URLSearchParams,
-  name: string,
-  parse: (text: string) => T | null,
-): T | null | undefined {
-  const [text, ...others] = params.getAll(name)
-  if (text === undefined) return null
-  return others.length > 0 ? undefined : (parse(text) ?? undefined)
-}
-
-/** At least 1; more digits than any list or context has are still a number. */
-function wholeNumber(text: string): number | null {
-  return /^[1-9]\d{0,99}$/.test(text) ? Number(text) : null
-}
-
 /** A recommendation older than this is stale. */
 export const MAX_FRESH_HOURS = 36
 
 /** An update is due this long after the last. */
 const UPDATE_EVERY_HOURS = 24
 const HOUR_MS = 3_600_000
-
-/** A run with the address of the routing service that is published now, whatever was when it was stored. */
-export function withBaseUrl(run: StoredRun, baseUrl: string): StoredRun {
-  return { ...run, baseUrl }
-}
 
 /** What is served: the stored run, or the built-in seed in its place. */
 export interface Served {
@@ -123,20 +137,20 @@ export interface Served {
  * @param now decides age and staleness
  */
 export function topModelsPayload(served: Served, { limit, filter }: ShortlistQuery, now: Instant): TopModels {
+  const { head, tail } = envelopeOf(served, now)
   const wanted = served.run.models.filter((model) => meets(model, filter))
   const models = wanted.slice(0, limit ?? wanted.length)
-  return { ...headOf(served.run), count: models.length, models, ...endOf(served, now) }
+  return { ...head, count: models.length, models, ...tail }
 }
 
 /** The body of recommendation: the first model of the list, and all others after it. */
 export function recommendationPayload(served: Served, now: Instant): Recommendation {
-  const [primary, alternatives] = [primaryOf(served.run), served.run.models.slice(1)]
-  return { ...headOf(served.run), primary, alternatives, ...endOf(served, now) }
+  const { head, tail } = envelopeOf(served, now)
+  return { ...head, primary: primaryOf(served.run), alternatives: served.run.models.slice(1), ...tail }
 }
 
 /** The body of health; always given, whatever the store is like. */
-export function healthPayload(served: Served, now: Instant): Health {
-  const { run, seed, storeAnswers } = served
+export function healthPayload({ run, seed, storeAnswers }: Served, now: Instant): Health {
   const ageMs = ageOf(run, now)
   return {
     ok: !seed && isFresh(ageMs),
@@ -150,25 +164,31 @@ export function healthPayload(served: Served, now: Instant): Health {
 
 /** The body of `/api/status/free-llm`. */
 export function statusPayload(served: Served, now: Instant): Status {
-  const { run } = served
-  return {
-    ...healthPayload(served, now),
-    service: 'free-llm',
-    primary: primaryOf(run).id,
-    rankingVersion: run.rankingVersion,
-    rankingConfidence: run.rankingConfidence,
-  }
+  const { rankingVersion, rankingConfidence } = served.run
+  const primary = primaryOf(served.run).id
+  return { ...healthPayload(served, now), service: 'free-llm', primary, rankingVersion, rankingConfidence }
 }
 
-/** The first fields of both payloads, in the order in which a run holds them. */
-function headOf({
-  models: _models,
-  notes: _notes,
-  rejections: _rejections,
-  explanations: _explanations,
-  ...head
-}: StoredRun): Omit<StoredRun, 'models' | 'notes' | 'rejections' | 'explanations'> {
-  return head
+type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'>
+
+/** The first and the last fields of both payloads. Nothing in them changes more than once an hour. */
+function envelopeOf(
+  { run, seed }: Served,
+  now: Instant,
+): { head: Omit<StoredRun, 'models' | 'notes' | 'rejections' | 'explanations'>; tail: Tail } {
+  const { models: _models, notes, rejections: _rejections, explanations: _explanations, ...head } = run
+  const ageMs = ageOf(run, now)
+  const ageHours = Math.floor(ageMs / HOUR_MS)
+  const stale = !isFresh(ageMs)
+  const ageNote = `This recommendation is ${ageHours} hours old; no update has come for more than ${MAX_FRESH_HOURS} hours.`
+  const tail = {
+    notes: [...notes, ...(stale && !seed ? [ageNote] : [])],
+    seed,
+    stale,
+    ageHours,
+    nextUpdateAt: seed ? null : formatInstant(Date.parse(run.updatedAt) + UPDATE_EVERY_HOURS * HOUR_MS),
+  }
+  return { head, tail }
 }
 
 function primaryOf({ models }: StoredRun): RankedModel {
@@ -177,51 +197,27 @@ function primaryOf({ models }: StoredRun): RankedModel {
   return primary
 }
 
-/** The last fields of both payloads. Nothing in them changes more than once an hour. */
-function endOf(
-  { run, seed }: Served,
-  now: Instant,
-): Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'> {
-  const ageMs = ageOf(run, now)
-  const ageHours = Math.floor(ageMs / HOUR_MS)
-  const stale = !isFresh(ageMs)
-  const ageNote = `This recommendation is ${ageHours} hours old; no update has come for more than ${MAX_FRESH_HOURS} hours.`
-  return {
-    notes: [...run.notes, ...(stale && !seed ? [ageNote] : [])],
-    seed,
-    stale,
-    ageHours,
-    nextUpdateAt: seed ? null : formatInstant(Date.parse(run.updatedAt) + UPDATE_EVERY_HOURS * HOUR_MS),
-  }
-}
-
 /** In milliseconds; a clock behind the update makes it new. */
-function ageOf(run: StoredRun, now: Instant): number {
-  return Math.max(0, now - Date.parse(run.updatedAt))
+function ageOf({ updatedAt }: Pick<StoredRun, 'updatedAt'>, now: Instant): number {
+  return Math.max(0, now - Date.parse(updatedAt))
 }
 
 function isFresh(ageMs: number): boolean {
   return ageMs <= MAX_FRESH_HOURS * HOUR_MS
 }
 
-const supported = z.boolean()
-
-/** What a reader needs of a ranked model, whoever serves it; older hosts lack `toolUse`. */
-const modelSchema = z.looseObject({
-  id: z.string().regex(MODEL_ID_PATTERN),
-  name: z.string(),
-  score: z.number(),
-  contextLength: z.number(),
-  healthStatus: z.string(),
-  supportsTools: supported,
-  supportsToolChoice: supported,
-  supportsStructuredOutputs: supported,
-  supportsResponseFormat: supported,
-  supportsReasoning: supported,
-  supportsSeed: supported,
-  supportsStop: supported,
-  toolUse: z.enum(['proven', 'disproven', 'unknown']).optional(),
-})
+/** The fields that a reader needs of a ranked model of any host; older hosts lack `toolUse`. */
+const modelSchema = rankedModelSchema
+  .pick(Object.fromEntries(Object.values(NEEDS).map((field) => [field, true])) as Record<NeededField, true>)
+  .extend({
+    id: z.string().regex(MODEL_ID_PATTERN),
+    name: z.string(),
+    score: z.number(),
+    contextLength: z.number(),
+    healthStatus: z.string(),
+    toolUse: rankedModelSchema.shape.toolUse.optional(),
+  })
+  .loose()
 
 const shortlistSchema = z.looseObject({
   updatedAt: z.iso.datetime(),
@@ -235,7 +231,6 @@ const shortlistSchema = z.looseObject({
 
 /** A shortlist as its reader sees it; further fields are kept. */
 export type Shortlist = z.infer<typeof shortlistSchema>
-type ShortlistModel = Shortlist['models'][number]
 
 /** The shortlist in the body of a top-models answer, as it was sent; null for a body that is none. */
 export function parseShortlist(body: unknown): Shortlist | null {
@@ -244,27 +239,21 @@ export function parseShortlist(body: unknown): Shortlist | null {
 
 /** Whether a shortlist is too old to rely on; hosts that do not say are judged by its time. */
 export function isStale({ stale, updatedAt }: Shortlist, now: Instant): boolean {
-  return stale ?? now - Date.parse(updatedAt) > MAX_FRESH_HOURS * 3_600_000
+  return stale ?? !isFresh(now - Date.parse(updatedAt))
 }
 
-/** The first wanted model of a shortlist. */
-export interface ShortlistPick {
-  primary: ShortlistModel
-  /** The shortlist as a recommendation: `primary` and `alternatives` in place of `count` and `models`. */
-  recommendation: Record<string, unknown>
-}
-
-/** Picks the best model that passes a filter, the others that pass as its alternatives; null when none does. */
-export function pickModel(shortlist: Shortlist, filter: ShortlistFilter): ShortlistPick | null {
+/**
+ * The best model that passes a filter, and the shortlist as a recommendation: `primary` and `alternatives` stand in place
+ * of `count` and `models`. Null when no model passes.
+ */
+export function pickModel(
+  shortlist: Shortlist,
+  filter: ShortlistFilter,
+): { primary: Shortlist['models'][number]; recommendation: Record<string, unknown> } | null {
   const [primary, ...alternatives] = shortlist.models.filter((model) => meets(model, filter))
   if (primary === undefined) return null
-  const fields = Object.entries(shortlist).flatMap(([name, value]): [string, unknown][] => {
-    if (name === 'count') return []
-    if (name !== 'models') return [[name, value]]
-    return [
-      ['primary', primary],
-      ['alternatives', alternatives],
-    ]
-  })
+  const fields = Object.entries(shortlist)
+    .filter(([name]) => name !== 'count')
+    .flatMap((field) => (field[0] === 'models' ? Object.entries({ primary, alternatives }) : [field]))
   return { primary, recommendation: Object.fromEntries(fields) }
 }

@@ -1,7 +1,5 @@
 import type { Instant } from '../time.ts'
-import { examineSeen } from './envelope.ts'
-import type { ObjectProblem, SeenBytes } from './envelope.ts'
-import type { Manifest, Head } from './ledger.ts'
+import type { KeptHead } from './ledger.ts'
 
 /** The words of the audit (docs/auditing.md): what can be found, and what of it is damage. */
 
@@ -28,14 +26,30 @@ export interface Finding {
   actual: string | number | null
 }
 
-/** What became of reading one object and examining it. */
-export type ObjectOutcome = { found: 'bytes'; byteSize: number; problems: ObjectProblem[] } | NoBytes
+/** A finding; of no particular publication, unless one is named. */
+export function finding(
+  code: FindingCode,
+  path: string | null,
+  expected: Finding['expected'],
+  actual: Finding['actual'],
+  publicationId: string | null = null,
+): Finding {
+  return { code, publicationId, path, expected, actual }
+}
 
-/** What became of reading one object before its manifest was known. */
-export type SeenObject = ({ found: 'bytes' } & SeenBytes) | NoBytes
+/** A finding on one line, for a person. */
+export function describeFinding({ code, publicationId, path, expected, actual }: Finding): string {
+  const where = [path, publicationId === null ? null : `(${publicationId})`].filter(Boolean).join(' ')
+  if (code === 'orphan_object') return `${code} ${where}: no entry names it`
+  const found = actual === null ? 'there is nothing' : `found ${actual}`
+  return `${code} ${where}: ${expected === null ? '' : `expected ${expected}, `}${found}`
+}
 
-/** Why there were no bytes; `why` begins with {@link READ_ERROR} when the store failed, not the object. */
-export type NoBytes = { found: 'nothing' } | { found: 'something else'; why: string }
+/** A time of the ledger for a person; a damaged number may be no time at all. */
+export function timeOf(instant: number): string {
+  const date = new Date(instant)
+  return Number.isNaN(date.getTime()) ? String(instant) : date.toISOString()
+}
 
 /** True for what makes an archive unsound, as opposed to a note or to bytes that could not be read. */
 export function isDamage({ code, actual }: Finding): boolean {
@@ -49,30 +63,9 @@ export function isReadError(actual: Finding['actual']): boolean {
   return typeof actual === 'string' && actual.startsWith(READ_ERROR)
 }
 
-/** Where an object stands in the store. */
-export function objectPath(sha256: string): string {
-  return `sha256/${sha256.slice(0, 2)}/${sha256}`
-}
-
-/** An object that was read ahead, against its manifest; null when it must be examined with it. */
-export function examineSeenObject(manifest: Manifest, seen: SeenObject): ObjectOutcome | null {
-  if (seen.found !== 'bytes') return seen
-  const problems = examineSeen(manifest, seen)
-  return problems && { found: 'bytes', byteSize: seen.byteSize, problems }
-}
-
-/** What became of reading the object of a manifest, as findings; none when it is what was sealed. */
-export function objectFindings(manifest: Manifest, outcome: ObjectOutcome): Finding[] {
-  const { publicationId, sha256 } = manifest
-  const at = { publicationId, path: objectPath(sha256) }
-  switch (outcome.found) {
-    case 'bytes':
-      return outcome.problems.map(({ code, expected, actual }) => ({ code, ...at, expected, actual }))
-    case 'nothing':
-      return [{ code: 'object_missing', ...at, expected: sha256, actual: null }]
-    case 'something else':
-      return [{ code: 'object_unreadable', ...at, expected: sha256, actual: outcome.why }]
-  }
+/** True when nothing is damaged, and nothing that was to be read was left unread. */
+export function isSound(findings: readonly Finding[]): boolean {
+  return !findings.some((one) => isDamage(one) || isReadError(one.actual))
 }
 
 /** What is remembered of an audit of the own archive (docs/auditing.md). */
@@ -122,7 +115,7 @@ export interface Mutation {
 export interface DamageSample {
   mutations: readonly Mutation[]
   /** The newest head, as an auditor would have kept it. */
-  keptHead: Head & { path: string }
+  keptHead: KeptHead
   /** The sample's data folder as it was made, whatever was done to it since. */
   restored(): Promise<string>
   /** Removes the sample. */

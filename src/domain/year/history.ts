@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseQuery } from '../query.ts'
 import { Refusal } from '../refusal.ts'
 import { formatInstant, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -8,30 +9,47 @@ import type { Head } from './ledger.ts'
 /** How far ahead of now a question may lie; exactly this much is allowed (docs/history-api.md). */
 export const FUTURE_TOLERANCE_MS = 300_000
 
-const AT_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/
+const instantSchema = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/)
+  .transform((text, context) => {
+    const instant = parseInstant(text)
+    if (instant !== null) return instant
+    context.addIssue('not a real instant')
+    return z.NEVER
+  })
+
+/** The query of `GET /api/feed/history` (docs/history-api.md). */
+export const historyQuerySchema = z.object({
+  sort: z.enum(['year']).meta({ description: 'Only `year` is accepted.', example: 'year' }),
+  at: instantSchema.optional().meta({
+    description:
+      'UTC instant, `YYYY-MM-DDTHH:mm:ssZ` with one to three optional fraction digits, at most five minutes ahead. Default: now.',
+  }),
+})
 
 /**
- * The question a history request asks (docs/history-api.md).
+ * The time a history request asks for.
  *
  * @param params the query as parsed; a name given twice is invalid
  * @param now answers `at` when it is absent
  * @throws Refusal `invalid_sort`, then `invalid_at`
  */
 export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: Instant } {
-  const sorts = params.getAll('sort')
-  if (sorts.length !== 1 || sorts[0] !== 'year') throw new Refusal<HistoryRefusal>('invalid_sort')
-  const given = params.getAll('at')
-  if (given.length === 0) return { at: now }
-  const at = parsePastInstant(given, now)
-  if (at === null) throw new Refusal<HistoryRefusal>('invalid_at')
+  const codes = { sort: 'invalid_sort', at: 'invalid_at' } satisfies Record<string, HistoryRefusal>
+  const { at = now } = parseQuery(historyQuerySchema, params, codes)
+  if (!isPast(at, now)) throw new Refusal<HistoryRefusal>('invalid_at')
   return { at }
 }
 
 /** The one instant that values of a parameter name, at most five minutes ahead of `now`; null for anything else. */
 export function parsePastInstant(values: readonly string[], now: Instant): Instant | null {
-  const [text = '', ...others] = values
-  const instant = others.length === 0 && AT_PATTERN.test(text) ? parseInstant(text) : null
-  return instant !== null && instant <= now + FUTURE_TOLERANCE_MS ? instant : null
+  const { data } = instantSchema.safeParse(values.length === 1 ? values[0] : null)
+  return data !== undefined && isPast(data, now) ? data : null
+}
+
+function isPast(at: Instant, now: Instant): boolean {
+  return at <= now + FUTURE_TOLERANCE_MS
 }
 
 /** Refusal codes of `GET /api/feed/history` (docs/history-api.md): the whole, closed list. */

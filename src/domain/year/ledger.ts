@@ -1,12 +1,8 @@
-import { z } from 'zod'
 import { isSha256Hex, sha256Hex } from '../digest.ts'
 import { DAY_MS, addDays, dayOf, formatInstant, parseInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
-/**
- * The words of the ledger (docs/publishing.md). Rows are what the database holds; entries are what a
- * proved row means.
- */
+/** The words of the ledger (docs/publishing.md). Rows are what the database holds, entries what a row means. */
 
 /** What identifies one immutable publication: the facts its envelope must repeat, and the digest of its bytes. */
 export interface Manifest {
@@ -42,45 +38,69 @@ export type LedgerEntry = EntryContent & {
   leaf: string
 }
 
-/** Every column of one row of the versioned ledger, as read, in the order the leaf covers them. */
-export interface LedgerRow {
-  seq: number
-  kind: string
-  recordedAt: number
-  asOfDay: string | null
-  publicationId: string | null
-  algorithmVersion: string | null
-  schemaVersion: number | null
-  envelopeKind: string | null
-  windowStart: number | null
-  windowEnd: number | null
-  generatedAt: number | null
-  publishedAt: number | null
-  sha256: string | null
-  byteSize: number | null
-  reason: string | null
-  attempts: number | null
-  legacyRows: number | null
-  legacyDigest: string | null
-  previousLeaf: string
-  leaf: string
+/** What a column of a ledger table holds; `?` where a cell may be NULL. */
+export type ColumnType = 'integer' | 'text' | 'integer?' | 'text?'
+
+export type Columns = Readonly<Record<string, ColumnType>>
+
+interface CellTypes {
+  integer: number
+  text: string
+  'integer?': number | null
+  'text?': string | null
 }
 
-/** Every column of one row of the legacy ledger, in the order the seal covers them. */
-export interface LegacyRow {
-  position: number
-  publicationId: string
-  algorithmVersion: string
-  schemaVersion: number
-  envelopeKind: string
-  asOfDay: string
-  windowStart: number
-  windowEnd: number
-  generatedAt: number
-  publishedAt: number
-  sha256: string
-  byteSize: number
-}
+/** A row with these columns. */
+type RowOf<C extends Columns> = { -readonly [Name in keyof C]: CellTypes[C[Name]] }
+
+/**
+ * The columns of an entry, in the order of its table. The row, its text, its parser and the table derive from here; a
+ * leaf covers every column but itself, beginning with `previousLeaf`.
+ */
+export const ENTRY_COLUMNS = {
+  seq: 'integer',
+  kind: 'text',
+  recordedAt: 'integer',
+  asOfDay: 'text?',
+  publicationId: 'text?',
+  algorithmVersion: 'text?',
+  schemaVersion: 'integer?',
+  envelopeKind: 'text?',
+  windowStart: 'integer?',
+  windowEnd: 'integer?',
+  generatedAt: 'integer?',
+  publishedAt: 'integer?',
+  sha256: 'text?',
+  byteSize: 'integer?',
+  reason: 'text?',
+  attempts: 'integer?',
+  legacyRows: 'integer?',
+  legacyDigest: 'text?',
+  previousLeaf: 'text',
+  leaf: 'text',
+} as const satisfies Columns
+
+/** One row of the versioned ledger, as read. */
+export type LedgerRow = RowOf<typeof ENTRY_COLUMNS>
+
+/** The columns of a legacy publication, in the order of its table and of the text that the seal covers. */
+export const LEGACY_COLUMNS = {
+  position: 'integer',
+  publicationId: 'text',
+  algorithmVersion: 'text',
+  schemaVersion: 'integer',
+  envelopeKind: 'text',
+  asOfDay: 'text',
+  windowStart: 'integer',
+  windowEnd: 'integer',
+  generatedAt: 'integer',
+  publishedAt: 'integer',
+  sha256: 'text',
+  byteSize: 'integer',
+} as const satisfies Columns
+
+/** One row of the legacy ledger, as read. */
+export type LegacyRow = RowOf<typeof LEGACY_COLUMNS>
 
 /**
  * Where the chain of a founding stands before its seal: written before the founding is committed, so that a head that
@@ -102,12 +122,29 @@ export interface LedgerContents {
   founding: FoundingMark | null
 }
 
+/** A row of a ledger table that cannot be one, and why. */
+export interface UnreadableRow {
+  table: 'entries' | 'legacy_publications'
+  /** Its number or position; where that cannot be read either, its place in the table. */
+  at: number
+  publicationId: string | null
+  problem: string
+}
+
+/** Both ledgers as an audit reads them: past the rows that cannot be read. */
+export interface AuditedContents extends LedgerContents {
+  unreadable: UnreadableRow[]
+}
+
 /** The newest `heads/<seq>` of the object store: where the ledger stood when it was last known. */
 export interface Head {
   seq: number
   leaf: string
   time: Instant
 }
+
+/** A head kept from before, and where it was kept. */
+export type KeptHead = Head & { path: string }
 
 /** One attempt to publish an as-of day; `failedAt` is null while it runs, when it succeeded, or when it was killed. */
 export interface Attempt {
@@ -132,63 +169,21 @@ export type FoundingRefusal = Extract<AppendRefusal, 'lease-lost' | 'ledger-move
 /** First element of every hashed array, so that a leaf can never be mistaken for another document. */
 const LEAF_FORMAT = 'dash-year-ledger/1'
 
-const wellFormed = z.string().refine((value) => value.isWellFormed())
-const number = z.int()
-const textOrNull = wellFormed.nullable()
-const numberOrNull = number.nullable()
+const LEAF_NAMES: Exclude<keyof LedgerRow, 'leaf'>[] = [
+  'previousLeaf',
+  ...namesOf(ENTRY_COLUMNS).filter((name) => name !== 'previousLeaf' && name !== 'leaf'),
+]
 
-/** What a leaf covers, in its order: every other column, the leaf before it among them. */
-const LEAF_COLUMNS = {
-  previousLeaf: wellFormed,
-  seq: number,
-  kind: wellFormed,
-  recordedAt: number,
-  asOfDay: textOrNull,
-  publicationId: textOrNull,
-  algorithmVersion: textOrNull,
-  schemaVersion: numberOrNull,
-  envelopeKind: textOrNull,
-  windowStart: numberOrNull,
-  windowEnd: numberOrNull,
-  generatedAt: numberOrNull,
-  publishedAt: numberOrNull,
-  sha256: textOrNull,
-  byteSize: numberOrNull,
-  reason: textOrNull,
-  attempts: numberOrNull,
-  legacyRows: numberOrNull,
-  legacyDigest: textOrNull,
-} satisfies Record<keyof Omit<LedgerRow, 'leaf'>, z.ZodType>
-
-/** What the seal covers of each row of the legacy ledger, in its order: every column. */
-const LEGACY_COLUMNS = {
-  position: number,
-  publicationId: wellFormed,
-  algorithmVersion: wellFormed,
-  schemaVersion: number,
-  envelopeKind: wellFormed,
-  asOfDay: wellFormed,
-  windowStart: number,
-  windowEnd: number,
-  generatedAt: number,
-  publishedAt: number,
-  sha256: wellFormed,
-  byteSize: number,
-} satisfies Record<keyof LegacyRow, z.ZodType>
-
-const leafNames = namesOf(LEAF_COLUMNS)
-const legacyNames = namesOf(LEGACY_COLUMNS)
-const leafRow = z.object(LEAF_COLUMNS)
-const legacyRow = z.object(LEGACY_COLUMNS)
+const LEGACY_NAMES = namesOf(LEGACY_COLUMNS)
 
 /** The text whose SHA-256 is a row's leaf. */
 export function leafText(row: Omit<LedgerRow, 'leaf'>): string {
-  return JSON.stringify([LEAF_FORMAT, ...leafNames.map((name) => row[name])])
+  return JSON.stringify([LEAF_FORMAT, ...LEAF_NAMES.map((name) => row[name])])
 }
 
 /** The text whose SHA-256 the seal over the legacy ledger records: its rows in order of position. */
 export function legacyText(legacy: readonly LegacyRow[]): string {
-  return legacy.map(legacyLine).join('\n')
+  return legacy.map((row) => JSON.stringify(LEGACY_NAMES.map((name) => row[name]))).join('\n')
 }
 
 /**
@@ -198,8 +193,8 @@ export function legacyText(legacy: readonly LegacyRow[]): string {
  */
 export function parseLeafText(line: string): LedgerRow | null {
   const [, ...cells] = parseArray(line)
-  const parsed = leafRow.safeParse(named(leafNames, cells))
-  return parsed.success && leafText(parsed.data) === line ? { ...parsed.data, leaf: sha256Hex(line) } : null
+  const row = rowOf(ENTRY_COLUMNS, LEAF_NAMES, cells) as Omit<LedgerRow, 'leaf'> | null
+  return row && leafText(row) === line ? { ...row, leaf: sha256Hex(line) } : null
 }
 
 /**
@@ -208,20 +203,29 @@ export function parseLeafText(line: string): LedgerRow | null {
  * @returns null for anything {@link legacyText} would not have written, character by character
  */
 export function parseLegacyLine(line: string): LegacyRow | null {
-  const parsed = legacyRow.safeParse(named(legacyNames, parseArray(line)))
-  return parsed.success && legacyLine(parsed.data) === line ? parsed.data : null
+  const row = rowOf(LEGACY_COLUMNS, LEGACY_NAMES, parseArray(line)) as LegacyRow | null
+  return row && legacyText([row]) === line ? row : null
 }
 
-function legacyLine(row: LegacyRow): string {
-  return JSON.stringify(legacyNames.map((name) => row[name]))
+function namesOf<C extends Columns>(columns: C): (keyof C & string)[] {
+  return Object.keys(columns)
 }
 
-function namesOf<Name extends string>(columns: Record<Name, unknown>): Name[] {
-  return Object.keys(columns) as Name[]
+/** Cells by the names of their columns, or null when one of them does not belong there. */
+function rowOf(columns: Columns, names: readonly string[], cells: readonly unknown[]): object | null {
+  const row: Record<string, unknown> = {}
+  for (const [place, name] of names.entries()) {
+    const cell = cells[place]
+    if (!fits(cell, columns[name])) return null
+    row[name] = cell
+  }
+  return row
 }
 
-function named(names: readonly string[], cells: readonly unknown[]): Record<string, unknown> {
-  return Object.fromEntries(names.map((name, place) => [name, cells[place]]))
+function fits(cell: unknown, type: ColumnType | undefined): boolean {
+  if (cell === null) return type === 'integer?' || type === 'text?'
+  if (type === 'integer' || type === 'integer?') return Number.isSafeInteger(cell)
+  return typeof cell === 'string' && cell.isWellFormed()
 }
 
 /** The elements of a JSON array; none for anything else. */

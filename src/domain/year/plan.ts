@@ -9,7 +9,7 @@ import {
   isUrlTooLong,
   saveKey,
 } from '../feed/source.ts'
-import { byteLengthOf } from '../order.ts'
+import { byteLengthOf } from '../text.ts'
 import { addDays, daysBetween } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
@@ -24,9 +24,6 @@ export const ATTEMPTS_PER_DAY = 3
 
 /** A commit this much later than its `publishedAt` is abandoned and sealed anew (docs/publishing.md). */
 export const COMMIT_WITHIN_MS = 10_000
-
-/** How long a publisher's lease lasts without renewal (docs/publishing.md). */
-export const LEASE_MS = 600_000
 
 export type PublicationPlan =
   | { do: 'publish'; attempt: number }

@@ -1,12 +1,11 @@
 import type { PublishedAnswer } from './published-ledger.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
-import { timeOf } from './audit.ts'
 import { latestAt } from './chain.ts'
 import type { TimelineItem } from './chain.ts'
-import { examineMembers, examineSeen } from './envelope.ts'
-import type { ObjectProblem } from './envelope.ts'
-import { READ_ERROR, objectFindings, objectPath } from './finding.ts'
+import { examineMembers, examineSeen, objectFindings, objectPath } from './examine.ts'
+import type { ObjectProblem } from './examine.ts'
+import { READ_ERROR, finding, timeOf } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { FUTURE_TOLERANCE_MS } from './history.ts'
 import type { Manifest } from './ledger.ts'
@@ -39,7 +38,13 @@ export function questionsAbout(
   const { publishedAt } = item.manifest
   if (latestAt(timeline, publishedAt) !== item) return { questions: [], findings: [] }
   const limit = now + FUTURE_TOLERANCE_MS
-  if (publishedAt > limit) return { questions: [], findings: [tooEarlyToAsk(item.manifest)] }
+  if (publishedAt > limit) {
+    const why = `${READ_ERROR}its time, ${timeOf(publishedAt)}, lies ahead of the clock`
+    return {
+      questions: [],
+      findings: [unreadable({ at: publishedAt, expected: item.manifest, held: [] }, why)],
+    }
+  }
   const before = latestAt(timeline, publishedAt - 1)?.manifest ?? null
   const after = latestAt(timeline, publishedAt + 1)?.manifest ?? null
   const neighbours = [...new Set([before, item.manifest, after].flatMap((one) => one?.sha256 ?? []))].sort()
@@ -101,16 +106,8 @@ function examineBody(question: Question, answer: PublishedAnswer): Finding[] {
   }
   if (answer.etag === `"${digest}"`) return examineHeaders(question, expected, answer)
   const path = objectPath(expected.sha256)
-  const actual = `ETag ${answer.etag ?? 'absent'}`
-  return [
-    {
-      code: 'digest_mismatch',
-      publicationId: expected.publicationId,
-      path,
-      expected: `ETag "${digest}"`,
-      actual,
-    },
-  ]
+  const [right, actual] = [`ETag "${digest}"`, `ETag ${answer.etag ?? 'absent'}`]
+  return [finding('digest_mismatch', path, right, actual, expected.publicationId)]
 }
 
 /** Null when only the whole text can tell, and it was not kept or has more values than are parsed of a stranger's text. */
@@ -150,58 +147,36 @@ function examineHeaders(question: Question, expected: Manifest, answer: Publishe
     ['Last-Modified', new Date(expected.publishedAt).toUTCString(), answer.lastModified],
     ['X-Year-History-Requested-At', formatInstant(question.at), answer.requestedAt],
   ]
-  return headers.flatMap(([name, value, actual]): Finding[] => {
-    if (actual === value || (actual === null && !required)) return []
-    return [
-      {
-        code: 'identity_mismatch',
-        publicationId: expected.publicationId,
-        path: selectionPath(question),
-        expected: `${name} ${value}`,
-        actual: `${name} ${actual ?? 'absent'}`,
-      },
-    ]
-  })
+  const wrong = headers.filter(([, value, actual]) => actual !== value && (actual !== null || required))
+  return wrong.map(([name, value, actual]) =>
+    finding(
+      'identity_mismatch',
+      selectionPath(question),
+      `${name} ${value}`,
+      `${name} ${actual ?? 'absent'}`,
+      expected.publicationId,
+    ),
+  )
 }
 
 function missing(question: Question, expected: Manifest, answer: PublishedAnswer): Finding {
   const actual = describeRefusal(answer)
   if (question.held.length > 0) return otherSelection(question, actual)
   const { publicationId, sha256 } = expected
-  return { code: 'object_missing', publicationId, path: objectPath(sha256), expected: sha256, actual }
+  return finding('object_missing', objectPath(sha256), sha256, actual, publicationId)
 }
 
 /** Another publication than the one that was current at that time. */
 function otherSelection(question: Question, actual: string | null): Finding {
-  return {
-    code: 'chain_broken',
-    publicationId: question.expected?.publicationId ?? null,
-    path: selectionPath(question),
-    expected: question.expected?.sha256 ?? null,
-    actual,
-  }
+  const { sha256 = null, publicationId = null } = question.expected ?? {}
+  return finding('chain_broken', selectionPath(question), sha256, actual, publicationId)
 }
 
 function unreadable(question: Question, actual: string): Finding {
   const { expected } = question
-  return {
-    code: 'object_unreadable',
-    publicationId: expected?.publicationId ?? null,
-    path: expected ? objectPath(expected.sha256) : selectionPath(question),
-    expected: expected?.sha256 ?? null,
-    actual,
-  }
-}
-
-function tooEarlyToAsk({ publicationId, sha256, publishedAt }: Manifest): Finding {
-  const actual = `${READ_ERROR}its time, ${timeOf(publishedAt)}, lies ahead of the clock`
-  return {
-    code: 'object_unreadable',
-    publicationId,
-    path: objectPath(sha256),
-    expected: sha256,
-    actual,
-  }
+  if (expected === null) return finding('object_unreadable', selectionPath(question), null, actual)
+  const { sha256, publicationId } = expected
+  return finding('object_unreadable', objectPath(sha256), sha256, actual, publicationId)
 }
 
 function selectionPath({ at }: Question): string {

@@ -1,9 +1,10 @@
-import type { SeenBytes } from './envelope.ts'
-import { auditExpectedHead, auditLedger, readable } from './audit.ts'
-import type { AuditedContents, AuditedRow, LedgerAudit } from './audit.ts'
+import { auditLedger, checkPinned } from './check.ts'
+import type { LedgerAudit } from './check.ts'
+import type { SeenBytes } from './examine.ts'
+import { finding } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { parseHead, parseLeafText, parseLegacyLine } from './ledger.ts'
-import type { Head, LedgerRow } from './ledger.ts'
+import type { AuditedContents, Head, KeptHead, LedgerContents, LedgerRow, UnreadableRow } from './ledger.ts'
 
 /** The rules by which the ledgers that a host publishes are audited (docs/auditing.md). */
 
@@ -33,9 +34,9 @@ export const PUBLISHED_HEAD = '/api/feed/history/head'
 /** What a host's ledgers are held against, besides themselves. */
 export interface Reference {
   /** The auditor's own ledgers; null when there are none. */
-  own: AuditedContents | null
+  own: LedgerContents | null
   /** A head kept from before. */
-  expectedHead: (Head & { path: string }) | null
+  expectedHead: KeptHead | null
 }
 
 /** One of the texts as a host answered: null when the host has no such route, or says itself that it is damaged. */
@@ -56,21 +57,15 @@ export function admitsDamage({ status, error }: PublishedAnswer): boolean {
  * @returns null for an answer that is neither the text nor its absence
  */
 export function publishedDocument(path: string, answer: PublishedAnswer): PublishedDocument | null {
-  const finding = (code: Finding['code'], expected: Finding['expected'], actual: string | null): Finding => ({
-    code,
-    publicationId: null,
-    path,
-    expected,
-    actual,
-  })
-  if (answer.status === 404) return { path, bytes: null, findings: [] }
+  const { status, etag, bytes, seen } = answer
+  if (status === 404) return { path, bytes: null, findings: [] }
   if (admitsDamage(answer)) {
-    return { path, bytes: null, findings: [finding('chain_broken', 200, '503 year_history_archive_corrupt')] }
+    const admitted = finding('chain_broken', path, 200, '503 year_history_archive_corrupt')
+    return { path, bytes: null, findings: [admitted] }
   }
-  if (answer.status !== 200) return null
-  const etag = `"${answer.seen.sha256}"`
-  const findings = answer.etag === etag ? [] : [finding('digest_mismatch', answer.etag, etag)]
-  return { path, bytes: answer.bytes, findings }
+  if (status !== 200) return null
+  const right = `"${seen.sha256}"`
+  return { path, bytes, findings: etag === right ? [] : [finding('digest_mismatch', path, etag, right)] }
 }
 
 /**
@@ -90,37 +85,30 @@ export function auditPublishedLedger(
   { own, expectedHead }: Reference,
 ): LedgerAudit & { isOwnUnrelated: boolean } {
   const contents = publishedContents(texts.ledger, texts.legacy)
+  const { rows, unreadable } = contents
   const audit = auditLedger(contents, null, expectedHead)
-  const rows = readable(contents.rows)
-  const whole = rows.length === contents.rows.length
+  const isWhole = unreadable.every(({ table }) => table !== 'entries')
   const isOwnUnrelated = own !== null && areUnrelated(contents, own)
-  return {
-    ...audit,
-    isOwnUnrelated,
-    findings: [
-      ...audit.findings,
-      ...auditPublishedHead(rows, texts, whole),
-      ...(own && !isOwnUnrelated ? auditAgainstOwn(rows, readable(own.rows)) : []),
-    ],
-  }
+  const findings = [
+    ...audit.findings,
+    ...checkPublishedHead(rows, texts, isWhole),
+    ...(own && !isOwnUnrelated ? compareWithOwn(rows, own.rows) : []),
+  ]
+  return { ...audit, isOwnUnrelated, findings }
 }
 
 /**
  * True when two archives share no entry and no publication, so that neither is a copy of the other. A copy whose entries
  * were all rewritten still names the same publications, and one without entries may have lost them.
  */
-function areUnrelated(theirs: AuditedContents, own: AuditedContents): boolean {
+function areUnrelated(theirs: LedgerContents, own: LedgerContents): boolean {
   const marks = new Set(marksOf(theirs))
   return marks.size > 0 && !marksOf(own).some((mark) => marks.has(mark))
 }
 
 /** The leaves of the entries and the digests of the publications. */
-function marksOf({ rows, legacy }: AuditedContents): string[] {
-  const entries = readable(rows)
-  return [
-    ...entries.map(({ leaf }) => leaf),
-    ...[...entries, ...readable(legacy)].flatMap(({ sha256 }) => sha256 ?? []),
-  ]
+function marksOf({ rows, legacy }: LedgerContents): string[] {
+  return [...rows.map(({ leaf }) => leaf), ...[...rows, ...legacy].flatMap(({ sha256 }) => sha256 ?? [])]
 }
 
 /** True when the host went on publishing between its head and its ledger: its head must be asked for again. */
@@ -150,44 +138,55 @@ export function hasTooManyLines(bytes: Uint8Array): boolean {
 }
 
 function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): AuditedContents {
-  return {
-    rows: rowsOf(ledger, parseLeafText, 'every line ends with a newline'),
-    legacy: rowsOf(legacy ?? new Uint8Array(), parseLegacyLine, 'lines are only parted by newlines'),
-    founding: null,
-  }
+  const { lines, rest } = linesOf(ledger)
+  const entries = readLines('entries', lines, parseLeafText)
+  if (rest.byteLength > 0)
+    entries.unreadable.push(unreadableRow('entries', lines.length + 1, 'a line that was cut off'))
+  // Legacy lines are only parted by newlines: the last one has none.
+  const parted = linesOf(legacy ?? new Uint8Array())
+  const legacyLines = legacy?.byteLength ? [...parted.lines, parted.rest] : []
+  const publications = readLines('legacy_publications', legacyLines, parseLegacyLine)
+  const problems = [...entries.unreadable, ...publications.unreadable]
+  return { rows: entries.rows, legacy: publications.rows, founding: null, unreadable: problems }
 }
 
-function rowsOf<Row>(
-  bytes: Uint8Array,
-  parse: (line: string) => Row | null,
-  ending: 'every line ends with a newline' | 'lines are only parted by newlines',
-): AuditedRow<Row>[] {
-  if (bytes.byteLength === 0) return []
-  const rows: AuditedRow<Row>[] = []
+/** The lines that end with a newline, and what comes after the last of them. */
+function linesOf(bytes: Uint8Array): { lines: Uint8Array[]; rest: Uint8Array } {
+  const lines: Uint8Array[] = []
   let start = 0
   for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
-    rows.push(rowOf(bytes.subarray(start, end), rows.length + 1, parse))
+    lines.push(bytes.subarray(start, end))
     start = end + 1
   }
-  const rest = bytes.subarray(start)
-  if (ending === 'lines are only parted by newlines') return [...rows, rowOf(rest, rows.length + 1, parse)]
-  return rest.byteLength === 0 ? rows : [...rows, problem(rows.length + 1, 'a line that was cut off')]
+  return { lines, rest: bytes.subarray(start) }
 }
 
-function rowOf<Row>(line: Uint8Array, at: number, parse: (line: string) => Row | null): AuditedRow<Row> {
-  if (line.byteLength > LINE_MAX_BYTES) return problem(at, `a line of ${line.byteLength} bytes`)
-  let text: string
-  try {
-    text = utf8.decode(line)
-  } catch {
-    return problem(at, 'not UTF-8')
+function readLines<Row>(
+  table: UnreadableRow['table'],
+  lines: readonly Uint8Array[],
+  parse: (line: string) => Row | null,
+): { rows: Row[]; unreadable: UnreadableRow[] } {
+  const read = { rows: [] as Row[], unreadable: [] as UnreadableRow[] }
+  for (const [index, line] of lines.entries()) {
+    const row =
+      line.byteLength > LINE_MAX_BYTES ? `a line of ${line.byteLength} bytes` : readLine(line, parse)
+    if (typeof row === 'string') read.unreadable.push(unreadableRow(table, index + 1, row))
+    else read.rows.push(row)
   }
-  const row = parse(text)
-  return row === null ? problem(at, 'not a line that a ledger publishes') : { row }
+  return read
 }
 
-function problem(at: number, what: string): { problem: string; at: number; publicationId: null } {
-  return { problem: what, at, publicationId: null }
+/** The row, or why the line is none. */
+function readLine<Row>(line: Uint8Array, parse: (line: string) => Row | null): Row | string {
+  try {
+    return parse(utf8.decode(line)) ?? 'not a line that a ledger publishes'
+  } catch {
+    return 'not UTF-8'
+  }
+}
+
+function unreadableRow(table: UnreadableRow['table'], at: number, problem: string): UnreadableRow {
+  return { table, at, problem, publicationId: null }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -196,10 +195,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * The ledger must hold the head told before it, and must not be more than one entry ahead of the newest: one is what a
  * crash between commit and head leaves.
  */
-function auditPublishedHead(
+function checkPublishedHead(
   rows: readonly LedgerRow[],
   { head, laterHead }: { head: PublishedDocument; laterHead: PublishedDocument | null },
-  whole: boolean,
+  isWhole: boolean,
 ): Finding[] {
   const first = readHead(head, rows.length)
   const newest = laterHead ? readHead(laterHead, rows.length) : first
@@ -209,9 +208,9 @@ function auditPublishedHead(
   // A head told after the ledger may name an entry that was not there yet.
   const inLedger = [first, ...(newest.head && newest.head.seq <= last ? [newest] : [])]
   const differing = inLedger.flatMap((told) =>
-    told.head ? auditExpectedHead(rows, { ...told.head, path: head.path }) : [],
+    told.head ? checkPinned(rows, { ...told.head, path: head.path }) : [],
   )
-  const behind = whole && last > (newest.head?.seq ?? 0) + 1
+  const behind = isWhole && last > (newest.head?.seq ?? 0) + 1
   if (differing.length > 0) return differing.slice(0, 1)
   return behind ? [headMismatch(head.path, `a head of entry ${last}`, `${newest.head?.seq ?? 0}`)] : []
 }
@@ -222,41 +221,31 @@ function readHead(
 ): { head: Head | null; findings: Finding[] } {
   if (findings.length > 0) return { head: null, findings }
   if (bytes === null) {
-    const lost = entries > 1 ? [headMismatch(path, `a head of entry ${entries}`, 'the host has no head')] : []
-    return { head: null, findings: lost }
+    const lost = headMismatch(path, `a head of entry ${entries}`, 'the host has no head')
+    return { head: null, findings: entries > 1 ? [lost] : [] }
   }
   const head = parseHead(bytes)
   return { head, findings: head ? [] : [headMismatch(path, 'a head', 'something else')] }
 }
 
 function headMismatch(path: string, expected: string, actual: string): Finding {
-  return { code: 'head_mismatch', publicationId: null, path, expected, actual }
+  return finding('head_mismatch', path, expected, actual)
 }
 
 /** The same leaf at every sequence number both have; only the first difference is told, for all after it follow. */
-function auditAgainstOwn(rows: readonly LedgerRow[], own: readonly LedgerRow[]): Finding[] {
+function compareWithOwn(rows: readonly LedgerRow[], own: readonly LedgerRow[]): Finding[] {
   const leaves = new Map(own.map(({ seq, leaf }) => [seq, leaf]))
   const differing = rows.find(({ seq, leaf }) => (leaves.get(seq) ?? leaf) !== leaf)
   const findings: Finding[] = []
   if (differing) {
-    findings.push({
-      code: 'chain_broken',
-      publicationId: differing.publicationId,
-      path: `entries/${differing.seq}`,
-      expected: leaves.get(differing.seq) ?? null,
-      actual: differing.leaf,
-    })
+    const { seq, leaf, publicationId } = differing
+    findings.push(finding('chain_broken', `entries/${seq}`, leaves.get(seq) ?? null, leaf, publicationId))
   }
   const last = rows.at(-1)?.seq ?? 0
   const ownLast = own.at(-1)
-  if (ownLast && ownLast.seq > last) {
-    findings.push({
-      code: 'head_mismatch',
-      publicationId: null,
-      path: `entries/${ownLast.seq}`,
-      expected: ownLast.leaf,
-      actual: `the ledger of the host ends at entry ${last}`,
-    })
-  }
+  if (ownLast && ownLast.seq > last)
+    findings.push(
+      headMismatch(`entries/${ownLast.seq}`, ownLast.leaf, `the ledger of the host ends at entry ${last}`),
+    )
   return findings
 }

@@ -19,7 +19,7 @@ import {
   saveKey,
 } from '../feed/source.ts'
 import type { NewsSource } from '../feed/source.ts'
-import { compareCodeUnits } from '../order.ts'
+import { compareCodeUnits } from '../text.ts'
 import { daysBetween } from '../time.ts'
 import type { Day } from '../time.ts'
 import { TARGET_DAYS } from './ledger.ts'

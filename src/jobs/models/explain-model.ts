@@ -1,15 +1,12 @@
-import { REJECTION_REASONS, judge } from '../../domain/models/catalogue.ts'
-import type { CatalogueModel, RejectionReason } from '../../domain/models/catalogue.ts'
-import { knownModel } from '../../domain/models/known.ts'
+import { REJECTION_REASONS, filterCatalogue } from '../../domain/models/catalogue.ts'
+import type { RejectionReason } from '../../domain/models/catalogue.ts'
+import { historyOf } from '../../domain/models/history.ts'
 import { goneLeaders, rankCandidates } from '../../domain/models/ranking.ts'
-import { siftCatalogue } from '../../domain/models/recommend.ts'
-import type { EvalSummary } from '../../domain/models/schema.ts'
-import type { ScoreComponent } from '../../domain/models/score.ts'
-import type { Clock, State, ModelRouter } from '../../domain/ports.ts'
+import type { EvalSummary, ScoreComponent } from '../../domain/models/schema.ts'
+import type { Clock, ModelRouter, State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
-import type { Instant } from '../../domain/time.ts'
-import { readLedgerRows } from './evaluation-context.ts'
+import { readRows } from './evaluate-models.ts'
 
 /** Why a model stands where it stands, or is no candidate. */
 export interface ModelExplanation {
@@ -33,8 +30,19 @@ export interface ModelExplanation {
   }[]
 }
 
+const MEANINGS = {
+  ...REJECTION_REASONS,
+  gone: 'the service said, when it was asked last, that nobody serves it',
+} as const
+
+interface ExplainPorts {
+  router: Pick<ModelRouter, 'catalogue'>
+  evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>
+  clock: Clock
+}
+
 /**
- * Explains a model by the catalogue as it is now and by what the ledger knows; asks no model and writes nothing.
+ * Explains a model by the catalogue as it is now and by the stored evaluations; asks no model and writes nothing.
  *
  * @throws Refusal `source_unavailable` when there is no catalogue, `model_unknown` when the model is not in it
  */
@@ -45,34 +53,31 @@ export async function explainModel(
 ): Promise<ModelExplanation> {
   const now = clock()
   const { models } = await router.catalogue(signal)
-  const model = models.find((each) => each.id === id)
-  if (!model) {
+  if (!models.some((each) => each.id === id)) {
     const near = models.find((each) => each.id === `${id}:free`)
     const hint = near ? `; did you mean ${near.id}?` : ''
-    throw new Refusal<ExplainRefusal>(
-      'model_unknown',
-      `the service lists no model ${JSON.stringify(id)}${hint}`,
-    )
+    const detail = `the service lists no model ${JSON.stringify(id)}${hint}`
+    throw new Refusal<'model_unknown'>('model_unknown', detail)
   }
-  const rows = await readLedgerRows(evaluations, now)
-  const { eligible } = siftCatalogue(models, now)
-  const all = eligible.map((each) => ({ model: each, ...knownModel(each.id, rows, now) }))
+  const rows = await readRows(evaluations, now)
+  const { eligible, rejections } = filterCatalogue(models, now)
+  const all = eligible.map((model) => ({ model, ...historyOf(model.id, rows, now) }))
   const leaders = goneLeaders(all, now)
-  const candidates = all.filter((each) => !leaders.has(each.model.id))
+  const candidates = all.filter(({ model }) => !leaders.has(model.id))
   const ranked = rankCandidates(candidates, new Map(), now)
-  const found = ranked.find((each) => each.model.id === id)
-  const rejection = leaders.has(id) ? GONE : rejectionOf(model, now)
+  const found = ranked.find(({ model }) => model.id === id)
+  const reason = leaders.has(id) ? 'gone' : rejections.find((each) => each.id === id)?.reason
   return {
     model: id,
-    eligible: rejection === null,
-    rejection,
+    eligible: reason === undefined,
+    rejection: reason === undefined ? null : { reason, meaning: MEANINGS[reason] },
     rank: found?.model.rank ?? null,
     ranked: ranked.length,
     score: found?.model.score ?? null,
     components: found?.components ?? [],
     tasks: found?.model.evalSummary.tasks ?? [],
     attempts: rows.attempts
-      .filter((attempt) => attempt.model === id)
+      .filter(({ model }) => model === id)
       .toReversed()
       .map(({ sentAt, kind, end }) => ({
         sentAt: formatInstant(sentAt),
@@ -83,23 +88,3 @@ export async function explainModel(
       })),
   }
 }
-
-const GONE = {
-  reason: 'gone',
-  meaning: 'the service said, when it was asked last, that nobody serves it',
-} as const
-
-function rejectionOf(model: CatalogueModel, now: Instant): ModelExplanation['rejection'] {
-  const judgement = judge(model, now)
-  if (judgement.eligible) return null
-  return { reason: judgement.reason, meaning: REJECTION_REASONS[judgement.reason] }
-}
-
-export interface ExplainPorts {
-  router: Pick<ModelRouter, 'catalogue'>
-  evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>
-  clock: Clock
-}
-
-/** Refusals of {@link explainModel}. */
-type ExplainRefusal = 'model_unknown'

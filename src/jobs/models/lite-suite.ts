@@ -1,19 +1,13 @@
 import { readAnswer } from '../../domain/models/lite/answer.ts'
 import { gradeClock } from '../../domain/models/lite/clock-task.ts'
-import { calledAsAsked, gradeFiles } from '../../domain/models/lite/file-task.ts'
-import { cutText, taskResult, unansweredTasks } from '../../domain/models/lite/grade.ts'
+import { gradeFiles } from '../../domain/models/lite/file-task.ts'
 import { drawItems, solutions, worthlessReplies } from '../../domain/models/lite/items.ts'
 import type { LiteItems } from '../../domain/models/lite/items.ts'
 import { SHELL_LIMITS, gradeShell } from '../../domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../domain/models/lite/shell-task.ts'
+import { cutText, taskResult } from '../../domain/models/lite/suite.ts'
+import type { LiteRefusal, LiteSuite, TaskResult } from '../../domain/models/lite/suite.ts'
 import type { Shell } from '../../domain/ports.ts'
-import type {
-  LiteKind,
-  LiteRefusal,
-  LiteSuite,
-  ModelReply,
-  TaskResult,
-} from '../../domain/models/lite/suite.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 
@@ -34,27 +28,25 @@ export async function provedSuite(items: LiteItems, shell: Shell): Promise<LiteS
   const solved = solutions(items)
   const worthless = worthlessReplies(items)
   for (const kind of ['tool', 'text'] as const) {
-    for (const result of await grade(suite, kind, solved[kind])) {
+    for (const result of await suite.grade(kind, solved[kind])) {
       if (result.points < result.maxPoints || 'sandboxUnsupported' in result.details)
         throw refused(items.day, result, 'its own solution')
     }
-    for (const { name, reply } of worthless[kind]) {
-      for (const result of await grade(suite, kind, reply)) {
-        if (result.points > 0) throw refused(items.day, result, name)
-      }
+    for (const [name, reply] of Object.entries(worthless[kind])) {
+      const paid = (await suite.grade(kind, reply)).find(({ points }) => points > 0)
+      if (paid) throw refused(items.day, paid, name)
     }
   }
   return suite
 }
 
 function suiteOf(items: LiteItems, shell: Shell): LiteSuite {
-  const { day } = items
+  const { day, questions } = items
   return {
     day,
-    questions: items.questions,
-    gradeTool: (reply) =>
-      Promise.resolve([taskResult('task_files_lite', day, gradeFiles(items.files, reply))]),
-    async gradeText(reply) {
+    questions,
+    async grade(kind, reply) {
+      if (kind === 'tool') return [taskResult('task_files_lite', day, gradeFiles(items.files, reply))]
       const { command, time } = readAnswer(reply.text)
       const runs = command === null ? null : await runEverywhere(items, command, shell)
       return [
@@ -62,9 +54,6 @@ function suiteOf(items: LiteItems, shell: Shell): LiteSuite {
         taskResult('babylonian_clock_lite', day, gradeClock(items.clock, time)),
       ]
     },
-    unanswered: (kind, why) => unansweredTasks(kind, day, why),
-    answeredAsAsked: (kind, reply) =>
-      kind === 'tool' ? calledAsAsked(reply) : readAnswer(reply.text).asAsked,
   }
 }
 
@@ -77,15 +66,8 @@ async function runEverywhere({ shell: job }: LiteItems, command: string, shell: 
   }
 }
 
-function grade(suite: LiteSuite, kind: LiteKind, reply: ModelReply): Promise<TaskResult[]> {
-  return kind === 'tool' ? suite.gradeTool(reply) : suite.gradeText(reply)
-}
-
-function refused(
-  day: Day,
-  { id, points, maxPoints, details }: TaskResult,
-  whose: string,
-): Refusal<LiteRefusal> {
+function refused(day: Day, result: TaskResult, whose: string): Refusal<LiteRefusal> {
+  const { id, points, maxPoints, details } = result
   const found = cutText(JSON.stringify(details))
   return new Refusal(
     'lite_suite_refused',

@@ -1,7 +1,8 @@
+import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
+import { chatRequestSchema } from '../../domain/agent/chat-request.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import {
-  chatRequestSchema,
   configSchema,
   sessionRequestSchema,
   sessionSchema,
@@ -19,8 +20,6 @@ export const AGENT_API_VERSION = '1.0.0'
 
 /** Longest body of a session request, in bytes. */
 export const SESSION_BODY_MAX_BYTES = 4_096
-
-type RefusalTable<Code extends string> = Contract<Code>['refusals']
 
 const REFUSALS = {
   disabled: { status: 503, when: 'the kill switch is set', expected: true },
@@ -66,15 +65,24 @@ const REFUSALS = {
     when: 'the quotas cannot be read; no model was asked',
   },
   internal_error: { status: 500, when: 'anything unexpected' },
-} satisfies RefusalTable<AgentRefusal>
+} satisfies Contract<AgentRefusal>['refusals']
 
-const { wrong_method, quota_unavailable, internal_error, disabled, misconfigured } = REFUSALS
-const { forbidden_origin, invalid_json } = REFUSALS
+function without<Code extends AgentRefusal>(...codes: Code[]): Omit<typeof REFUSALS, Code> {
+  const kept = Object.entries(REFUSALS).filter(([name]) => !codes.some((code) => code === name))
+  return Object.fromEntries(kept) as Omit<typeof REFUSALS, Code>
+}
+
+const READ_REFUSALS = {
+  wrong_method: REFUSALS.wrong_method,
+  internal_error: REFUSALS.internal_error,
+}
+const CHAT_REFUSALS = without('human_verification_failed')
+const SESSION_REFUSALS = without('invalid_session', 'payload_too_large', 'no_user_message', 'rate_limited')
 
 /** What the contracts share. The headers that let pages of allowed origins read an answer depend on who asks. */
 const COMMON = {
   tag: 'Agent chat',
-  query: [],
+  query: z.object({}),
   revalidated: false,
   successHeaders: { 'Cache-Control': '`no-store`' },
   storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
@@ -92,10 +100,8 @@ const preflight = (method: string) => ({
   ...NO_STORE,
 })
 
-type ReadRefusal = 'wrong_method' | 'internal_error'
-
 /** `GET /api/agent/config` (docs/agent-chat.md). */
-export const configContract: Contract<ReadRefusal> = {
+export const configContract: Contract<keyof typeof READ_REFUSALS> = {
   ...COMMON,
   path: '/api/agent/config',
   operationId: 'getAgentConfig',
@@ -104,11 +110,11 @@ export const configContract: Contract<ReadRefusal> = {
   preflight: preflight('GET'),
   success: configSchema,
   successDescription: 'The configuration',
-  refusals: { wrong_method, internal_error },
+  refusals: READ_REFUSALS,
 }
 
 /** `GET /api/agent/status` (docs/agent-chat.md). */
-export const statusContract: Contract<ReadRefusal> = {
+export const statusContract: Contract<keyof typeof READ_REFUSALS> = {
   ...COMMON,
   path: '/api/agent/status',
   operationId: 'getAgentStatus',
@@ -118,20 +124,11 @@ export const statusContract: Contract<ReadRefusal> = {
   preflight: preflight('GET'),
   success: statusSchema,
   successDescription: 'The status',
-  refusals: { wrong_method, internal_error },
+  refusals: READ_REFUSALS,
 }
 
-type SessionRefusal =
-  | ReadRefusal
-  | 'disabled'
-  | 'misconfigured'
-  | 'forbidden_origin'
-  | 'invalid_json'
-  | 'human_verification_failed'
-  | 'quota_unavailable'
-
 /** `POST /api/agent/session` (docs/agent-chat.md). */
-export const sessionContract: Contract<SessionRefusal> = {
+export const sessionContract: Contract<keyof typeof SESSION_REFUSALS> = {
   ...COMMON,
   method: 'POST',
   path: '/api/agent/session',
@@ -149,20 +146,11 @@ export const sessionContract: Contract<SessionRefusal> = {
   },
   success: sessionSchema,
   successDescription: 'The session',
-  refusals: {
-    disabled,
-    misconfigured,
-    forbidden_origin,
-    invalid_json,
-    human_verification_failed: REFUSALS.human_verification_failed,
-    wrong_method,
-    quota_unavailable,
-    internal_error,
-  },
+  refusals: SESSION_REFUSALS,
 }
 
 /** `POST /api/agent/chat` (docs/agent-chat.md). */
-export const chatContract: Contract<Exclude<AgentRefusal, 'human_verification_failed'>> = {
+export const chatContract: Contract<keyof typeof CHAT_REFUSALS> = {
   ...COMMON,
   method: 'POST',
   path: '/api/agent/chat',
@@ -187,19 +175,7 @@ export const chatContract: Contract<Exclude<AgentRefusal, 'human_verification_fa
     'Cache-Control': '`no-store, no-transform`',
     'X-Accel-Buffering': '`no`',
   },
-  refusals: {
-    disabled,
-    misconfigured,
-    forbidden_origin,
-    invalid_session: REFUSALS.invalid_session,
-    payload_too_large: REFUSALS.payload_too_large,
-    invalid_json,
-    no_user_message: REFUSALS.no_user_message,
-    rate_limited: REFUSALS.rate_limited,
-    wrong_method,
-    quota_unavailable,
-    internal_error,
-  },
+  refusals: CHAT_REFUSALS,
 }
 
 /** Every contract of the interface, as its document lists them. */

@@ -9,13 +9,13 @@ import {
   shownLine,
   shownLink,
   UNTRUSTED,
-  visibleText,
 } from '../../domain/agent/shown-data.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { StoredItem } from '../../domain/feed/search.ts'
+import { visibleText } from '../../domain/text.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
-import { sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
+import { memoized, sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
 import type { AgentSources, CallerSources } from './tool-answers.ts'
 import { withinTime } from '../single-flight.ts'
 
@@ -31,19 +31,13 @@ const TAG_MAX_LENGTH = 32
 const AUTHOR_MAX_LENGTH = 64
 const DESCRIPTION_MAX_LENGTH = 200
 
-/** What was read, and what tells whether it changes; null: nothing does. */
-interface Read {
-  scope: Grounding['scope']
-  data: string
-  revision: string | null
-}
-
 /**
  * What a turn stands on (docs/agent-tools.md): the item it is about, or else the newest snapshot in its sort. What could
  * not be read is said, never made up.
  *
  * @param address of the turn's caller, canonical
  * @param onFault told of what a store threw
+ * @param timeoutMs longest that reading may take
  * @throws the signal's reason once it is aborted, and nothing else
  */
 export async function groundingOf(
@@ -52,13 +46,13 @@ export async function groundingOf(
   address: string,
   signal: AbortSignal,
   onFault: (error: unknown) => void,
+  timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<Grounding> {
   const day = dayOf(sources.clock())
   const over = new AbortController()
   try {
     const reads = sourcesFor({ address, isChat: true, signal: over.signal }, sources)
-    const reading = withinTime(read(request, reads), CALL_TIMEOUT_MS, signal)
-    return { ...(await reading), day }
+    return { ...(await withinTime(read(request, reads), timeoutMs, signal)), day }
   } catch (error) {
     signal.throwIfAborted()
     onFault(error)
@@ -72,7 +66,7 @@ export async function groundingOf(
 async function read(
   { itemKey, sort }: Pick<ChatRequest, 'itemKey' | 'sort'>,
   sources: CallerSources,
-): Promise<Read> {
+): Promise<Omit<Grounding, 'day'>> {
   // Before anything else: what changes while it is read belongs to a later revision.
   const stored = await sources.items.revision()
   const item = itemKey === null ? null : await sources.items.item(itemKey)
@@ -88,31 +82,25 @@ interface Shown {
   of: string
 }
 
-/** What is shown of feeds, for as long as those are in memory: four at a time, of the newest snapshot. */
-const shownFeeds = new WeakMap<LiveFeed, Shown>()
-
-async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Promise<Shown> {
-  const feed = await sources.feed(sort)
-  const head = { ...UNTRUSTED, about: 'the whole site' }
-  if (!feed) {
-    const note = 'No snapshot of the feed has been taken yet: nothing is ranked.'
-    return shown(JSON.stringify({ ...head, sort, note }), 'no snapshot')
-  }
-  const known = shownFeeds.get(feed)
-  if (known) return known
-  const data = fitLists(
-    { ...head, ...snapshotFacts(feed) },
-    snapshotLists(feed, LIST_LENGTH),
-    GROUNDING_DATA_MAX_BYTES,
-  )
-  const site = shown(data, feed.snapshotId)
-  shownFeeds.set(feed, site)
-  return site
-}
-
 function shown(data: string, of: string): Shown {
   return { data, digest: sha256Hex(data), of }
 }
+
+const SITE = { ...UNTRUSTED, about: 'the whole site' }
+
+async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Promise<Shown> {
+  const feed = await sources.feed(sort)
+  if (feed) return shownFeed(feed)
+  const note = 'No snapshot of the feed has been taken yet: nothing is ranked.'
+  return shown(JSON.stringify({ ...SITE, sort, note }), 'no snapshot')
+}
+
+/** Kept for as long as the feed is: the turns on one snapshot share one text. */
+const shownFeed = memoized((feed: LiveFeed): Shown => {
+  const lists = snapshotLists(feed, LIST_LENGTH)
+  const data = fitLists({ ...SITE, ...snapshotFacts(feed) }, lists, GROUNDING_DATA_MAX_BYTES)
+  return shown(data, feed.snapshotId)
+})
 
 async function readItem(item: StoredItem, sources: CallerSources): Promise<Shown> {
   const article = await sources.items.article(item.source, item.sourceId)
@@ -121,31 +109,29 @@ async function readItem(item: StoredItem, sources: CallerSources): Promise<Shown
   const head = {
     ...UNTRUSTED,
     about: 'one item, which the user has open',
-    item: {
-      ...shownItem(item),
-      discussion: shownLink(item.discussionUrl),
-      publishedAt: item.publishedAt,
-      firstSeen: item.firstDay,
-      lastSeen: item.lastDay,
-      author: item.author === null ? null : shownLine(item.author, AUTHOR_MAX_LENGTH),
-      tags: item.tags.slice(0, TAGS_MAX).map((tag) => shownLine(tag, TAG_MAX_LENGTH)),
-      description: item.description === null ? null : shownLine(item.description, DESCRIPTION_MAX_LENGTH),
-    },
+    item: factsOf(item),
     trend: { order: 'newest day first', days: days.slice(-TREND_DAYS).toReversed() },
   }
   const of = JSON.stringify([article?.fetchedAt, article && sha256Hex(article.text), newest?.snapshotId])
-  if (!article) {
-    const data = JSON.stringify({ ...head, text: null, note: 'No text of this item is stored.' })
-    return shown(data, of)
-  }
+  if (!article)
+    return shown(JSON.stringify({ ...head, text: null, note: 'No text of this item is stored.' }), of)
   const text = visibleText(article.text)
   const readAt = formatInstant(article.fetchedAt)
   const write = (beginning: string): string =>
-    JSON.stringify({
-      ...head,
-      readAt,
-      textIsWhole: beginning === text,
-      text: beginning,
-    })
+    JSON.stringify({ ...head, readAt, textIsWhole: beginning === text, text: beginning })
   return shown(fitText(text, write, GROUNDING_DATA_MAX_BYTES), of)
+}
+
+function factsOf(item: StoredItem): object {
+  const { author, description } = item
+  return {
+    ...shownItem(item),
+    discussion: shownLink(item.discussionUrl),
+    publishedAt: item.publishedAt,
+    firstSeen: item.firstDay,
+    lastSeen: item.lastDay,
+    author: author === null ? null : shownLine(author, AUTHOR_MAX_LENGTH),
+    tags: item.tags.slice(0, TAGS_MAX).map((tag) => shownLine(tag, TAG_MAX_LENGTH)),
+    description: description === null ? null : shownLine(description, DESCRIPTION_MAX_LENGTH),
+  }
 }

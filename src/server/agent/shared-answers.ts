@@ -1,183 +1,172 @@
-/** A part of an answer; the last one says so. */
-interface Part {
-  last: boolean
-}
+import { EventEmitter, once } from 'node:events'
+import { isLast } from '../../domain/agent/schema.ts'
+import type { AgentEvent } from '../../domain/agent/schema.ts'
 
-/** One reader of an answer. */
-export interface AnswerReader<P extends Part> {
-  /** True for the one whose question began the answer. */
-  leads: boolean
-  /** True once the answer goes on for the one that began it alone; this reader gets what came before, and may join again. */
-  readonly withdrawn: boolean
-  /** The next part as it comes; null once nothing follows, or this reader has left or was sent away. */
-  next(): Promise<P | null>
-  /** Nothing more is wanted. When the last reader leaves, the making of the answer is stopped at once. */
-  leave(): void
-  /** Resolves when the answer's making is over, whoever reads it; rejects with what went wrong in it. */
-  made: Promise<void>
-}
+/** The reason of a signal that stops a turn, or the making of an answer. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped'
+  /** `left`: nobody reads any more; `time`: its time is over; `ending`: the server ends. */
+  readonly why: 'left' | 'time' | 'ending'
 
-type Begin<P extends Part> = (signal: AbortSignal, withdraw: () => void) => AsyncIterable<P>
-
-/** Answers being made, by what was asked. */
-export interface SharedAnswers<P extends Part> {
-  /**
-   * Reads the answer to a question that is being answered already from its beginning on, or begins one.
-   *
-   * @param key of everything that shapes the answer; null: never shared
-   * @param begin makes the answer; its signal is aborted when nobody reads it any more. It goes on only while a reader
-   *   waits for more, and once its last part is there to its end, whoever leaves. `withdraw` ends the offer: no other reader
-   *   gets what comes after it
-   * @param options offered: whether others may read the answer that is begun; joinableMs: how long they may still join it
-   */
-  join(
-    key: string | null,
-    begin: Begin<P>,
-    options: { offered: boolean; joinableMs: number },
-  ): AnswerReader<P>
-}
-
-interface Making<P extends Part> {
-  parts: P[]
-  readers: number
-  /** Ends the offer. */
-  forget: () => void
-  /** Sends each reader away but the one that began the answer. */
-  dismissals: Set<() => void>
-  /** Readers that have read everything there is. */
-  waiting: Set<() => void>
-  /** Calls the making back to work. */
-  wanted: (() => void) | null
-  /** The last part is there. */
-  whole: boolean
-  /** The making has returned. */
-  over: boolean
-  stop: AbortController
-  made: Promise<void>
+  constructor(why: Stopped['why']) {
+    super(why)
+    this.why = why
+  }
 }
 
 /**
- * Identical questions in flight share one answer: each reader gets the whole of it, whenever it came. An answer belongs to
- * none of its readers, so the one that began it may leave. It is made at the pace of its fastest reader.
+ * Makes an answer; it ends with its last event.
+ *
+ * @param signal aborted when nobody reads the answer any more, or its time is over
+ * @param withdraw keeps what comes next for the turn that began the answer
  */
-export function sharedAnswers<P extends Part>(): SharedAnswers<P> {
-  const shared = new Map<string, Making<P>>()
-  return {
-    join(key, begin, { offered, joinableMs }) {
-      const running = key === null ? undefined : shared.get(key)
-      const making = running ?? start(begin)
-      if (key !== null && offered && !running) {
-        shared.set(key, making)
-        const forget = (): void => {
-          if (shared.get(key) === making) shared.delete(key)
-        }
-        making.forget = forget
-        const timer = setTimeout(forget, joinableMs)
-        timer.unref()
-        making.stop.signal.addEventListener('abort', forget, { once: true })
-        void making.made.then(forget, forget).finally(() => clearTimeout(timer))
-      }
-      return readerOf(making, !running)
-    },
+export type MakeAnswer = (signal: AbortSignal, withdraw: () => void) => AsyncIterable<AgentEvent>
+
+/** One turn's part in an answer. */
+export interface SharedAnswer {
+  /** True for the turn that began the answer. */
+  leads: boolean
+  /** Resolves when the making of the answer is over, whoever reads it; rejects with what it threw. */
+  made: Promise<void>
+  /**
+   * The answer from its beginning. Without a last event it was withdrawn: what comes next is for another turn.
+   *
+   * @param signal ends the reading; when the last reader leaves, the making is stopped at once
+   */
+  read(signal: AbortSignal): AsyncGenerator<AgentEvent, void>
+}
+
+/** Answers being made. Identical turns share one, which belongs to none of them. */
+export class SharedAnswers {
+  readonly #byKey = new Map<string, Making>()
+  readonly #timeMs: number
+
+  /** @param timeMs longest that an answer is made; it may be joined for half of that */
+  constructor(timeMs: number) {
+    this.#timeMs = timeMs
+  }
+
+  /**
+   * The answer that is being made under a key, or a new one.
+   *
+   * @param key of everything that shapes the answer; null: never shared
+   * @param isOffered whether others may read the answer that is begun
+   */
+  join(key: string | null, isOffered: boolean, make: MakeAnswer): SharedAnswer {
+    const running = key === null ? undefined : this.#byKey.get(key)
+    if (running?.isOffered) return running.sharedWith(false)
+    const making = new Making(make, this.#timeMs)
+    if (key !== null && isOffered) this.#offer(key, making)
+    return making.sharedWith(true)
+  }
+
+  #offer(key: string, making: Making): void {
+    this.#byKey.set(key, making)
+    const forget = (): void => {
+      if (this.#byKey.get(key) === making) this.#byKey.delete(key)
+    }
+    void making.made.then(forget, forget)
   }
 }
 
-function start<P extends Part>(begin: Begin<P>): Making<P> {
-  const making: Making<P> = {
-    parts: [],
-    readers: 0,
-    forget: () => undefined,
-    dismissals: new Set(),
-    waiting: new Set(),
-    wanted: null,
-    whole: false,
-    over: false,
-    stop: new AbortController(),
-    made: Promise.resolve(),
-  }
-  making.made = make(making, begin).finally(() => {
-    making.over = true
-    wake(making)
-  })
-  // A failure reaches every reader; one that has left need not be told.
-  making.made.catch(() => undefined)
-  return making
-}
+/** An answer being made, at the pace of its fastest reader. */
+class Making {
+  readonly made: Promise<void>
+  readonly #startedAt = performance.now()
+  readonly #timeMs: number
+  readonly #stop = new AbortController()
+  /** `event`: readers have more to look at; `wanted`: the making may go on. */
+  readonly #bell = new EventEmitter().setMaxListeners(0)
+  readonly #events: AgentEvent[] = []
+  /** Place of the furthest event that a reader asked for. */
+  #wanted = -1
+  /** Events that other turns than the one that began the answer may read. */
+  #shared = Infinity
+  #leaderReads = true
+  #followers = 0
+  #isWhole = false
+  #isOver = false
 
-async function make<P extends Part>(making: Making<P>, begin: Begin<P>): Promise<void> {
-  const withdraw = (): void => {
-    making.forget()
-    for (const dismiss of making.dismissals) dismiss()
+  constructor(make: MakeAnswer, timeMs: number) {
+    this.#timeMs = timeMs
+    const timer = setTimeout(() => this.#abort('time'), timeMs)
+    this.made = this.#make(make).finally(() => {
+      clearTimeout(timer)
+      this.#isOver = true
+      this.#bell.emit('event')
+    })
+    // A failure reaches every reader; there may be none left.
+    this.made.catch(() => undefined)
   }
-  for await (const part of begin(making.stop.signal, withdraw)) {
-    making.parts.push(part)
-    making.whole = part.last
-    wake(making)
-    while (!part.last && making.waiting.size === 0 && !making.stop.signal.aborted) {
-      await new Promise<void>((resolve) => (making.wanted = resolve))
+
+  get isOffered(): boolean {
+    const isYoung = performance.now() - this.#startedAt < this.#timeMs / 2
+    return isYoung && this.#shared === Infinity && !this.#stop.signal.aborted
+  }
+
+  sharedWith(leads: boolean): SharedAnswer {
+    return { leads, made: this.made, read: (signal) => this.#read(leads, signal) }
+  }
+
+  async #make(make: MakeAnswer): Promise<void> {
+    const { signal } = this.#stop
+    for await (const event of make(signal, () => this.#withdraw())) {
+      this.#events.push(event)
+      this.#isWhole = isLast(event)
+      this.#bell.emit('event')
+      while (!this.#isWhole && this.#wanted < this.#events.length && !signal.aborted)
+        await once(this.#bell, 'wanted')
     }
   }
-}
 
-function wake<P extends Part>(making: Making<P>): void {
-  for (const resolve of making.waiting) resolve()
-  making.waiting.clear()
-}
-
-function readerOf<P extends Part>(making: Making<P>, leads: boolean): AnswerReader<P> {
-  let read = 0
-  /** Parts that this reader gets. */
-  let most = Infinity
-  let left = false
-  let counted = true
-  let resume: (() => void) | null = null
-  making.readers += 1
-  const uncount = (): void => {
-    if (!counted) return
-    counted = false
-    making.dismissals.delete(dismiss)
-    if (resume) making.waiting.delete(resume)
-    resume?.()
-    making.readers -= 1
-    if (making.readers > 0 || making.whole) return
-    making.stop.abort()
-    making.wanted?.()
-    making.wanted = null
-  }
-  const dismiss = (): void => {
-    most = making.parts.length
-    uncount()
-  }
-  if (!leads) making.dismissals.add(dismiss)
-  return {
-    leads,
-    get withdrawn() {
-      return most < Infinity
-    },
-    made: making.made,
-    async next() {
-      for (;;) {
-        if (left || read >= most) return null
-        const part = making.parts[read]
-        if (part) {
-          read += 1
-          return part
-        }
-        if (making.over) {
-          await making.made
-          return null
-        }
-        await new Promise<void>((resolve) => {
-          resume = resolve
-          making.waiting.add(resolve)
-          making.wanted?.()
-          making.wanted = null
-        })
+  async *#read(leads: boolean, signal: AbortSignal): AsyncGenerator<AgentEvent, void> {
+    if (!leads) this.#followers += 1
+    try {
+      for (let at = 0; ; at += 1) {
+        const event = await this.#eventAt(at, leads, signal)
+        if (event) yield event
+        if (!event || isLast(event)) return
       }
-    },
-    leave() {
-      left = true
-      uncount()
-    },
+    } finally {
+      if (leads) this.#leaderReads = false
+      else this.#followers -= 1
+      this.#abandonUnlessRead()
+    }
+  }
+
+  /** The event at a place once it is there; null where it is withdrawn. */
+  async #eventAt(at: number, leads: boolean, signal: AbortSignal): Promise<AgentEvent | null> {
+    for (;;) {
+      signal.throwIfAborted()
+      if (!leads && at >= this.#shared) return null
+      const event = this.#events[at]
+      if (event) return event
+      if (this.#isOver) return this.#endedEarly()
+      this.#wanted = Math.max(this.#wanted, at)
+      this.#bell.emit('wanted')
+      await once(this.#bell, 'event', { signal })
+    }
+  }
+
+  async #endedEarly(): Promise<never> {
+    await this.made
+    throw new Error('an answer ended without its last event')
+  }
+
+  #withdraw(): void {
+    this.#shared = this.#events.length
+    this.#bell.emit('event')
+    this.#abandonUnlessRead()
+  }
+
+  /** Once the last event is there, an answer is made to its end, whoever leaves. */
+  #abandonUnlessRead(): void {
+    const isRead = this.#leaderReads || (this.#followers > 0 && this.#shared === Infinity)
+    if (!isRead && !this.#isWhole) this.#abort('left')
+  }
+
+  #abort(why: Stopped['why']): void {
+    this.#stop.abort(new Stopped(why))
+    this.#bell.emit('wanted')
   }
 }

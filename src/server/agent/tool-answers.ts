@@ -1,16 +1,9 @@
 import type { ToolName } from '../../domain/agent/model-call.ts'
-import {
-  UNTRUSTED,
-  fitLists,
-  fitText,
-  shownItem,
-  shownLine,
-  visibleText,
-} from '../../domain/agent/shown-data.ts'
+import { UNTRUSTED, fitLists, fitText, shownItem, shownLine } from '../../domain/agent/shown-data.ts'
 import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import { LISTS } from '../../domain/agent/tools.ts'
-import type { KnownCall } from '../../domain/agent/tools.ts'
-import type { LiveSort } from '../../domain/feed/columns.ts'
+import type { Arguments, KnownCall } from '../../domain/agent/tools.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import { LIVE_VERSION } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
@@ -25,6 +18,7 @@ import type {
   YearReader,
 } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import { visibleText } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { FUTURE_TOLERANCE_MS } from '../../domain/year/history.ts'
@@ -37,8 +31,6 @@ import type { ProvedPublication } from '../year/proved-publications.ts'
 
 /** How the six tools answer (docs/agent-tools.md): stored data as JSON text, within a number of bytes. */
 
-type CallOf<Name extends ToolName> = Extract<KnownCall, { name: Name }>['arguments']
-
 /** What a tool has to tell the model instead of an answer. */
 export class ToolProblem extends Error {
   override readonly name = 'ToolProblem'
@@ -47,86 +39,110 @@ export class ToolProblem extends Error {
 const LIMIT_DEFAULT = 10
 const SNAPSHOT_LIMIT_DEFAULT = 5
 
+/** What a tool says: facts and lists beside them, or a text with the facts of as much of it as fits. */
+type Answer =
+  | { facts: object; lists?: Readonly<Record<string, readonly object[]>> }
+  | { text: string; factsOf: (beginning: string) => object }
+
 /** The answer to a call as JSON text of at most `maxBytes`. */
-export function answerCall(call: KnownCall, sources: CallerSources, maxBytes: number): Promise<string> {
-  switch (call.name) {
-    case 'search_items':
-      return searchItems(call.arguments, sources, maxBytes)
-    case 'get_period_top':
-      return periodTop(call.arguments, sources, maxBytes)
-    case 'get_feed_snapshot':
-      return feedSnapshot(call.arguments, sources, maxBytes)
-    case 'read_article':
-      return readArticle(call.arguments, sources, maxBytes)
-    case 'find_similar_items':
-      return similarItems(call.arguments, sources, maxBytes)
-    case 'get_trend_history':
-      return trendHistory(call.arguments, sources, maxBytes)
-  }
-}
-
-async function searchItems(
-  { query, sources: names, from, to, limit }: CallOf<'search_items'>,
-  { search }: CallerSources,
-  maxBytes: number,
-): Promise<string> {
-  const question = { query, sources: names ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
-  const page = await search.search(question)
-  const items = page.items.map((item) => ({ ...shownItem(item), match: item.match }))
-  return fitLists({ ...head('search_items'), more: page.cursor !== null }, { items }, maxBytes)
-}
-
-async function periodTop(
-  { period, list, limit, at }: CallOf<'get_period_top'>,
+export async function answerCall<Name extends ToolName>(
+  call: KnownCall<Name>,
   sources: CallerSources,
   maxBytes: number,
 ): Promise<string> {
-  if (period === 'year') return yearTop({ list, limit, at }, sources, maxBytes)
-  const name = list ?? 'popular'
-  const feed = await newestFeed(sources, period)
-  const facts = { ...head('get_period_top'), period, list: name, ...snapshotFacts(feed) }
-  return fitLists(facts, { items: ranked(feed[name], limit ?? LIMIT_DEFAULT) }, maxBytes)
+  const head = { ...UNTRUSTED, source: `dash ${call.name}` }
+  const answer = await ANSWERS[call.name](call.arguments, sources)
+  if ('facts' in answer) return fitLists({ ...head, ...answer.facts }, answer.lists ?? {}, maxBytes)
+  const { text, factsOf } = answer
+  return fitText(text, (beginning) => JSON.stringify({ ...head, ...factsOf(beginning) }), maxBytes)
+}
+
+const ANSWERS: {
+  [Name in ToolName]: (given: Arguments[Name], sources: CallerSources) => Promise<Answer>
+} = {
+  async search_items({ query, sources, from, to, limit }, { search }) {
+    const asked = { query, sources: sources ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
+    const page = await search.search(asked)
+    const items = page.items.map((item) => ({ ...shownItem(item), match: item.match }))
+    return { facts: { more: page.cursor !== null }, lists: { items } }
+  },
+
+  async get_period_top({ period, list, limit, at }, sources) {
+    const name = list ?? 'popular'
+    if (period === 'year') return yearTop(name, limit, at, sources)
+    const feed = await newestFeed(sources, period)
+    const items = ranked(feed[name], limit ?? LIMIT_DEFAULT)
+    return { facts: { period, list: name, ...snapshotFacts(feed) }, lists: { items } }
+  },
+
+  async get_feed_snapshot({ sort, limit }, sources) {
+    const feed = await newestFeed(sources, sort)
+    return { facts: snapshotFacts(feed), lists: snapshotLists(feed, limit ?? SNAPSHOT_LIMIT_DEFAULT) }
+  },
+
+  async read_article({ key, offset }, { items }) {
+    const item = await items.item(key)
+    if (!item) return notStored(key)
+    const shown = { found: true, item: shownItem(item) }
+    const stored = await items.article(item.source, item.sourceId)
+    if (!stored) return { facts: { ...shown, text: null, note: 'No text of this item is stored.' } }
+    const readAt = formatInstant(stored.fetchedAt)
+    const characters = Array.from(visibleText(stored.text))
+    const start = offset ?? 0
+    const factsOf = (text: string): object => {
+      const end = start + Array.from(text).length
+      const nextOffset = end < characters.length ? end : null
+      const place = { characters: characters.length, offset: start, next_offset: nextOffset }
+      return { ...shown, readAt, ...place, text }
+    }
+    return { text: characters.slice(start).join(''), factsOf }
+  },
+
+  async find_similar_items({ key, limit }, { search }) {
+    const similar = await unlessNotFound(search.similar(key, limit ?? LIMIT_DEFAULT))
+    if (!similar) return notStored(key)
+    const items = similar.map((item) => ({ ...shownItem(item), reasons: item.reasons, score: item.score }))
+    return { facts: { found: true, to: shownLine(key) }, lists: { items } }
+  },
+
+  async get_trend_history({ key, term, from, to }, { items, search }) {
+    const facts = { order: 'newest day first' }
+    if (key === null) {
+      const { mentions, days } = await search.termTrend({ term: term ?? '', from, to })
+      return {
+        facts: { ...facts, term: shownLine(term ?? ''), mentions },
+        lists: { days: days.toReversed() },
+      }
+    }
+    const item = await items.item(key)
+    const trend = await unlessNotFound(search.itemTrend(key))
+    if (!item || !trend) return notStored(key, facts)
+    const days = trend.days.filter(({ day }) => (from ?? day) <= day && day <= (to ?? day))
+    return { facts: { ...facts, found: true, item: shownItem(item) }, lists: { days: days.toReversed() } }
+  },
 }
 
 async function yearTop(
-  { list, limit, at }: Omit<CallOf<'get_period_top'>, 'period'>,
+  list: keyof YearEnvelope['feed'] & (typeof LISTS)[number],
+  limit: number | null,
+  at: string | null,
   { publication, clock }: CallerSources,
-  maxBytes: number,
-): Promise<string> {
+): Promise<Answer> {
   const now = clock()
   const instant = at === null ? now : (parseInstant(at) ?? now)
   if (instant > now + FUTURE_TOLERANCE_MS) throw new ToolProblem('at: lies in the future')
   const found = await publication(instant)
-  const facts = {
-    ...head('get_period_top'),
-    period: 'year',
-    list: list ?? 'popular',
-    at: formatInstant(instant),
-  }
-  if (!found)
-    return fitLists({ ...facts, publication: null, note: 'No Year was published by then.' }, {}, maxBytes)
+  const facts = { period: 'year', list, at: formatInstant(instant) }
+  if (!found) return { facts: { ...facts, publication: null, note: 'No Year was published by then.' } }
   const { publicationId, asOfDay, envelope } = found
   const named = { ...facts, publication: publicationId, asOfDay }
   if (!envelope) {
-    return fitLists(
-      { ...named, note: 'This publication has an older layout, which the tools do not read.' },
-      {},
-      maxBytes,
-    )
+    const note = 'This publication has an older layout, which the tools do not read.'
+    return { facts: { ...named, note } }
   }
   const { windowStart, windowEnd, archivedAt, feed } = envelope
-  const items = ranked(feed[list ?? 'popular'], limit ?? LIMIT_DEFAULT)
-  return fitLists({ ...named, windowStart, windowEnd, publishedAt: archivedAt }, { items }, maxBytes)
-}
-
-async function feedSnapshot(
-  { sort, limit }: CallOf<'get_feed_snapshot'>,
-  sources: CallerSources,
-  maxBytes: number,
-): Promise<string> {
-  const feed = await newestFeed(sources, sort)
-  const facts = { ...head('get_feed_snapshot'), ...snapshotFacts(feed) }
-  return fitLists(facts, snapshotLists(feed, limit ?? SNAPSHOT_LIMIT_DEFAULT), maxBytes)
+  const items = ranked(feed[list], limit ?? LIMIT_DEFAULT)
+  return { facts: { ...named, windowStart, windowEnd, publishedAt: archivedAt }, lists: { items } }
 }
 
 async function newestFeed({ feed }: CallerSources, sort: LiveFeed['sortMode']): Promise<LiveFeed> {
@@ -136,11 +152,7 @@ async function newestFeed({ feed }: CallerSources, sort: LiveFeed['sortMode']): 
 }
 
 /** What a snapshot says of itself. */
-export function snapshotFacts({ snapshotId, generatedAt, sortMode }: LiveFeed): {
-  snapshot: string
-  generatedAt: string
-  sort: string
-} {
+export function snapshotFacts({ snapshotId, generatedAt, sortMode }: LiveFeed): object {
   return { snapshot: snapshotId, generatedAt, sort: sortMode }
 }
 
@@ -153,71 +165,11 @@ function ranked(items: readonly (NamedItem & { rank: number })[], limit: number)
   return items.slice(0, limit).map((item) => ({ rank: item.rank, ...shownItem(item) }))
 }
 
-async function readArticle(
-  { key, offset }: CallOf<'read_article'>,
-  { items }: CallerSources,
-  maxBytes: number,
-): Promise<string> {
-  const item = await items.item(key)
-  const facts = head('read_article')
-  if (!item) return fitLists({ ...facts, found: false, note: notStored(key) }, {}, maxBytes)
-  const shown = { ...facts, found: true, item: shownItem(item) }
-  const stored = await items.article(item.source, item.sourceId)
-  if (!stored)
-    return fitLists({ ...shown, text: null, note: 'No text of this item is stored.' }, {}, maxBytes)
-  const characters = Array.from(visibleText(stored.text))
-  const start = offset ?? 0
-  const write = (text: string): string => {
-    const end = start + Array.from(text).length
-    return JSON.stringify({
-      ...shown,
-      readAt: formatInstant(stored.fetchedAt),
-      characters: characters.length,
-      offset: start,
-      next_offset: end < characters.length ? end : null,
-      text,
-    })
-  }
-  return fitText(characters.slice(start).join(''), write, maxBytes)
-}
-
-async function similarItems(
-  { key, limit }: CallOf<'find_similar_items'>,
-  { search }: CallerSources,
-  maxBytes: number,
-): Promise<string> {
-  const facts = head('find_similar_items')
-  const similar = await unlessNotFound(search.similar(key, limit ?? LIMIT_DEFAULT))
-  if (!similar) return fitLists({ ...facts, found: false, note: notStored(key) }, {}, maxBytes)
-  const items = similar.map((item) => ({ ...shownItem(item), reasons: item.reasons, score: item.score }))
-  return fitLists({ ...facts, found: true, to: shownLine(key) }, { items }, maxBytes)
-}
-
-async function trendHistory(
-  { key, term, from, to }: CallOf<'get_trend_history'>,
-  { items, search }: CallerSources,
-  maxBytes: number,
-): Promise<string> {
-  const facts = { ...head('get_trend_history'), order: 'newest day first' }
-  if (key === null) {
-    const trend = await search.termTrend({ term: term ?? '', from, to })
-    const counted = { ...facts, term: shownLine(term ?? ''), mentions: trend.mentions }
-    return fitLists(counted, { days: trend.days.toReversed() }, maxBytes)
-  }
-  const item = await items.item(key)
-  const trend = await unlessNotFound(search.itemTrend(key))
-  if (!item || !trend) return fitLists({ ...facts, found: false, note: notStored(key) }, {}, maxBytes)
-  const days = trend.days.filter(({ day }) => (from ?? day) <= day && day <= (to ?? day)).toReversed()
-  return fitLists({ ...facts, found: true, item: shownItem(item) }, { days }, maxBytes)
-}
-
-function head(tool: ToolName): object {
-  return { ...UNTRUSTED, source: `dash ${tool}` }
-}
-
-function notStored(key: string): string {
+function notStored(key: string, facts: object = {}): Answer {
   const [ref] = itemsOfKey(key)
-  return `No such item of ${ref?.source ?? 'any source'} is stored.`
+  return {
+    facts: { ...facts, found: false, note: `No such item of ${ref?.source ?? 'any source'} is stored.` },
+  }
 }
 
 /** null for an item that is not stored. */
@@ -276,26 +228,30 @@ export function agentSources(reads: AgentReads): AgentSources {
   const { feed: items, search, clock } = reads
   const snapshots = provedSnapshots(items)
   const publications = provedPublications(reads, YEAR_MEMORY_BYTES)
-  const feeds = new WeakMap<ProvedFeed, LiveFeed>()
-  const years = new WeakMap<ProvedPublication, YearPublication>()
+  const feedOf = memoized(parseFeed)
+  const publicationOf = memoized(parsePublication)
   return {
     items,
     search,
     clock,
     async feed(sort) {
       const proved = await snapshots.newest(sort)
-      if (!proved) return null
-      const feed = feeds.get(proved) ?? parseFeed(proved)
-      feeds.set(proved, feed)
-      return feed
+      return proved && feedOf(proved)
     },
     async publication(at) {
       const proved = await publications.latestAt(at)
-      if (!proved) return null
-      const publication = years.get(proved) ?? parsePublication(proved)
-      years.set(proved, publication)
-      return publication
+      return proved && publicationOf(proved)
     },
+  }
+}
+
+/** A function that keeps what it gave for as long as its argument is in memory. */
+export function memoized<From extends object, To>(of: (from: From) => To): (from: From) => To {
+  const known = new WeakMap<From, { value: To }>()
+  return (from) => {
+    const { value } = known.get(from) ?? { value: of(from) }
+    known.set(from, { value })
+    return value
   }
 }
 

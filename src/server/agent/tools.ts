@@ -1,63 +1,12 @@
-import {
-  CALL_TIMEOUT_MS,
-  MAX_CALLS,
-  RESULT_MAX_BYTES,
-  TURN_RESULTS_MAX_BYTES,
-} from '../../domain/agent/bounds.ts'
+import { CALL_TIMEOUT_MS, RESULT_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { ToolCall, ToolName } from '../../domain/agent/model-call.ts'
 import { withoutMarkers } from '../../domain/agent/prompt.ts'
 import { readCall } from '../../domain/agent/tools.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
-import { byteLengthOf } from '../../domain/order.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { withinTime } from '../single-flight.ts'
 import { ToolProblem, answerCall, sourcesFor } from './tool-answers.ts'
 import type { AgentSources } from './tool-answers.ts'
-
-/** The tools of one turn, which counts its calls and the bytes they gave. */
-export interface AgentTools {
-  /**
-   * Runs one call, after those asked for before. Whatever a model writes and whatever fails, it becomes a result.
-   *
-   * @throws the signal's reason once it is aborted
-   */
-  run(call: ToolCall, signal: AbortSignal): Promise<ToolRun>
-}
-
-/** Less room than this is too little for any answer. */
-const LEAST_BYTES = 4_096
-
-/**
- * The six tools for one turn (docs/agent-tools.md). Calls are run one after the other, so that how the bytes of the turn
- * are shared does not depend on which is faster.
- */
-export function createAgentTools(sources: AgentSources, options: Omit<CallOptions, 'maxBytes'>): AgentTools {
-  let calls = 0
-  let bytesLeft = TURN_RESULTS_MAX_BYTES
-  let last: Promise<unknown> = Promise.resolve()
-
-  const runNext = async (call: ToolCall, signal: AbortSignal): Promise<ToolRun> => {
-    signal.throwIfAborted()
-    calls += 1
-    if (calls > MAX_CALLS)
-      return failure(`no more than ${MAX_CALLS} calls are run for one question: answer now`)
-    if (bytesLeft < LEAST_BYTES)
-      return failure('the results for this question are as long as they may be: answer now')
-    const maxBytes = Math.min(RESULT_MAX_BYTES, bytesLeft)
-    return runCall(call, sources, { ...options, maxBytes }, signal)
-  }
-
-  return {
-    run(call, signal) {
-      const running = last.then(() => runNext(call, signal))
-      last = running.then(
-        ({ output }) => (bytesLeft -= byteLengthOf(output)),
-        () => undefined,
-      )
-      return running
-    },
-  }
-}
 
 /** What a call came to, as whoever made it is told. */
 export interface ToolRun {
@@ -72,10 +21,10 @@ export interface ToolRun {
 export interface CallOptions {
   /** Who the call is run for. */
   caller: Pick<SearchCaller, 'address' | 'isChat'>
-  /** Largest output, in bytes of UTF-8. */
-  maxBytes: number
   /** Told of what a store threw. */
   onFault: (tool: ToolName, error: unknown) => void
+  /** Largest output, in bytes of UTF-8; no larger than one call may have. */
+  maxBytes?: number
   timeoutMs?: number
 }
 
@@ -87,7 +36,7 @@ export interface CallOptions {
 export async function runCall(
   call: Pick<ToolCall, 'name' | 'arguments'>,
   sources: AgentSources,
-  { caller, maxBytes, onFault, timeoutMs = CALL_TIMEOUT_MS }: CallOptions,
+  { caller, onFault, maxBytes = RESULT_MAX_BYTES, timeoutMs = CALL_TIMEOUT_MS }: CallOptions,
   signal: AbortSignal,
 ): Promise<ToolRun> {
   signal.throwIfAborted()
@@ -95,8 +44,7 @@ export async function runCall(
   if (!read.ok) return failure(read.problem)
   const over = new AbortController()
   try {
-    const reads = sourcesFor({ ...caller, signal: over.signal }, sources)
-    const answer = answerCall(read.call, reads, maxBytes)
+    const answer = answerCall(read.call, sourcesFor({ ...caller, signal: over.signal }, sources), maxBytes)
     const output = withoutMarkers(await withinTime(answer, timeoutMs, signal))
     const isYear = read.call.name === 'get_period_top' && read.call.arguments.period === 'year'
     return { output, failed: false, cacheable: !isYear }

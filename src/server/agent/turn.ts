@@ -1,323 +1,289 @@
-import type { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { MicroUsd, Admission } from '../../domain/agent/bounds.ts'
-import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import type { ModelCall, Prices, ToolName } from '../../domain/agent/model-call.ts'
+import { setImmediate as nextTick } from 'node:timers/promises'
+import type { H3Event } from 'h3'
+import { SHORT_WAIT_MS } from '../../domain/agent/budget.ts'
+import type { ToolName } from '../../domain/agent/model-call.ts'
 import { INSTRUCTIONS, cacheKey, largestInputBytes, turnInput } from '../../domain/agent/prompt.ts'
-import type { AgentEvents } from '../../domain/agent/schema.ts'
+import { isLast } from '../../domain/agent/schema.ts'
+import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
+import { openPlaces } from '../../domain/fair-queue.ts'
+import type { Callers } from '../callers.ts'
+import { requestId, respondStream } from '../respond.ts'
 import { TURN_MESSAGE } from '../route.ts'
-import { costOfAnswer, emptyTally, makeAnswer } from './answer.ts'
-import type { AnswerPart, Tally } from './answer.ts'
-import { orStopped, stopAfter } from './event-stream.ts'
-import type { Ending, EventStream, Stop } from './event-stream.ts'
+import { admitTurn, checkRequest, rateLimited } from './admit-turn.ts'
+import type { AdmittedTurn } from './admit-turn.ts'
+import { Tally, makeAnswer } from './answer.ts'
+import type { AnswerPorts, Prompt } from './answer.ts'
+import { AnswerStream, orStopped } from './answer-stream.ts'
+import type { Ending } from './answer-stream.ts'
 import { groundingOf } from './grounding.ts'
 import type { AgentPorts } from './service.ts'
-import type { AnswerReader, SharedAnswers } from './shared-answers.ts'
-import { createAgentTools } from './tools.ts'
+import { SharedAnswers, Stopped } from './shared-answers.ts'
+import type { SharedAnswer } from './shared-answers.ts'
+import { runCall } from './tools.ts'
+
+/** The turns of a server. */
+export interface Turns {
+  /** Answers a chat request: every check in the documented order, then the stream of the answer. */
+  begin: (event: H3Event) => Promise<Response>
+  /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
+  settled: () => Promise<void>
+  /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
+  endTurns: () => Promise<void>
+}
+
+/** Share of a server's streams that one network may hold. */
+const NETWORK_SHARE = 1 / 4
+
+const TOO_MANY_STREAMS = { admitted: false, scope: 'ip', retryAfterSeconds: SHORT_WAIT_MS / 1000 } as const
+
+/** A stream that no proxy may keep, change or hold back. */
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+export function openTurns(ports: AgentPorts, callers: Callers): Turns {
+  const { pingMs, turnMs, limits } = ports.settings
+  // Quotas count the turns of all networks, in the store that servers share.
+  const most = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
+  const places = openPlaces({ perAddress: most, perNetwork: most, all: Infinity })
+  const answers = new SharedAnswers(turnMs)
+  const open = new Map<Promise<void>, AbortController>()
+  let isEnding = false
+  const settled = async (): Promise<void> => void (await Promise.all(open.keys()))
+
+  return {
+    settled,
+    async begin(event) {
+      const checked = await checkRequest(ports, callers, event)
+      const { address } = checked
+      if (places.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
+      // A refusal leaves the place. A crash after the admission: the sweep charges what is reserved.
+      const admitted = await admitTurn(ports, checked).catch((error: unknown) => {
+        places.leave(address)
+        throw error
+      })
+      const stop = new AbortController()
+      const timer = setTimeout(() => stop.abort(new Stopped('time')), turnMs)
+      const onGone = (): void => stop.abort(new Stopped('left'))
+      const stream = new AnswerStream({ pingMs, response: event.runtime?.node?.res, onGone })
+      const turn: Turn = {
+        ...admitted,
+        stream,
+        signal: stop.signal,
+        requestId: requestId(event.req.headers),
+        startedAt: performance.now(),
+        scope: null,
+        source: null,
+        firstDeltaMs: null,
+        openTool: null,
+        answer: null,
+        tally: new Tally(admitted.admission.reserved),
+      }
+      void stream.send({ event: 'meta', data: { remaining: admitted.admission.remaining, tier: 'free' } })
+      const over = runTurn(ports, answers, turn).finally(() => {
+        clearTimeout(timer)
+        open.delete(over)
+        places.leave(address)
+      })
+      open.set(over, stop)
+      if (isEnding) stop.abort(new Stopped('ending'))
+      return respondStream(event, { ...callers.headersFor(event), ...STREAM_HEADERS }, stream.body)
+    },
+    async endTurns() {
+      isEnding = true
+      for (const stop of open.values()) stop.abort(new Stopped('ending'))
+      await settled()
+    },
+  }
+}
+
+/** A turn whose stream is open, and what is known of it so far. */
+interface Turn extends AdmittedTurn {
+  stream: AnswerStream
+  /** Aborted with a {@link Stopped}. */
+  signal: AbortSignal
+  requestId: string
+  startedAt: number
+  scope: 'site' | 'item' | null
+  source: 'cache' | 'shared' | 'own' | null
+  firstDeltaMs: number | null
+  /** The tool whose start its reader was sent, and not yet its end. */
+  openTool: ToolName | null
+  /** The answer it reads. */
+  answer: SharedAnswer | null
+  /** Of the answer it began. */
+  tally: Tally
+}
+
+/**
+ * An admitted turn from the first event behind `meta` to its line in the log
+ * (docs/decisions/0030-how-a-turn-is-streamed.md): exactly one last event unless the reader has left, one settlement. Never
+ * throws.
+ */
+async function runTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<void> {
+  const { stream, signal } = turn
+  ports.meter.streaming()
+  let last: LastEvent | null = null
+  try {
+    // `meta` is with the socket before anything else takes time.
+    await nextTick()
+    last = await answerTurn(ports, answers, turn)
+  } catch (error) {
+    last = lastEventOf(error, turn, ports)
+  }
+  if (!stream.open) last = null
+  // A crash before the settlement: the sweep charges what is reserved once the lease has ended.
+  const settled = settlementOf(ports, turn)
+  if (turn.openTool) void stream.send({ event: 'tool', data: { name: turn.openTool, status: 'done' } })
+  // A server that ends closes the connections whose answers have ended: not before their money is settled.
+  const isEnding = whyStopped(signal) === 'ending'
+  if (last) stream.end(last, isEnding ? settled : undefined)
+  await settled
+  report(ports, turn, last)
+}
+
+/**
+ * Reads what the turn stands on, then sends the kept answer, or reads the one being made, or begins it. An abort before that
+ * costs nothing; afterwards what was sent and received until then, unless others read on.
+ */
+async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<LastEvent | null> {
+  const { request, provider, address, stream, signal } = turn
+  const { settings, sources, cache, clock } = ports
+  const { maxOutputTokens } = settings
+  const onFault = (err: unknown): void =>
+    ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read what is stored')
+  const grounding = await groundingOf(request, sources, address, signal, onFault)
+  turn.scope = grounding.scope
+  const model = await orStopped(provider.model.name(), signal)
+  const shaping = { model, instructions: INSTRUCTIONS, tools: TOOL_DEFINITIONS, maxOutputTokens }
+  const key = cacheKey({ ...shaping, request, grounding })
+  const kept = key === null ? null : await orStopped(cache.get(key, clock()), signal)
+  if (kept) {
+    turn.source = 'cache'
+    turn.firstDeltaMs = performance.now() - turn.startedAt
+    await stream.send({ event: 'delta', data: { text: kept.text } })
+    return { event: 'done', data: { usage: NO_USAGE, cached: true } }
+  }
+  const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
+  const prompt = {
+    instructions: INSTRUCTIONS,
+    input: () => turnInput(request, grounding, token),
+    largestBytes: largestInputBytes(request),
+    withTools: !turn.admission.degraded,
+  }
+  const caller = { address, isChat: true }
+  const runTool: AnswerPorts['runTool'] = (call, maxBytes, callSignal) =>
+    runCall(call, sources, { caller, maxBytes, onFault: (_tool, error) => onFault(error) }, callSignal)
+  const asked = { key, model, prompt, runTool }
+  for (;;) {
+    // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
+    const answer = answers.join(key, prompt.withTools, (answerSignal, withdraw) =>
+      chargedAnswer(ports, turn, asked, answerSignal, withdraw),
+    )
+    turn.answer = answer
+    turn.source = answer.leads ? 'own' : 'shared'
+    const last = await sendAnswer(turn, answer)
+    if (last) return last
+  }
+}
 
 /** Bytes of the token that marks where a turn's stored data ends. */
 const MARKER_TOKEN_BYTES = 16
 
-/**
- * Answers an admitted turn over its stream (docs/decisions/0030-how-a-turn-is-streamed.md): exactly one terminal event
- * unless the reader has left, one settlement, one line in the log. Never throws.
- */
-export async function runTurn(
-  ports: AgentPorts,
-  shared: SharedAnswers<AnswerPart>,
-  turn: Turn,
-): Promise<void> {
-  const { admission, stream, stop } = turn
-  const facts: Facts = {
-    scope: null,
-    source: null,
-    firstDeltaMs: null,
-    tally: emptyTally(admission.reserved),
-    startedAt: performance.now(),
-  }
-  ports.meter.streaming()
-  const openTools = new Map<ToolName, number>()
-  let ending: Ending
-  let reader: AnswerReader<AnswerPart> | null = null
-  try {
-    // `meta` is with the socket before anything else takes time.
-    await nextTurn()
-    const began = await begin(ports, shared, turn, facts)
-    if ('cached' in began) ending = await sendCached(stream, began.cached, facts)
-    else {
-      let sent: Ending | 'withdrawn'
-      do {
-        reader = began.join()
-        sent = await sendAnswer(turn, reader, openTools, facts)
-      } while (sent === 'withdrawn')
-      ending = sent
-    }
-  } catch (error) {
-    ending = endingOf(error, turn, ports)
-  }
-  stop.cancel()
-  reader?.leave()
-  const settled = settlementOf(ports, admission.turn, reader)
-  // A server that ends closes the connections whose answers have ended: not before their money is settled.
-  close(stream, ending, openTools, stop.cutShort ? settled : undefined)
-  await settled
-  report(ports, turn, ending, facts)
-}
-
-/** Over once the turn is charged: by the answer that it began, or with nothing. */
-async function settlementOf(
-  ports: AgentPorts,
-  turn: string,
-  reader: AnswerReader<AnswerPart> | null,
-): Promise<void> {
-  if (reader?.leads) return reader.made.catch(() => undefined)
-  await nextTurn()
-  await settle(ports, turn, 0)
-}
-
-/** One line in the log, and the same in numbers. */
-function report({ log, meter }: AgentPorts, turn: Turn, ending: Ending, facts: Facts): void {
-  const line = lineOf(turn, ending, facts)
-  log.info(line, TURN_MESSAGE)
-  const { source, firstDeltaMs } = facts
-  const { durationMs, costMicroUsd } = line
-  // A shared answer is charged to the turn that began it.
-  meter.ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd: source === 'own' ? costMicroUsd : 0 })
-}
-
-/** The stored answer to the question, or what reads the one being made, or begins it. */
-async function begin(
-  ports: AgentPorts,
-  shared: SharedAnswers<AnswerPart>,
-  { request, provider, requestsPerAddress, admission, address, stop }: Turn,
-  facts: Facts,
-): Promise<{ join: () => AnswerReader<AnswerPart> } | { cached: string }> {
-  const { settings, sources, cache, clock } = ports
-  const onFault = (error: unknown): void => {
-    ports.log.error({ turn: admission.turn, err: error }, 'the chat could not read what is stored')
-  }
-  const grounding = await groundingOf(request, sources, address, stop.signal, onFault)
-  facts.scope = grounding.scope
-  const model = await orStopped(provider.model.name(), stop.signal)
-  const key = cacheKey({
-    model,
-    instructions: INSTRUCTIONS,
-    tools: TOOL_DEFINITIONS,
-    maxOutputTokens: settings.maxOutputTokens,
-    request,
-    grounding,
-  })
-  const cached = key === null ? null : await orStopped(cache.get(key, clock()), stop.signal)
-  if (cached) {
-    facts.source = 'cache'
-    return { cached: cached.text }
-  }
-  const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
-  const { turn } = admission
-  const question = {
-    instructions: INSTRUCTIONS,
-    input: () => turnInput(request, grounding, token),
-    largestBytes: largestInputBytes(request),
-    withTools: !admission.degraded,
-  }
-  const making = {
-    ask: (call: ModelCall, signal: AbortSignal) => provider.model.ask(call, signal, turn),
-    prices: provider.prices,
-    extend: (upTo: MicroUsd) =>
-      ports.ledger
-        .extend({ turn, upTo, requestsPerAddress, limits: settings.limits })
-        .catch((error: unknown) => {
-          ports.log.error({ turn, err: error }, 'the reservation of a chat turn could not be extended')
-          return false
-        }),
-    tools: createAgentTools(sources, {
-      caller: { address, isChat: true },
-      onFault: (_tool, error) => onFault(error),
-    }),
-    maxOutputTokens: settings.maxOutputTokens,
-  }
-  const answer = { turn, key, model, tally: facts.tally, prices: provider.prices }
-  const join = (): AnswerReader<AnswerPart> => {
-    const reader = shared.join(
-      key,
-      (signal, withdraw) => {
-        const make = (within: AbortSignal): AsyncIterable<AnswerPart> =>
-          makeAnswer({ ...making, withdraw }, question, facts.tally, within)
-        return settledAnswer(ports, answer, make, signal)
-      },
-      // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
-      { offered: question.withTools, joinableMs: settings.turnMs / 2 },
-    )
-    facts.source = reader.leads ? 'own' : 'shared'
-    return reader
-  }
-  return { join }
-}
-
-async function sendCached(stream: EventStream, text: string, facts: Facts): Promise<Ending> {
-  facts.firstDeltaMs = performance.now() - facts.startedAt
-  await stream.send('delta', { text })
-  return stream.open ? { kind: 'done', usage: { in: 0, out: 0, cached: 0 }, cached: true } : { kind: 'gone' }
-}
+const NO_USAGE = { in: 0, out: 0, cached: 0 }
 
 /**
- * Passes an answer on, part by part, as fast as the reader of the stream takes it.
+ * Passes an answer on, event by event, as fast as the reader of the stream takes it.
  *
- * @returns withdrawn where what comes next is for another turn: this one has to join again
+ * @returns the last event; null where what comes next is for another turn: this one has to join again
  */
-async function sendAnswer(
-  { stream, stop }: Turn,
-  reader: AnswerReader<AnswerPart>,
-  openTools: Map<ToolName, number>,
-  facts: Facts,
-): Promise<Ending | 'withdrawn'> {
+async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent | null> {
+  const { stream, signal } = turn
   // After what came of another answer, this one is a paragraph of its own.
-  let gap = facts.firstDeltaMs === null ? '' : '\n\n'
-  stop.signal.addEventListener('abort', () => reader.leave(), { once: true })
-  if (stop.signal.aborted) reader.leave()
-  for (;;) {
-    const part = await reader.next()
-    stop.signal.throwIfAborted()
-    if (part === null && reader.withdrawn) return 'withdrawn'
-    if (part === null) throw new Error('an answer ended without its last part')
-    switch (part.kind) {
-      case 'done': {
-        // What is shared is charged once, to the turn that began it.
-        const usage = reader.leads ? part.usage : { in: 0, out: 0, cached: 0 }
-        return { kind: 'done', usage, ...(part.degraded ? { degraded: true } : {}) }
-      }
-      case 'failed':
-        return { kind: 'error', ...part.failure }
-      case 'tool':
-        openTools.set(part.name, (openTools.get(part.name) ?? 0) + (part.status === 'start' ? 1 : -1))
-        await orStopped(stream.send('tool', { name: part.name, status: part.status }), stop.signal)
-        break
-      case 'delta':
-        facts.firstDeltaMs ??= performance.now() - facts.startedAt
-        await orStopped(stream.send('delta', { text: gap + part.text }), stop.signal)
-        gap = ''
+  let gap = turn.firstDeltaMs === null ? '' : '\n\n'
+  for await (const event of answer.read(signal)) {
+    if (isLast(event)) return answer.leads || event.event === 'error' ? event : unpaid(event)
+    let sent: AgentEvent = event
+    if (event.event === 'tool') turn.openTool = event.data.status === 'start' ? event.data.name : null
+    if (event.event === 'delta') {
+      turn.firstDeltaMs ??= performance.now() - turn.startedAt
+      sent = { event: 'delta', data: { text: gap + event.data.text } }
+      gap = ''
     }
+    await orStopped(stream.send(sent), signal)
   }
+  return null
 }
 
-function endingOf(error: unknown, { stream, stop, admission }: Turn, { log }: AgentPorts): Ending {
-  if (!stream.open) return { kind: 'gone' }
-  if (stop.timedOut) return { kind: 'error', ...OVERTIME }
-  log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
-  return { kind: 'error', ...BROKEN }
+/** What is shared is charged once, to the turn that began it. */
+function unpaid({ event, data }: LastEvent & { event: 'done' }): LastEvent {
+  return { event, data: { ...data, usage: NO_USAGE } }
 }
 
-/** The terminal event, after the end of every tool whose start was told. */
-function close(
-  stream: EventStream,
-  ending: Ending,
-  openTools: ReadonlyMap<ToolName, number>,
-  held: Promise<void> | undefined,
-): void {
-  if (ending.kind === 'gone') return
-  for (const [name, open] of openTools) {
-    for (let left = open; left > 0; left -= 1) void stream.send('tool', { name, status: 'done' })
-  }
-  const { kind, ...payload } = ending
-  if (kind === 'done') stream.end('done', payload as AgentEvents['done'], held)
-  else stream.end('error', payload as AgentEvents['error'], held)
-}
-
-/** A turn that was admitted. */
-export interface Turn {
-  admission: Admission & { admitted: true }
-  request: ChatRequest
-  /** Of the caller, canonical. */
-  address: string
-  provider: NonNullable<AgentPorts['provider']>
-  requestsPerAddress: number | null
-  stream: EventStream & { body: Readable }
-  /** Of the whole turn; the stream's reader leaving aborts it. */
-  stop: Stop
-  requestId: string
-}
-
-/** What is told of a turn in the log, beside its ending. */
-interface Facts {
-  scope: 'site' | 'item' | null
-  source: 'cache' | 'shared' | 'own' | null
-  firstDeltaMs: number | null
-  tally: Tally
-  startedAt: number
-}
-
-interface TurnLine extends Record<string, unknown> {
-  costMicroUsd: MicroUsd
-  durationMs: number
-}
-
-/** Ids, counts and durations: nothing that anyone wrote, and nothing of who asked. */
-function lineOf(
-  { admission, provider, stream, requestId, request }: Turn,
-  ending: Ending,
-  facts: Facts,
-): TurnLine {
-  const { tally, startedAt, firstDeltaMs, scope, source } = facts
-  const { usage, rounds, calls, text, reserved } = tally
-  return {
-    requestId,
-    turn: admission.turn,
-    scope,
-    sort: request.sort,
-    messages: request.messages.length,
-    source,
-    degraded: admission.degraded || tally.degraded,
-    terminal: ending.kind,
-    ...(ending.kind === 'error' ? { error: ending.error, code: ending.code } : {}),
-    ...(ending.kind === 'gone' ? { cut: stream.cut } : {}),
-    rounds,
-    calls,
-    characters: text.length,
-    usage,
-    costMicroUsd: costOfAnswer(tally, provider.prices),
-    reservedMicroUsd: reserved,
-    firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
-    durationMs: Math.round(performance.now() - startedAt),
-  }
-}
-
-/** An answer that is made for a turn. */
-interface OwnAnswer {
-  /** The turn that pays for it. */
-  turn: string
-  /** Under which it may be kept; null: it may not. */
+/** What the answer of a turn is made of, and under which key and name it may be kept. */
+interface Asked {
+  /** null: it may not. */
   key: string | null
   /** The model that key is of; an answer of another one is not kept under it. */
   model: string
-  tally: Tally
-  prices: Prices
+  prompt: Prompt
+  runTool: AnswerPorts['runTool']
 }
 
-const OVERTIME = { error: 'timeout', code: 'total' } as const
-const BROKEN = { error: 'upstream_error', code: 'failed' } as const
-
-/** An answer within the time of a turn, kept where it may be, and charged to the turn that began it on every way out. */
-async function* settledAnswer(
+/** An answer, kept where it may be, and charged to the turn that began it on every way out. */
+async function* chargedAnswer(
   ports: AgentPorts,
-  { turn, key, model, tally, prices }: OwnAnswer,
-  make: (signal: AbortSignal) => AsyncIterable<AnswerPart>,
+  turn: Turn,
+  { key, model, prompt, runTool }: Asked,
   signal: AbortSignal,
-): AsyncGenerator<AnswerPart, void> {
-  const time = stopAfter(ports.settings.turnMs, signal)
+  withdraw: () => void,
+): AsyncGenerator<AgentEvent, void> {
+  const { provider, tally } = turn
+  const { maxOutputTokens } = ports.settings
   try {
-    yield* make(time.signal)
+    const ask: AnswerPorts['ask'] = (call, callSignal) =>
+      provider.model.ask(call, callSignal, turn.admission.turn)
+    const reserve = (upTo: number): Promise<boolean> => extend(ports, turn, upTo)
+    const answerPorts = { ask, prices: provider.prices, extend: reserve, withdraw, runTool, maxOutputTokens }
+    yield* makeAnswer(answerPorts, prompt, tally, signal)
     // What was said is with the sockets before the stores hold up this thread.
-    await nextTurn()
-    if (key !== null && tally.whole && tally.keepable && tally.model === model)
+    await nextTick()
+    if (key !== null && tally.isWhole && tally.isKeepable && tally.model === model)
       await keep(ports, key, tally.text)
   } catch (error) {
-    if (signal.aborted) throw error
-    if (!time.timedOut) ports.log.error({ turn, err: error }, 'a chat answer failed')
-    yield { kind: 'failed', failure: time.timedOut ? OVERTIME : BROKEN, last: true }
+    const isOvertime = whyStopped(signal) === 'time'
+    if (signal.aborted && !isOvertime) throw error
+    if (!isOvertime) ports.log.error({ turn: turn.admission.turn, err: error }, 'a chat answer failed')
+    yield isOvertime ? OVERTIME : BROKEN
   } finally {
-    time.cancel()
-    await settle(ports, turn, costOfAnswer(tally, prices))
+    await settle(ports, turn.admission.turn, tally.cost(provider.prices))
+  }
+}
+
+const OVERTIME: LastEvent = { event: 'error', data: { error: 'timeout', code: 'total' } }
+const BROKEN: LastEvent = { event: 'error', data: { error: 'upstream_error', code: 'failed' } }
+
+function whyStopped({ reason }: AbortSignal): Stopped['why'] | null {
+  return reason instanceof Stopped ? reason.why : null
+}
+
+/** The last event of a turn that something broke off. */
+function lastEventOf(error: unknown, { admission, signal, stream }: Turn, { log }: AgentPorts): LastEvent {
+  if (signal.aborted) return OVERTIME
+  if (stream.open) log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
+  return BROKEN
+}
+
+async function extend({ ledger, settings, log }: AgentPorts, turn: Turn, upTo: number): Promise<boolean> {
+  const { admission, requestsPerAddress } = turn
+  try {
+    return await ledger.extend({ turn: admission.turn, upTo, requestsPerAddress, limits: settings.limits })
+  } catch (error) {
+    log.error({ turn: admission.turn, err: error }, 'the reservation of a chat turn could not be extended')
+    return false
   }
 }
 
@@ -330,6 +296,13 @@ async function keep({ cache, clock, log }: AgentPorts, key: string, text: string
   }
 }
 
+/** Over once the turn is charged: by the answer that it began, or with nothing. */
+async function settlementOf(ports: AgentPorts, { admission, answer }: Turn): Promise<void> {
+  if (answer?.leads) return answer.made.catch(() => undefined)
+  await nextTick()
+  await settle(ports, admission.turn, 0)
+}
+
 /** Charges a turn. What cannot be written now is charged at what was reserved once the lease of the turn ends. */
 async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
   try {
@@ -337,4 +310,41 @@ async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: nu
   } catch (error) {
     log.error({ turn, err: error }, 'a chat turn was not settled; the sweep settles it')
   }
+}
+
+/** One line in the log, and the same in numbers: nothing that anyone wrote, and nothing of who asked. */
+function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null): void {
+  const { request, stream, tally, source, scope, firstDeltaMs } = turn
+  const ending: Ending =
+    last === null
+      ? { kind: 'gone' }
+      : last.event === 'error'
+        ? { kind: 'error', ...last.data }
+        : { kind: 'done' }
+  const durationMs = Math.round(performance.now() - turn.startedAt)
+  const costMicroUsd = tally.cost(turn.provider.prices)
+  const { kind: terminal, ...failure } = ending
+  const line = {
+    requestId: turn.requestId,
+    turn: turn.admission.turn,
+    scope,
+    sort: request.sort,
+    messages: request.messages.length,
+    source,
+    degraded: turn.admission.degraded || tally.degraded,
+    terminal,
+    ...failure,
+    ...(terminal === 'gone' ? { cut: stream.cut } : {}),
+    rounds: tally.rounds,
+    calls: tally.calls,
+    characters: tally.text.length,
+    usage: tally.usage,
+    costMicroUsd,
+    reservedMicroUsd: tally.reserved,
+    firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
+    durationMs,
+  }
+  log.info(line, TURN_MESSAGE)
+  // A shared answer is charged to the turn that began it.
+  meter.ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd: source === 'own' ? costMicroUsd : 0 })
 }

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { H3 } from 'h3'
+import { parseJson } from '../../domain/agent/chat-request.ts'
 import { respondJson } from '../respond.ts'
-import { readDemoQuestion, textOf } from './chat-question.ts'
+import { readDemoQuestion } from './chat-question.ts'
 import { demoReply } from './chat-script.ts'
 import type { DemoReply } from './chat-script.ts'
 
@@ -35,97 +36,58 @@ export function demoProviderApp(deltaMs: number = DELTA_MS): H3 {
       const error = { message: 'the demo streams answers to questions with input, and does nothing else' }
       return respondJson(event, 400, HEADERS, { error })
     }
-    const events = eventsOf(demoReply(question), Buffer.byteLength(body))
-    return new Response(streamOf(events, deltaMs), {
+    const stream = ReadableStream.from(eventsOf(demoReply(question), Buffer.byteLength(body), deltaMs))
+    return new Response(stream, {
       headers: { ...HEADERS, 'content-type': 'text/event-stream; charset=utf-8' },
     })
   })
   return app
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
-
-type Event = Readonly<Record<string, unknown>>
-
-/** Every event of a reply, numbered. */
-function eventsOf(reply: DemoReply, requestBytes: number): Event[] {
-  const items = 'calls' in reply ? reply.calls.map(callItem) : [messageItem(reply.text)]
-  const written = Buffer.byteLength(JSON.stringify(items))
+/** The events of a reply that a client needs, each delta after its pause. */
+async function* eventsOf(
+  reply: DemoReply,
+  requestBytes: number,
+  deltaMs: number,
+): AsyncGenerator<Uint8Array, void> {
   const response = { id: 'resp_demo', object: 'response', model: DEMO_CHAT_MODEL, store: false, error: null }
-  const begun = { ...response, status: 'in_progress', output: [], usage: null }
-  const usage = usageOf(requestBytes, written)
-  const events: Event[] = [
-    { type: 'response.created', response: begun },
-    { type: 'response.in_progress', response: begun },
-    ...items.flatMap((item, index) => itemEvents(item, index)),
-    { type: 'response.completed', response: { ...response, status: 'completed', output: items, usage } },
-  ]
-  return events.map((event, index) => ({ ...event, sequence_number: index }))
+  yield eventOf('response.created', { response: { ...response, status: 'in_progress', output: [] } })
+  const text = 'text' in reply ? reply.text : ''
+  for (const [delta] of text.matchAll(new RegExp(`(?:\\s*\\S+){1,${WORDS_A_DELTA}}`, 'g'))) {
+    if (deltaMs > 0) await pause(deltaMs)
+    yield eventOf('response.output_text.delta', { output_index: 0, content_index: 0, delta })
+  }
+  const output = 'calls' in reply ? reply.calls.map(callItem) : [messageItem(reply.text)]
+  for (const [index, item] of output.entries())
+    yield eventOf('response.output_item.done', { output_index: index, item })
+  const usage = usageOf(requestBytes, Buffer.byteLength(JSON.stringify(output)))
+  yield eventOf('response.completed', { response: { ...response, status: 'completed', output, usage } })
 }
 
-function callItem({ name, arguments: given }: { name: string; arguments: object }, index: number): Event {
-  const text = JSON.stringify(given)
-  // The same request has the same ids, and so has the next round: whoever asks must keep them apart.
+const encoder = new TextEncoder()
+
+function eventOf(type: string, fields: object): Uint8Array {
+  return encoder.encode(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
+}
+
+/** The same request has the same ids, and so has the next round: whoever asks must keep them apart. */
+function callItem({ name, arguments: given }: { name: string; arguments: object }, index: number): object {
   return {
     id: `fc_demo_${index}`,
     type: 'function_call',
     status: 'completed',
     call_id: `call_demo_${index}`,
     name,
-    arguments: text,
+    arguments: JSON.stringify(given),
   }
 }
 
-function messageItem(text: string): Event {
+function messageItem(text: string): object {
   const content = [{ type: 'output_text', text, annotations: [] }]
   return { id: 'msg_demo', type: 'message', role: 'assistant', status: 'completed', content }
 }
 
-function itemEvents(item: Event, index: number): Event[] {
-  const place = { item_id: item['id'], output_index: index }
-  const begun = { ...item, status: 'in_progress' }
-  const done = { type: 'response.output_item.done', output_index: index, item }
-  if (item['type'] === 'function_call') {
-    const added = {
-      type: 'response.output_item.added',
-      output_index: index,
-      item: { ...begun, arguments: '' },
-    }
-    const text = textOf(item['arguments'])
-    return [
-      added,
-      { type: 'response.function_call_arguments.delta', ...place, delta: text },
-      { type: 'response.function_call_arguments.done', ...place, arguments: text },
-      done,
-    ]
-  }
-  const [part] = item['content'] as { text: string }[]
-  const text = part?.text ?? ''
-  const within = { ...place, content_index: 0 }
-  return [
-    { type: 'response.output_item.added', output_index: index, item: { ...begun, content: [] } },
-    { type: 'response.content_part.added', ...within, part: { ...part, text: '' } },
-    ...deltasOf(text).map((delta) => ({ type: 'response.output_text.delta', ...within, delta })),
-    { type: 'response.output_text.done', ...within, text },
-    { type: 'response.content_part.done', ...within, part },
-    done,
-  ]
-}
-
-function deltasOf(text: string): string[] {
-  const words = text.match(/\s*\S+/g) ?? []
-  return Array.from({ length: Math.ceil(words.length / WORDS_A_DELTA) }, (_, index) =>
-    words.slice(index * WORDS_A_DELTA, (index + 1) * WORDS_A_DELTA).join(''),
-  )
-}
-
-function usageOf(requestBytes: number, written: number): Event {
+function usageOf(requestBytes: number, written: number): object {
   const [read, out] = [Math.ceil(requestBytes / BYTES_A_TOKEN), Math.ceil(written / BYTES_A_TOKEN)]
   return {
     input_tokens: read,
@@ -134,27 +96,4 @@ function usageOf(requestBytes: number, written: number): Event {
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: read + out,
   }
-}
-
-/** The events, each delta after its pause; ends when the client leaves. */
-function streamOf(events: readonly Event[], deltaMs: number): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  const left = new AbortController()
-  let next = 0
-  return new ReadableStream({
-    async pull(controller) {
-      const event = events[next]
-      next += 1
-      if (!event) return controller.close()
-      const type = textOf(event['type'])
-      if (type.endsWith('.delta') && deltaMs > 0) {
-        await pause(deltaMs, undefined, { signal: left.signal }).catch(() => undefined)
-      }
-      if (left.signal.aborted) return
-      controller.enqueue(encoder.encode(`event: ${type}\ndata: ${JSON.stringify(event)}\n\n`))
-    },
-    cancel() {
-      left.abort()
-    },
-  })
 }

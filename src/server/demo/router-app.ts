@@ -24,8 +24,7 @@ export interface ScriptedModel {
   latencyMs: number
 }
 
-/** What the service was asked. */
-export interface RouterQuestion {
+interface RouterRequest {
   method: string
   /** Below the API base. */
   path: string
@@ -33,7 +32,7 @@ export interface RouterQuestion {
   body: string
 }
 
-export interface RouterReply {
+interface RouterResponse {
   status: number
   body: unknown
 }
@@ -48,6 +47,8 @@ export const DEMO_MODELS: readonly ScriptedModel[] = [
 
 const REQUESTS_A_DAY = 50
 
+const HEADERS = { 'cache-control': 'no-store', 'x-dash-demo': 'true' }
+
 function scripted(id: string, name: string, character: Character, latencyMs: number): ScriptedModel {
   const size = character === 'solver' ? 262_144 : 131_072
   return { id: `${id}:free`, name, character, latencyMs, contextLength: size, maxCompletionTokens: size / 8 }
@@ -60,7 +61,7 @@ function scripted(id: string, name: string, character: Character, latencyMs: num
 export function scriptedRouter(
   models: readonly ScriptedModel[],
   clock: Clock,
-): (question: RouterQuestion) => RouterReply {
+): (request: RouterRequest) => RouterResponse {
   const used = new Map<string, number>()
   return ({ method, path, authorized, body }) => {
     if (method === 'GET' && path === '/models') return { status: 200, body: catalogueOf(models) }
@@ -87,12 +88,12 @@ export function demoRouterApp(models: readonly ScriptedModel[], clock: Clock): H
       authorized: event.req.headers.get('authorization') !== null,
       body: event.req.method === 'POST' ? await event.req.text() : '',
     })
-    return respondJson(event, status, { 'cache-control': 'no-store', 'x-dash-demo': 'true' }, body)
+    return respondJson(event, status, HEADERS, body)
   })
   return app
 }
 
-function failure(code: number, message: string): RouterReply {
+function failure(code: number, message: string): RouterResponse {
   return { status: code, body: { error: { code, message } } }
 }
 
@@ -124,30 +125,18 @@ function endpointsOf({ id, latencyMs }: ScriptedModel): unknown {
   return { data: { id, endpoints: [endpoint] } }
 }
 
-interface Asked {
-  model: string
-  tools?: unknown[]
-  messages?: { content: unknown }[]
-}
-
-function completionOf(models: readonly ScriptedModel[], body: string, clock: Clock): RouterReply {
-  const { model: id, tools, messages = [] } = JSON.parse(body) as Asked
+function completionOf(models: readonly ScriptedModel[], body: string, clock: Clock): RouterResponse {
+  const asked = JSON.parse(body) as { model: string; tools?: unknown[]; messages?: { content: unknown }[] }
+  const { model: id, tools, messages = [] } = asked
   const model = models.find((each) => each.id === id)
   if (!model) return failure(404, `No endpoints found for ${id}.`)
   const items = drawItems(dayOf(clock()))
   const kind = tools === undefined ? 'text' : 'tool'
   const isOfSuite = messages.at(-1)?.content === items.questions[kind].messages.at(-1)?.content
   const reply = isOfSuite ? replyOf(model.character, kind, items) : GREETING
-  const toolCalls = reply.toolCalls.map((call, index) => ({
-    id: `call_${index}`,
-    type: 'function',
-    function: call,
-  }))
-  const message = {
-    role: 'assistant',
-    content: reply.text,
-    ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
-  }
+  const calls = reply.toolCalls.map((call, at) => ({ id: `call_${at}`, type: 'function', function: call }))
+  const content = { role: 'assistant', content: reply.text }
+  const message = calls.length > 0 ? { ...content, tool_calls: calls } : content
   const choices = [{ index: 0, finish_reason: reply.finishReason, message }]
   return { status: 200, body: { id: 'gen-demo', object: 'chat.completion', model: id, choices } }
 }
@@ -170,38 +159,30 @@ export type DemoTitles = Readonly<Record<NewsSource, Readonly<Record<string, str
 /** Path below which each source's API is imitated. */
 export const DEMO_SOURCE_PATHS = { hn: '/hn', lobsters: '/lobsters', lesswrong: '/lesswrong' } as const
 
-const HEADERS = { 'cache-control': 'no-store', 'x-dash-demo': 'true' }
-
 /**
  * Stands in for the three owning sources while the demo is prepared, so that asking them for titles runs as it would
  * against the real ones. Every answer says that it is the demo's.
  */
 export function demoSourceApp(titles: DemoTitles): H3 {
   const app = new H3({ silent: true })
+  const itemOf = (source: NewsSource, id: string, item: object): object | null => {
+    const title = titles[source][id]
+    return title === undefined ? null : { ...item, title, demo: true }
+  }
   app.get(`${DEMO_SOURCE_PATHS.hn}/item/:file`, (event) => {
     const id = idOf(event)
-    const title = titles.hn[id]
-    return answerJson(
-      event,
-      title === undefined ? null : { id: Number(id), type: 'story', title, demo: true },
-    )
+    return respondJson(event, 200, HEADERS, itemOf('hn', id, { id: Number(id), type: 'story' }))
   })
   app.get(`${DEMO_SOURCE_PATHS.lobsters}/s/:file`, (event) => {
     const id = idOf(event)
-    const title = titles.lobsters[id]
-    return answerJson(event, title === undefined ? null : { short_id: id, title, demo: true })
+    return respondJson(event, 200, HEADERS, itemOf('lobsters', id, { short_id: id }))
   })
   app.post(DEMO_SOURCE_PATHS.lesswrong, async (event) => {
     const { variables } = JSON.parse(await event.req.text()) as { variables: { id: string } }
-    const title = titles.lesswrong[variables.id]
-    const result = title === undefined ? null : { _id: variables.id, title, demo: true }
-    return answerJson(event, { data: { post: { result } } })
+    const result = itemOf('lesswrong', variables.id, { _id: variables.id })
+    return respondJson(event, 200, HEADERS, { data: { post: { result } } })
   })
   return app
-}
-
-function answerJson(event: H3Event, value: unknown): Response {
-  return respondJson(event, 200, HEADERS, value)
 }
 
 function idOf(event: H3Event): string {

@@ -4,10 +4,11 @@ import { fileURLToPath } from 'node:url'
 import type { H3 } from 'h3'
 import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { HTML_TYPE, PAGE_HEADERS, layout, pageHeaders } from '../page/layout.ts'
+import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
-import type { MountPage, PageText } from '../page/rendered-pages.ts'
+import type { MountPage } from '../page/rendered-pages.ts'
 import { respondJson } from '../respond.ts'
+import { once } from '../single-flight.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
 import type { Menu, MenuEntry } from './menu.ts'
@@ -18,46 +19,29 @@ import type { PublishedDocument } from './reference.ts'
 interface Guide extends MenuEntry {
   /** What it is about: the first sentence under its heading. */
   summary: string
-  /** Rendered when it is first asked for, and kept. */
   content: () => Html
   /** As it was written, with links that lead to the Markdown of other documents on this server. */
   markdown: () => string
 }
 
-interface Guides {
-  /** Every document, by its name; read when they are first asked for. */
-  all: () => readonly Guide[]
-  /** The document shown at one of `paths`. */
-  at: (path: string) => Guide
-  /** Where documents are shown, whether they can be read or not. */
-  paths: readonly string[]
-}
-
-/** The project's own documents. */
-function openGuides(): Guides {
+/** The project's own documents; each is read when it is first needed. */
+function openGuides(): readonly Guide[] {
   const files = guideFiles()
-  const read = once(() =>
-    files.map((file): Guide => {
-      const text = readFileSync(filePathOf(file), 'utf8')
-      const linkTo = (link: string): string | null => linkedPath(files, file, link)
-      return {
-        path: file.path,
-        title: titleOf(text),
-        summary: summaryOf(text),
-        content: once(() => renderMarkdown(text, linkTo)),
-        markdown: once(() => withLinksToMarkdown(text, linkTo)),
-      }
-    }),
-  )
-  return {
-    paths: files.map(({ path }) => path),
-    all: read,
-    at(path) {
-      const guide = read().find((each) => each.path === path)
-      if (!guide) throw new Error(`there is no document at ${path}`)
-      return guide
-    },
-  }
+  return files.map((file) => {
+    const text = once(() => readFileSync(filePathOf(file), 'utf8'))
+    const linkTo = (link: string): string | null => linkedPath(files, file, link)
+    return {
+      path: file.path,
+      get title() {
+        return titleOf(text())
+      },
+      get summary() {
+        return summaryOf(text())
+      },
+      content: once(() => renderMarkdown(text(), linkTo)),
+      markdown: once(() => withLinksToMarkdown(text(), linkTo)),
+    }
+  })
 }
 
 /** The first heading, without its markup. */
@@ -82,11 +66,6 @@ function withLinksToMarkdown(text: string, linkTo: (link: string) => string | nu
     const [path, ...fragment] = (/^https?:/.test(link) ? null : linkTo(link))?.split('#') ?? []
     return path === undefined ? whole : `](${[`${path}.md`, ...fragment].join('#')})`
   })
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null
-  return () => (made ??= { value: make() }).value
 }
 
 /** What a reader with little room may leave out (llmstxt.org). */
@@ -120,9 +99,6 @@ function section(title: string, lines: readonly string[]): string {
 const PLAIN_TYPE = 'text/plain; charset=utf-8'
 const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
 
-/** The renderer writes styles and images of its own into the page. */
-const TRIAL_HEADERS = pageHeaders({ 'style-src': ["'unsafe-inline'"], 'img-src': ['data:'] })
-
 const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
 /**
@@ -139,48 +115,42 @@ export function mountDocs(
   baseUrl: () => string,
 ): void {
   const guides = openGuides()
-  const menu = (): Menu => menuOf(documents, guides)
   const textAt = (path: string, type: string, headers: Headers, text: () => string): void =>
     mount({
       path,
-      render: (): PageText => ({ status: 200, headers: { ...headers, ...typed(type) }, text: text() }),
+      render: () => ({ status: 200, headers: { ...headers, 'content-type': type }, text: text() }),
     })
   const pageAt = (path: string, content: () => { title: string; content: Html; head?: Html }): void =>
     textAt(path, HTML_TYPE, PAGE_HEADERS, () => {
       const { title, content: main, head = NOTHING } = content()
-      return layout(frame, { title, head, rooms: [], main: withMenu(menu(), path, main) })
+      const menu = menuOf(documents, guides)
+      return layout(frame, { title, head, rooms: [], main: withMenu(menu, path, main) })
     })
   pageAt('/docs', () => ({ title: 'Documentation', content: index(documents) }))
-  textAt('/llms.txt', PLAIN_TYPE, OPEN_TO_ALL, () => llmsText(documents, guides.all(), baseUrl()))
-  for (const path of guides.paths) {
-    pageAt(path, () => ({ title: guides.at(path).title, content: guides.at(path).content() }))
-    textAt(`${path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guides.at(path).markdown())
+  textAt('/llms.txt', PLAIN_TYPE, OPEN_TO_ALL, () => llmsText(documents, guides, baseUrl()))
+  for (const guide of guides) {
+    pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
+    textAt(`${guide.path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guide.markdown())
   }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
       respondJson(event, 200, OPEN_TO_ALL, published.document),
     )
     const { path, title } = published
-    pageAt(path, () => ({ title, content: reference(published), head: serviceDescription(published) }))
-    textAt(`${path}/try`, HTML_TYPE, TRIAL_HEADERS, () => trial(published, frame))
+    const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
+    pageAt(path, () => ({ title, content: reference(published), head }))
   }
-}
-
-function serviceDescription({ path }: PublishedDocument): Html {
-  return html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
 }
 
 type Headers = Readonly<Record<string, string>>
 
-const typed = (type: string): Headers => ({ 'content-type': type })
-
 /** The groups of pages, and behind the first of them the interfaces. */
-function menuOf(documents: readonly PublishedDocument[], guides: Guides): Menu {
+function menuOf(documents: readonly PublishedDocument[], guides: readonly Guide[]): Menu {
   const interfaces = {
     title: 'Interfaces',
     entries: [{ path: '/docs', title: 'All interfaces' }, ...documents],
   }
-  const groups: Menu = groupsOf(guides.all())
+  const groups: Menu = groupsOf(guides)
   return [...groups.slice(0, 1), interfaces, ...groups.slice(1)]
 }
 
@@ -198,20 +168,6 @@ function index(documents: readonly PublishedDocument[]): Html {
     <p>
       Each is described as a page and as OpenAPI 3.1. How everything is run and used is told in the guides.
     </p>`
-}
-
-/** The interface to be tried, by a renderer that is a program of its own. */
-function trial(published: PublishedDocument, frame: Frame): string {
-  const { path, title } = published
-  const { assets } = frame
-  const head = html`<link rel="stylesheet" href="${assets.href('swagger-ui.css')}" />
-    ${serviceDescription(published)}
-    <script src="${assets.href('swagger-ui-bundle.js')}" defer></script>
-    <script src="${assets.href('reference.js')}" defer></script>`
-  const main = html`<p><a href="${path}">${title}, described without a script</a></p>
-    <noscript><p>Trying it here needs a script; the description does not.</p></noscript>
-    <div id="reference" data-document="${path}/openapi.json"></div>`
-  return layout(frame, { title: `Try: ${title}`, head, rooms: [], main })
 }
 
 /** Where the guides are, from the sources as from the build. */

@@ -134,7 +134,7 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
       summary: contract.summary,
       description: contract.description,
       parameters: [
-        ...contract.query.map((parameter) => ({ in: 'query', ...parameter })),
+        ...queryParameters(contract.query).map((parameter) => ({ in: 'query', ...parameter })),
         ...(request?.headers ?? []).map((header) => ({
           in: 'header',
           ...header,
@@ -157,6 +157,21 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
       },
     },
   }
+}
+
+function queryParameters(query: z.ZodObject): Record<string, unknown>[] {
+  const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
+  return Object.entries(properties as Record<string, Described>).map(([name, described]) => {
+    const { description, example, ...schema } = described
+    const shown = example === undefined ? {} : { example }
+    return { name, required: required.includes(name), description, schema, ...shown }
+  })
+}
+
+/** JSON Schema of a parameter, with what its schema says in `meta`. */
+interface Described extends Record<string, unknown> {
+  description: string
+  example?: string
 }
 
 function successes(contract: Contract<string>): Record<string, unknown> {

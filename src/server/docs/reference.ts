@@ -47,8 +47,8 @@ export function reference({ path, title, summary, document }: PublishedDocument)
   return html`<h1>${title}</h1>
     <p>${summary}</p>
     <p>
-      <a href="${path}/openapi.json">OpenAPI 3.1</a> · <a href="${path}/try">try it</a>. Every path also
-      answers <code>OPTIONS</code>, for pages of other origins.
+      <a href="${path}/openapi.json">OpenAPI 3.1</a>. Every path also answers <code>OPTIONS</code>, for pages
+      of other origins.
     </p>
     ${operations}
     <h2>Schemas</h2>

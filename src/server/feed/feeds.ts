@@ -1,13 +1,11 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { LIVE_SORTS } from '../../domain/feed/columns.ts'
-import type { LiveSort } from '../../domain/feed/columns.ts'
+import { LIVE_SORTS } from '../../domain/feed/live-sort.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import { subscriptionItems } from '../../domain/feed/subscription.ts'
 import type { SubscriptionItem } from '../../domain/feed/subscription.ts'
 import { html } from '../page/html.ts'
-
-type AtomEntry = SubscriptionFeed['items'][number]
 
 /** Atom 1.0 (RFC 4287). An entry is updated when it was published: a new rank is no new version of it. */
 export function writeAtom(feed: SubscriptionFeed): string {
@@ -27,19 +25,17 @@ ${feed.items.map(entryElement)}</feed>
 `.xml
 }
 
-function entryElement(item: AtomEntry): Xml {
+function entryElement(item: FeedItem): Xml {
   const replies = item.discussionUrl === item.link ? null : item.discussionUrl
   return xml`<entry>
 <id>${item.id}</id>
 <title type="text">${item.title}</title>
 <updated>${item.publishedAt}</updated>
 <published>${item.publishedAt}</published>
-${item.author === null ? NOTHING : xml`<author><name>${item.author}</name></author>\n`}${item.link === null ? NOTHING : xml`<link rel="alternate" href="${item.link}"/>\n`}${replies === null ? NOTHING : xml`<link rel="replies" type="text/html" href="${replies}"/>\n`}${item.tags.map((tag) => xml`<category term="${tag}"/>\n`)}<content type="text">${item.summary}</content>
+${xml`<author><name>${item.author}</name></author>\n`}${xml`<link rel="alternate" href="${item.link}"/>\n`}${xml`<link rel="replies" type="text/html" href="${replies}"/>\n`}${item.tags.map((tag) => xml`<category term="${tag}"/>\n`)}<content type="text">${item.summary}</content>
 ${dashElements(item)}</entry>
 `
 }
-
-type RssItem = SubscriptionFeed['items'][number]
 
 /** RSS 2.0 with plain items; the product's own elements are in {@link DASH_NAMESPACE} (docs/feed-api.md). */
 export function writeRss(feed: SubscriptionFeed): string {
@@ -60,24 +56,24 @@ ${feed.items.map(itemElement)}</channel>
 `.xml
 }
 
-function itemElement(item: RssItem): Xml {
+function itemElement(item: FeedItem): Xml {
   return xml`<item>
 <title>${item.title}</title>
-${item.link === null ? NOTHING : xml`<link>${item.link}</link>\n`}<guid isPermaLink="false">${item.id}</guid>
+${xml`<link>${item.link}</link>\n`}<guid isPermaLink="false">${item.id}</guid>
 <pubDate>${dateOf(item.publishedAt)}</pubDate>
-${item.discussionUrl === null ? NOTHING : xml`<comments>${item.discussionUrl}</comments>\n`}${item.tags.map((tag) => xml`<category>${tag}</category>\n`)}<description>${html`${item.summary}`.html}</description>
+${xml`<comments>${item.discussionUrl}</comments>\n`}${item.tags.map((tag) => xml`<category>${tag}</category>\n`)}<description>${html`${item.summary}`.html}</description>
 ${dashElements(item)}</item>
 `
 }
 
 /** What only this product knows of an item, for RSS and Atom alike. */
-function dashElements(item: RssItem): Xml {
+function dashElements(item: FeedItem): Xml {
   return xml`<dash:key>${item.key}</dash:key>
 <dash:source>${item.source}</dash:source>
 <dash:rank>${item.rank}</dash:rank>
 <dash:score unit="${item.unit}">${item.points}</dash:score>
-<dash:aggScore>${item.aggScore}</dash:aggScore>
-${item.comments === null ? NOTHING : xml`<dash:comments>${item.comments}</dash:comments>\n`}${item.author === null ? NOTHING : xml`<dash:author>${item.author}</dash:author>\n`}<dash:titleVerified>${String(item.titleVerified)}</dash:titleVerified>
+<dash:aggScore>${item.agg_score}</dash:aggScore>
+${xml`<dash:comments>${item.comments}</dash:comments>\n`}${xml`<dash:author>${item.author}</dash:author>\n`}<dash:titleVerified>${String(item.event_title_verified)}</dash:titleVerified>
 `
 }
 
@@ -93,13 +89,14 @@ export interface Xml {
 
 type Value = string | number | Xml | readonly Xml[]
 
-/** Template tag: every interpolated text is escaped, pieces of XML and lists of them are not. */
-export function xml(parts: TemplateStringsArray, ...values: Value[]): Xml {
+/**
+ * Template tag: every interpolated text is escaped, pieces of XML and lists of them are not. A piece with a null in it is
+ * left out: it is empty.
+ */
+export function xml(parts: TemplateStringsArray, ...values: (Value | null)[]): Xml {
+  if (values.includes(null)) return { xml: '' }
   return { xml: parts.reduce((text, part, index) => text + render(values[index - 1] ?? '') + part) }
 }
-
-/** No XML at all: what is left out. */
-const NOTHING: Xml = { xml: '' }
 
 function render(value: Value): string {
   if (typeof value === 'string') return escapeXml(value)
@@ -226,29 +223,14 @@ export function writeJsonFeed(feed: SubscriptionFeed): string {
         source: item.source,
         rank: item.rank,
         score: { value: item.points, unit: item.unit },
-        aggScore: item.aggScore,
+        aggScore: item.agg_score,
         comments: item.comments,
         discussionUrl: item.discussionUrl,
-        titleVerified: item.titleVerified,
+        titleVerified: item.event_title_verified,
       },
     })),
   }
   return JSON.stringify(document)
-}
-
-/** A feed that people subscribe to, before it is written in one format or another. */
-export interface SubscriptionFeed {
-  sort: LiveSort
-  title: string
-  description: string
-  homeUrl: string
-  /** Address of this very document. */
-  selfUrl: string
-  /** Page that describes the interface and its own elements. */
-  docsUrl: string
-  generatedAt: string
-  snapshotId: string
-  items: readonly (SubscriptionItem & { id: string })[]
 }
 
 /** What differs from host to host. */
@@ -264,6 +246,23 @@ const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
   week: 'the last 7 days',
   month: 'the last 30 days',
 }
+
+/** A feed that people subscribe to, before it is written in one format or another. */
+export interface SubscriptionFeed {
+  sort: LiveSort
+  title: string
+  description: string
+  homeUrl: string
+  /** Address of this very document. */
+  selfUrl: string
+  /** Page that describes the interface and its own elements. */
+  docsUrl: string
+  generatedAt: string
+  snapshotId: string
+  items: readonly FeedItem[]
+}
+
+type FeedItem = SubscriptionItem & { id: string }
 
 /**
  * @param path of the document, `/api/rss`

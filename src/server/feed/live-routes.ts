@@ -1,36 +1,34 @@
 import { z } from 'zod'
-import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/columns.ts'
-import type { LiveRefusal } from '../../domain/feed/columns.ts'
-import { LIVE_VERSION, liveFeedSchema } from '../../domain/feed/live-items.ts'
-import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import { liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
+import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
+import { liveFeedSchema } from '../../domain/feed/live-items.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import { respondPublished } from '../respond.ts'
 import type { Published } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { jsonFeedSchema, subscriptionFeed, writeAtom, writeJsonFeed, writeRss } from './feeds.ts'
 import type { Host, SubscriptionFeed } from './feeds.ts'
-import { publishedFrom } from './proved-snapshots.ts'
+import { parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 
 /** The live feed and the three formats people subscribe to it in (docs/feed-api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => Host): Route[] {
-  const written = new WeakMap<ProvedFeed, Map<string, Published>>()
-
-  const subscription = (contract: Contract<LiveRefusal>, write: (feed: SubscriptionFeed) => string): Route =>
-    serve(contract, snapshots, (proved) => {
-      const known = written.get(proved) ?? new Map<string, Published>()
-      written.set(proved, known)
-      const made =
-        known.get(contract.path) ??
-        publishedFrom(
-          proved.snapshot,
-          Buffer.from(write(subscriptionFeed(parseFeed(proved), host(), contract.path, FEED_DOCS))),
-          `${contract.contentType}; charset=utf-8`,
-        )
-      known.set(contract.path, made)
+  const subscription = (
+    contract: Contract<LiveRefusal>,
+    write: (feed: SubscriptionFeed) => string,
+  ): Route => {
+    const written = new WeakMap<ProvedFeed, Published>()
+    return serve(contract, snapshots, (proved) => {
+      const known = written.get(proved)
+      if (known) return known
+      const text = write(subscriptionFeed(parseFeed(proved), host(), contract.path, FEED_DOCS))
+      const type = `${contract.contentType}; charset=utf-8`
+      const made = publishedFrom(proved.snapshot, Buffer.from(text), type)
+      written.set(proved, made)
       return made
     })
+  }
 
   return [
     serve(liveContract, snapshots, ({ published }) => published),
@@ -50,19 +48,6 @@ function serve(
     if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
     return respondPublished(event, contract.headers, answer(proved))
   })
-}
-
-/**
- * A proved payload as the feed it was sealed from: its schema held then, so that its version is enough. One that another
- * release stored may have another layout: it is served as it is, but not rewritten.
- *
- * @throws Refusal `storage_damaged` for another layout
- */
-export function parseFeed({ snapshot, published }: ProvedFeed): LiveFeed {
-  const feed = JSON.parse(published.body.toString('utf8')) as LiveFeed
-  const layout: string = feed.algoVersion
-  if (layout === LIVE_VERSION) return feed
-  throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of ${LIVE_VERSION}`)
 }
 
 /** Where the interface is described, as a document and as a page. */
@@ -94,15 +79,7 @@ const STATUS = {
 /** What the four contracts share. */
 const COMMON = {
   tag: 'Live feed',
-  query: [
-    {
-      name: 'sort',
-      required: false,
-      description: 'The live period; `trending` when it is absent.',
-      schema: { type: 'string', enum: LIVE_SORTS, default: 'trending' },
-      example: 'day',
-    },
-  ],
+  query: liveQuery,
   successHeaders: {
     'Cache-Control': '`public, max-age=60, stale-while-revalidate=300`',
     ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',

@@ -1,7 +1,10 @@
+import { LIVE_VERSION } from '../../domain/feed/live-items.ts'
+import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import { proveFeed } from '../../domain/feed/snapshot.ts'
 import type { Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
-import type { LiveSort } from '../../domain/feed/columns.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { FeedStore } from '../../domain/ports.ts'
+import { storageDamaged } from '../../domain/refusal.ts'
 import { coalesce } from '../single-flight.ts'
 import { published } from '../respond.ts'
 import type { Published } from '../respond.ts'
@@ -38,28 +41,18 @@ export function publishedFrom(
 }
 
 /**
- * Asks the store for the newest snapshot at every question. Bytes stay in memory, one payload a sort, and are used again
+ * Asks the store for the newest snapshot at every request. Bytes stay in memory, one payload a sort, and are used again
  * only while that snapshot names their digest (docs/decisions/0018-snapshots-and-subscriptions.md).
  */
 export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
-  const kept = new Map<LiveSort, ProvedFeed>()
-  const running = new Map<string, Promise<ProvedFeed>>()
+  const kept = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()
   const newestSnapshot = coalesce(() => store.newestSnapshot())
 
   const read = async (snapshot: Snapshot, feed: SnapshotFeed): Promise<ProvedFeed> => {
     const bytes = proveFeed(snapshot.id, feed, await store.snapshotFeed(snapshot.id, feed))
     const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const type = 'application/json; charset=utf-8'
-    const proved = { snapshot, published: publishedFrom(snapshot, body, type, feed.sha256) }
-    kept.set(feed.sort, proved)
-    return proved
-  }
-
-  const readOnce = (snapshot: Snapshot, feed: SnapshotFeed): Promise<ProvedFeed> => {
-    const name = `${snapshot.id} ${feed.sha256}`
-    const reading = running.get(name) ?? read(snapshot, feed).finally(() => running.delete(name))
-    running.set(name, reading)
-    return reading
+    return { snapshot, published: publishedFrom(snapshot, body, type, feed.sha256) }
   }
 
   return {
@@ -67,9 +60,28 @@ export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
       const snapshot = await newestSnapshot()
       const feed = snapshot?.feeds.find((each) => each.sort === sort)
       if (!snapshot || !feed) return null
+      const name = `${snapshot.id} ${feed.sha256}`
       const known = kept.get(sort)
-      const isSame = known?.snapshot.id === snapshot.id && known.published.etag === `"${feed.sha256}"`
-      return isSame ? known : readOnce(snapshot, feed)
+      if (known?.name === name) return known.proved
+      const proved = read(snapshot, feed)
+      kept.set(sort, { name, proved })
+      proved.catch(() => {
+        if (kept.get(sort)?.proved === proved) kept.delete(sort)
+      })
+      return proved
     },
   }
+}
+
+/**
+ * A proved payload as the feed it was sealed from: its schema held then, so that its version is enough. One that another
+ * release stored may have another layout: it is served as it is, but not rewritten.
+ *
+ * @throws Refusal `storage_damaged` for another layout
+ */
+export function parseFeed({ snapshot, published: { body } }: ProvedFeed): LiveFeed {
+  const feed = JSON.parse(body.toString('utf8')) as LiveFeed
+  const layout: string = feed.algoVersion
+  if (layout === LIVE_VERSION) return feed
+  throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of ${LIVE_VERSION}`)
 }

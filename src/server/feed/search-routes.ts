@@ -1,19 +1,18 @@
 import type { H3Event } from 'h3'
 import {
+  LIMIT_MAX,
+  QUERY_MAX_LENGTH,
+  QUERY_TIMEOUT_MS,
+  SEARCH_PLACES,
   parseSearchRequest,
   parseSimilarRequest,
   parseTrendRequest,
   searchPageSchema,
+  searchQuery,
+  similarQuery,
   similarSchema,
+  trendQuery,
   trendSchema,
-} from '../../domain/feed/search-request.ts'
-import {
-  LIMIT_DEFAULT,
-  LIMIT_MAX,
-  QUERY_MAX_LENGTH,
-  QUERY_MAX_WORDS,
-  QUERY_TIMEOUT_MS,
-  SEARCH_PLACES,
 } from '../../domain/feed/search.ts'
 import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
@@ -107,14 +106,17 @@ const STATUS = {
   },
 } satisfies Record<SearchRefusal, Status>
 
-const STORE = {
-  method_not_allowed: STATUS.method_not_allowed,
-  search_limit: STATUS.search_limit,
-  search_busy: STATUS.search_busy,
-  search_unavailable: STATUS.search_unavailable,
-  search_damaged: STATUS.search_damaged,
-  search_failed: STATUS.search_failed,
-}
+const {
+  invalid_query,
+  invalid_source,
+  invalid_time,
+  invalid_limit,
+  invalid_cursor,
+  invalid_key,
+  invalid_trend,
+  item_not_found,
+  ...STORE
+} = STATUS
 
 /** What the three contracts share. */
 const COMMON = {
@@ -131,23 +133,6 @@ const COMMON = {
   ...publicAccess(SEARCH_DOCS, ['ETag', 'Link']),
 } as const
 
-const LIMIT = {
-  name: 'limit',
-  required: false,
-  description: `Most items of the answer; default ${LIMIT_DEFAULT}.`,
-  schema: { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
-}
-
-const day = (name: string, description: string) => ({
-  name,
-  required: false,
-  description,
-  schema: { type: 'string', format: 'date' },
-})
-
-const FROM = day('from', 'First day of items, `YYYY-MM-DD`, UTC.')
-const TO = day('to', 'Last day of items, `YYYY-MM-DD`, UTC.')
-
 type ItemsRefusal = Exclude<SearchRefusal, 'invalid_key' | 'invalid_trend' | 'item_not_found'>
 
 /** `GET /api/search` (docs/search.md). */
@@ -160,48 +145,10 @@ export const searchContract: Contract<ItemsRefusal> = {
     'Items that hold every word come first, then those with the last word only begun, then those with some of the',
     'words. `"…"` asks for a phrase, `word*` for a beginning. No text is a syntax error.',
   ].join(' '),
-  query: [
-    {
-      name: 'q',
-      required: true,
-      description: `Words to look for; at most ${QUERY_MAX_WORDS}, the rest is ignored.`,
-      schema: { type: 'string', maxLength: QUERY_MAX_LENGTH },
-      example: 'search engine',
-    },
-    {
-      name: 'source',
-      required: false,
-      description: 'Sources to look in, comma-separated: `hn,lobsters`. Default: all.',
-      schema: { type: 'string' },
-    },
-    FROM,
-    TO,
-    LIMIT,
-    {
-      name: 'cursor',
-      required: false,
-      description: 'The `cursor` of the page before.',
-      schema: { type: 'string' },
-    },
-  ],
+  query: searchQuery,
   success: searchPageSchema,
   successDescription: 'The items, best first',
-  refusals: {
-    invalid_query: STATUS.invalid_query,
-    invalid_source: STATUS.invalid_source,
-    invalid_time: STATUS.invalid_time,
-    invalid_limit: STATUS.invalid_limit,
-    invalid_cursor: STATUS.invalid_cursor,
-    ...STORE,
-  },
-}
-
-const KEY = {
-  name: 'key',
-  required: true,
-  description: 'Save key of an item.',
-  schema: { type: 'string' },
-  example: 'hn-1',
+  refusals: { invalid_query, invalid_source, invalid_time, invalid_limit, invalid_cursor, ...STORE },
 }
 
 type SimilarRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_limit' | 'item_not_found'
@@ -216,15 +163,10 @@ export const similarContract: Contract<SimilarRefusal> = {
     'Items of the same page come first (`same-discussion`), then those whose titles are most alike',
     '(`near-duplicate-title`, `same-subject`).',
   ].join(' '),
-  query: [KEY, LIMIT],
+  query: similarQuery,
   success: similarSchema,
   successDescription: 'The items, most alike first',
-  refusals: {
-    invalid_key: STATUS.invalid_key,
-    invalid_limit: STATUS.invalid_limit,
-    item_not_found: STATUS.item_not_found,
-    ...STORE,
-  },
+  refusals: { invalid_key, invalid_limit, item_not_found, ...STORE },
 }
 
 type TrendRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_trend' | 'invalid_time' | 'item_not_found'
@@ -239,24 +181,8 @@ export const trendContract: Contract<TrendRefusal> = {
     'With `key`: every day the item was observed. With `term`: how many items of each day mention it in title or text;',
     'days without a mention are left out.',
   ].join(' '),
-  query: [
-    { ...KEY, required: false },
-    {
-      name: 'term',
-      required: false,
-      description: 'A term, read like `q` of the search.',
-      schema: { type: 'string', maxLength: QUERY_MAX_LENGTH },
-    },
-    FROM,
-    TO,
-  ],
+  query: trendQuery,
   success: trendSchema,
   successDescription: 'The days, ascending',
-  refusals: {
-    invalid_key: STATUS.invalid_key,
-    invalid_trend: STATUS.invalid_trend,
-    invalid_time: STATUS.invalid_time,
-    item_not_found: STATUS.item_not_found,
-    ...STORE,
-  },
+  refusals: { invalid_key, invalid_trend, invalid_time, item_not_found, ...STORE },
 }

@@ -1,20 +1,36 @@
 import type { H3Event } from 'h3'
 import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { MCP_OPEN } from '../../domain/agent/tools.ts'
-import type { McpRefusal } from '../../domain/agent/tools.ts'
+import { parseJson } from '../../domain/agent/chat-request.ts'
 import { openPlaces } from '../../domain/fair-queue.ts'
+import type { PlaceBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { callersOf } from '../agent/service.ts'
-import type { AgentSettings } from '../agent/service.ts'
+import { callersOf } from '../callers.ts'
+import type { KnownCallers } from '../callers.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
 import { readBody, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
-export interface McpPorts
-  extends Omit<ToolServerPorts, 'address'>, Pick<AgentSettings, 'origins' | 'trustedProxies'> {
+/** Public codes of `/mcp`: the whole, closed list. */
+export const MCP_REFUSALS = [
+  'batch_not_supported',
+  'busy',
+  'forbidden_origin',
+  'internal_error',
+  'invalid_json',
+  'method_not_allowed',
+  'payload_too_large',
+  'rate_limited',
+] as const
+
+export type McpRefusal = (typeof MCP_REFUSALS)[number]
+
+/** Requests that one server answers at the same time: of one address, of one network, and in all. */
+export const MCP_OPEN: PlaceBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+
+export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers {
   /** Requests of one address a minute. */
   requestsPerMinute: number
   clock: Clock
@@ -52,12 +68,8 @@ async function readMessage(event: H3Event): Promise<unknown> {
     tooLarge: () => refusal('payload_too_large'),
     malformed: () => refusal('invalid_json'),
   })
-  let message: unknown
-  try {
-    message = JSON.parse(text)
-  } catch {
-    throw refusal('invalid_json')
-  }
+  const message = parseJson(text)
+  if (message === undefined) throw refusal('invalid_json')
   if (Array.isArray(message)) throw refusal('batch_not_supported')
   return message
 }
@@ -82,10 +94,8 @@ export function requestRate(perMinute: number, clock: Clock): RequestRate {
     take(address) {
       const now = clock()
       const current = Math.floor(now / MINUTE_MS)
-      if (current !== minute) {
-        minute = current
-        counted = new Map()
-      }
+      if (current !== minute) counted = new Map()
+      minute = current
       const count = counted.get(address) ?? 0
       if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
       counted.set(address, count + 1)
@@ -118,7 +128,7 @@ export const mcpContract: Contract<McpRefusal> = {
   description:
     'Streamable HTTP without sessions: every request is answered by itself, with JSON. Any MCP client speaks it; the tools ' +
     'and their schemas are told by the protocol itself, by `tools/list`.',
-  query: [],
+  query: z.object({}),
   request: {
     headers: [
       { name: 'Accept', required: true, description: '`application/json, text/event-stream`' },

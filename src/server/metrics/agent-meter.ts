@@ -1,9 +1,9 @@
+import { Registry } from 'prom-client'
 import type { Admission } from '../../domain/agent/bounds.ts'
 import type { FailureCode } from '../../domain/agent/model-call.ts'
-import { single } from './catalogue.ts'
-import type { MetricFamily } from './catalogue.ts'
-import type { Ending } from '../agent/event-stream.ts'
-import { counter, histogram } from './instruments.ts'
+import type { Ending } from '../agent/answer-stream.ts'
+import { counter, gauge, histogram } from './catalogue.ts'
+import type { Meter } from './instruments.ts'
 
 const BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
 
@@ -19,12 +19,11 @@ interface EndedTurn {
 }
 
 /** Counts turns of the chat. */
-export interface AgentMeter {
+export interface AgentMeter extends Meter {
   asked(admission: Admission): void
   /** An answer is being streamed. */
   streaming(): void
   ended(turn: EndedTurn): void
-  families(): MetricFamily[]
 }
 
 const OUTCOMES = ['normal', 'degraded', 'ip', 'session', 'global-budget']
@@ -47,45 +46,39 @@ const CODES: Readonly<Record<BoundedCode, true>> = {
   empty: true,
 }
 
+const ENDINGS = [
+  ...['done', 'gone'].map((terminal) => ({ terminal, code: '' })),
+  ...Object.keys(CODES).map((code) => ({ terminal: 'error', code })),
+]
+
 export function agentMeter(): AgentMeter {
-  const admissions = counter(
-    'dash_chat_admissions_total',
-    OUTCOMES.map((outcome) => ({ outcome })),
-  )
-  const answers = counter(
-    'dash_chat_answers_total',
-    SOURCES.map((source) => ({ source })),
-  )
-  const turns = counter('dash_chat_turns_total', [
-    ...['done', 'gone'].map((terminal) => ({ terminal, code: '' })),
-    ...Object.keys(CODES).map((code) => ({ terminal: 'error', code })),
-  ])
-  const durations = histogram('dash_chat_turn_duration_seconds', BOUNDS)
-  const firstTexts = histogram('dash_chat_first_text_seconds', BOUNDS)
-  const cost = counter('dash_chat_cost_usd_total', [{}])
-  let open = 0
+  const registry = new Registry()
+  const open = gauge(registry, 'dash_chat_streams_open')
+  const outcomes = OUTCOMES.map((outcome) => ({ outcome }))
+  const admissions = counter(registry, 'dash_chat_admissions_total', outcomes)
+  const sources = SOURCES.map((source) => ({ source }))
+  const answers = counter(registry, 'dash_chat_answers_total', sources)
+  const turns = counter(registry, 'dash_chat_turns_total', ENDINGS)
+  const durations = histogram(registry, 'dash_chat_turn_duration_seconds', BOUNDS)
+  const firstTexts = histogram(registry, 'dash_chat_first_text_seconds', BOUNDS)
+  const cost = counter(registry, 'dash_chat_cost_usd_total')
   return {
     asked(admission) {
-      admissions.add({
+      admissions.inc({
         outcome: admission.admitted ? (admission.degraded ? 'degraded' : 'normal') : admission.scope,
       })
     },
-    streaming() {
-      open += 1
-    },
+    streaming: () => open.inc(),
     ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd }) {
-      open -= 1
+      open.dec()
       const terminal = ending.kind
-      turns.add({ terminal, code: ending.kind === 'error' ? boundedCode(ending.code) : '' })
+      turns.inc({ terminal, code: ending.kind === 'error' ? boundedCode(ending.code) : '' })
       durations.observe({ terminal }, durationMs / 1000)
-      if (source !== null) answers.add({ source })
-      if (firstDeltaMs !== null) firstTexts.observe({}, firstDeltaMs / 1000)
-      cost.add({}, costMicroUsd / 1_000_000)
+      if (source !== null) answers.inc({ source })
+      if (firstDeltaMs !== null) firstTexts.observe(firstDeltaMs / 1000)
+      cost.inc(costMicroUsd / 1_000_000)
     },
-    families: () => [
-      single('dash_chat_streams_open', open),
-      ...[admissions, answers, turns, durations, firstTexts, cost].map((instrument) => instrument.family()),
-    ],
+    metrics: () => registry.metrics(),
   }
 }
 

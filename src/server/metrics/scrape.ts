@@ -1,19 +1,21 @@
 import { H3 } from 'h3'
+import { Registry } from 'prom-client'
 import type { State, Clock } from '../../domain/ports.ts'
 import { dayOf, startOfDay } from '../../domain/time.ts'
+import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Readers, ReadinessChecks } from '../app.ts'
 import { NO_STORE, respondJson, respondText } from '../respond.ts'
 import type { Log } from '../route.ts'
 import { coalesce, withinTime } from '../single-flight.ts'
-import { EXPOSITION_TYPE, auditMetrics, exposition, family, jobMetrics, single } from './catalogue.ts'
-import type { MetricFamily, Sample } from './catalogue.ts'
+import { exposition, jobMetrics } from './catalogue.ts'
+import type { Reading } from './catalogue.ts'
+import type { Meter } from './instruments.ts'
 
 /** Metrics that are read from somewhere, and may not come. */
-export type MetricSource = () => Promise<MetricFamily[]>
+type MetricSource = () => Promise<Reading[]>
 
 export interface ScrapePorts {
-  /** Metrics of this process, at hand. */
-  meters: readonly { families: () => MetricFamily[] }[]
+  meters: readonly Meter[]
   /** By the name under which `dash_scrape_source_up` tells of each. */
   sources: Readonly<Record<string, MetricSource>>
   /** How long a source may take; what has not come by then is left out. */
@@ -27,30 +29,25 @@ export interface ScrapePorts {
  */
 export function scraper({ meters, sources, sourceMs, log }: ScrapePorts): () => Promise<string> {
   const failing = new Set<string>()
-  const readSource = async (name: string, read: MetricSource): Promise<[MetricFamily[], Sample]> => {
-    const labels = { source: name }
+  const readSource = async ([source, read]: [string, MetricSource]): Promise<Reading[]> => {
+    const up = (value: number): Reading => ['dash_scrape_source_up', value, { source }]
     try {
-      const families = await withinTime(read(), sourceMs, new AbortController().signal)
-      failing.delete(name)
-      return [families, { labels, value: 1 }]
+      const readings = await withinTime(read(), sourceMs)
+      const wrong = readings.find(([, value]) => !Number.isFinite(value))
+      if (wrong) throw new Error(`${wrong[0]} reads ${wrong[1]}`)
+      failing.delete(source)
+      return [...readings, up(1)]
     } catch (error) {
       // Once, not at every scrape: the metric tells it meanwhile.
-      if (!failing.has(name)) log.warn({ source: name, err: error }, 'metrics cannot be read')
-      failing.add(name)
-      return [[], { labels, value: 0 }]
+      if (!failing.has(source)) log.warn({ source, err: error }, 'metrics cannot be read')
+      failing.add(source)
+      return [up(0)]
     }
   }
   return coalesce(async () => {
-    const read = await Promise.all(Object.entries(sources).map(([name, source]) => readSource(name, source)))
-    const up = family(
-      'dash_scrape_source_up',
-      read.map(([, sample]) => sample),
-    )
-    return exposition([
-      ...meters.flatMap((meter) => meter.families()),
-      ...read.flatMap(([families]) => families),
-      up,
-    ])
+    const readings = await Promise.all(Object.entries(sources).map(readSource))
+    const texts = [...meters.map((meter) => meter.metrics()), exposition(readings.flat())]
+    return (await Promise.all(texts)).join('\n')
   })
 }
 
@@ -64,55 +61,76 @@ export interface StoredMetricsPorts {
 }
 
 /** What the stores hold, read for each scrape by the same proved readers as the interface. */
-export function storedMetrics(ports: StoredMetricsPorts): Readonly<Record<string, MetricSource>> {
+export function storedMetrics(ports: StoredMetricsPorts): ScrapePorts['sources'] {
   const { readers, audits, jobs, budget, checks, clock } = ports
   return {
     archive: () => archiveMetrics(readers),
-    snapshots: async () => {
+    async snapshots() {
       const newest = await readers.snapshots.newest('trending')
-      return [single('dash_snapshot_newest_timestamp_seconds', newest && newest.snapshot.generatedAt / 1000)]
+      if (!newest) return []
+      const { generatedAt } = newest.snapshot
+      return [['dash_snapshot_newest_timestamp_seconds', generatedAt / 1000]]
     },
-    recommendation: async () => {
+    async recommendation() {
       const { run, seed } = await readers.recommendation()
-      return [
-        single('dash_recommendation_timestamp_seconds', seed ? null : Date.parse(run.updatedAt) / 1000),
-        single('dash_recommendation_seed', Number(seed)),
-      ]
+      const isSeed: Reading = ['dash_recommendation_seed', Number(seed)]
+      const madeAt = Date.parse(run.updatedAt) / 1000
+      return seed ? [isSeed] : [['dash_recommendation_timestamp_seconds', madeAt], isSeed]
     },
     audits: async () => auditMetrics(await audits.newest()),
     jobs: async () => jobMetrics(await jobs.states()),
-    budget: async () => {
+    async budget() {
       const { settled, reserved } = await budget.ledger.spending(dayOf(clock()))
       return [
-        single('dash_chat_budget_usd', budget.perDayMicroUsd / 1_000_000),
-        single('dash_chat_budget_spent_usd', settled / 1_000_000),
-        single('dash_chat_budget_reserved_usd', reserved / 1_000_000),
+        ['dash_chat_budget_usd', budget.perDayMicroUsd / 1_000_000],
+        ['dash_chat_budget_spent_usd', settled / 1_000_000],
+        ['dash_chat_budget_reserved_usd', reserved / 1_000_000],
       ]
     },
     stores: () => storeMetrics(checks),
   }
 }
 
-async function archiveMetrics({ publications }: Readers): Promise<MetricFamily[]> {
+async function archiveMetrics({ publications }: Readers): Promise<Reading[]> {
   const { entries, timeline } = await publications.entries()
-  const newest = timeline.at(-1)?.manifest ?? null
+  const newest = timeline.at(-1)?.manifest
+  const counted: Reading[] = [
+    ['dash_publications', timeline.length],
+    ['dash_gaps', entries.filter(({ kind }) => kind === 'gap').length],
+  ]
+  if (!newest) return counted
+  const day = startOfDay(newest.asOfDay)
   return [
-    single('dash_publications', timeline.length),
-    single('dash_gaps', entries.filter(({ kind }) => kind === 'gap').length),
-    single('dash_publication_newest_day_timestamp_seconds', newest && startOfDay(newest.asOfDay) / 1000),
-    single('dash_publication_newest_timestamp_seconds', newest && newest.publishedAt / 1000),
+    ...counted,
+    ['dash_publication_newest_day_timestamp_seconds', day / 1000],
+    ['dash_publication_newest_timestamp_seconds', newest.publishedAt / 1000],
   ]
 }
 
-async function storeMetrics(checks: ReadinessChecks): Promise<MetricFamily[]> {
-  const samples = Object.entries(checks).map(async ([store, check]) => {
-    const value = await check().then(
-      () => 1,
-      () => 0,
-    )
-    return { labels: { store }, value }
-  })
-  return [family('dash_store_up', await Promise.all(samples))]
+/** How the archive was found last; none while there is no record. */
+function auditMetrics(audit: AuditRecord | null): Reading[] {
+  if (audit === null) return []
+  return [
+    ['dash_audit_timestamp_seconds', audit.endedAt / 1000],
+    ['dash_audit_ok', Number(audit.ok)],
+    ['dash_audit_complete', Number(audit.complete)],
+    ['dash_audit_whole', Number(audit.whole)],
+    ['dash_audit_damage_findings', audit.damage],
+    ['dash_audit_objects', audit.objects],
+    ['dash_audit_bytes', audit.bytes],
+  ]
+}
+
+async function storeMetrics(checks: ReadinessChecks): Promise<Reading[]> {
+  return Promise.all(
+    Object.entries(checks).map(async ([store, check]): Promise<Reading> => {
+      const value = await check().then(
+        () => 1,
+        () => 0,
+      )
+      return ['dash_store_up', value, { store }]
+    }),
+  )
 }
 
 /** The application of the metrics' own listener, without a socket (docs/monitoring.md). */
@@ -124,6 +142,7 @@ export function createMetricsApp(scrape: () => Promise<string>): H3 {
       return respondJson(event, status, NO_STORE, { error: status === 404 ? 'not_found' : 'internal_error' })
     },
   })
-  app.get('/metrics', async (event) => respondText(event, 200, NO_STORE, EXPOSITION_TYPE, await scrape()))
+  const type = Registry.PROMETHEUS_CONTENT_TYPE
+  app.get('/metrics', async (event) => respondText(event, 200, NO_STORE, type, await scrape()))
   return app
 }

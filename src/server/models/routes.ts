@@ -2,58 +2,47 @@ import type { H3Event } from 'h3'
 import { z } from 'zod'
 import {
   healthSchema,
-  publishedText,
   recommendationSchema,
   statusSchema,
   topModelsSchema,
 } from '../../domain/models/schema.ts'
-import type { StoredRun } from '../../domain/models/schema.ts'
-import { seedRun } from '../../domain/models/seed.ts'
 import {
-  NEED_NAMES,
   healthPayload,
   parseShortlistQuery,
   recommendationPayload,
+  shortlistQuery,
   statusPayload,
   topModelsPayload,
-  withBaseUrl,
 } from '../../domain/models/shortlist.ts'
 import type { FreeModelsRefusal, Served } from '../../domain/models/shortlist.ts'
-import { proveRun } from '../../domain/models/stored-run.ts'
-import type { Clock, Objects } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
-import type { Instant } from '../../domain/time.ts'
-import { xml } from '../feed/feeds.ts'
-import type { Xml } from '../feed/feeds.ts'
+import type { Clock } from '../../domain/ports.ts'
 import { published, respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
-import type { Contract, Log, Route } from '../route.ts'
-import { coalesce } from '../single-flight.ts'
+import type { Contract, Route } from '../route.ts'
+import { badgeSvg } from './badge.ts'
+import type { ServedRecommendation } from './served-recommendation.ts'
 
-/** The free-model interface: parse the question, read what is stored, answer from it alone. */
+/** The free-model interface: parse the request, read what is stored, respond from it alone. */
 export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
+  const json = async (event: H3Event, payloadOf: (current: Served) => unknown): Promise<Response> => {
+    const current = await served()
+    const body = Buffer.from(JSON.stringify(payloadOf(current)))
+    return respond(event, current, body, 'application/json; charset=utf-8')
+  }
   return [
-    route(recommendationContract, async (event) => {
-      const current = await served()
-      return answer(event, current, recommendationPayload(current, clock()))
-    }),
+    route(recommendationContract, (event) =>
+      json(event, (current) => recommendationPayload(current, clock())),
+    ),
     route(topModelsContract, async (event) => {
       const query = parseShortlistQuery(event.url.searchParams)
-      const current = await served()
-      return answer(event, current, topModelsPayload(current, query, clock()))
+      return json(event, (current) => topModelsPayload(current, query, clock()))
     }),
-    route(freeModelsHealthContract, async (event) => {
-      const current = await served()
-      return answer(event, current, healthPayload(current, clock()))
-    }),
-    route(freeModelsStatusContract, async (event) => {
-      const current = await served()
-      return answer(event, current, statusPayload(current, clock()))
-    }),
+    route(freeModelsHealthContract, (event) => json(event, (current) => healthPayload(current, clock()))),
+    route(freeModelsStatusContract, (event) => json(event, (current) => statusPayload(current, clock()))),
     route(badgeContract, async (event) => {
       const current = await served()
       const picture = Buffer.from(badgeSvg(current, demo, clock()))
-      return answerBytes(event, current, picture, 'image/svg+xml; charset=utf-8', BADGE_HEADERS)
+      return respond(event, current, picture, 'image/svg+xml; charset=utf-8', BADGE_HEADERS)
     }),
   ]
 }
@@ -64,63 +53,16 @@ const BADGE_HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-function answer(event: H3Event, served: Served, payload: unknown): Response {
-  const contentType = 'application/json; charset=utf-8'
-  return answerBytes(event, served, Buffer.from(JSON.stringify(payload)), contentType)
-}
-
-function answerBytes(
+function respond(
   event: H3Event,
   { seed }: Served,
   body: Buffer,
   contentType: string,
   own: Readonly<Record<string, string>> = {},
 ): Response {
-  const headers = { ...own, ...(seed ? { [SEED_HEADER]: 'true' } : {}) }
+  const headers = { ...own, ...(seed ? { 'x-free-llm-seed': 'true' } : {}) }
   const as = { contentType, cacheControl: CACHE_CONTROL, headers }
   return respondPublished(event, recommendationContract.headers, published(body, as))
-}
-
-/** Longest id that is drawn; a longer one is cut by code point. */
-const ID_MAX_LENGTH = 60
-
-/** Estimated width of a character at the badge's size, in pixels; the texts are fitted to it when drawn. */
-const CHARACTER_WIDTH = 6.6
-const PADDING = 6
-const HEIGHT = 20
-
-const LABEL = 'free model'
-
-/** Dark enough for white text on each of them. */
-const COLOURS = { fresh: '#17642f', stale: '#804500', seed: '#585d66' } as const
-
-/** The recommended model as a picture of one line. It says so when the recommendation is stale, or the built-in seed. */
-export function badgeSvg(served: Served, demo: boolean, now: Instant): string {
-  const { primary, ok, usingSeedFallback } = statusPayload(served, now)
-  const state = usingSeedFallback ? 'seed' : ok ? 'fresh' : 'stale'
-  const id = publishedText(primary, ID_MAX_LENGTH)
-  const value = state === 'fresh' ? id : `${id} (${state})`
-  const label = demo ? `DEMO: ${LABEL}` : LABEL
-  const labelWidth = widthOf(label)
-  const valueWidth = widthOf(value)
-  const width = labelWidth + valueWidth
-  return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${HEIGHT}" role="img" aria-label="${label}: ${value}">
-<title>${label}: ${value}</title>
-<rect width="${width}" height="${HEIGHT}" rx="3" fill="#33383e"/>
-<path d="M${labelWidth} 0h${valueWidth - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H${labelWidth}z" fill="${COLOURS[state]}"/>
-<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
-${textAt(label, PADDING)}${textAt(value, labelWidth + PADDING)}</g>
-</svg>
-`.xml
-}
-
-function textAt(text: string, x: number): Xml {
-  const length = widthOf(text) - 2 * PADDING
-  return xml`<text x="${x}" y="14" textLength="${length}" lengthAdjust="spacingAndGlyphs">${text}</text>\n`
-}
-
-function widthOf(text: string): number {
-  return Math.round(Array.from(text).length * CHARACTER_WIDTH) + 2 * PADDING
 }
 
 /** Where the interface is described, as a document and as a page. */
@@ -129,7 +71,6 @@ export const FREE_MODELS_DOCS = '/docs/api/free-llm'
 /** Version of the interface; the release of the product has its own. */
 export const FREE_MODELS_API_VERSION = '1.0.0'
 
-const SEED_HEADER = 'x-free-llm-seed'
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 
 type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter'>
@@ -154,7 +95,7 @@ const SHORTLIST_STATUS = {
 /** What the contracts share. Stores do not refuse here: the seed stands in for them. */
 const COMMON = {
   tag: 'Free models',
-  query: [],
+  query: z.object({}),
   successHeaders: {
     'Cache-Control': `\`${CACHE_CONTROL}\``,
     ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
@@ -193,32 +134,7 @@ export const topModelsContract: Contract<FreeModelsRefusal> = {
     'Every ranked model, best first, for a daily poll. Filters leave models out and keep the ranks of those that stay;',
     '`limit` cuts what is left.',
   ].join(' '),
-  query: [
-    {
-      name: 'limit',
-      required: false,
-      description: 'At most so many models; more than there are gives them all.',
-      schema: { type: 'integer', minimum: 1 },
-    },
-    {
-      name: 'needs',
-      required: false,
-      description: `What a model must support, separated by commas: ${NEED_NAMES.map((name) => `\`${name}\``).join(', ')}. \`tools\` also leaves out models that did not use a tool when asked to.`,
-      schema: { type: 'string', pattern: `^(${NEED_NAMES.join('|')})(,(${NEED_NAMES.join('|')}))*$` },
-    },
-    {
-      name: 'minContext',
-      required: false,
-      description: 'Least context length in tokens.',
-      schema: { type: 'integer', minimum: 1 },
-    },
-    {
-      name: 'health',
-      required: false,
-      description: 'Only models that answered as asked when they were probed.',
-      schema: { type: 'string', enum: ['passed'] },
-    },
-  ],
+  query: shortlistQuery,
   success: topModelsSchema,
   successDescription: 'The shortlist; empty when no model passes the filters',
   refusals: SHORTLIST_STATUS,
@@ -267,56 +183,3 @@ export const FREE_MODELS_CONTRACTS = [
   freeModelsStatusContract,
   badgeContract,
 ] as const
-
-/** What is served now. */
-export type ServedRecommendation = () => Promise<Served>
-
-/**
- * The stored recommendation, read and proved for every question, or the built-in seed while there is none, none that
- * can be read, or none that is sound: the contract names that fallback (docs/free-models.md). Each reason is logged.
- *
- * @param publishedBaseUrl address of the routing service to publish, whatever the stored run says
- */
-export function servedRecommendation(
-  store: Pick<Objects['recommendations'], 'current'>,
-  publishedBaseUrl: string,
-  log: Log,
-): ServedRecommendation {
-  const seed = withBaseUrl(seedRun(), publishedBaseUrl)
-  const prove = provingOnce(publishedBaseUrl)
-  return coalesce(async (): Promise<Served> => {
-    let bytes
-    try {
-      bytes = await store.current()
-    } catch (error) {
-      const code = codeOf(error)
-      log.error({ code, err: error }, 'the stored recommendation cannot be read; the seed is served')
-      // A store that names damage has been reached.
-      return { run: seed, seed: true, storeAnswers: code === 'storage_damaged' }
-    }
-    if (bytes === null) return { run: seed, seed: true, storeAnswers: true }
-    try {
-      return { run: prove(bytes), seed: false, storeAnswers: true }
-    } catch (error) {
-      log.error(
-        { code: codeOf(error), err: error },
-        'the stored recommendation is damaged; the seed is served',
-      )
-      return { run: seed, seed: true, storeAnswers: true }
-    }
-  })
-}
-
-/** Proves the same bytes once: between two runs nothing else is read. */
-function provingOnce(publishedBaseUrl: string): (bytes: Uint8Array) => StoredRun {
-  let proved: { bytes: Uint8Array; run: StoredRun } | null = null
-  return (bytes) => {
-    if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0)
-      proved = { bytes, run: withBaseUrl(proveRun(bytes), publishedBaseUrl) }
-    return proved.run
-  }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Refusal ? error.code : 'internal_error'
-}

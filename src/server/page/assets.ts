@@ -4,8 +4,11 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { H3, H3Event } from 'h3'
-import { matchesEntityTag, acceptsGzip, NO_STORE, respond, respondJson } from '../respond.ts'
 import { sha256Hex } from '../../domain/digest.ts'
+import { NO_STORE, respondCompressed, respondJson } from '../respond.ts'
+import type { Compressible } from '../respond.ts'
+import { once } from '../single-flight.ts'
+
 /** The pages' own scripts and styles. */
 const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
 
@@ -16,8 +19,6 @@ const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
 const PACKAGE_FILES: Readonly<Record<string, string>> = {
   'marked.js': 'marked',
   'purify.js': 'dompurify/dist/purify.min.js',
-  'swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
-  'swagger-ui-bundle.js': 'swagger-ui-dist/swagger-ui-bundle.js',
   'uPlot.iife.min.js': 'uplot/dist/uPlot.iife.min.js',
   'uPlot.min.css': 'uplot/dist/uPlot.min.css',
 }
@@ -33,16 +34,12 @@ const RELEASE_LENGTH = 16
 const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
-  vary: 'Accept-Encoding',
 }
 
-/** One file as it is served. */
-interface Asset {
+/** One file as it is served; compressed when that is first asked for. */
+interface Asset extends Compressible {
   type: string
-  etag: string
-  bytes: Buffer
-  /** Compressed when it is first asked for. */
-  gzip: Buffer | null
+  digest: string
 }
 
 interface Release {
@@ -65,8 +62,7 @@ export interface Assets {
  * (docs/page.md). Files are read once, when the first of them is needed.
  */
 export function mountAssets(app: H3): Assets {
-  let kept: Release | null = null
-  const release = (): Release => (kept ??= readRelease())
+  const release = once(readRelease)
 
   app.get('/assets/:name', (event) =>
     serve(event, release().files.get(event.context.params?.['name'] ?? ''), 'no-cache'),
@@ -89,15 +85,8 @@ export function mountAssets(app: H3): Assets {
 
 function serve(event: H3Event, asset: Asset | undefined, cacheControl: string): Response {
   if (!asset) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
-  const zipped = acceptsGzip(event.req.headers.get('accept-encoding'))
-  const etag = zipped ? `"${asset.etag}-gzip"` : `"${asset.etag}"`
-  const headers = { ...HEADERS, 'cache-control': cacheControl, etag }
-  if (matchesEntityTag(event.req.headers.get('if-none-match'), etag))
-    return respond(event, 304, headers, null)
-  const type = { 'content-type': asset.type }
-  if (!zipped) return respond(event, 200, { ...headers, ...type }, asset.bytes)
-  asset.gzip ??= gzipSync(asset.bytes)
-  return respond(event, 200, { ...headers, ...type, 'content-encoding': 'gzip' }, asset.gzip)
+  const headers = { ...HEADERS, 'cache-control': cacheControl }
+  return respondCompressed(event, 200, headers, asset, { 'content-type': asset.type })
 }
 
 function readRelease(): Release {
@@ -108,9 +97,9 @@ function readRelease(): Release {
   for (const [name, path] of [...own, ...others].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const type = TYPES[extname(name)]
     if (type === undefined) throw new Error(`${path} has no known type`)
-    const bytes = readFileSync(path)
-    files.set(name, { type, etag: sha256Hex(bytes), bytes, gzip: null })
+    const body = readFileSync(path)
+    files.set(name, { type, digest: sha256Hex(body), body, gzip: once(() => gzipSync(body)) })
   }
-  const names = [...files].map(([name, { etag }]) => `${name} ${etag}\n`)
+  const names = [...files].map(([name, { digest }]) => `${name} ${digest}\n`)
   return { id: sha256Hex(names.join('')).slice(0, RELEASE_LENGTH), files }
 }

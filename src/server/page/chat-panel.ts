@@ -1,19 +1,11 @@
 import { INTERESTS_MAX, PRE_PROMPT_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import type { LANGUAGES, TONES } from '../../domain/agent/chat-request.ts'
 import { AGENT_DOCS, configContract } from '../agent/contracts.ts'
-import type { Agent } from '../agent/routes.ts'
 import type { Assets } from './assets.ts'
 import type { PolicyAdditions, Panel } from './layout.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
-
-export interface ChatPanelPorts {
-  agent: Pick<Agent, 'config'>
-  assets: Assets
-  /** Script of the human challenge; null while there is none. */
-  widgetUrl: string | null
-}
 
 /** What the page's policy allows for the script of the human challenge: its own host, and nothing without it. */
 export function challengeSources(widgetUrl: string | null): PolicyAdditions {
@@ -25,15 +17,17 @@ export function challengeSources(widgetUrl: string | null): PolicyAdditions {
 /**
  * The chat: a sheet that a script opens, and how to ask without one (docs/page.md). Whether there is a chat now is asked
  * again when the sheet opens.
+ *
+ * @param widgetUrl script of the human challenge; null while there is none
  */
-export function chatPanel({ agent, assets, widgetUrl }: ChatPanelPorts): Panel {
+export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
   return {
     id: 'chat',
     title: 'Chat',
     params: [],
     refusalOf: refusalsOf(configContract),
-    async render() {
-      const { enabled, itemChat, model } = await agent.config()
+    async render({ sources }) {
+      const { enabled, itemChat, model } = await sources.agent.config()
       return html`<link rel="stylesheet" href="${assets.href('chat.css')}" />
         <p>
           Ask about what is stored here, in your own words. Answers are written by

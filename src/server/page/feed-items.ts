@@ -84,6 +84,7 @@ export const COLUMNS = {
   midjourney: 'Images',
 } as const
 export type ColumnName = keyof typeof COLUMNS
+export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
 /** What is shown, for the title of the page: `Hacker News, Week`. */
 export function titleOf(only: ColumnName | null, period: string): string {
@@ -102,36 +103,42 @@ export function feedColumns(
   now: Instant,
   query: PageQuery,
 ): Html {
-  if (only !== null) return wholeColumn(only, lists[only], now, query)
-  const names = Object.keys(COLUMNS) as ColumnName[]
+  if (only !== null) return column(only, lists[only], true, now, query)
   return html`<nav class="jump" aria-label="Columns">
       <ul>
-        ${names.map((name) => html`<li><a href="#column-${name}">${COLUMNS[name]}</a></li>`)}
+        ${COLUMN_NAMES.map((name) => html`<li><a href="#column-${name}">${COLUMNS[name]}</a></li>`)}
       </ul>
     </nav>
-    <div class="columns">${names.map((name) => column(name, lists[name], now, query))} ${GITHUB}</div>`
+    <div class="columns">
+      ${COLUMN_NAMES.map((name) => column(name, lists[name], false, now, query))} ${GITHUB}
+    </div>`
 }
 
-function column(name: ColumnName, items: readonly ShownItem[], now: Instant, query: PageQuery): Html {
-  const more =
-    items.length > SHOWN
-      ? html`<p class="more">
-          <a href="${query.link({ column: name }, 'feed')}" data-room="feed"
-            >All ${items.length} of ${COLUMNS[name]}</a
-          >
-        </p>`
-      : html``
-  return html`<section class="column" id="column-${name}" aria-labelledby="column-${name}-title">
-    <h3 id="column-${name}-title">${COLUMNS[name]}</h3>
-    ${list(name, items.slice(0, SHOWN), now)} ${more}
-  </section>`
-}
-
-function wholeColumn(name: ColumnName, items: readonly ShownItem[], now: Instant, query: PageQuery): Html {
-  return html`<section class="column alone" id="column-${name}" aria-labelledby="column-${name}-title">
-    <h3 id="column-${name}-title">${COLUMNS[name]}</h3>
-    <p><a href="${query.link({ column: null }, 'feed')}" data-room="feed">All columns</a></p>
-    ${list(name, items, now)}
+/** @param isAlone whether nothing else is shown, and of this column everything */
+function column(
+  name: ColumnName,
+  items: readonly ShownItem[],
+  isAlone: boolean,
+  now: Instant,
+  query: PageQuery,
+): Html {
+  const title = COLUMNS[name]
+  const isCut = !isAlone && items.length > SHOWN
+  return html`<section
+    class="column${isAlone ? ' alone' : ''}"
+    id="column-${name}"
+    aria-labelledby="column-${name}-title"
+  >
+    <h3 id="column-${name}-title">${title}</h3>
+    ${isAlone ? html`<p>${query.roomLink('feed', { column: null }, 'All columns')}</p>` : NOTHING}
+    ${list(name, isCut ? items.slice(0, SHOWN) : items, now)}
+    ${
+      isCut
+        ? html`<p class="more">
+            ${query.roomLink('feed', { column: name }, `All ${items.length} of ${title}`)}
+          </p>`
+        : NOTHING
+    }
   </section>`
 }
 

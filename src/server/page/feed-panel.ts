@@ -1,9 +1,11 @@
-import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/columns.ts'
-import type { LiveSort } from '../../domain/feed/columns.ts'
+import { z } from 'zod'
+import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/live-sort.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { liveContract, parseFeed } from '../feed/live-routes.ts'
-import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
-import { COLUMNS, feedColumns, titleOf } from './feed-items.ts'
+import { liveContract } from '../feed/live-routes.ts'
+import { parseFeed } from '../feed/proved-snapshots.ts'
+import { COLUMN_NAMES, feedColumns, titleOf } from './feed-items.ts'
 import type { ColumnName } from './feed-items.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
@@ -11,7 +13,6 @@ import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel } from './layout.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './time-travel.ts'
 import { yearView } from './year-view.ts'
-import type { YearViewPorts } from './year-view.ts'
 
 const PERIODS = [...LIVE_SORTS, 'year'] as const
 type Period = (typeof PERIODS)[number]
@@ -31,14 +32,13 @@ const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
   month: 'the last 30 days',
 }
 
-/** Where the feed is read: what the live interface and the history read too. */
-export interface FeedPanelPorts extends YearViewPorts {
-  snapshots: ProvedSnapshots
-}
-
-/** The feed by period: the live ones from the newest snapshot, the Year of any time from its publications. */
-export function feedPanel(ports: FeedPanelPorts): Panel {
-  const year = yearView(ports)
+/**
+ * The feed by period: the live ones from the newest snapshot, the Year of any time from its publications.
+ *
+ * @param baseUrl address of the server from outside
+ */
+export function feedPanel(baseUrl: () => string): Panel {
+  const year = yearView(baseUrl)
   return {
     id: 'feed',
     title: 'Feed',
@@ -52,12 +52,12 @@ export function feedPanel(ports: FeedPanelPorts): Panel {
     controls: ({ query }) => periods(query),
     forward: async (view) => (isYear(view.query) ? year.forward(view) : null),
     async render(view) {
-      const { now, query } = view
+      const { sources, now, query } = view
       const column = parseColumn(query.params)
       if (isYear(query)) return year.render(view, column)
       if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
       const sort = parseLiveSort(query.params)
-      const proved = await ports.snapshots.newest(sort)
+      const proved = await sources.snapshots.newest(sort)
       if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
       const content = html`<p class="as-of">
@@ -79,7 +79,7 @@ export function feedPanel(ports: FeedPanelPorts): Panel {
 const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
   invalid_column: {
     code: 'invalid_column',
-    when: `\`column\` is none of ${Object.keys(COLUMNS).join(', ')}`,
+    when: `\`column\` is none of ${COLUMN_NAMES.join(', ')}`,
   },
   no_past: { code: 'invalid_sort', when: 'only the Year has a past: times go with `sort=year`' },
 }
@@ -91,12 +91,10 @@ const NO_SNAPSHOT = html`<p class="empty">
 
 const refusalOfLive = refusalsOf(liveContract)
 
+const columnSchema = z.object({ column: z.enum(COLUMN_NAMES).optional() })
+
 function parseColumn(params: URLSearchParams): ColumnName | null {
-  const given = params.getAll('column')
-  if (given.length === 0) return null
-  const column = (Object.keys(COLUMNS) as ColumnName[]).find((name) => name === given[0])
-  if (column === undefined || given.length > 1) throw new Refusal('invalid_column')
-  return column
+  return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
 }
 
 function periods(query: PageQuery): Html {
@@ -107,12 +105,12 @@ function periods(query: PageQuery): Html {
       ${PERIODS.map(
         (period) =>
           html`<li>
-            <a
-              href="${query.link({ ...NO_MOMENTS, sort: period }, 'feed')}"
-              data-room="feed"
-              ${period === current && others.length === 0 ? html`aria-current="page"` : NOTHING}
-              >${PERIOD_TITLES[period]}</a
-            >
+            ${query.roomLink(
+              'feed',
+              { ...NO_MOMENTS, sort: period },
+              PERIOD_TITLES[period],
+              period === current && others.length === 0 ? html`aria-current="page"` : NOTHING,
+            )}
           </li>`,
       )}
     </ul>

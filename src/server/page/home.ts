@@ -5,7 +5,6 @@ import { NOTHING, codeSpans, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, layout } from './layout.ts'
 import type { Frame, Panel, PanelRefusal, View } from './layout.ts'
-import type { PageSources } from './page-sources.ts'
 import type { MountPage } from './rendered-pages.ts'
 
 /** A panel's content, or why it has none. */
@@ -88,21 +87,12 @@ function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html 
   </section>`
 }
 
-/** The panels of a page, in the order in which they stand. */
-export interface HomePanels {
+export interface HomePorts {
+  frame: Frame
+  /** In the order in which they stand. */
   panels: readonly Panel[]
   /** The panel a visitor came for, one of them: the page answers with its status. */
   lead: Panel
-}
-
-/** What panels of `/` read; the search is not among it. */
-export type HomeSources = Omit<PageSources, 'search'>
-
-export interface HomePorts {
-  frame: Frame
-  /** Panels that read from the given sources alone; the sources of the server itself tell what panels there are. */
-  panelsOf: (sources: HomeSources) => HomePanels
-  sources: HomeSources
   /** With the policy of what the panels need. */
   headers: Readonly<Record<string, string>>
   log: Log
@@ -112,19 +102,17 @@ export interface HomePorts {
 const CARRIED_MAX = 512
 
 /** Mounts `/`: every panel, each read on its own. Works without scripts. */
-export function mountHome(mount: MountPage, { frame, panelsOf, sources, headers, log }: HomePorts): void {
-  const { panels: all } = panelsOf(sources)
-  const rooms = all.map(({ id, title }) => ({ href: `#${id}`, title }))
+export function mountHome(mount: MountPage, { frame, panels, lead, headers, log }: HomePorts): void {
+  const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   mount({
     path: '/',
     query: {
-      known: all.flatMap(({ params }) => params),
-      isDefault: (name, value, params) => all.some((panel) => panel.isDefault?.(name, value, params)),
+      known: panels.flatMap(({ params }) => params),
+      isDefault: (name, value, params) => panels.some((panel) => panel.isDefault?.(name, value, params)),
       carriedMax: CARRIED_MAX,
     },
-    async render(recorded, query, event) {
-      const { panels, lead } = panelsOf(recorded)
-      const view = { now: recorded.clock(), query }
+    async render(sources, query, event) {
+      const view = { sources, now: sources.clock(), query }
       const forwarded = await addressInstead(panels, view)
       if (forwarded !== null) return { status: 303, headers: { ...headers, location: forwarded }, text: '' }
       const { sections, status, title } = await renderRooms(event, panels, lead, view, log)

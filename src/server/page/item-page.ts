@@ -1,19 +1,16 @@
-import { parseKey } from '../../domain/feed/search-request.ts'
+import { parseKey } from '../../domain/feed/search.ts'
 import type { ItemTrend } from '../../domain/feed/search.ts'
 import { discussionUrl, itemsOfKey } from '../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
-import type { CallerSearch } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
 import { addDays } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { atOfStop, firstDayOf, lastDayOf, momentAt, standingsOf } from '../../domain/year/calendar.ts'
+import { atOfStop, momentAt, standingsOf } from '../../domain/year/calendar.ts'
 import type { Stop, YearStanding } from '../../domain/year/calendar.ts'
-import type { TimelineItem } from '../../domain/year/chain.ts'
-import { parsePastInstant } from '../../domain/year/history.ts'
 import type { YearFeed } from '../../domain/year/schema.ts'
 import { trendContract } from '../feed/search-routes.ts'
 import { codeOf } from '../route.ts'
 import type { Log } from '../route.ts'
+import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 import { linkedTitle } from './feed-items.ts'
 import { renderRooms } from './home.ts'
@@ -21,26 +18,18 @@ import { NOTHING, counted, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
 import type { Frame, PageQuery, Panel } from './layout.ts'
-import type { ShownPublications } from './page-sources.ts'
 import type { MountPage } from './rendered-pages.ts'
-import { keptStops, refusalOfYear } from './time-travel.ts'
+import { daysOf, parseTime, refusalOfYear, stopsOnce } from './time-travel.ts'
 
 /** Mounts `/item?key=…`: the rank of an item over time, as tables that a script draws (docs/page.md). */
 export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
-  const kept = keptRanks()
+  const panels = [ITEM_PANEL, YEAR_RANKS_PANEL]
   mount({
     path: ITEM_PATH,
     query: { known: ['key', 'at'] },
-    async render({ search, publications, clock }, query, event) {
-      const item = itemPanel(search)
-      const panels = [item, yearRanksPanel(publications, kept)]
-      const { sections, status, headers } = await renderRooms(
-        event,
-        panels,
-        item,
-        { now: clock(), query },
-        log,
-      )
+    async render(sources, query, event) {
+      const view = { sources, now: sources.clock(), query }
+      const { sections, status, headers } = await renderRooms(event, panels, ITEM_PANEL, view, log)
       const main = html`<h1>Rank over time</h1>
         ${sections}`
       const head = html`<link rel="stylesheet" href="${frame.assets.href('uPlot.min.css')}" />
@@ -64,29 +53,27 @@ const DAYS_SHOWN = 366
 type ObservedDay = ItemTrend['days'][number]
 
 /** An item, and its rank among what its source was observed with, day by day. */
-function itemPanel(search: Pick<CallerSearch, 'itemTrend'>): Panel {
-  return {
-    id: 'item',
-    title: 'The item, day by day',
-    params: ['key'],
-    async render({ query }) {
-      const trend = await search.itemTrend(parseKey(query.params))
-      const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
-      const shown = trend.days.slice(-DAYS_SHOWN)
-      const json = `/api/trend?${String(new URLSearchParams({ key: trend.key }))}`
-      return html`<div class="item-title">
-          ${linkedTitle({ title: trend.title, url: null, discussionUrl: discussionUrl(source, sourceId) })}
-        </div>
-        <p class="as-of">${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a></p>
-        <p>
-          The place by ${unitOf(source)} among all that ${nameOfSource(source)} was observed with on a day,
-          from the daily signals: what is current, and may still change with a later import.
-        </p>
-        ${shown.length === 0 ? NOTHING : observationTable(shown, source)}
-        ${cut(trend.days.length, shown.length)}`
-    },
-    refusalOf: refusalsOf(trendContract),
-  }
+const ITEM_PANEL: Panel = {
+  id: 'item',
+  title: 'The item, day by day',
+  params: ['key'],
+  async render({ sources, query }) {
+    const trend = await sources.search.itemTrend(parseKey(query.params))
+    const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
+    const shown = trend.days.slice(-DAYS_SHOWN)
+    const json = `/api/trend?${String(new URLSearchParams({ key: trend.key }))}`
+    return html`<div class="item-title">
+        ${linkedTitle({ title: trend.title, url: null, discussionUrl: discussionUrl(source, sourceId) })}
+      </div>
+      <p class="as-of">${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a></p>
+      <p>
+        The place by ${unitOf(source)} among all that ${nameOfSource(source)} was observed with on a day, from
+        the daily signals: what is current, and may still change with a later import.
+      </p>
+      ${shown.length === 0 ? NOTHING : observationTable(shown, source)}
+      ${cut(trend.days.length, shown.length)}`
+  },
+  refusalOf: refusalsOf(trendContract),
 }
 
 function observationTable(days: readonly ObservedDay[], source: string): Html {
@@ -185,83 +172,53 @@ const STOPS_SHOWN = 31
 /** The layout whose lists are known; older ones are served and not read (docs/ranking.md). */
 const KNOWN_ALGORITHM = 'top-year-v3'
 
-/** What is made of publications and kept from one render to the next, by the very object it was made from. */
-interface KeptRanks {
-  standingsIn: ReturnType<typeof keptStandings>
-  stopsOnce: ReturnType<typeof keptStops>
-}
-
-function keptRanks(): KeptRanks {
-  return { standingsIn: keptStandings(), stopsOnce: keptStops() }
-}
-
 /** The rank of an item in the Year, publication by publication, each read from its proved bytes. */
-function yearRanksPanel(publications: ShownPublications, { standingsIn, stopsOnce }: KeptRanks): Panel {
-  return {
-    id: 'year-ranks',
-    title: 'In the Top Year',
-    params: ['key', 'at'],
-    async render({ now, query }) {
-      const key = parseKey(query.params)
-      const at = parseAt(query, now)
-      const proved = await publications.entries()
-      const stops = stopsOnce(proved)
-      const { place } = momentAt(proved.timeline, stops, at)
-      const shown = stops.slice(Math.max(0, place + 1 - STOPS_SHOWN), place + 1)
-      const rows: ChartRow<YearStanding>[] = []
-      // One after another: each is proved on the one thread that answers everybody.
-      for (const stop of shown) {
-        if (stop.kind === 'gap') rows.push(gapRow(stop))
-        else
-          rows.push(
-            rankRow(stop.item, standingsIn(await publications.publication(stop.item.manifest))?.get(key)),
-          )
-      }
-      return html`<p>
-          The place in the list of its source and in <em>Popular</em>, as it was published; nothing changes it
-          afterwards.
-        </p>
-        ${shown.length === 0 ? NOTHING_YET : table(rows)} ${pages(stops, place, query, now)}`
-    },
-    refusalOf: (error, view) =>
-      codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
-  }
+const YEAR_RANKS_PANEL: Panel = {
+  id: 'year-ranks',
+  title: 'In the Top Year',
+  params: ['key', 'at'],
+  async render({ sources: { publications }, now, query }) {
+    const key = parseKey(query.params)
+    const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
+    const proved = await publications.entries()
+    const stops = stopsOnce(proved)
+    const { place } = momentAt(proved.timeline, stops, at)
+    const shown = stops.slice(Math.max(0, place + 1 - STOPS_SHOWN), place + 1)
+    const rows: ChartRow<YearStanding>[] = []
+    // One after another: each is proved on the one thread that answers everybody.
+    for (const stop of shown) {
+      if (stop.kind === 'gap') rows.push(gapRow(stop))
+      else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
+    }
+    return html`<p>
+        The place in the list of its source and in <em>Popular</em>, as it was published; nothing changes it
+        afterwards.
+      </p>
+      ${shown.length === 0 ? NOTHING_YET : table(rows)} ${pages(stops, place, query, now)}`
+  },
+  refusalOf: (error, view) =>
+    codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
 }
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
 
-function parseAt({ params }: PageQuery, now: Instant): Instant {
-  if (!params.has('at')) return now
-  const at = parsePastInstant(params.getAll('at'), now)
-  if (at === null) throw new Refusal('invalid_at')
-  return at
-}
+/** Where each item stood in a publication of the known layout. */
+const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<string, YearStanding> => {
+  // Proved bytes of this version have the schema of the Year.
+  const { feed } = JSON.parse(published.body.toString('utf8')) as { feed: YearFeed }
+  return standingsOf(feed)
+})
 
-/** Standings by publication, as long as its proof is kept; null for an older layout. */
-function keptStandings(): (publication: ProvedPublication) => ReadonlyMap<string, YearStanding> | null {
-  const kept = new WeakMap<ProvedPublication, ReadonlyMap<string, YearStanding>>()
-  return (publication) => {
-    if (publication.manifest.algorithmVersion !== KNOWN_ALGORITHM) return null
-    const known = kept.get(publication)
-    if (known) return known
-    // Proved bytes of this version have the schema of the Year.
-    const { feed } = JSON.parse(publication.published.body.toString('utf8')) as { feed: YearFeed }
-    const standings = standingsOf(feed)
-    kept.set(publication, standings)
-    return standings
-  }
-}
-
-function rankRow({ manifest }: TimelineItem, standing: YearStanding | undefined): ChartRow<YearStanding> {
-  if (manifest.algorithmVersion !== KNOWN_ALGORITHM)
-    return { days: manifest.asOfDay, absent: `not read: ${manifest.algorithmVersion} has another layout` }
-  if (!standing) return { days: manifest.asOfDay, absent: 'not in the first hundred' }
-  return { day: manifest.asOfDay, row: standing }
+function rankRow(publication: ProvedPublication, key: string): ChartRow<YearStanding> {
+  const { algorithmVersion, asOfDay } = publication.manifest
+  if (algorithmVersion !== KNOWN_ALGORITHM)
+    return { days: asOfDay, absent: `not read: ${algorithmVersion} has another layout` }
+  const standing = standingsIn(publication).get(key)
+  return standing ? { day: asOfDay, row: standing } : { days: asOfDay, absent: 'not in the first hundred' }
 }
 
 function gapRow(stop: Stop): ChartRow<YearStanding> {
-  const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
-  return { days: first === last ? first : `${first} to ${last}`, absent: 'gap: nothing was published' }
+  return { days: daysOf(stop), absent: 'gap: nothing was published' }
 }
 
 const NOTHING_YET = html`<p class="empty">Nothing had been published by this time.</p>`
@@ -284,10 +241,6 @@ function pages(stops: readonly Stop[], place: number, query: PageQuery, now: Ins
   const earlier = stops[place - STOPS_SHOWN]
   const later = place < stops.length - 1 ? stops[Math.min(place + STOPS_SHOWN, stops.length - 1)] : undefined
   const link = (stop: Stop | undefined, text: string) =>
-    stop
-      ? html`<a href="${query.link({ at: atOfStop(stop, now) }, 'year-ranks')}" data-room="year-ranks"
-          >${text}</a
-        > `
-      : NOTHING
-  return html`<p>${link(earlier, 'Earlier')}${link(later, 'Later')}</p>`
+    stop ? query.roomLink('year-ranks', { at: atOfStop(stop, now) }, text) : NOTHING
+  return html`<p>${link(earlier, 'Earlier')} ${link(later, 'Later')}</p>`
 }

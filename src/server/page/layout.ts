@@ -5,6 +5,7 @@ import type { Contract } from '../route.ts'
 import type { Assets } from './assets.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
+import type { PageSources } from './page-sources.ts'
 
 /** Said wherever a person looks while the server runs on the bundled sample. */
 const DEMO_NOTICE =
@@ -121,6 +122,8 @@ export const HTML_TYPE = 'text/html; charset=utf-8'
 
 /** What a panel is asked with. */
 export interface View {
+  /** What the page may read from: a panel that read from elsewhere would be shown after that had changed. */
+  sources: PageSources
   now: Instant
   query: PageQuery
 }
@@ -183,6 +186,9 @@ export function refusalsOf<Code extends string>(contract: Contract<Code>): (erro
   }
 }
 
+/** New values of parameters; null takes one away. */
+type QueryChanges = Readonly<Record<string, string | null>>
+
 /** The parameters of the page's address, those of all its panels together. */
 export interface PageQuery {
   /** The values given for known parameters, in one order, empty ones and defaults left out. */
@@ -190,10 +196,11 @@ export interface PageQuery {
   /**
    * Address of the page with some parameters changed, every other kept.
    *
-   * @param changes null takes a parameter away
    * @param anchor id of the element to go to
    */
-  link(changes: Readonly<Record<string, string | null>>, anchor: string): string
+  link(changes: QueryChanges, anchor: string): string
+  /** A link by which scripts replace that room alone. @param attributes further ones of the element */
+  roomLink(room: string, changes: QueryChanges, text: Html | string, attributes?: Html): Html
   /** Hidden fields by which a form keeps every parameter but those it sends itself. */
   carry(own: readonly string[]): Html
 }
@@ -222,16 +229,19 @@ export function pageQuery(
   const all = known.flatMap((name) => given.getAll(name).map((value): [string, string] => [name, value]))
   const stated = new URLSearchParams(all.filter(([, value]) => value !== ''))
   const params = new URLSearchParams([...stated].filter(([name, value]) => !isDefault?.(name, value, stated)))
+  const link = (changes: QueryChanges, anchor: string): string => {
+    const changed = new URLSearchParams(params)
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null) changed.delete(name)
+      else changed.set(name, value)
+    }
+    return `${path}${changed.size > 0 ? `?${String(changed)}` : ''}#${anchor}`
+  }
   return {
     params,
-    link(changes, anchor) {
-      const changed = new URLSearchParams(params)
-      for (const [name, value] of Object.entries(changes)) {
-        if (value === null) changed.delete(name)
-        else changed.set(name, value)
-      }
-      return `${path}${changed.size > 0 ? `?${String(changed)}` : ''}#${anchor}`
-    },
+    link,
+    roomLink: (room, changes, text, attributes = NOTHING) =>
+      html`<a href="${link(changes, room)}" data-room="${room}" ${attributes}>${text}</a>`,
     carry(own) {
       const kept = [...params].filter(([name]) => !own.includes(name))
       return html`${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`

@@ -1,9 +1,8 @@
 import type { RankedModel, StoredRun, TopModels } from '../../domain/models/schema.ts'
-import { NEED_NAMES, parseShortlistQuery, topModelsPayload } from '../../domain/models/shortlist.ts'
+import { NEED_NAMES, NEEDS, parseShortlistQuery, topModelsPayload } from '../../domain/models/shortlist.ts'
 import type { ShortlistFilter } from '../../domain/models/shortlist.ts'
 import type { Instant } from '../../domain/time.ts'
 import { topModelsContract } from '../models/routes.ts'
-import type { ServedRecommendation } from '../models/routes.ts'
 import { NOTHING, ageOf, copyable, counted, formatCount, html, shellText } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
@@ -25,16 +24,16 @@ const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
 }
 
 /** The shortlist of free models with the filters of its interface, and how to ask the chosen one. */
-export function modelsPanel(served: ServedRecommendation, demo: boolean): Panel {
+export function modelsPanel(demo: boolean): Panel {
   return {
     id: 'models',
     title: 'Free models',
     params: [...FILTERS, 'model'],
     refusalOf: refusalsOf(topModelsContract),
-    async render({ now, query }) {
+    async render({ sources, now, query }) {
       const asked = questionOf(query.params)
       const shortlist = parseShortlistQuery(asked)
-      const current = await served()
+      const current = await sources.recommendation()
       const list = topModelsPayload(current, shortlist, now)
       const wanted = query.params.get('model')
       const chosen = wanted === null ? list.models[0] : current.run.models.find(({ id }) => id === wanted)
@@ -125,11 +124,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
       as asked</label
     >
     <button type="submit">Filter</button>
-    <a
-      href="${query.link({ needs: null, minContext: null, health: null, model: null }, 'models')}"
-      data-room="models"
-      >All models</a
-    >
+    ${query.roomLink('models', { needs: null, minContext: null, health: null, model: null }, 'All models')}
   </form>`
 }
 
@@ -195,12 +190,12 @@ function row(model: RankedModel, isChosen: boolean, query: PageQuery): Html {
   return html`<tr role="row" ${isChosen ? html`class="chosen"` : NOTHING}>
     <td role="cell" class="rank">${rank}${moved}</td>
     <th scope="row" role="rowheader">
-      <a
-        href="${query.link({ model: id }, 'models')}"
-        data-room="models"
-        ${isChosen ? html`aria-current="true"` : NOTHING}
-        ><bdi>${name}</bdi></a
-      >
+      ${query.roomLink(
+        'models',
+        { model: id },
+        html`<bdi>${name}</bdi>`,
+        isChosen ? html`aria-current="true"` : NOTHING,
+      )}
       <code>${id}</code>
       <small><bdi>${reason}</bdi></small>
     </th>
@@ -241,21 +236,9 @@ function tools(toolUse: RankedModel['toolUse'], claims: boolean): Html {
 }
 
 /** What the catalogue says of a model, under the names of the filters. */
-const CLAIMS = {
-  supportsTools: 'tools',
-  supportsToolChoice: 'tool choice',
-  supportsStructuredOutputs: 'structured outputs',
-  supportsResponseFormat: 'response format',
-  supportsReasoning: 'reasoning',
-  supportsSeed: 'seed',
-  supportsStop: 'stop',
-} as const satisfies Partial<Record<keyof RankedModel, string>>
-
 function claimed(model: RankedModel): Html {
   const { contextLength, maxCompletionTokens } = model
-  const claims = Object.entries(CLAIMS).flatMap(([field, text]) =>
-    model[field as keyof typeof CLAIMS] ? [text] : [],
-  )
+  const claims = NEED_NAMES.filter((need) => model[NEEDS[need]]).map((need) => NEED_TITLES[need])
   const output = maxCompletionTokens === null ? NOTHING : html`, ${formatCount(maxCompletionTokens)} out`
   return html`${formatCount(contextLength)} tokens${output}
     <small>${claims.length > 0 ? claims.join(', ') : 'no capability'}</small>`

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { sha256Hex } from '../../domain/digest.ts'
 import { PAGES_CALLER, SEARCH_PLACES } from '../../domain/feed/search.ts'
 import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
@@ -7,17 +8,14 @@ import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { Agent } from '../agent/routes.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
-import type { ServedRecommendation } from '../models/routes.ts'
+import type { ServedRecommendation } from '../models/served-recommendation.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
 
-/** The publications as panels read them. */
-export type ShownPublications = Pick<ProvedPublications, 'entries' | 'publication'>
-
-/** All that panels read. A panel that read from elsewhere would be shown from the cache after that had changed. */
+/** All that panels read. */
 export interface PageSources {
   clock: Clock
   snapshots: ProvedSnapshots
-  publications: ShownPublications
+  publications: Pick<ProvedPublications, 'entries' | 'publication'>
   recommendation: ServedRecommendation
   agent: Pick<Agent, 'config'> & { status: Agent['shownStatus'] }
   audits: Pick<State['audits'], 'newest'>
@@ -37,34 +35,15 @@ export function sharedSources({
   ...others
 }: Omit<PageSources, 'search'> & { search: Pick<FeedSearch, 'by'> }): PageSources {
   const ofPages = search.by(PAGES_CALLER)
+  // Pages that are kept bound how many readings wait.
+  const [publicationTurns, itemTurns] = [pLimit(AT_A_TIME.publications), pLimit(AT_A_TIME.items)]
   return {
     ...others,
     publications: {
       entries: () => publications.entries(),
-      publication: inTurns(AT_A_TIME.publications, (manifest) => publications.publication(manifest)),
+      publication: (manifest) => publicationTurns(() => publications.publication(manifest)),
     },
-    search: { itemTrend: inTurns(AT_A_TIME.items, (key) => ofPages.itemTrend(key)) },
-  }
-}
-
-/** Runs a reading at most so often at a time; the others wait in order. Pages that are kept bound how many there are. */
-function inTurns<Asked, T>(
-  atATime: number,
-  read: (asked: Asked) => Promise<T>,
-): (asked: Asked) => Promise<T> {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async (asked) => {
-    if (running < atATime) running += 1
-    else await new Promise<void>((begin) => waiting.push(begin))
-    try {
-      return await read(asked)
-    } finally {
-      // A reading that ends leaves its turn to the next one.
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
-    }
+    search: { itemTrend: (key) => itemTurns(() => ofPages.itemTrend(key)) },
   }
 }
 

@@ -2,129 +2,24 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import type { H3, H3Event } from 'h3'
-import { networkOf } from '../../domain/agent/client-address.ts'
+import { LRUCache } from 'lru-cache'
+import type { IpRange } from '../../domain/address.ts'
+import { networkOf } from '../../domain/client-address.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import { fairQueue } from '../../domain/fair-queue.ts'
 import type { PlaceBounds } from '../../domain/fair-queue.ts'
-import type { IpRange } from '../../domain/address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { addressOf } from '../agent/service.ts'
+import { addressOf } from '../callers.ts'
 import { requestRate } from '../mcp/route.ts'
-import { NO_STORE, acceptsGzip, matchesEntityTag, respond } from '../respond.ts'
-import { heldBack } from '../route.ts'
-import { coalesce } from '../single-flight.ts'
+import { NO_STORE, respond, respondCompressed } from '../respond.ts'
+import { heldBack, retryAfter } from '../route.ts'
+import { coalesce, once } from '../single-flight.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
 import type { Frame, PageQuery, QueryRules } from './layout.ts'
 import { recordReads } from './page-sources.ts'
 import type { PageSources, RecordedReads } from './page-sources.ts'
-
-/** Bytes and pages kept, all together. */
-const MAX_BYTES = 32 * 1024 * 1024
-const MAX_PAGES = 500
-
-/** A page as it is sent. */
-export interface RenderedPage {
-  status: number
-  headers: Readonly<Record<string, string>>
-  body: Buffer
-  gzip: Buffer
-  /** Digest of the body; null for a page that is not kept and never a 304. */
-  digest: string | null
-}
-
-/** Rendered pages by address, up to a number of bytes and of pages; the one used longest ago goes first. */
-export interface KeptPages {
-  /** The page of an address, if everything it was rendered from is unchanged; read again after this was called. */
-  current(key: string): Promise<RenderedPage | null>
-  /** Keeps a page in place of an earlier one of the same address. */
-  keep(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
-  forget(key: string): void
-}
-
-export function keptPages(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): KeptPages {
-  const kept = new Map<
-    string,
-    { page: RenderedPage; bytes: number; isUnchanged: RecordedReads['isUnchanged'] }
-  >()
-  let bytesKept = 0
-  const forget = (key: string): void => {
-    bytesKept -= kept.get(key)?.bytes ?? 0
-    kept.delete(key)
-  }
-  return {
-    forget,
-    async current(key) {
-      const found = kept.get(key)
-      if (!found || !(await found.isUnchanged())) return null
-      // Another may have taken its place meanwhile.
-      if (kept.get(key) === found) {
-        kept.delete(key)
-        kept.set(key, found)
-      }
-      return found.page
-    },
-    keep(key, page, reads) {
-      forget(key)
-      const bytes = page.body.byteLength + page.gzip.byteLength
-      kept.set(key, { page, bytes, isUnchanged: coalesce(() => reads.isUnchanged()) })
-      bytesKept += bytes
-      for (const oldest of kept.keys()) {
-        if (bytesKept <= maxBytes && kept.size <= maxPages) break
-        forget(oldest)
-      }
-    },
-  }
-}
-
-/** What every page may refuse with before it is rendered (docs/page.md). */
-type PageRefusal = 'query_too_long' | 'page_limit'
-
-/** `page_limit`, and how long to wait. */
-class PageLimit extends Refusal<PageRefusal> {
-  readonly retryAfterSeconds: number
-
-  constructor(retryAfterSeconds: number) {
-    super('page_limit')
-    this.retryAfterSeconds = retryAfterSeconds
-  }
-}
-
-const REFUSALS: Readonly<Record<PageRefusal, { status: number; title: string; when: string }>> = {
-  query_too_long: {
-    status: 400,
-    title: 'This address is too long',
-    when: 'a query has at most 1,024 bytes, and what the start page keeps of it in its links at most 512',
-  },
-  page_limit: {
-    status: 429,
-    title: 'Too many new pages at once',
-    when: 'your address, or all together, asked for more pages that had to be made than this server makes at a time; try again in a moment',
-  },
-}
-
-/** Refusals as pages. They are made once: under a flood they must cost next to nothing. */
-function pageRefusals(
-  frame: Frame,
-): (event: H3Event, code: PageRefusal, retryAfterSeconds?: number) => Response {
-  const made = new Map<PageRefusal, Buffer>()
-  return (event, code, retryAfterSeconds) => {
-    const { status, title, when } = REFUSALS[code]
-    const body = made.get(code) ?? Buffer.from(refusalPage(frame, code, title, when))
-    made.set(code, body)
-    const headers = { ...PAGE_HEADERS, ...NO_STORE, 'content-type': HTML_TYPE }
-    const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
-    return respond(event, status, { ...headers, ...retry }, body)
-  }
-}
-
-function refusalPage(frame: Frame, code: PageRefusal, title: string, when: string): string {
-  const main = html`<h1>${title}</h1>
-    <p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>
-    <p><a href="/">The start page</a></p>`
-  return layout(frame, { title, head: NOTHING, rooms: [], main })
-}
 
 /** Renders that one address, and one network, may ask for in a minute. */
 const PER_MINUTE = { address: 120, network: 240 }
@@ -150,7 +45,7 @@ export interface RenderTurns {
    * Runs a render when its turn comes.
    *
    * @param address whose request causes it
-   * @throws PageLimit when too many wait, or the address or its network has used up its minute; also for a render that
+   * @throws Refusal `page_limit` when too many wait, or the address or its network has used up its minute; also for a render that
    *   waits, when another network needs its place
    */
   run<T>(address: string, render: () => Promise<T>): Promise<T>
@@ -159,7 +54,7 @@ export interface RenderTurns {
 interface Job {
   address: string
   render(): Promise<unknown>
-  refuse(limit: PageLimit): void
+  refuse(limit: Refusal): void
 }
 
 /** @param pause between two renders, in milliseconds */
@@ -172,14 +67,14 @@ export function renderTurns(clock: Clock, pause: (ms: number) => Promise<unknown
   const admit = (job: Job): void => {
     // Who is over the rate takes no place from others.
     const seconds = rate.take(job.address) ?? networkRate.take(networkOf(job.address))
-    if (seconds !== null) throw new PageLimit(seconds)
+    if (seconds !== null) throw pageLimit(seconds)
     let admission = line.add(job.address, job)
     if (admission === 'all_full') {
       const displaced = line.displace(job.address)
-      displaced?.refuse(new PageLimit(LINE_SECONDS))
+      displaced?.refuse(pageLimit(LINE_SECONDS))
       if (displaced) admission = line.add(job.address, job)
     }
-    if (admission !== 'admitted') throw new PageLimit(LINE_SECONDS)
+    if (admission !== 'admitted') throw pageLimit(LINE_SECONDS)
   }
   const serveLine = async (): Promise<void> => {
     if (isServing) return
@@ -203,13 +98,89 @@ export function renderTurns(clock: Clock, pause: (ms: number) => Promise<unknown
   }
 }
 
+function pageLimit(retryAfterSeconds: number): Refusal {
+  return new Refusal('page_limit', undefined, { members: { retryAfterSeconds } })
+}
+
+/** True for the refusal of a render, whose members say how long to wait. */
+function isPageLimit(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.code === 'page_limit'
+}
+
+/** Bytes and pages kept, all together. */
+const MAX_BYTES = 32 * 1024 * 1024
+const MAX_PAGES = 500
+
+/** A page as it is sent. */
+export interface RenderedPage {
+  status: number
+  headers: Readonly<Record<string, string>>
+  body: Buffer
+  gzip: Buffer
+  /** Digest of the body; null for a page that is not kept and never a 304. */
+  digest: string | null
+}
+
+/** Rendered pages by address, up to a number of bytes and of pages; the one used longest ago goes first. */
+export interface KeptPages {
+  /** The page of an address, if everything it was rendered from is unchanged; read again after this was called. */
+  current(key: string): Promise<RenderedPage | null>
+  /** Keeps a page in place of an earlier one of the same address. */
+  keep(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
+  forget(key: string): void
+}
+
+export function keptPages(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): KeptPages {
+  const kept = new LRUCache<string, { page: RenderedPage; isUnchanged: RecordedReads['isUnchanged'] }>({
+    max: maxPages,
+    maxSize: maxBytes,
+    sizeCalculation: ({ page }) => page.body.byteLength + page.gzip.byteLength,
+  })
+  return {
+    forget: (key) => void kept.delete(key),
+    async current(key) {
+      const found = kept.get(key)
+      return found && (await found.isUnchanged()) ? found.page : null
+    },
+    keep: (key, page, reads) =>
+      void kept.set(key, { page, isUnchanged: coalesce(() => reads.isUnchanged()) }),
+  }
+}
+
+/** What every page may refuse with before it is rendered (docs/page.md). */
+const REFUSALS = {
+  query_too_long: {
+    status: 400,
+    title: 'This address is too long',
+    when: 'a query has at most 1,024 bytes, and what the start page keeps of it in its links at most 512',
+  },
+  page_limit: {
+    status: 429,
+    title: 'Too many new pages at once',
+    when: 'your address, or all together, asked for more pages that had to be made than this server makes at a time; try again in a moment',
+  },
+}
+
+/** A refusal as a page. It is made once: under a flood it must cost next to nothing. */
+function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
+  const { status, title, when } = REFUSALS[code]
+  const body = once(() => {
+    const main = html`<h1>${title}</h1>
+      <p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>
+      <p><a href="/">The start page</a></p>`
+    return Buffer.from(layout(frame, { title, head: NOTHING, rooms: [], main }))
+  })
+  return (event: H3Event, headers: Readonly<Record<string, string>> = {}): Response =>
+    respond(event, status, { ...PAGE_HEADERS, ...NO_STORE, 'content-type': HTML_TYPE, ...headers }, body())
+}
+
 const compress = promisify(zlib.gzip)
 
 /** Most bytes of a page's query, as it was sent. */
 const QUERY_MAX_BYTES = 1_024
 
 /** What a render gives: a text of any type, or the address to go to instead. */
-export interface PageText {
+interface PageText {
   status: number
   headers: Readonly<Record<string, string>>
   text: string
@@ -250,7 +221,8 @@ interface Flight {
 export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPorts): MountPage {
   const kept = keptPages()
   const flights = new Map<string, Flight>()
-  const refuse = pageRefusals(frame)
+  const refuseQuery = refusalPage(frame, 'query_too_long')
+  const refuseRender = refusalPage(frame, 'page_limit')
   // A flood of queries never takes the turns of the pages that have none.
   const turns = { plain: renderTurns(sources.clock), asked: renderTurns(sources.clock) }
 
@@ -293,7 +265,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
         if (isJoined) return rendered
       } catch (error) {
         // What another address may not have, this one may.
-        const isOthers = error instanceof PageLimit && flight.address !== addressOf(event, trustedProxies)
+        const isOthers = isPageLimit(error) && flight.address !== addressOf(event, trustedProxies)
         if (isJoined && !isOthers) throw error
       }
     }
@@ -302,15 +274,15 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
   return (page) => {
     app.get(page.path, async (event) => {
       const { carriedMax = QUERY_MAX_BYTES } = page.query ?? {}
-      if (sentQueryBytes(event) > QUERY_MAX_BYTES) return refuse(event, 'query_too_long')
+      if (sentQueryBytes(event) > QUERY_MAX_BYTES) return refuseQuery(event)
       const query = pageQuery(event.url.searchParams, page.query, page.path)
-      if (String(query.params).length > carriedMax) return refuse(event, 'query_too_long')
+      if (String(query.params).length > carriedMax) return refuseQuery(event)
       try {
         return respondRendered(event, await pageOf(page, query, event))
       } catch (error) {
-        if (!(error instanceof PageLimit)) throw error
+        if (!isPageLimit(error)) throw error
         await heldBack()
-        return refuse(event, 'page_limit', error.retryAfterSeconds)
+        return refuseRender(event, retryAfter(error.members))
       }
     })
   }
@@ -325,11 +297,5 @@ function sentQueryBytes(event: H3Event): number {
 
 function respondRendered(event: H3Event, { status, headers, body, gzip, digest }: RenderedPage): Response {
   if (status === 303) return respond(event, status, headers, null)
-  const zipped = acceptsGzip(event.req.headers.get('accept-encoding'))
-  const etag = digest === null ? null : zipped ? `"${digest}-gzip"` : `"${digest}"`
-  const common = { ...headers, vary: 'Accept-Encoding', ...(etag === null ? {} : { etag }) }
-  if (etag !== null && matchesEntityTag(event.req.headers.get('if-none-match'), etag))
-    return respond(event, 304, common, null)
-  if (!zipped) return respond(event, status, common, body)
-  return respond(event, status, { ...common, 'content-encoding': 'gzip' }, gzip)
+  return respondCompressed(event, status, headers, { body, gzip: () => gzip, digest })
 }

@@ -1,22 +1,20 @@
 import type { AgentStatus } from '../../domain/agent/schema.ts'
 import { statusPayload } from '../../domain/models/shortlist.ts'
-import type { State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, addDays } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
 import { lastCompleteDay } from '../../domain/year/ledger.ts'
 import { statusContract } from '../agent/contracts.ts'
 import { liveContract } from '../feed/live-routes.ts'
-import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import { freeModelsStatusContract } from '../models/routes.ts'
-import type { ServedRecommendation } from '../models/routes.ts'
 import type { Log } from '../route.ts'
 import { historyContract } from '../year/history.ts'
 import { NOTHING, ageOf, codeSpans, counted, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { Panel, PanelRefusal } from './layout.ts'
-import type { PageSources, ShownPublications } from './page-sources.ts'
+import type { PageSources } from './page-sources.ts'
 
 /** How what a fact says is to be taken; said in words too, never by colour alone. */
 type Standing = 'good' | 'attention' | 'bad' | 'plain'
@@ -31,28 +29,32 @@ interface Fact {
 }
 
 /** A place in the strip. */
-export interface StatusFact {
+interface StatusFact {
   label: string
-  read(now: number): Promise<Fact>
+  read(sources: PageSources, now: Instant): Promise<Fact>
   refusalOf(error: unknown): PanelRefusal
 }
 
 /** The status strip: every fact is read on its own, and one that cannot be read says why in its place. */
-export function statusPanel(facts: readonly StatusFact[], log: Log): Panel {
+export function statusPanel(log: Log): Panel {
   return {
     id: 'status',
     title: 'Status',
     params: [],
-    async render({ now }) {
+    async render({ sources, now }) {
       const read = await Promise.all(
-        facts.map(async (fact) => {
+        FACTS.map(async (fact) => {
+          const { label } = fact
           try {
-            return factOf(fact.label, await fact.read(now))
+            return factOf(label, await fact.read(sources, now))
           } catch (error) {
-            const refusal = fact.refusalOf(error)
-            if (!refusal.expected)
-              log.error({ code: refusal.code, fact: fact.label, err: error }, 'status without a fact')
-            return factOf(fact.label, unreadable(refusal))
+            const { code, when, expected = false } = fact.refusalOf(error)
+            if (!expected) log.error({ code, fact: label, err: error }, 'status without a fact')
+            return factOf(label, {
+              standing: 'bad',
+              value: html`<code>${code}</code>`,
+              detail: codeSpans(when),
+            })
           }
         }),
       )
@@ -60,10 +62,6 @@ export function statusPanel(facts: readonly StatusFact[], log: Log): Panel {
     },
     refusalOf: () => ({ status: 500, code: 'internal_error', when: 'anything unexpected' }),
   }
-}
-
-function unreadable({ code, when }: PanelRefusal): Fact {
-  return { standing: 'bad', value: html`<code>${code}</code>`, detail: codeSpans(when) }
 }
 
 const WORDS: Readonly<Record<Standing, Html>> = {
@@ -85,85 +83,77 @@ function factOf(label: string, { standing, value, detail }: Fact): Html {
 const LATE_MS = 26 * 3_600_000
 
 /** How old the live periods are. */
-export function feedFact(snapshots: ProvedSnapshots): StatusFact {
-  return {
-    label: 'Live feed',
-    refusalOf: refusalsOf(liveContract),
-    async read(now) {
-      const proved = await snapshots.newest('trending')
-      if (!proved) return nothing('No snapshot yet', 'dash collect')
-      const { generatedAt } = proved.snapshot
-      const standing = now - generatedAt > DAY_MS ? 'attention' : 'good'
-      return {
-        standing,
-        value: ageOf(generatedAt, now),
-        detail: html`newest snapshot ${instantOf(generatedAt)}`,
-      }
-    },
-  }
+const feedFact: StatusFact = {
+  label: 'Live feed',
+  refusalOf: refusalsOf(liveContract),
+  async read({ snapshots }, now) {
+    const proved = await snapshots.newest('trending')
+    if (!proved) return nothing('No snapshot yet', 'dash collect')
+    const { generatedAt } = proved.snapshot
+    const standing = now - generatedAt > DAY_MS ? 'attention' : 'good'
+    return {
+      standing,
+      value: ageOf(generatedAt, now),
+      detail: html`newest snapshot ${instantOf(generatedAt)}`,
+    }
+  },
 }
 
 /** The newest publication of the Year, and whether one is due. */
-export function publicationFact(publications: ShownPublications): StatusFact {
-  return {
-    label: 'Last publication',
-    refusalOf: refusalsOf(historyContract),
-    async read(now) {
-      const last = (await publications.entries()).timeline.at(-1)
-      if (!last) return nothing('None yet', 'dash publish-year')
-      const { asOfDay, publishedAt } = last.manifest
-      const isDue = asOfDay < addDays(lastCompleteDay(now), -1) || now - publishedAt > LATE_MS
-      return {
-        standing: isDue ? 'attention' : 'good',
-        value: html`Year as of ${asOfDay}`,
-        detail: html`published ${ageOf(publishedAt, now)}${isDue ? html`; the next one is late` : NOTHING}`,
-      }
-    },
-  }
+const publicationFact: StatusFact = {
+  label: 'Last publication',
+  refusalOf: refusalsOf(historyContract),
+  async read({ publications }, now) {
+    const last = (await publications.entries()).timeline.at(-1)
+    if (!last) return nothing('None yet', 'dash publish-year')
+    const { asOfDay, publishedAt } = last.manifest
+    const isDue = asOfDay < addDays(lastCompleteDay(now), -1) || now - publishedAt > LATE_MS
+    return {
+      standing: isDue ? 'attention' : 'good',
+      value: html`Year as of ${asOfDay}`,
+      detail: html`published ${ageOf(publishedAt, now)}${isDue ? html`; the next one is late` : NOTHING}`,
+    }
+  },
 }
 
 /** The newest day without a publication. */
-export function gapFact(publications: ShownPublications): StatusFact {
-  return {
-    label: 'Last gap',
-    refusalOf: refusalsOf(historyContract),
-    async read() {
-      const { entries, timeline } = await publications.entries()
-      const gaps = entries.filter((entry) => entry.kind === 'gap')
-      const last = gaps.at(-1)
-      const whole = timeline.length === 0 ? 'nothing was due yet' : 'every day since the first has its Year'
-      if (!last) return { standing: 'plain', value: html`None`, detail: html`${whole}` }
-      const why =
-        last.reason === 'missed'
-          ? html`nobody published that day`
-          : html`${counted(last.attempts, 'attempts')} failed`
-      return {
-        standing: 'plain',
-        value: html`${last.asOfDay}`,
-        detail: html`${why}; ${counted(gaps.length, 'gaps')} in all`,
-      }
-    },
-  }
+const gapFact: StatusFact = {
+  label: 'Last gap',
+  refusalOf: refusalsOf(historyContract),
+  async read({ publications }) {
+    const { entries, timeline } = await publications.entries()
+    const gaps = entries.filter((entry) => entry.kind === 'gap')
+    const last = gaps.at(-1)
+    const whole = timeline.length === 0 ? 'nothing was due yet' : 'every day since the first has its Year'
+    if (!last) return { standing: 'plain', value: html`None`, detail: html`${whole}` }
+    const why =
+      last.reason === 'missed'
+        ? html`nobody published that day`
+        : html`${counted(last.attempts, 'attempts')} failed`
+    return {
+      standing: 'plain',
+      value: html`${last.asOfDay}`,
+      detail: html`${why}; ${counted(gaps.length, 'gaps')} in all`,
+    }
+  },
 }
 
 /** How the archive was found last, as `verify-archive` left it. */
-export function auditFact(audits: Pick<State['audits'], 'newest'>): StatusFact {
-  return {
-    label: 'Last audit',
-    refusalOf: auditRefusal,
-    async read(now) {
-      const audit = await audits.newest()
-      if (!audit) return nothing('No record', 'dash verify-archive')
-      const { endedAt, ok, objects, publications, whole, head } = audit
-      const isOld = now - endedAt > 7 * DAY_MS
-      return {
-        standing: ok ? (isOld ? 'attention' : 'good') : 'bad',
-        value: html`${verdictOf(audit)}, ${ageOf(endedAt, now)}`,
-        detail: html`${whole ? NOTHING : html`part: `}${counted(objects, 'objects')} of
-          ${counted(publications, 'publications')}, head ${head.seq} <code>${head.leaf.slice(0, 8)}</code>`,
-      }
-    },
-  }
+const auditFact: StatusFact = {
+  label: 'Last audit',
+  refusalOf: auditRefusal,
+  async read({ audits }, now) {
+    const audit = await audits.newest()
+    if (!audit) return nothing('No record', 'dash verify-archive')
+    const { endedAt, ok, objects, publications, whole, head } = audit
+    const isOld = now - endedAt > 7 * DAY_MS
+    return {
+      standing: ok ? (isOld ? 'attention' : 'good') : 'bad',
+      value: html`${verdictOf(audit)}, ${ageOf(endedAt, now)}`,
+      detail: html`${whole ? NOTHING : html`part: `}${counted(objects, 'objects')} of
+        ${counted(publications, 'publications')}, head ${head.seq} <code>${head.leaf.slice(0, 8)}</code>`,
+    }
+  },
 }
 
 function verdictOf({ ok, complete, damage }: AuditRecord): string {
@@ -179,39 +169,35 @@ function auditRefusal(error: unknown): PanelRefusal {
 }
 
 /** The model that is recommended, how sure that is, and how old. */
-export function modelFact(served: ServedRecommendation): StatusFact {
-  return {
-    label: 'Free model',
-    refusalOf: refusalsOf(freeModelsStatusContract),
-    async read(now): Promise<Fact> {
-      const current = await served()
-      const { primary, rankingConfidence, ok, usingSeedFallback } = statusPayload(current, now)
-      const age = usingSeedFallback
-        ? html`built-in seed, nothing was measured`
-        : html`evaluated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
-      return {
-        standing: ok ? 'good' : 'attention',
-        value: html`<bdi>${primary}</bdi>`,
-        detail: html`${rankingConfidence} confidence, ${age}`,
-      }
-    },
-  }
+const modelFact: StatusFact = {
+  label: 'Free model',
+  refusalOf: refusalsOf(freeModelsStatusContract),
+  async read({ recommendation }, now): Promise<Fact> {
+    const current = await recommendation()
+    const { primary, rankingConfidence, ok, usingSeedFallback } = statusPayload(current, now)
+    const age = usingSeedFallback
+      ? html`built-in seed, nothing was measured`
+      : html`evaluated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
+    return {
+      standing: ok ? 'good' : 'attention',
+      value: html`<bdi>${primary}</bdi>`,
+      detail: html`${rankingConfidence} confidence, ${age}`,
+    }
+  },
 }
 
 /** Whether the chat answers, and how the day's money stands. */
-export function chatFact(agent: PageSources['agent']): StatusFact {
-  return {
-    label: 'Chat',
-    refusalOf: refusalsOf(statusContract),
-    async read() {
-      const [{ enabled, quotas }, { budget }] = await Promise.all([agent.config(), agent.status()])
-      if (!enabled) return { standing: 'plain', value: html`Off`, detail: html`switched off, or not set up` }
-      const { messagesPerSession, messagesPerDay } = quotas
-      const bounds = html`${messagesPerSession} messages a session, ${messagesPerDay} a day`
-      return { ...BUDGETS[budget], detail: html`${BUDGETS[budget].detail}; ${bounds}` }
-    },
-  }
-}
+export const chatFact = {
+  label: 'Chat',
+  refusalOf: refusalsOf(statusContract),
+  async read({ agent }: Pick<PageSources, 'agent'>): Promise<Fact> {
+    const [{ enabled, quotas }, { budget }] = await Promise.all([agent.config(), agent.status()])
+    if (!enabled) return { standing: 'plain', value: html`Off`, detail: html`switched off, or not set up` }
+    const { messagesPerSession, messagesPerDay } = quotas
+    const bounds = html`${messagesPerSession} messages a session, ${messagesPerDay} a day`
+    return { ...BUDGETS[budget], detail: html`${BUDGETS[budget].detail}; ${bounds}` }
+  },
+} satisfies StatusFact
 
 const BUDGETS: Readonly<Record<AgentStatus['budget'], Fact>> = {
   ok: { standing: 'good', value: html`Open`, detail: html`within the day's budget` },
@@ -231,3 +217,5 @@ const BUDGETS: Readonly<Record<AgentStatus['budget'], Fact>> = {
 function nothing(value: string, command: string): Fact {
   return { standing: 'attention', value: html`${value}`, detail: html`<code>${command}</code> leaves one` }
 }
+
+const FACTS: readonly StatusFact[] = [feedFact, publicationFact, gapFact, auditFact, modelFact, chatFact]

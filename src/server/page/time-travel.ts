@@ -6,7 +6,7 @@ import type { GapStop, Moment, Stop } from '../../domain/year/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { parsePastInstant } from '../../domain/year/history.ts'
 import { lastCompleteDay } from '../../domain/year/ledger.ts'
-import type { LedgerEntry } from '../../domain/year/ledger.ts'
+import { onceFor } from '../single-flight.ts'
 import { historyContract } from '../year/history.ts'
 import { NOTHING, counted, html, instantOf, readable } from './html.ts'
 import type { Html } from './html.ts'
@@ -54,6 +54,11 @@ function parseMoment(
     if (day === null || day > lastCompleteDay(now)) throw new Refusal('invalid_day')
     return day
   }
+  return parseTime(params, name, code, now)
+}
+
+/** The instant of a parameter, as the history takes it; null where none is given. @throws Refusal with the code */
+export function parseTime(params: URLSearchParams, name: string, code: string, now: Instant): Instant | null {
   if (!params.has(name)) return null
   const at = parsePastInstant(params.getAll(name), now)
   if (at === null) throw new Refusal(code)
@@ -96,9 +101,7 @@ function askAgain(query: PageQuery, now: Instant): Html {
       A time is written like <code>2026-03-02T00:10:00Z</code>. Or choose the day the Year is to end with:
     </p>
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: '', first: '', now })}
-    <p>
-      <a href="${query.link({ ...NO_MOMENTS, sort: 'year' }, 'feed')}" data-room="feed">The newest Year</a>
-    </p>`
+    <p>${query.roomLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
 }
 
 interface DayForm {
@@ -150,12 +153,14 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
   const current = stops[moment.place]
   const [firstDay, lastDay] = [firstDayOf(first), lastDayOf(last)]
   const day = current ? lastDayOf(current) : ''
-  const to = (at: string | null) =>
-    query.link({ ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }, 'feed')
+  const to: LinkTo = (at, text, attributes) => {
+    const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
+    return query.roomLink('feed', changes, text, attributes)
+  }
   return html`<nav class="travel" aria-label="Time travel">
     <p class="steps">
       ${step('previous', stops[moment.place - 1], to, now)} ${step('next', stops[moment.place + 1], to, now)}
-      <a id="newest" href="${to(null)}" data-room="feed">Newest</a>
+      ${to(null, html`Newest`, html`id="newest"`)}
     </p>
     ${slider(stops, firstDay, lastDay, current)}
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
@@ -170,23 +175,16 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
   </nav>`
 }
 
-function step(
-  direction: 'previous' | 'next',
-  stop: Stop | undefined,
-  to: (at: string) => string,
-  now: Instant,
-): Html {
+/** A link to the Year of another time; null is the newest. */
+type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
+
+function step(direction: 'previous' | 'next', stop: Stop | undefined, to: LinkTo, now: Instant): Html {
   const isBack = direction === 'previous'
   const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
   const name = isBack ? 'Previous' : 'Next'
   if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
-  return html`<a
-    id="${direction}"
-    rel="${isBack ? 'prev' : 'next'}"
-    href="${to(atOfStop(stop, now))}"
-    data-room="feed"
-    >${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}</a
-  >`
+  const text = html`${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}`
+  return to(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
 }
 
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
@@ -264,17 +262,10 @@ function reasonOf({ recorded }: GapStop): string {
 }
 
 /** The days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */
-function daysOf(stop: Stop): string {
+export function daysOf(stop: Stop): string {
   const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
   return first === last ? first : `${first} to ${last}`
 }
 
-/** Makes what gives the stops of a proved ledger, made once for each. */
-export function keptStops(): (proved: ProvedLedger) => readonly Stop[] {
-  const kept = new WeakMap<readonly LedgerEntry[], readonly Stop[]>()
-  return (proved) => {
-    const stops = kept.get(proved.entries) ?? stopsOf(proved)
-    kept.set(proved.entries, stops)
-    return stops
-  }
-}
+/** The stops of a proved ledger, made once for each. */
+export const stopsOnce = onceFor((proved: ProvedLedger): readonly Stop[] => stopsOf(proved))

@@ -3,13 +3,11 @@ import { compareLists } from '../../domain/year/calendar.ts'
 import type { Comparison } from '../../domain/year/calendar.ts'
 import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
 import { formatCount, html, NOTHING } from './html.ts'
-import { COLUMNS, linkedTitle } from './feed-items.ts'
+import { COLUMN_NAMES, COLUMNS, linkedTitle } from './feed-items.ts'
 import type { ColumnName } from './feed-items.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
-
-const NAMES = Object.keys(COLUMNS) as ColumnName[]
 
 /** Column that is shown while none is asked for. */
 const FIRST_SHOWN: ColumnName = 'popular'
@@ -22,7 +20,9 @@ export function yearComparison(
   query: PageQuery,
 ): Html {
   const shown = column ?? FIRST_SHOWN
-  const comparisons = NAMES.map((name) => [name, compareLists(then.feed[name], now.feed[name])] as const)
+  const comparisons = COLUMN_NAMES.map(
+    (name) => [name, compareLists(then.feed[name], now.feed[name])] as const,
+  )
   const detailed = comparisons.find(([name]) => name === shown)?.[1]
   return html`${isSame(comparisons) ? SAME : NOTHING}
     <div class="wide">
@@ -31,24 +31,13 @@ export function yearComparison(
           Between ${then.asOfDay} and ${now.asOfDay}
         </caption>
         <thead>
-          <tr>
-            <th scope="col">Column</th>
-            <th scope="col" class="number">Entered</th>
-            <th scope="col" class="number">Left</th>
-            <th scope="col" class="number">Moved</th>
-            <th scope="col" class="number">Stayed</th>
-          </tr>
+          ${headings(['Column'], ['Entered', 'Left', 'Moved', 'Stayed'])}
         </thead>
         <tbody>
           ${comparisons.map(([name, { entered, left, moved, stayed }]) => {
-            const link = html`<a
-              href="${query.link({ column: name }, 'feed')}"
-              data-room="feed"
-              ${name === shown ? html`aria-current="true"` : NOTHING}
-              >${COLUMNS[name]}</a
-            >`
+            const isShown = name === shown ? html`aria-current="true"` : NOTHING
             return html`<tr>
-              <th scope="row">${link}</th>
+              <th scope="row">${query.roomLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
               <td>${entered.length}</td>
               <td>${left.length}</td>
               <td>${moved.length}</td>
@@ -95,20 +84,20 @@ function table(rows: readonly Html[], none: string): Html {
   return html`<div class="wide">
     <table class="compared">
       <thead>
-        <tr>
-          <th scope="col">Change</th>
-          <th scope="col">Item</th>
-          <th scope="col" class="number">Rank then</th>
-          <th scope="col" class="number">Rank now</th>
-          <th scope="col" class="number">Points then</th>
-          <th scope="col" class="number">Points now</th>
-        </tr>
+        ${headings(['Change', 'Item'], ['Rank then', 'Rank now', 'Points then', 'Points now'])}
       </thead>
       <tbody>
         ${rows}
       </tbody>
     </table>
   </div>`
+}
+
+function headings(texts: readonly string[], numbers: readonly string[]): Html {
+  return html`<tr>
+    ${texts.map((title) => html`<th scope="col">${title}</th>`)}
+    ${numbers.map((title) => html`<th scope="col" class="number">${title}</th>`)}
+  </tr>`
 }
 
 function row(change: string, item: YearItem, then: YearItem | null, now: YearItem | null): Html {

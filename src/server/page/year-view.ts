@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { atOfDay, momentAt } from '../../domain/year/calendar.ts'
@@ -12,8 +13,7 @@ import type { ColumnName } from './feed-items.ts'
 import { NOTHING, ageOf, copyable, counted, html, instantOf, shellText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PanelAnswer, View } from './layout.ts'
-import type { ShownPublications } from './page-sources.ts'
-import { addressOfDays, gapNotice, keptStops, parseMoments, travelControls } from './time-travel.ts'
+import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 import { yearComparison } from './year-comparison.ts'
 
@@ -83,38 +83,17 @@ function position(ledger: TimelineItem['ledger'], seq: number, { entries }: Prov
 /** Parsed envelopes kept in memory: each is several times as large as its bytes. */
 const KEPT = 4
 
-/** Makes what reads a proved publication as the envelope of version 3; null for an older layout. The last few are kept. */
-function envelopeParser(): (publication: ProvedPublication) => YearEnvelope | null {
-  const envelopes = new Map<ProvedPublication, YearEnvelope | null>()
+/** Reads a proved publication as the envelope of version 3; null for an older layout. The last few are kept. */
+function envelopeReader(): (publication: ProvedPublication) => YearEnvelope | null {
+  const read = new LRUCache<ProvedPublication, { envelope: YearEnvelope | null }>({ max: KEPT })
   return (publication) => {
-    const known = envelopes.get(publication)
-    if (known !== undefined) return known
+    const known = read.get(publication)
+    if (known) return known.envelope
     const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.published.body.toString('utf8')))
     const envelope = parsed.success ? parsed.data : null
-    envelopes.set(publication, envelope)
-    for (const oldest of envelopes.keys()) {
-      if (envelopes.size <= KEPT) break
-      envelopes.delete(oldest)
-    }
+    read.set(publication, { envelope })
     return envelope
   }
-}
-
-/** What is made of publications and kept from one render to the next, by the very object it was made from. */
-export interface KeptYears {
-  envelopeOf: ReturnType<typeof envelopeParser>
-  stopsOnce: ReturnType<typeof keptStops>
-}
-
-export function keptYears(): KeptYears {
-  return { envelopeOf: envelopeParser(), stopsOnce: keptStops() }
-}
-
-export interface YearViewPorts {
-  publications: ShownPublications
-  kept: KeptYears
-  /** Address of the server from outside, for the commands that check it. */
-  baseUrl: () => string
 }
 
 /** The Year of any time: where it stands in the history, what it says, and its proof. */
@@ -129,16 +108,18 @@ interface Served {
   publication: ProvedPublication | null
 }
 
-export function yearView({ publications, kept, baseUrl }: YearViewPorts): YearView {
-  const { envelopeOf, stopsOnce } = kept
+/** @param baseUrl address of the server from outside, for the commands that check it */
+export function yearView(baseUrl: () => string): YearView {
+  const envelopeOf = envelopeReader()
   return {
-    async forward({ now, query }) {
+    async forward({ sources: { publications }, now, query }) {
       const moments = parseMoments(query, now)
       const isDay = Object.values(moments).some((moment) => typeof moment === 'string')
       return isDay ? addressOfDays(moments, query, stopsOnce(await publications.entries()), now) : null
     },
     async render(view, column) {
       const { now, query } = view
+      const { publications } = view.sources
       const moments = parseMoments(query, now)
       const proved = await publications.entries()
       const stops = stopsOnce(proved)
@@ -197,9 +178,7 @@ export function yearView({ publications, kept, baseUrl }: YearViewPorts): YearVi
   ): PanelAnswer {
     const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [Served, Served]
     const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
-    const end = html`<p>
-      <a href="${query.link({ with: null }, 'feed')}" data-room="feed">End the comparison</a>
-    </p>`
+    const end = html`<p>${query.roomLink('feed', { with: null }, 'End the comparison')}</p>`
     if (!then.publication || !later.publication)
       return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${end}` }
     const isOne = then.publication.manifest.sha256 === later.publication.manifest.sha256

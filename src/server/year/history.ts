@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
-import { parseHistoryQuery } from '../../domain/year/history.ts'
+import { historyQuerySchema, parseHistoryQuery } from '../../domain/year/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import { respondPublished } from '../respond.ts'
@@ -9,14 +9,14 @@ import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
-/** `GET /api/feed/history`: parse the question, prove the answer, serve its bytes as they were archived. */
+/** `GET /api/feed/history`: parse the query, prove the publication, serve its bytes as they were archived. */
 export function history(publications: ProvedPublications, clock: Clock): Route {
   return route(historyContract, async (event) => {
     const { at } = parseHistoryQuery(event.url.searchParams, clock())
     const publication = await publications.latestAt(at)
     if (!publication) throw new Refusal<HistoryRefusal>('year_history_not_found')
-    const headers = { ...historyContract.headers, 'x-year-history-requested-at': formatInstant(at) }
-    return respondPublished(event, headers, publication.published)
+    const asked = { 'x-year-history-requested-at': formatInstant(at) }
+    return respondPublished(event, historyContract.headers, publication.published, asked)
   })
 }
 
@@ -26,7 +26,7 @@ export const HISTORY_DOCS = '/docs/api/top-year-history'
 /** Version of the interface; the release of the product has its own. */
 export const HISTORY_API_VERSION = '1.0.0'
 
-const STATUS = {
+const REFUSALS = {
   invalid_sort: { status: 400, when: '`sort` is missing, given twice, or not `year`' },
   invalid_at: {
     status: 400,
@@ -57,25 +57,7 @@ export const historyContract: Contract<HistoryRefusal> = {
     'The ETag is the SHA-256 of the body: `curl -s URL | sha256sum` prints it.',
     'The schema below is that of `top-year-v3`; older publications keep the layout of their own version.',
   ].join(' '),
-  query: [
-    {
-      name: 'sort',
-      required: true,
-      description: 'Only `year` is accepted.',
-      schema: { type: 'string', enum: ['year'] },
-      example: 'year',
-    },
-    {
-      name: 'at',
-      required: false,
-      description:
-        'UTC instant, `YYYY-MM-DDTHH:mm:ssZ` with one to three optional fraction digits, at most five minutes ahead. Default: now.',
-      schema: {
-        type: 'string',
-        pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,3})?Z$',
-      },
-    },
-  ],
+  query: historyQuerySchema,
   success: yearEnvelopeSchema,
   successDescription: 'The publication envelope, verbatim from the archive',
   successHeaders: {
@@ -87,7 +69,7 @@ export const historyContract: Contract<HistoryRefusal> = {
     'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
     Link: 'the documentation and the OpenAPI description',
   },
-  refusals: STATUS,
+  refusals: REFUSALS,
   storage: {
     storage_unavailable: 'year_history_storage_unavailable',
     storage_damaged: 'year_history_archive_corrupt',

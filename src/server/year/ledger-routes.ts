@@ -2,6 +2,11 @@ import { z } from 'zod'
 import { Refusal } from '../../domain/refusal.ts'
 import { historyIndexSchema } from '../../domain/year/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history.ts'
+import {
+  PUBLISHED_HEAD,
+  PUBLISHED_LEDGER,
+  PUBLISHED_LEGACY_LEDGER,
+} from '../../domain/year/published-ledger.ts'
 import { respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
@@ -52,7 +57,7 @@ const HEAD_STATUS = {
 /** What the four contracts share with each other and with the history. */
 const COMMON = {
   tag: 'Year',
-  query: [],
+  query: z.object({}),
   successHeaders: {
     'Cache-Control': '`public, max-age=60`',
     ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
@@ -71,7 +76,7 @@ const COMMON = {
 /** `GET /api/feed/history/ledger` (docs/auditing.md). */
 export const ledgerContract: Contract<LedgerRefusal> = {
   ...COMMON,
-  path: '/api/feed/history/ledger',
+  path: PUBLISHED_LEDGER,
   operationId: 'getYearLedger',
   summary: 'The chained ledger, one line an entry',
   description: [
@@ -88,7 +93,7 @@ export const ledgerContract: Contract<LedgerRefusal> = {
 /** `GET /api/feed/history/ledger/legacy` (docs/auditing.md). */
 export const legacyLedgerContract: Contract<LedgerRefusal> = {
   ...COMMON,
-  path: '/api/feed/history/ledger/legacy',
+  path: PUBLISHED_LEGACY_LEDGER,
   operationId: 'getYearLegacyLedger',
   summary: 'The sealed legacy ledger',
   description: [
@@ -104,7 +109,7 @@ export const legacyLedgerContract: Contract<LedgerRefusal> = {
 /** `GET /api/feed/history/head` (docs/auditing.md). */
 export const headContract: Contract<HeadRefusal> = {
   ...COMMON,
-  path: '/api/feed/history/head',
+  path: PUBLISHED_HEAD,
   operationId: 'getYearHead',
   summary: 'The newest head of the ledger',
   description: [

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Objects, Clock, Ledger, Witness, YearReader } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
@@ -8,7 +9,7 @@ import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
 import { published } from '../respond.ts'
 import type { Published } from '../respond.ts'
-import { coalesce, together } from '../single-flight.ts'
+import { coalesce, once, together } from '../single-flight.ts'
 
 /** Proved bytes kept in memory, all publications together. */
 const MEMORY_MAX_BYTES = 64 * 1024 * 1024
@@ -44,10 +45,9 @@ export interface ProvedPublications {
   entries(): Promise<ProvedLedger & { head: Head | null }>
 }
 
-/** Both ledgers, proved, and what is published of them. */
+/** Both ledgers and the newest head, proved, and what is published of them. */
 interface LedgerProof {
-  proved: ProvedLedger
-  head: Head | null
+  proved: ProvedLedger & { head: Head | null }
   published: PublishedLedger
 }
 
@@ -76,7 +76,10 @@ export function provedPublications(
   memoryMaxBytes = MEMORY_MAX_BYTES,
 ): ProvedPublications {
   let ledgerKept: Kept<LedgerProof> | null = null
-  const objects = keptObjects(clock, memoryMaxBytes)
+  const objects = new LRUCache<string, Kept<ProvedPublication>>({
+    maxSize: memoryMaxBytes,
+    sizeCalculation: ({ value }) => value.published.body.byteLength,
+  })
   const proofs = new Map<string, () => Promise<ProvedPublication>>()
 
   const ledgerWitness = async (head: Head | null): Promise<Witness> => {
@@ -86,14 +89,14 @@ export function provedPublications(
 
   const look = together((): Look => {
     const seen = new Map<string, Promise<Witness>>()
-    const once = (key: string, take: () => Promise<Witness>): Promise<Witness> => {
+    const takeOnce = (key: string, take: () => Promise<Witness>): Promise<Witness> => {
       const taken = seen.get(key) ?? take()
       seen.set(key, taken)
       return taken
     }
     return {
-      ledger: () => once('ledger', () => ledgerWitness(ledgerKept?.value.head ?? null)),
-      object: (sha256) => once(sha256, () => archive.objectWitness(sha256)),
+      ledger: () => takeOnce('ledger', () => ledgerWitness(ledgerKept?.value.proved.head ?? null)),
+      object: (sha256) => takeOnce(sha256, () => archive.objectWitness(sha256)),
     }
   })
 
@@ -101,7 +104,7 @@ export function provedPublications(
     const before = await ledgerWitness(await archive.newestHead())
     const { proved, contents, head } = await year.read()
     const after = await ledgerWitness(head)
-    const value = { proved, head, published: publishedLedger(proved, contents, head) }
+    const value = { proved: { ...proved, head }, published: publishedLedger(proved, contents, head) }
     const settled = before !== null && before === after
     ledgerKept = settled ? { value, witness: before, provedAt: clock() } : null
     return value
@@ -117,8 +120,10 @@ export function provedPublications(
     const bytes = proveBytes(manifest, await archive.get(manifest.sha256))
     const after = await archive.objectWitness(manifest.sha256)
     const publication = describe(manifest, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
-    if (before !== null && before === after) objects.keep(publication, before)
-    else objects.forget(manifest.publicationId)
+    const { publicationId } = manifest
+    if (before !== null && before === after)
+      objects.set(publicationId, { value: publication, witness: before, provedAt: clock() })
+    else objects.delete(publicationId)
     return publication
   }
 
@@ -129,8 +134,10 @@ export function provedPublications(
   }
 
   const publicationSeen = async (manifest: Manifest, seen: Look): Promise<ProvedPublication> => {
-    const kept = objects.get(manifest)
-    return kept && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
+    const kept = objects.get(manifest.publicationId)
+    // A proof holds for the very manifest it was made for.
+    const isSame = kept?.value.manifest.sha256 === manifest.sha256
+    return isSame && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
   }
 
   return {
@@ -142,50 +149,12 @@ export function provedPublications(
     },
     publication: async (manifest) => publicationSeen(manifest, await look()),
     ledger: async () => (await ledgerSeen(await look())).published,
-    async entries() {
-      const { proved, head } = await ledgerSeen(await look())
-      return { ...proved, head }
-    },
+    entries: async () => (await ledgerSeen(await look())).proved,
   }
 }
 
 function isCurrent(kept: Kept<unknown>, witness: Witness, clock: Clock): boolean {
   return witness === kept.witness && Math.abs(clock() - kept.provedAt) < PROOF_MAX_AGE_MS
-}
-
-/** Proved publications in memory, by id, up to a number of bytes; the one proved longest ago goes first. */
-function keptObjects(
-  clock: Clock,
-  maxBytes: number,
-): {
-  get: (manifest: Manifest) => Kept<ProvedPublication> | undefined
-  keep: (publication: ProvedPublication, witness: string) => void
-  forget: (publicationId: string) => void
-} {
-  const kept = new Map<string, Kept<ProvedPublication>>()
-  let bytesKept = 0
-  const forget = (publicationId: string): void => {
-    bytesKept -= kept.get(publicationId)?.value.published.body.byteLength ?? 0
-    kept.delete(publicationId)
-  }
-  return {
-    forget,
-    // A proof holds for the very manifest it was made for.
-    get({ publicationId, sha256 }) {
-      const found = kept.get(publicationId)
-      return found?.value.manifest.sha256 === sha256 ? found : undefined
-    },
-    keep(publication, witness) {
-      const { publicationId } = publication.manifest
-      forget(publicationId)
-      kept.set(publicationId, { value: publication, witness, provedAt: clock() })
-      bytesKept += publication.published.body.byteLength
-      for (const oldest of kept.keys()) {
-        if (bytesKept <= maxBytes) break
-        forget(oldest)
-      }
-    },
-  }
 }
 
 function describe(manifest: Manifest, bytes: Buffer): ProvedPublication {
@@ -221,18 +190,13 @@ function publishedLedger(
   // While an import has begun and not ended, a head is there before the entry it pins.
   const pinned = head !== null && head.seq <= rows.length ? head : null
   return {
-    entries: madeOnce(() => publishedText(rows.map((row) => `${leafText(row)}\n`).join(''), NDJSON_TYPE)),
-    legacy: madeOnce(() => publishedText(legacyText(legacy), NDJSON_TYPE)),
+    entries: once(() => publishedText(rows.map((row) => `${leafText(row)}\n`).join(''), NDJSON_TYPE)),
+    legacy: once(() => publishedText(legacyText(legacy), NDJSON_TYPE)),
     head: () => pinned && publishedText(formatHead(pinned), JSON_TYPE),
-    index: madeOnce(() => publishedText(JSON.stringify(historyIndex(proved, pinned)), JSON_TYPE)),
+    index: once(() => publishedText(JSON.stringify(historyIndex(proved, pinned)), JSON_TYPE)),
   }
 }
 
 function publishedText(text: string, contentType: string): Published {
   return published(Buffer.from(text), { contentType, cacheControl: 'public, max-age=60' })
-}
-
-function madeOnce<T>(make: () => T): () => T {
-  let made: { value: T } | null = null
-  return () => (made ??= { value: make() }).value
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
-import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
+import type { NameLookup } from '../../../src/adapters/articles/guarded-connections.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import { answering, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
 import { unpackBody } from '../../../src/adapters/articles/page-client.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { forbidsKeeping, parseRobots } from '../../../src/adapters/articles/robots.ts'
 
-const allows = (text: string, path: string): boolean => parseRobots(text, 'dash').allows(path)
+const allows = (text: string, path: string): boolean => parseRobots(text, 'dash')(path)
 
 describe('a robots.txt', () => {
   test.each([
@@ -60,6 +60,16 @@ describe('a robots.txt', () => {
       expect(allows(`User-agent: *\n${rules}`, `/${'a'.repeat(2_000)}`)).toBe(true)
     },
   )
+
+  test('of half a megabyte that names thousands of agents for thousands of rules is read like any other', () => {
+    const agents = Array.from({ length: 16_000 }, (_, index) => {
+      const name = Array.from(String(index), (digit) => 'abcdefghij'[Number(digit)]).join('')
+      return `user-agent:${name}\n`
+    })
+    expect(allows(`${agents.join('')}user-agent:*\n${'allow:/\n'.repeat(32_000)}disallow:/b`, '/b')).toBe(
+      false,
+    )
+  })
 })
 
 test.each([

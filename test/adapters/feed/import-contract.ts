@@ -48,15 +48,6 @@ function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): Impo
 /** What every engine of the feed promises about importing. */
 export function importContract(name: string, engine: FeedOpener): void {
   describe(`importing daily signals into ${name}`, () => {
-    test('counts new rows, and the same ones again as unchanged', async () => {
-      const { feed } = await engine.open()
-      const others = [{ sourceId: '2' }, { day: '2026-03-02' }, { source: 'lobsters' }]
-      const rows = [signal(), ...others.map((other) => signal(other))]
-      expect(await feed.importSignals(rows)).toEqual(counts(4, 0, 0))
-      expect(await feed.importSignals(rows)).toEqual(counts(0, 0, 4))
-      expect(await feed.importSignals([])).toEqual(counts(0, 0, 0))
-    })
-
     test.each(Object.entries(OTHER_VALUES))(
       'counts another value of a stored row as replaced: %s',
       async (_what, change) => {
@@ -146,12 +137,6 @@ export function importContract(name: string, engine: FeedOpener): void {
       )
       expect(await feed.readWindow(WINDOW)).toEqual({ events: [], observed: [] })
       expect(await feed.importSignals([signal()])).toEqual(counts(1, 0, 0))
-    })
-
-    test('lets the last of equal keys win, and is seen by another connection once acknowledged', async () => {
-      const { feed, another } = await engine.open()
-      await feed.importSignals([signal({ title: 'A' }), signal({ title: 'B' }), signal({ title: 'C' })])
-      expect((await another().feed.readWindow(WINDOW)).events).toMatchObject([{ title: 'C' }])
     })
   })
 

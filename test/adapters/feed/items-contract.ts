@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { signal, refresh, yearEvent, yearEvents } from '../../support/signals.ts'
-import type { FeedOpener, OpenFeed } from './open-feed.ts'
-import { asJsonRows, selectJsonRows } from '../../../src/adapters/sqlite/rows.ts'
+import type { FeedOpener } from './open-feed.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 
@@ -97,60 +96,57 @@ function details(changes: Partial<ItemDetails> = {}): ItemDetails {
   }
 }
 
-const ALL_COLUMNS = 'source, source_id, author, tags, description, collected_at'
-const STORED = asJsonRows(ALL_COLUMNS, `SELECT ${ALL_COLUMNS} FROM item_details ORDER BY source, source_id`)
-
-/** Every row, as the table holds it. */
-async function stored({ raw }: OpenFeed): Promise<ItemDetails[]> {
-  const rows = await selectJsonRows(raw(), STORED, [], 'the details')
-  return rows.map((row) => {
-    const [source, sourceId, author, tags, description, collectedAt] = row
-    const known = {
-      source,
-      sourceId,
-      author,
-      tags: JSON.parse(tags as string) as unknown,
-      description,
-      collectedAt,
-    }
-    return known as ItemDetails
-  })
-}
-
 /** What every engine of the feed promises about details of items. */
 export function detailsContract(name: string, engine: FeedOpener): void {
   describe(`details of items in ${name}`, () => {
-    test('are stored as they are, each under its item', async () => {
-      const open = await engine.open()
-      const nothingKnown = details({ source: 'hn', sourceId: '1', author: null, tags: [], description: null })
-      await open.feed.saveDetails([details(), nothingKnown])
-      await open.feed.saveDetails([])
-      expect(await stored(open)).toEqual([nothingKnown, details()])
+    test('are given for the items asked for, by save key, as they were stored', async () => {
+      const { feed, another } = await engine.open()
+      const nothingKnown = details({ sourceId: 'c', author: null, tags: [], description: null })
+      await feed.saveDetails([details(), details({ sourceId: 'b' }), nothingKnown])
+      await feed.saveDetails([])
+      const items = ['abc123', 'c', 'unknown'].map((sourceId) => ({ source: 'lobsters', sourceId }))
+      expect(await another().feed.details(items)).toEqual(
+        new Map([
+          ['lobsters-abc123', details()],
+          ['lobsters-c', nothingKnown],
+        ]),
+      )
+      expect(await feed.details([])).toEqual(new Map())
     })
 
     test('are replaced by a later or equal reading, also by one that knows less, never by an earlier one', async () => {
-      const open = await engine.open()
-      await open.feed.saveDetails([details()])
+      const { feed } = await engine.open()
+      const stored = async (): Promise<ItemDetails[]> => [...(await feed.details([details()])).values()]
+      await feed.saveDetails([details()])
       const same = details({ author: 'another' })
-      await open.feed.saveDetails([same])
-      expect(await stored(open)).toEqual([same])
+      await feed.saveDetails([same])
+      expect(await stored()).toEqual([same])
       const later = details({ author: null, tags: [], description: null, collectedAt: 2_000 })
-      await open.feed.saveDetails([later])
-      await open.feed.saveDetails([details({ collectedAt: 1_999 })])
-      expect(await stored(open)).toEqual([later])
+      await feed.saveDetails([later])
+      await feed.saveDetails([details({ collectedAt: 1_999 })])
+      expect(await stored()).toEqual([later])
     })
 
     test('can be stored by the thousand, from several sides at once', async () => {
-      const open = await engine.open()
-      const other = open.another()
+      const { feed, another } = await engine.open()
+      const other = another().feed
       const many = (collectedAt: number): ItemDetails[] =>
         Array.from({ length: 2_500 }, (_, index) => details({ sourceId: `id${index}`, collectedAt }))
-      await Promise.all([open.feed.saveDetails(many(1)), other.feed.saveDetails(many(2))])
-      const rows = await stored(open)
-      expect([rows.length, new Set(rows.map(({ collectedAt }) => collectedAt))]).toEqual([
-        2_500,
-        new Set([2]),
-      ])
+      await Promise.all([feed.saveDetails(many(1)), other.saveDetails(many(2))])
+      const found = [...(await feed.details(many(0))).values()]
+      expect([found.length, found.every(({ collectedAt }) => collectedAt === 2)]).toEqual([2_500, true])
+    })
+
+    test('are given however many and however long they are', async () => {
+      const { feed } = await engine.open()
+      const many = Array.from({ length: 1_200 }, (_, index) =>
+        details({ sourceId: String(index), description: 'x'.repeat(10_000) }),
+      )
+      for (let start = 0; start < many.length; start += 200)
+        await feed.saveDetails(many.slice(start, start + 200))
+      const found = await feed.details(many)
+      expect(found.size).toBe(1_200)
+      expect(found.get('lobsters-1199')?.description).toHaveLength(10_000)
     })
   })
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
 import { signal, HOUR_MS, NOW, feedEvents } from '../../support/signals.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
-import type { LiveSort } from '../../../src/domain/feed/columns.ts'
-import { proveFeed, rankLivePeriods, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
+import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
+import { proveFeed, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
+import { rankLivePeriods } from '../../../src/domain/feed/rank-live.ts'
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { FeedStore } from '../../../src/domain/ports.ts'
 
@@ -85,44 +85,6 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       await feed.importSignals([recent()])
       await raw().execute("UPDATE signals SET title = CAST(x'c328' AS TEXT)")
       await expect(feed.liveEvents(NOW)).rejects.toMatchObject(DAMAGED)
-    })
-  })
-
-  describe(`the details of items in ${name}`, () => {
-    const details = (sourceId: string): ItemDetails => ({
-      source: 'lobsters',
-      sourceId,
-      author: 'Größe "x"',
-      tags: ['c', 'a, b', '\u0001'],
-      description: 'one\ntwo 😀',
-      collectedAt: NOW,
-    })
-
-    test('are given for the events asked for, by save key, as they were stored', async () => {
-      const { feed } = await engine.open()
-      const unknown = { ...details('c'), author: null, tags: [], description: null }
-      await feed.saveDetails([details('a'), details('b'), unknown])
-      const events = ['a', 'c', 'unknown'].map((sourceId) => ({ source: 'lobsters', sourceId }))
-      expect(await feed.details(events)).toEqual(
-        new Map([
-          ['lobsters-a', details('a')],
-          ['lobsters-c', unknown],
-        ]),
-      )
-      expect(await feed.details([])).toEqual(new Map())
-    })
-
-    test('are given however many and however long they are', async () => {
-      const { feed } = await engine.open()
-      const many = Array.from({ length: 1_200 }, (_, index) => ({
-        ...details(String(index)),
-        description: 'x'.repeat(10_000),
-      }))
-      for (let start = 0; start < many.length; start += 200)
-        await feed.saveDetails(many.slice(start, start + 200))
-      const found = await feed.details(many)
-      expect(found.size).toBe(1_200)
-      expect(found.get('lobsters-1199')?.description).toHaveLength(10_000)
     })
   })
 }

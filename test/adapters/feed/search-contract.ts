@@ -102,6 +102,8 @@ function queryContract(name: string, engine: FeedOpener): void {
         ['"hn hands"', 'HN show of hands'],
       ] as const)
         expect(await titlesOf(search, query), query).toEqual([title])
+      // A word said twice is one word, and one word alone finds no alternatives.
+      expect(await titlesOf(search, '"hn hn"')).toEqual([])
     })
 
     test('ranks a title that is all of the question first, and equal ones by points', async () => {

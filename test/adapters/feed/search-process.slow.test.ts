@@ -3,9 +3,10 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { searchProcess, searchTurns } from '../../../src/adapters/feed/feed-search.ts'
-import type { SearchProcess } from '../../../src/adapters/feed/feed-search.ts'
-import type { Question } from '../../../src/adapters/feed/search-engine.ts'
+import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
+import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
+import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
+import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { signal, asking, refresh, rebuild } from '../../support/signals.ts'
@@ -16,7 +17,7 @@ import { UNAVAILABLE } from '../../support/refusals.ts'
 import { openFeed } from './open-feed.ts'
 
 const FAULT = { name: 'StorageFault' }
-const QUESTION: Question = { ask: 'item-trend', key: 'hn-1' }
+const QUESTION: FeedQuery = { ask: 'item-trend', key: 'hn-1' }
 
 /** What every worker says once it has started. */
 const READY = "process.send({ outcome: 'ready' });"
@@ -83,7 +84,8 @@ describe('the search process', () => {
   })
 
   test('refuses everything that waits when the database is locked', async () => {
-    const searching = await scripted("process.on('message', () => process.send({ outcome: 'busy' }))")
+    const locked = "{ outcome: 'refusal', code: 'storage_unavailable', detail: 'locked' }"
+    const searching = await scripted(`process.on('message', () => process.send(${locked}))`)
     const asked = Array.from({ length: 3 }, () => searching.ask(QUESTION))
     for (const each of await Promise.allSettled(asked)) {
       expect(each).toMatchObject({ reason: UNAVAILABLE })
@@ -115,11 +117,11 @@ describe('the search process', () => {
  */
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
-  import { searchProcess } from '${builtModule('adapters/feed/feed-search.js')}'
+  import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
   import { searchTurns } from '${builtModule('adapters/feed/feed-search.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
-  const question = { ask: 'search', question: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
+  const question = { ask: 'search', query: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
   for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
     const turns = searchTurns({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
@@ -195,11 +197,10 @@ describe('the search in a file', () => {
 /** Refreshes or rebuilds in another process, and says each step it has taken. */
 const INDEXER = `
   import { database } from '${builtModule('adapters/sqlite/database.js')}'
-  import { migrationsOf } from '${builtModule('adapters/sqlite/migrate.js')}'
   import { searchIndex } from '${builtModule('adapters/feed/search-index.js')}'
   const [, url, what] = process.argv
   const location = { url, authToken: null }
-  const opened = database({ location, store: 'feed', migrationsFolder: migrationsOf('feed'), nativeBusyMs: 5000, retryMs: 5000 })
+  const opened = database({ location, store: 'feed', nativeBusyMs: 5000, retryMs: 5000 })
   const index = searchIndex(opened)
   const build = what === 'rebuild' ? await index.beginRebuild() : null
   console.log('begun')

@@ -6,7 +6,7 @@ import type { YearEvent, SourceObservation } from '../../../src/domain/year/rank
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { signal, tripleOf } from '../../support/signals.ts'
 import { DAMAGED } from '../../support/refusals.ts'
-import type { FeedOpener, OpenFeed } from './open-feed.ts'
+import type { FeedOpener } from './open-feed.ts'
 import type { YearWindow } from '../../../src/domain/year/ledger.ts'
 
 const AS_OF = '2026-03-01'
@@ -19,14 +19,6 @@ const inOrder = (events: readonly YearEvent[]): YearEvent[] =>
 
 /** What every engine of the feed promises about reading a window. */
 export function windowContract(name: string, engine: FeedOpener): void {
-  const reading = async (
-    signals: readonly Signal[],
-  ): Promise<Awaited<ReturnType<OpenFeed['feed']['readWindow']>>> => {
-    const { feed } = await engine.open()
-    await feed.importSignals(signals)
-    return feed.readWindow(WINDOW)
-  }
-
   describe(`the window of a Year in ${name}`, () => {
     test('agrees with a plain reading of all signals, whatever they are and however they arrived', async () => {
       const next = await engine.factory()
@@ -77,33 +69,6 @@ export function windowContract(name: string, engine: FeedOpener): void {
         { numRuns: 200 },
       )
     }, 60_000)
-
-    test('takes the values of the latest signal up to the as-of day, null ones too', async () => {
-      const latest = { title: 'new', points: 2, comments: null, url: null, titleProvenance: null }
-      const { events } = await reading([
-        signal({ day: '2026-02-20', points: 1, comments: 5, url: 'https://example.org/old', title: 'old' }),
-        signal({ day: '2026-02-28', ...latest }),
-        signal({ day: AFTER, points: 3, title: 'not yet known' }),
-      ])
-      expect(events).toEqual([expect.objectContaining(latest)])
-    })
-
-    test('does not observe an event seen before and after it alone', async () => {
-      const { observed } = await reading([
-        signal({ sourceId: 'around', day: BEFORE }),
-        signal({ sourceId: 'around', day: AFTER }),
-        signal({ sourceId: 'through', day: BEFORE }),
-        signal({ sourceId: 'through', day: '2025-12-24' }),
-        signal({ sourceId: 'through', day: AFTER }),
-        signal({ source: 'lobsters', day: WINDOW.firstDay }),
-        signal({ source: 'lobsters', day: AS_OF }),
-        signal({ source: 'lesswrong', day: AFTER }),
-      ])
-      expect(observed).toEqual([
-        { source: 'hn', days: ['2025-12-24'], events: 1 },
-        { source: 'lobsters', days: [WINDOW.firstDay, AS_OF], events: 1 },
-      ])
-    })
 
     test('holds every event however many share one publication time', async () => {
       const { feed } = await engine.open()

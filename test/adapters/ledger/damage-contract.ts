@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { proveLedger } from '../../../src/domain/year/chain.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
 import { headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { dropTriggers, dropTypes, fill } from './open-ledger.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
+import { sealEntry } from '../../../src/domain/year/chain.ts'
 import type { Attempt, FoundingMark, LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
 import type { Founding } from '../../../src/domain/year/legacy-import.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LeaseGrant, LeaseHolder } from '../../../src/domain/job-run.ts'
+import type { LeaseGrant, LeaseHolder } from '../../../src/domain/lease.ts'
 import type { Ledger } from '../../../src/domain/ports.ts'
 import type { LedgerOpener } from './open-ledger.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
+import { sealEntry } from '../../../src/domain/year/chain.ts'
 import type { LedgerRow, AppendRefusal } from '../../../src/domain/year/ledger.ts'
 import {
   chainOf,

@@ -40,7 +40,7 @@ export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
 
 export async function openMemoryLedger(): Promise<OpenLedger> {
   const store = openStore('ledger', ':memory:')
-  const raw = await store.use(({ client }) => Promise.resolve(client))
+  const raw = await store.use(({ client }) => Promise.resolve(client as typeof client & RawClient))
   const same: OpenLedger = { ...ledgerOn(store), raw, another: () => same, close: () => undefined }
   return same
 }

@@ -114,6 +114,17 @@ test('counts a request before it is sent, against the limit the service tells fo
   expect(at.counted).toEqual([1_000, 1_000, 50].map((limit) => ({ model: 'maker/first:free', limit })))
 })
 
+test('counts against the limit it knows while the service does not tell another', async () => {
+  const at = await bench()
+  at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
+  await heard(at.model)
+  at.wait(60_000)
+  at.provider.keyStatus = 503
+  await heard(at.model)
+  expect(at.provider.keyAsked).toBe(2)
+  expect(at.counted.map(({ limit }) => limit)).toEqual([1_000, 1_000])
+})
+
 test('sends nothing when the day has no request left', async () => {
   const at = await bench({ room: 1 })
   await heard(at.model)

@@ -20,7 +20,7 @@ import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
-import { holdLock, openStore, rawClient, startWaiting } from './lock-holder.ts'
+import { holdLock, openStore, rawClient } from './lock-holder.ts'
 
 const open = (path: string, retryMs = 5_000): Database =>
   openStore('feed', pathToFileURL(path).href, { retryMs })
@@ -86,34 +86,6 @@ describe('a database', () => {
     expect(openDescriptors(path)).toBe(1)
   })
 
-  test('does not deadlock on transactions asked for at once', async () => {
-    const store = open(await newPath())
-    await Promise.all(
-      Array.from({ length: 10 }, (_, index) =>
-        store.use(({ orm }) =>
-          orm.transaction(async (transaction) => {
-            await transaction.insert(verifiedTitles).values(title(String(index)))
-            await transaction.select().from(verifiedTitles)
-          }),
-        ),
-      ),
-    )
-    expect(await ids(store)).toHaveLength(10)
-  })
-
-  test('rolls a transaction back whose work throws, and throws just that', async () => {
-    const store = open(await newPath())
-    const failure = new Error('a fault of the caller')
-    const work = store.use(({ orm }) =>
-      orm.transaction(async (transaction) => {
-        await transaction.insert(verifiedTitles).values(title('1'))
-        throw failure
-      }),
-    )
-    await expect(work).rejects.toBe(failure)
-    expect(await ids(store)).toEqual([])
-  })
-
   test('lets Refusals and errors that are not its own pass unchanged', async () => {
     const store = open(await newPath())
     for (const error of [storageUnavailable('elsewhere'), new TypeError('x'), new Error('no such luck')])
@@ -132,19 +104,6 @@ describe('a database', () => {
     await expect(save(store, '1')).rejects.toSatisfy(isBusy)
     expect(await ids(store)).toEqual([])
   })
-
-  test('lets transactions wait for a reader that keeps the first of them from committing', async () => {
-    const { path, store } = await holding('1')
-    const release = await holdLock(pathToFileURL(path).href, 'reading')
-    const insert = (id: string): Promise<unknown> =>
-      store.use(({ orm }) =>
-        orm.transaction((transaction) => transaction.insert(verifiedTitles).values(title(id))),
-      )
-    const written = await startWaiting(() => Promise.all(['2', '3', '4'].map(insert)))
-    await release()
-    await written()
-    expect(await ids(open(path))).toEqual(['1', '2', '3', '4'])
-  })
 })
 
 describe('migrations of a new database', () => {
@@ -160,18 +119,17 @@ describe('migrations of a new database', () => {
     const path = await newPath()
     const script = `
       import { once } from 'node:events'
-      const [, databaseModule, migrationsModule, url] = process.argv
+      const [, databaseModule, url] = process.argv
       const { database } = await import(databaseModule)
-      const { migrationsOf } = await import(migrationsModule)
-      const store = database({ location: { url, authToken: null }, store: 'feed', migrationsFolder: migrationsOf('feed'), nativeBusyMs: 10, retryMs: 15000 })
+      const store = database({ location: { url, authToken: null }, store: 'feed', nativeBusyMs: 10, retryMs: 15000 })
       console.log('ready')
       await once(process.stdin, 'data')
       const result = await store.use(({ client }) => client.execute('SELECT count(*) AS n FROM signals'))
       console.log(result.rows[0].n)
       store.close()
       process.exit()`
-    const modules = [builtModule('adapters/sqlite/database.js'), builtModule('adapters/sqlite/migrate.js')]
-    const openers = Array.from({ length: 4 }, () => runScript(script, [...modules, pathToFileURL(path).href]))
+    const args = [builtModule('adapters/sqlite/database.js'), pathToFileURL(path).href]
+    const openers = Array.from({ length: 4 }, () => runScript(script, args))
     for (const opener of openers) expect(await opener.line()).toBe('ready')
     for (const opener of openers) opener.tell('go')
     for (const opener of openers) {

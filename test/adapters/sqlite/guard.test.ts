@@ -1,20 +1,22 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
-import type { Client, InStatement, ResultSet } from '@libsql/client'
+import type { InStatement, ResultSet } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { TooLate } from '../../../src/adapters/sqlite/rows.ts'
-import type { StoreClient } from '../../../src/adapters/sqlite/rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
 import type { Lock } from './lock-holder.ts'
+
+type Guarded = ReturnType<typeof guardClient>
+
 /** As a server opens a database: hardly any waiting inside the native call. */
 const NATIVE_BUSY_MS = 10
 
-async function notes(retryMs: number): Promise<{ url: string; client: StoreClient }> {
+async function notes(retryMs: number): Promise<{ url: string; client: Guarded }> {
   const url = pathToFileURL(join(await temporaryFolder(), 'notes.db')).href
   await rawClient(url).execute('CREATE TABLE notes (text TEXT NOT NULL)')
   const client = guardClient(createClient({ url, timeout: NATIVE_BUSY_MS, concurrency: 1 }), retryMs)
@@ -35,7 +37,7 @@ const insert = (text: string): { sql: string; args: string[] } => ({
 })
 
 /** Executes one statement in a transaction, which is committed unless the statement fails. */
-async function inTransaction(client: Client, mode: 'write' | 'deferred' | 'read', sql: InStatement) {
+async function inTransaction(client: Guarded, mode: 'write' | 'deferred' | 'read', sql: InStatement) {
   const transaction = await client.transaction(mode)
   try {
     const result = await transaction.execute(sql)
@@ -47,7 +49,7 @@ async function inTransaction(client: Client, mode: 'write' | 'deferred' | 'read'
 }
 
 /** Every way to write through a client. */
-const WRITES: Record<string, (client: Client, text: string) => Promise<unknown>> = {
+const WRITES: Record<string, (client: Guarded, text: string) => Promise<unknown>> = {
   'a statement': (client, text) => client.execute(insert(text)),
   'a batch': (client, text) => client.batch([insert(text)], 'write'),
   'a transaction': (client, text) => inTransaction(client, 'write', insert(text)),
@@ -90,7 +92,7 @@ describe('a guarded client', () => {
     },
   )
 
-  test.each<[string, (client: Client) => Promise<unknown>]>([
+  test.each<[string, (client: Guarded) => Promise<unknown>]>([
     ['a batch', (client) => client.batch([insert('never')], 'deferred')],
     ['a transaction', (client) => inTransaction(client, 'deferred', insert('never'))],
   ])('keeps no lock when a statement inside %s finds the database busy', async (_what, write) => {
@@ -113,7 +115,7 @@ describe('a guarded client', () => {
     expect(result.rows.map((row) => row['text'])).toEqual(['before'])
   })
 
-  test.each<[string, (client: Client, sql: string) => Promise<ResultSet | undefined>]>([
+  test.each<[string, (client: Guarded, sql: string) => Promise<ResultSet | undefined>]>([
     ['a statement', (client, sql) => client.execute(sql)],
     ['a batch', async (client, sql) => (await client.batch([sql], 'read'))[0]],
     ['a transaction', (client, sql) => inTransaction(client, 'read', sql)],
@@ -279,7 +281,7 @@ describe('a batch that must be in time', () => {
 })
 
 describe('what a guarded client writes', () => {
-  const levelOf = async (client: StoreClient): Promise<unknown> =>
+  const levelOf = async (client: Guarded): Promise<unknown> =>
     (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
 
   test.each(Object.entries(WRITES))(

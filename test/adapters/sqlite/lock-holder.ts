@@ -6,7 +6,6 @@ import type { Client } from '@libsql/client'
 import { afterAll, onTestFinished, expect, vi } from 'vitest'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { startScript } from '../../support/compiled-sources.ts'
 import type { ScriptProcess } from '../../support/compiled-sources.ts'
 
@@ -62,8 +61,7 @@ export function openStore(
   changes: Partial<DatabaseOptions> = {},
 ): Database {
   const location = { url, authToken: null }
-  const migrationsFolder = migrationsOf(store)
-  const opened = database({ location, store, migrationsFolder, nativeBusyMs: 10, retryMs: 5_000, ...changes })
+  const opened = database({ location, store, nativeBusyMs: 10, retryMs: 5_000, ...changes })
   onTestFinished(() => opened.close())
   return opened
 }

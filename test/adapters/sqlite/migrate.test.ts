@@ -107,37 +107,4 @@ describe('migrations', () => {
     await applyTo(client, 'feed', folder(FIRST, SECOND), path)
     expect(await tables(client)).toEqual(['migrations_feed', 'migrations_ledger', 'one', 'two'])
   })
-
-  describe('of a database an earlier release made', () => {
-    const FORMER = `CREATE TABLE "__drizzle_migrations"
-      (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`
-
-    /** As that release left it: the first migration applied, and listed in drizzle's own table. */
-    const formerly = async (client: StoreClient, migrations: string, path: string): Promise<void> => {
-      await applyMigrations(client, migrations, path)
-      const copy = 'INSERT INTO __drizzle_migrations SELECT * FROM migrations_feed'
-      await client.batch([FORMER, copy, 'DROP TABLE migrations_feed'], 'write')
-    }
-
-    test.each([
-      ['later', [[FIRST], [FIRST, SECOND]]],
-      ['at once', [[FIRST, SECOND]]],
-    ])('take its own list over and go on where it ended, %s', async (_when, releases) => {
-      const { client, path, folder } = await open()
-      await formerly(client, folder(FIRST), path)
-      for (const release of releases) {
-        await applyMigrations(client, folder(...release), path)
-        expect(await tables(client)).toEqual(['migrations_feed', 'one'])
-      }
-      expect((await client.execute('SELECT a, b FROM one')).rows).toEqual([{ a: 'first', b: null }])
-      expect(await applied(client)).toBe(2)
-    })
-
-    test("leave a list alone that is somebody else's", async () => {
-      const { client, path, folder } = await open()
-      await client.batch([FORMER, "INSERT INTO __drizzle_migrations VALUES (1, 'foreign', 1)"], 'write')
-      await applyMigrations(client, folder(FIRST), path)
-      expect(await tables(client)).toEqual(['__drizzle_migrations', 'migrations_feed', 'one'])
-    })
-  })
 })

@@ -6,7 +6,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { evaluationsContract } from './evaluations-contract.ts'
 import { connectEvaluations, evaluationsInFile, evaluationsInMemory } from './open-chat.ts'
-import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { REQUESTS_A_MODEL, RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
@@ -37,12 +36,12 @@ const MOST = 60
 
 /** Counts requests of its kind until it is refused, and prints how many were let pass. */
 const RACER = `
-  const [, url, migrationsFolder, kind, token, run] = process.argv
+  const [, url, kind, token, run] = process.argv
   const { database } = await import('${builtModule('adapters/sqlite/database.js')}')
   const { libsqlEvaluations } = await import('${builtModule('adapters/state/evaluations.js')}')
   const { libsqlRouterAllowance } = await import('${builtModule('adapters/state/evaluations.js')}')
   const store = database({
-    location: { url, authToken: null }, store: 'state', migrationsFolder, nativeBusyMs: 10, retryMs: 20000,
+    location: { url, authToken: null }, store: 'state', nativeBusyMs: 10, retryMs: 20000,
   })
   const evaluations = libsqlEvaluations(store)
   const allowance = libsqlRouterAllowance(store)
@@ -69,8 +68,7 @@ test('processes that race for the requests of a day never take more than there a
   const grant = await evaluations.takeLease({ name: 'the test', process: null }, NOW, 600_000, () => false)
   if (!grant.granted) throw new Error('the lease of a new store is held')
   const run = await evaluations.beginRun({ day: '2026-03-01', refreshMode: 'fullEval', startedAt: NOW })
-  const race = (kind: string): ScriptProcess =>
-    runScript(RACER, [url, migrationsOf('state'), kind, grant.token, String(run)])
+  const race = (kind: string): ScriptProcess => runScript(RACER, [url, kind, grant.token, String(run)])
   const racers = [race('chat'), race('chat'), race('evaluation')]
   for (const racer of racers) expect(await racer.line()).toBe('ready')
   for (const racer of racers) racer.tell('go')

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addDays, dayOf } from '../../../src/domain/time.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import type { CollectReport } from '../../../src/jobs/collect.ts'
-import { rankPeriods } from '../../../src/jobs/rank-periods.ts'
+import { rankPeriods } from '../../../src/jobs/snapshot.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { dash, exitOf, run, startDash, temporaryFolder } from '../../support/dash.ts'
@@ -114,9 +114,10 @@ describe('collect', () => {
         retryAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
       },
       'hype:huggingface': { outcome: 'failed', items: 0 },
-      'hype:replicate': { outcome: 'skipped', items: 0 },
-      'hype:reddit': { outcome: 'skipped', items: 0 },
+      'hype:replicate': { outcome: 'skipped', items: 0, requests: 0 },
+      'hype:reddit': { outcome: 'skipped', items: 0, requests: 0 },
     })
+    expect(world.asked.filter(({ source }) => source === 'replicate' || source === 'reddit')).toEqual([])
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^hn: 1 row left out, the first: 41000003: .* answered for the item 41000004$/),
       expect.stringMatching(/^error: lobsters was read in part: .*newest\.json: it answered with a page/),

@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -44,6 +45,21 @@ test('every setting is shown with its value and where that comes from', async ()
     source: 'default',
   })
   expect(settings.get('DASH_CHAT_MODEL')).toMatchObject({ value: null, source: 'default' })
+})
+
+test('a secret from a pipe, which can be read once, is read once by config and doctor', async () => {
+  const cwd = temporaryFolder()
+  execFileSync('mkfifo', ['key'], { cwd })
+  for (const command of ['config', 'doctor --offline']) {
+    const writer = spawn('sh', ['-c', 'echo the-key > key'], { cwd })
+    const { stdout } = await dash([...command.split(' '), '--json'], {
+      cwd,
+      env: { OPENAI_API_KEY_FILE: 'key' },
+    })
+    expect(stdout, command).not.toContain('OPENAI_API_KEY_FILE')
+    expect(JSON.parse(stdout), command).toBeTypeOf('object')
+    writer.kill()
+  }
 })
 
 test('no secret is shown, whichever way it came, nor how long it is', async () => {

@@ -14,7 +14,10 @@ import {
   requestShareOf,
   shareOf,
   shortestCallCost,
+  abortedUsage,
+  addUsage,
   turnCost,
+  unknownUsage,
 } from '../../../src/domain/agent/budget.ts'
 
 const PRICES = { input: 250_000, cached: 25_000, output: 2_000_000 }
@@ -114,36 +117,35 @@ describe('the most a call can cost', () => {
 
 describe('the cost of a turn that was cut', () => {
   const told = { in: 1_000, out: 100, cached: 0 }
-  const none = { count: 0, sentBytes: 0, maxOutputTokens: 0 }
-  const one = { count: 1, sentBytes: 8_000, maxOutputTokens: 1_000 }
-  const cost = (given: Partial<Parameters<typeof turnCost>[0]>) =>
-    turnCost({ told: NONE, untold: none, aborted: null, reserved: 100_000, prices: PRICES, ...given })
+  const unknown = unknownUsage(8_000, 1_000)
+  const cost = (known = NONE, estimated = NONE, reserved = 100_000) =>
+    turnCost(known, estimated, reserved, PRICES)
 
   test('is what was told where everything was, below the reservation or above it', () => {
-    expect(cost({})).toBe(0)
-    expect(cost({ told })).toBe(costOf(told, PRICES))
-    expect(cost({ told, reserved: 10 })).toBe(costOf(told, PRICES))
-    expect(cost({ told, untold: one, reserved: 10 })).toBe(costOf(told, PRICES))
+    expect(cost()).toBe(0)
+    expect(cost(told)).toBe(costOf(told, PRICES))
+    expect(cost(told, NONE, 10)).toBe(costOf(told, PRICES))
+    expect(cost(told, unknown, 10)).toBe(costOf(told, PRICES))
   })
 
-  test('counts the input of an untold call and all it was allowed to write', () => {
-    expect(cost({ untold: one })).toBe(costOf({ in: 8_500, out: 1_000, cached: 0 }, PRICES))
-    expect(cost({ told, untold: one })).toBe(costOf({ in: 9_500, out: 1_100, cached: 0 }, PRICES))
-    const three = { count: 3, sentBytes: 24_000, maxOutputTokens: 3_000 }
-    expect(cost({ untold: three })).toBe(costOf({ in: 25_500, out: 3_000, cached: 0 }, PRICES))
+  test('counts the input of a call of unknown usage and all it was allowed to write', () => {
+    expect(cost(NONE, unknown)).toBe(costOf({ in: 8_500, out: 1_000, cached: 0 }, PRICES))
+    expect(cost(told, unknown)).toBe(costOf({ in: 9_500, out: 1_100, cached: 0 }, PRICES))
+    const three = addUsage(addUsage(unknown, unknown), unknown)
+    expect(cost(NONE, three)).toBe(costOf({ in: 25_500, out: 3_000, cached: 0 }, PRICES))
   })
 
   test('estimates an aborted call at 3 bytes a token, sent and received, rounded up', () => {
-    const aborted = { sentBytes: 8_000, receivedBytes: 10 }
-    expect(cost({ aborted })).toBe(costOf({ in: 2_667, out: 4, cached: 0 }, PRICES))
-    expect(cost({ told, aborted })).toBe(costOf({ in: 3_667, out: 104, cached: 0 }, PRICES))
-    expect(cost({ aborted: { sentBytes: 1, receivedBytes: 0 } })).toBe(1)
+    const aborted = abortedUsage(8_000, 10)
+    expect(cost(NONE, aborted)).toBe(costOf({ in: 2_667, out: 4, cached: 0 }, PRICES))
+    expect(cost(told, aborted)).toBe(costOf({ in: 3_667, out: 104, cached: 0 }, PRICES))
+    expect(cost(NONE, abortedUsage(1, 0))).toBe(1)
   })
 
   test('is by estimate never more than was reserved', () => {
-    expect(cost({ aborted: { sentBytes: 90_000, receivedBytes: 0 }, reserved: 4_000 })).toBe(4_000)
-    expect(cost({ untold: one, reserved: 4_000 })).toBe(4_000)
-    expect(cost({ told, untold: one, reserved: 3_000 })).toBe(3_000)
+    expect(cost(NONE, abortedUsage(90_000, 0), 4_000)).toBe(4_000)
+    expect(cost(NONE, unknown, 4_000)).toBe(4_000)
+    expect(cost(told, unknown, 3_000)).toBe(3_000)
   })
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isAllowedOrigin, ownOrigins, parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
+import { ownOrigins, parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../../src/domain/agent/chat-request.ts'
 
 function parsed(body: object): ChatRequest {
@@ -159,22 +159,6 @@ test('no body makes it throw', () => {
 })
 
 describe('an origin', () => {
-  const ALLOWED = ['https://good.example', 'http://localhost:3000']
-
-  test.each(ALLOWED)('is allowed exactly as it is listed: %s', (origin) => {
-    expect(isAllowedOrigin(origin, ALLOWED)).toBe(true)
-  })
-
-  // prettier-ignore
-  test.each([
-    null, '', 'null', 'https://good.example.evil.example', 'https://evilgood.example',
-    'https://good.example:444', 'https://good.example:443', 'http://good.example', 'https://GOOD.example',
-    'HTTPS://good.example', 'https://good.example.', 'https://good.example/', 'https://user@good.example',
-    ' https://good.example', 'https://good.example, https://evil.example', 'http://localhost:3001',
-  ])('is refused in any other form: %s', (origin) => {
-    expect(isAllowedOrigin(origin, [...ALLOWED, 'null'])).toBe(false)
-  })
-
   test("is a server's own where it is reached from outside, and where it listens", () => {
     const origins = ownOrigins('http://192.0.2.1:3000', 'https://dash.example/news')
     expect(origins).toEqual(['http://192.0.2.1:3000', 'https://dash.example'])

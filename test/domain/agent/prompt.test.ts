@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byteLengthOf } from '../../../src/domain/order.ts'
+import { byteLengthOf } from '../../../src/domain/text.ts'
 import {
   cacheKey,
   INSTRUCTIONS,

@@ -1,13 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  canonicalUrl,
-  likeness,
-  parseSearchText,
-  reasonsOf,
-  withLastBegun,
-  wordsOf,
-} from '../../../src/domain/feed/search-words.ts'
+import { likeness, parseSearchText, withLastBegun, wordsOf } from '../../../src/domain/feed/search-words.ts'
 import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
 
 describe('the words of a text', () => {
@@ -101,55 +94,6 @@ describe('what a person typed', () => {
   })
 })
 
-describe('a canonical URL', () => {
-  test.each([
-    ['https://www.Example.org/', 'example.org'],
-    ['http://example.org:80/a/', 'example.org/a'],
-    ['https://example.org:443/a//', 'example.org/a'],
-    ['https://example.org:8443/a', 'example.org:8443/a'],
-    ['https://user:secret@example.org/a#section', 'example.org/a'],
-    ['https://example.org/a?utm_source=x&b=2&fbclid=9&a=1', 'example.org/a?a=1&b=2'],
-    ['https://example.org/#!/route', 'example.org#!/route'],
-    ['https://example.org/docs/index.html', 'example.org/docs'],
-    ['https://example.org/story/amp/', 'example.org/story'],
-    ['https://example.org/amp', 'example.org/amp'],
-    ['https://m.youtube.com/watch?v=dQw4w9WgXcQ&t=10', 'youtube.com/watch?v=dQw4w9WgXcQ'],
-    ['https://youtu.be/dQw4w9WgXcQ?si=abc', 'youtube.com/watch?v=dQw4w9WgXcQ'],
-    ['https://arxiv.org/pdf/2412.17606v2.pdf', 'arxiv.org/abs/2412.17606'],
-    ['http://export.arxiv.org/abs/math.GT/0309136', 'arxiv.org/abs/math.GT/0309136'],
-    ['https://github.com/Owner/Name', 'github.com/owner/name'],
-    ['https://github.com/owner/name/issues/1', 'github.com/owner/name/issues/1'],
-    ['https://en.m.wikipedia.org/wiki/Rust', 'en.wikipedia.org/wiki/Rust'],
-    ['https://old.reddit.com/r/x/comments/Ab1/some_words/', 'reddit.com/r/x/comments/ab1'],
-    ['https://x.com/a/status/1', 'twitter.com/a/status/1'],
-    ['https://www.com/', 'www.com'],
-    ['https://blog.example.org/a', 'blog.example.org/a'],
-    ['HTTPS://EXAMPLE.ORG/A?B=%20C', 'example.org/A?B=%20C'],
-    ['example.org/a?b=1', 'example.org/a?b=1'],
-  ])('of %s', (url, canonical) => {
-    expect(canonicalUrl(url)).toBe(canonical)
-  })
-
-  test.each(['', 'not a url at all', 'ftp://example.org/', 'https://', 'https://./'])(
-    'is none for %j',
-    (url) => {
-      expect(canonicalUrl(url)).toBeNull()
-    },
-  )
-
-  test('is its own canonical URL', () => {
-    const url = fc.webUrl({ withFragments: true, withQueryParameters: true })
-    const noise = fc.oneof(fc.constant(''), fc.string({ unit: 'binary', maxLength: 20 }))
-    fc.assert(
-      fc.property(url, noise, (start, end) => {
-        const canonical = canonicalUrl(start + end)
-        expect(canonical === null || canonicalUrl(canonical)).toBe(canonical ?? true)
-      }),
-      { numRuns: 500 },
-    )
-  })
-})
-
 describe('how alike two titles are', () => {
   const of = { the: 20_000, of: 15_000, notes: 600, on: 9_000, ffts: 3, rust: 1_700 }
   const counts = { items: 100_000, of: new Map(Object.entries(of)) }
@@ -161,12 +105,6 @@ describe('how alike two titles are', () => {
     expect(compare('!', 'rust').score).toBe(0)
   })
 
-  test('is more for a rare word than for common ones', () => {
-    const { score, shared } = compare('Notes on the FFTs', 'More FFTs')
-    expect(score).toBeGreaterThan(compare('Notes on the FFTs', 'On the road').score)
-    expect(shared).toEqual(['ffts'])
-  })
-
   test('is never outside of zero and one', () => {
     const title = fc.array(fc.constantFrom('the', 'of', 'ffts', 'unknown', 'other', 'rust'), { maxLength: 8 })
     fc.assert(
@@ -176,14 +114,5 @@ describe('how alike two titles are', () => {
         expect(score).toBeLessThanOrEqual(1 + 1e-9)
       }),
     )
-  })
-
-  test.each([
-    ['Notes on FFTs', 'Notes on FFTs', true, ['same-discussion', 'near-duplicate-title']],
-    ['Notes on FFTs: for users', 'FFTs explained', false, ['same-subject']],
-    ['Notes on the road', 'On the other notes', false, []],
-    ['x', 'y', true, ['same-discussion']],
-  ])('of %j and %j, one page or not (%s), has the reasons %j', (a, b, samePage, reasons) => {
-    expect(reasonsOf(compare(a, b), samePage, counts)).toEqual(reasons)
   })
 })

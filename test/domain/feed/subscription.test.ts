@@ -16,7 +16,7 @@ test('is a hundred items of popular, hype and images, ranked anew, each once', (
   expect(items.map(({ rank }) => rank)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
   expect(new Set(items.map(({ key }) => key)).size).toBe(100)
   expect(new Set(items.map(({ source }) => source))).toEqual(new Set(sources))
-  const scores = items.map(({ aggScore }) => aggScore)
+  const scores = items.map(({ agg_score: aggScore }) => aggScore)
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
 })
 

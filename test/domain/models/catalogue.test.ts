@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { judge, REJECTION_REASONS } from '../../../src/domain/models/catalogue.ts'
+import { filterCatalogue, REJECTION_REASONS, rejectionOf } from '../../../src/domain/models/catalogue.ts'
 import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
-import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
 import { catalogueModel, RUN_AT } from '../../support/free-models.ts'
 
 const JUDGED: [string, Partial<CatalogueModel>, string][] = [
@@ -60,8 +59,7 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
 ]
 
 test.each(JUDGED)('%s with %j is %s', (id, changes, expected) => {
-  const judgement = judge(catalogueModel(id, changes), RUN_AT)
-  expect(judgement.eligible ? 'eligible' : judgement.reason).toBe(expected)
+  expect(rejectionOf(catalogueModel(id, changes), RUN_AT) ?? 'eligible').toBe(expected)
 })
 
 test('every reason is given for something', () => {
@@ -77,12 +75,11 @@ test('a catalogue is divided without a loss, each rejection with its reason', ()
     catalogueModel('maker/paid', { prices: { prompt: 0.1, completion: 0.1 } }),
     catalogueModel('openrouter/free'),
   ]
-  const { eligible, rejections, unsuffixed } = siftCatalogue(models, RUN_AT)
+  const { eligible, rejections } = filterCatalogue(models, RUN_AT)
   expect(eligible.map(({ id }) => id)).toEqual(['maker/good:free'])
   expect(rejections).toEqual([
     { id: 'maker/glitch', reason: 'zero_price_without_suffix' },
     { id: 'maker/paid', reason: 'not_free' },
     { id: 'openrouter/free', reason: 'router' },
   ])
-  expect(unsuffixed.map(({ id }) => id)).toEqual(['maker/glitch'])
 })

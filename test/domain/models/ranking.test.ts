@@ -159,21 +159,21 @@ describe('coverage', () => {
       fc.property(anyField, (field) => {
         const ranked = rank(field)
         const coverage = coverageOf(ranked, 0, RUN_AT)
-        const { level, reason } = confidenceOf(ranked, coverage, RUN_AT)
+        const { rankingConfidence, rankingConfidenceReason } = confidenceOf(ranked, coverage, RUN_AT)
         const top = ranked.slice(0, 8)
         const fresh = top.filter(
           (one) => one.evaluation !== null && RUN_AT - one.evaluation.updatedAt <= DAY_MS,
         )
         const safe = !coverage.unevaluatedCanStillWin && ranked[0]?.evaluation !== null
-        expect(level).toBe(safe ? (fresh.length / top.length >= 0.8 ? 'high' : 'medium') : 'low')
-        expect(reason).toMatch(/^[A-Z0-9].*\.$/)
+        expect(rankingConfidence).toBe(safe ? (fresh.length / top.length >= 0.8 ? 'high' : 'medium') : 'low')
+        expect(rankingConfidenceReason).toMatch(/^[A-Z0-9].*\.$/)
       }),
     )
   })
 
   const level = (field: readonly Candidate[]): string => {
     const ranked = rank(field)
-    return confidenceOf(ranked, coverageOf(ranked, 0, RUN_AT), RUN_AT).level
+    return confidenceOf(ranked, coverageOf(ranked, 0, RUN_AT), RUN_AT).rankingConfidence
   }
   const eight = Array.from({ length: 8 }, (_, index) => candidate(`m/m${index}:free`))
 

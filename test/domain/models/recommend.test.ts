@@ -2,14 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { nextRankingVersion } from '../../../src/domain/models/recommend.ts'
 import { publishedText, wellFormed } from '../../../src/domain/models/schema.ts'
-import {
-  candidate,
-  catalogueModel,
-  evaluation,
-  RUN_AT,
-  sampleCandidates,
-  sampleRun,
-} from '../../support/free-models.ts'
+import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from '../../support/free-models.ts'
 
 describe('the notes', () => {
   const before = sampleRun({ rankingVersion: '2026-08-21.v1' })
@@ -32,7 +25,7 @@ describe('the notes', () => {
           health: { status: 'failed', latencyMs: null, rateLimitKind: 'none', checkedAt: RUN_AT },
         }),
       ],
-      unsuffixed: [catalogueModel('maker/glitch')],
+      rejections: [{ id: 'maker/glitch', reason: 'zero_price_without_suffix' }],
       notes: ['The daily limit of the account was met.'],
     })
     expect(run.notes.slice(3)).toEqual([

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { countedEvaluation, liteScoreOf, toolUseOf } from '../../../src/domain/models/evaluation.ts'
-import { healthScoreOf, HEALTH_STATUS_PATTERN, latencyScoreOf } from '../../../src/domain/models/schema.ts'
+import { HEALTH_STATUS_PATTERN } from '../../../src/domain/models/schema.ts'
 import {
+  healthScoreOf,
+  latencyScoreOf,
   METADATA_MOST,
   metadataComponents,
   parameterBillions,

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { countedEvaluation, toolUseOf } from '../../../src/domain/models/evaluation.ts'
 import type { LiteEvaluation } from '../../../src/domain/models/evaluation.ts'
-import { taskResult, unansweredTasks } from '../../../src/domain/models/lite/grade.ts'
-import { healthScoreOf, latencyScoreOf } from '../../../src/domain/models/schema.ts'
+import { taskResult, unansweredTasks } from '../../../src/domain/models/lite/suite.ts'
+import { healthScoreOf, latencyScoreOf } from '../../../src/domain/models/score.ts'
 import type { RankedModel } from '../../../src/domain/models/schema.ts'
 import { seedRun } from '../../../src/domain/models/seed.ts'
 import {
@@ -189,7 +189,7 @@ const payloads = fc
     const run = sampleRun({
       candidates: drawn.candidates,
       previous: sampleRun({ candidates: drawn.before, rankingVersion: '2026-08-21.v1' }),
-      unsuffixed: drawn.glitch ? [catalogueModel('maker/glitch')] : [],
+      rejections: drawn.glitch ? [{ id: 'maker/glitch', reason: 'zero_price_without_suffix' }] : [],
       notes: [drawn.note, `Not asked everything, for the account's limits: ${IDS.join(', ')}.`],
     })
     const proved = stored(proveRun(sealRun(run)))

@@ -3,15 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
-import {
-  countItems,
-  examineBytes,
-  examineSeen,
-  examineWhole,
-  proveBytes,
-  sealYear,
-  seeBytes,
-} from '../../../src/domain/year/envelope.ts'
+import { countItems, examineWhole, proveBytes, sealYear } from '../../../src/domain/year/envelope.ts'
+import { examineBytes, examineSeen, seeBytes } from '../../../src/domain/year/examine.ts'
 import type { SealedYear } from '../../../src/domain/year/envelope.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'

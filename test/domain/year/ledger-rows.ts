@@ -1,4 +1,5 @@
-import { GENESIS_LEAF, proveLedger, sealEntry, sealLegacy } from '../../../src/domain/year/chain.ts'
+import { GENESIS_LEAF, sealEntry, sealLegacy } from '../../../src/domain/year/chain.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
 import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
 import type {
   EntryContent,

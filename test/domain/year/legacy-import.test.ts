@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
-import { proveLedger } from '../../../src/domain/year/chain.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
 import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
 import { beganWith, parseListed, planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
 import type { ListedPublication } from '../../../src/domain/year/legacy-import.ts'

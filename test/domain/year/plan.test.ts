@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { daysBetween } from '../../../src/domain/time.ts'
-import { proveLedger, sealEntry } from '../../../src/domain/year/chain.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
+import { sealEntry } from '../../../src/domain/year/chain.ts'
 import type { Attempt, EntryContent } from '../../../src/domain/year/ledger.ts'
+import { LEASE_MS } from '../../../src/domain/lease.ts'
 import {
   ATTEMPTS_PER_DAY,
   COMMIT_WITHIN_MS,
-  LEASE_MS,
   missedDays,
   planPublication,
   timeAhead,

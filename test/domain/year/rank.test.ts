@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compareCodeUnits } from '../../../src/domain/order.ts'
+import { compareCodeUnits } from '../../../src/domain/text.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { coverageOf, rankYear } from '../../../src/domain/year/rank.ts'
 import type {

@@ -1,36 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import type { EvaluationBench } from '../../support/evaluation.ts'
-import { MODELS, openBench, SOLVER, START } from '../../support/evaluation.ts'
-import { sandbox } from '../../support/lite-shell.ts'
+import { inside, MODELS, openBench, SHARED_POOL, SOLVER } from '../../support/evaluation.ts'
 
 const OTHER = MODELS[1]?.id ?? ''
-
-const shell = await sandbox()
-
-const open = (options: Parameters<typeof openBench>[2] = {}, from = START): Promise<EvaluationBench> =>
-  openBench(shell, from, options)
-
-const inside = (body: object): { status: number; body: unknown } => ({ status: 200, body })
 
 const said = (content: string | null): { status: number; body: unknown } =>
   inside({ choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] })
 
-const sharedPool = {
-  status: 429,
-  body: {
-    error: {
-      code: 429,
-      message: 'Provider returned error',
-      metadata: { provider_name: 'X', limit_source: 'upstream_provider_shared_pool' },
-    },
-  },
-}
-
 describe('an answer', () => {
   test('without text and calls is the failure of who served it, and asked for once more', async () => {
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ model, kind, number }) =>
         model === OTHER && kind === 'tool' && number < 3 ? said(null) : null,
     })
@@ -41,12 +21,12 @@ describe('an answer', () => {
   })
 
   test('that disproves the use of tools today counts before an older one that proved it', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
     const talking = await bench.against({
       fault: ({ model, kind }) =>
-        model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : sharedPool) : null,
+        model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : SHARED_POOL) : null,
     })
     await talking.run()
     const model = await talking.model(SOLVER)
@@ -56,7 +36,7 @@ describe('an answer', () => {
   test('is given no more room than the model has, and all of the question where it has more', async () => {
     const [first, ...others] = MODELS
     const small = { ...first, maxCompletionTokens: 1_024 } as (typeof MODELS)[number]
-    const bench = await open({ models: [small, ...others] })
+    const bench = await openBench({ models: [small, ...others] })
     await bench.run()
     const room = (id: string): unknown[] =>
       bench.service.chats.filter(({ model }) => model === id).map(({ body }) => body['max_tokens'])
@@ -67,7 +47,7 @@ describe('an answer', () => {
 
 describe('a run after others of its day', () => {
   test('is partial when killed ones took the requests of its models, and names them', async () => {
-    const hanging = await open({ fault: () => 'hang' })
+    const hanging = await openBench({ fault: () => 'hang' })
     const asked = new Set<string>()
     for (let killed = 0; killed < 2; killed += 1) {
       const stopping = new AbortController()
@@ -95,8 +75,8 @@ describe('a run after others of its day', () => {
   })
 
   test('asks nobody once the day is spent, while the service does not tell what is left', async () => {
-    const untold = { factFault: (path: string) => (path === '/key' ? sharedPool : null) }
-    const bench = await open({ ...untold, aDay: 50, usedByOthers: 50 })
+    const untold = { factFault: (path: string) => (path === '/key' ? SHARED_POOL : null) }
+    const bench = await openBench({ ...untold, aDay: 50, usedByOthers: 50 })
     const first = await bench.run()
     expect(first.report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
     const sent = bench.service.chats.length
@@ -111,7 +91,7 @@ describe('a run after others of its day', () => {
   })
 
   test('asks again on a spent day when the service tells of requests that are left', async () => {
-    const bench = await open({ aDay: 2, factFault: (path) => (path === '/key' ? sharedPool : null) })
+    const bench = await openBench({ aDay: 2, factFault: (path) => (path === '/key' ? SHARED_POOL : null) })
     await bench.run()
     bench.time.now += 3_600_000
     const told = await bench.against({ aDay: 1_000 })

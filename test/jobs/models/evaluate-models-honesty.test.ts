@@ -2,25 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { explainModel } from '../../../src/jobs/models/explain-model.ts'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import type { EvaluationBench } from '../../support/evaluation.ts'
-import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
-import { sandbox } from '../../support/lite-shell.ts'
+import { DAY, errorOf, inside, MODELS, openBench, PROVIDER_DOWN, SOLVER } from '../../support/evaluation.ts'
 
 const NEVER = new AbortController().signal
 
-const shell = await sandbox()
-
-const open = (options: Parameters<typeof openBench>[2] = {}, from = START): Promise<EvaluationBench> =>
-  openBench(shell, from, options)
-
-const reply = (message: object, finishReason: string): { status: number; body: unknown } => ({
-  status: 200,
-  body: { choices: [{ index: 0, finish_reason: finishReason, message: { role: 'assistant', ...message } }] },
-})
+const reply = (message: object, finishReason: string): { status: number; body: unknown } =>
+  inside({ choices: [{ index: 0, finish_reason: finishReason, message: { role: 'assistant', ...message } }] })
 
 describe('a model that nobody serves any more', () => {
   test('is not the primary for what it answered yesterday', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS - 3_600_000
     const gone = await bench.against({
@@ -39,7 +30,7 @@ describe('a model that nobody serves any more', () => {
   })
 
   test('leads no ranking, even of models that all fail', async () => {
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ model }) => (model === SOLVER ? errorOf(404, 'No endpoints found for it.') : PROVIDER_DOWN),
     })
     const { report } = await bench.run()
@@ -49,7 +40,7 @@ describe('a model that nobody serves any more', () => {
   })
 
   test('keeps the stored recommendation where no other is left', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
     const gone = await bench.against({
@@ -66,7 +57,7 @@ describe('a model that nobody serves any more', () => {
 describe('how sure a ranking is', () => {
   test('counts an evaluation with a question that the model failed to answer, with 0 points for it', async () => {
     const rival = { ...MODELS[0], id: 'gum/rival:free' } as (typeof MODELS)[number]
-    const bench = await open({
+    const bench = await openBench({
       models: [...MODELS.slice(0, 2), rival],
       fault: ({ model, kind }) => (model === rival.id && kind === 'text' ? PROVIDER_DOWN : null),
     })
@@ -87,7 +78,7 @@ describe('how sure a ranking is', () => {
 
   test('tells of a model that answered neither question why, task by task', async () => {
     const down = errorOf(503, 'Provider returned error', { provider_name: 'Example Cloud' })
-    const bench = await open({ fault: ({ model }) => (model === SOLVER ? down : null) })
+    const bench = await openBench({ fault: ({ model }) => (model === SOLVER ? down : null) })
     await bench.run()
     const details = { responseStatus: 503, providerName: 'Example Cloud' }
     const task = { status: 'http_timeout_or_error', details }
@@ -102,7 +93,7 @@ describe('how sure a ranking is', () => {
     ['no content', { content: null }],
     ['thoughts alone', { content: 'Let me think about which files' }],
   ])('disproves nothing by an answer that was cut with %s', async (_name, message) => {
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ model, kind }) => (model === SOLVER && kind === 'tool' ? reply(message, 'length') : null),
     })
     await bench.run()
@@ -121,7 +112,7 @@ describe('how sure a ranking is', () => {
 describe('healthOnly', () => {
   test('keeps what it learned for whoever asks next', async () => {
     const gone = MODELS[5]?.id ?? ''
-    const bench = await open({
+    const bench = await openBench({
       factFault: (path) => (path === `/models/${gone}/endpoints` ? errorOf(404, 'Not found') : null),
     })
     const ranking = async (): Promise<[string, number, string][]> =>
@@ -138,7 +129,7 @@ describe('healthOnly', () => {
   })
 
   test('that learns nothing says so', async () => {
-    const bench = await open({
+    const bench = await openBench({
       factFault: (path) => (path.endsWith('/endpoints') ? { status: 503, body: '<html>' } : null),
     })
     const { report } = await bench.run({ mode: 'healthOnly' })
@@ -155,7 +146,7 @@ describe('healthOnly', () => {
 
 describe('a run that does less than it was asked for', () => {
   test('a forced one evaluates every candidate again as often as it is run, until the account has no requests left', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     const requests: number[] = []
     for (let repeat = 0; repeat < 4; repeat += 1) {
@@ -175,7 +166,7 @@ describe('a run that does less than it was asked for', () => {
   })
 
   test('a forced one that a model fails takes no score of earlier that day for it', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += 120_000
     const down = PROVIDER_DOWN
@@ -189,7 +180,7 @@ describe('a run that does less than it was asked for', () => {
   })
 
   test('does not take a closed region for a bad key', async () => {
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ vendor }) =>
         vendor === 'alder' || vendor === 'birch' ? errorOf(403, 'Forbidden in your region') : null,
     })
@@ -199,14 +190,14 @@ describe('a run that does less than it was asked for', () => {
   })
 
   test('does not take words it does not know for a bad key', async () => {
-    const bench = await open({ fault: () => errorOf(403, 'Closed for maintenance of the vault') })
+    const bench = await openBench({ fault: () => errorOf(403, 'Closed for maintenance of the vault') })
     const result = await bench.run()
     expect(result).toMatchObject({ misconfigured: false, unavailable: true, report: { outcome: 'failed' } })
     expect(result.report.reason).toContain('maintenance of the vault')
   })
 
   test('stores a new one when nothing but a price glitch came, and keeps why that model is no candidate', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     const glitch = { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]
     const glitched = await bench.against({ models: [...MODELS, glitch] })

@@ -1,48 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
-import type { EvaluationBench } from '../../support/evaluation.ts'
-import { DAY, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
+import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
 import { openApp } from '../../support/api-client.ts'
-import { sandbox } from '../../support/lite-shell.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
-const shell = await sandbox()
-
-const open = (options: Parameters<typeof openBench>[2] = {}, from = START): Promise<EvaluationBench> =>
-  openBench(shell, from, options)
-
 /** The account's minute limit, which begins anew at a time. */
-const minuteLimit = (resetAt: number) => ({
-  status: 429,
-  body: {
-    error: {
-      code: 429,
-      message: 'Rate limit exceeded: free-models-per-min. ',
-      metadata: {
-        limit_source: 'openrouter_free_tier_minute',
-        headers: {
-          'X-RateLimit-Limit': '20',
-          'X-RateLimit-Remaining': '0',
-          'X-RateLimit-Reset': `${resetAt}`,
-        },
-      },
-    },
-  },
-})
+const minuteLimit = (resetAt: number) =>
+  errorOf(429, 'Rate limit exceeded: free-models-per-min. ', {
+    limit_source: 'openrouter_free_tier_minute',
+    headers: { 'X-RateLimit-Limit': '20', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': `${resetAt}` },
+  })
 
-const spent = {
-  status: 429,
-  body: { error: { code: 429, message: 'Rate limit exceeded: free-models-per-day', metadata: {} } },
-}
+const spent = errorOf(429, 'Rate limit exceeded: free-models-per-day')
 
 const BARE = { status: 429, body: '<html>slow down</html>' }
 
 describe("the account's minute limit", () => {
   test('is waited for when it lasts longer than any model is waited for', async () => {
     const resetAt = START + 100_000
-    const bench = await open({ fault: ({ at }) => (at < resetAt ? minuteLimit(resetAt) : null) })
+    const bench = await openBench({ fault: ({ at }) => (at < resetAt ? minuteLimit(resetAt) : null) })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 6, rateLimit: { kind: 'account' } })
     expect(bench.time.now).toBeGreaterThan(resetAt)
@@ -56,7 +34,7 @@ describe("the account's minute limit", () => {
     'met $met times by one model leaves the run $outcome, with no more than three requests for it',
     async ({ met, outcome, status, requests }) => {
       let refused = 0
-      const bench = await open({
+      const bench = await openBench({
         fault: ({ model, kind, at }) => {
           if (model !== SOLVER || kind !== 'tool' || refused === met) return null
           refused += 1
@@ -77,7 +55,7 @@ describe("the account's minute limit", () => {
   )
 
   test('that nobody tells apart and that never ends leaves the run partial, and says who was not asked', async () => {
-    const bench = await open({ fault: () => BARE })
+    const bench = await openBench({ fault: () => BARE })
     const { report } = await bench.run()
     expect(report).toMatchObject({
       outcome: 'partial',
@@ -96,7 +74,7 @@ describe("the account's minute limit", () => {
   })
 
   test('that lasts longer than a run waits ends it at once', async () => {
-    const bench = await open({ fault: ({ at }) => minuteLimit(at + 3_600_000) })
+    const bench = await openBench({ fault: ({ at }) => minuteLimit(at + 3_600_000) })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
     expect(report.rateLimit?.resetAt).toBe('2026-03-01T04:00:00.000Z')
@@ -105,7 +83,7 @@ describe("the account's minute limit", () => {
   })
 
   test('lets one call go ahead when it may have ended', async () => {
-    const bench = await open({ fault: ({ at }) => (at < START + 130_000 ? BARE : null) })
+    const bench = await openBench({ fault: ({ at }) => (at < START + 130_000 ? BARE : null) })
     const { report } = await bench.run()
     // Two of them spent so many of their three requests on the limit that not both of their questions were left.
     expect(report).toMatchObject({ outcome: 'partial', evaluated: 4 })
@@ -120,7 +98,7 @@ describe("the account's minute limit", () => {
   })
 
   test('lets a forced run use older scores of those it kept from being asked', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
     const limited = await bench.against({
@@ -138,7 +116,7 @@ describe("the account's minute limit", () => {
 
 describe("the account's daily limit", () => {
   test('leaves a model not evaluated while one of its questions is open, and what it answered is kept', async () => {
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ kind }) => (kind === 'text' ? spent : null),
       models: MODELS.slice(0, 1),
     })
@@ -163,7 +141,7 @@ describe("the account's daily limit", () => {
   })
 
   test("counts the chat's requests with the same key, before and during a run", async () => {
-    const bench = await open()
+    const bench = await openBench()
     const { allowance } = bench
     for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
     const told = await bench.against({
@@ -172,7 +150,7 @@ describe("the account's daily limit", () => {
     const { report } = await told.run()
     expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
 
-    const racing = await open({
+    const racing = await openBench({
       fault: ({ number, model }) => {
         if (number === 1 && model === SOLVER) void fill()
         return null
@@ -191,7 +169,7 @@ describe("the account's daily limit", () => {
   })
 
   test("leaves the minute's window to the chat too", async () => {
-    const bench = await open()
+    const bench = await openBench()
     for (let sent = 0; sent < 17; sent += 1) await bench.allowance.countChatRequest('a/b:free', START, 1000)
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
@@ -203,7 +181,7 @@ describe('an evaluation across midnight', () => {
   test('asks nothing after it, and ranks what it measured as scores of the day it began', async () => {
     const midnight = startOfDay(addDays(DAY, 1))
     const models = scriptedModels(15)
-    const bench = await open({ models }, midnight - 20_000)
+    const bench = await openBench({ models }, midnight - 20_000)
     const { report } = await bench.run()
     expect(report).toMatchObject({
       outcome: 'partial',
@@ -237,7 +215,7 @@ describe('an account limit that lasts', () => {
     ['of a minute', (at: number) => minuteLimit(at + 3_600_000)],
     ['of the day', () => spent],
   ])('%s serves the stored scores, marked as cached, and blames no model', async (_which, limit) => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
     const limited = await bench.against({ fault: ({ at }) => limit(at) })
@@ -264,7 +242,7 @@ test.each([
   'with %i requests of the day used by others the status has the confidence %s: %s have a fresh score',
   async (usedByOthers, confidence, share) => {
     const models = MODELS.slice(0, 5)
-    const bench = await open({ models })
+    const bench = await openBench({ models })
     await bench.run()
     bench.time.now += DAY_MS + 3_600_000
     const capped = await bench.against({ models, usedByOthers })

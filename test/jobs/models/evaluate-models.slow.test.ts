@@ -2,21 +2,22 @@ import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from '../../support/router-simulator.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
-import type { EvaluationBench } from '../../support/evaluation.ts'
-import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
-import { sandbox } from '../../support/lite-shell.ts'
-
-const shell = await sandbox()
-
-const open = (options: Parameters<typeof openBench>[2] = {}, from = START): Promise<EvaluationBench> =>
-  openBench(shell, from, options)
+import {
+  DAY,
+  errorOf,
+  inside,
+  MODELS,
+  openBench,
+  PROVIDER_DOWN,
+  SHARED_POOL,
+  SOLVER,
+  START,
+} from '../../support/evaluation.ts'
 
 function kept({ breaches, chats }: RouterSimulator): number {
   expect(breaches).toEqual([])
   return chats.length
 }
-
-const inside = (body: object) => ({ status: 200, body })
 
 const errorIn = (code: number) => ({ error: { code, message: 'broke' } })
 
@@ -24,7 +25,7 @@ const CUT = { finish_reason: 'error', message: { content: 'H' } }
 
 describe('a full evaluation', () => {
   test('asks every model two questions and recommends the one that answers them', async () => {
-    const bench = await open()
+    const bench = await openBench()
     const { report } = await bench.run()
     expect(report).toMatchObject({
       outcome: 'complete',
@@ -57,7 +58,7 @@ describe('a full evaluation', () => {
 
   test('of eighteen models, eight of one vendor, stays under twenty a minute in the least time that allows', async () => {
     const vendors = ['oak', 'pine', 'oak', 'ash', 'oak', 'yew', 'oak', 'rowan', 'hazel']
-    const bench = await open({ models: scriptedModels(18, vendors) })
+    const bench = await openBench({ models: scriptedModels(18, vendors) })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', requests: 36, evaluated: 18 })
     expect(kept(bench.service)).toBe(36)
@@ -65,7 +66,7 @@ describe('a full evaluation', () => {
   })
 
   test('uses the scores of the day when it runs again, and says that nothing changed', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += 600_000
     const { report } = await bench.run()
@@ -80,7 +81,7 @@ describe('a full evaluation', () => {
   })
 
   test('that meets the daily limit half-way stops at once, and the next day works from the cache', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
     const capped = await bench.against({
@@ -111,7 +112,7 @@ describe('a full evaluation', () => {
   })
 
   test('asks who can win and whose score is oldest when the quota does not reach all', async () => {
-    const bench = await open({ usedByOthers: 34 })
+    const bench = await openBench({ usedByOthers: 34 })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
     expect(kept(bench.service)).toBe(6)
@@ -119,7 +120,7 @@ describe('a full evaluation', () => {
   })
 
   test('waits for the window when the account allows less a minute than it says, and learns', async () => {
-    const bench = await open({ models: scriptedModels(12), aMinute: 8 })
+    const bench = await openBench({ models: scriptedModels(12), aMinute: 8 })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', rateLimit: { kind: 'account' } })
     expect(report.evaluated).toBeGreaterThanOrEqual(11)
@@ -134,14 +135,7 @@ describe('a full evaluation', () => {
   })
 
   test.each([
-    [
-      'its own rate limit',
-      errorOf(429, 'Provider returned error', {
-        provider_name: 'X',
-        limit_source: 'upstream_provider_shared_pool',
-      }),
-      'http_429',
-    ],
+    ['its own rate limit', SHARED_POOL, 'http_429'],
     ['a provider that is down', PROVIDER_DOWN, 'http_502'],
     ['HTML instead of an answer', { status: 502, body: '<html>bad gateway</html>' }, 'http_502'],
     ['an error inside a 200', inside(errorIn(502)), 'http_502'],
@@ -161,7 +155,7 @@ describe('a full evaluation', () => {
     ['its end', errorOf(404, 'No endpoints found for it.'), 'http_404'],
   ] as const)('costs a model %s and no other anything', async (_name, fault, health) => {
     const fails = ({ model }: { model: string }) => (model === MODELS[1]?.id ? fault : null)
-    const bench = await open({ fault: fails, ...(fault === 'hang' ? { chatTimeoutMs: 2_000 } : {}) })
+    const bench = await openBench({ fault: fails, ...(fault === 'hang' ? { chatTimeoutMs: 2_000 } : {}) })
     const { report, ...blamed } = await bench.run()
     expect(blamed).toMatchObject({ misconfigured: false, unavailable: false })
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 5, probed: 6, primary: SOLVER })
@@ -177,7 +171,7 @@ describe('a full evaluation', () => {
 
   test('asks once more at the end of the queue when that may help, and keeps the answer', async () => {
     const failing = { model: SOLVER, kind: 'tool' }
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ model, kind, number }) =>
         model === failing.model && kind === failing.kind && number === 1
           ? errorOf(429, 'Provider returned error', { provider_name: 'X', retry_after_seconds: 11 })
@@ -203,7 +197,7 @@ describe('a full evaluation', () => {
   test('publishes what kept a question from its answer', async () => {
     const metadata = { provider_name: 'Example Cloud', raw: 'busy' }
     const busy = errorOf(429, 'Provider returned error', metadata)
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ model, kind }) => (model === SOLVER && kind === 'text' ? busy : null),
     })
     await bench.run()
@@ -217,7 +211,7 @@ describe('a full evaluation', () => {
 
 describe('a full evaluation under limits and faults', () => {
   test('that nobody can attribute a limit to waits once two vendors agree, and blames no model', async () => {
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ at }) => (at < START + 1000 ? { status: 429, body: '<html>slow down</html>' } : null),
     })
     const { report } = await bench.run()
@@ -237,7 +231,7 @@ describe('a full evaluation under limits and faults', () => {
     ],
     ["a key's own limit", errorOf(403, 'Key limit exceeded (total limit).'), 'raise it'],
   ])('stops at %s and says what to change', async (_name, fault, words) => {
-    const bench = await open({ fault: () => fault })
+    const bench = await openBench({ fault: () => fault })
     const result = await bench.run()
     expect(result).toMatchObject({ misconfigured: true, report: { outcome: 'failed', rankingVersion: null } })
     expect(result.report.reason).toContain(words)
@@ -246,7 +240,7 @@ describe('a full evaluation under limits and faults', () => {
   })
 
   test('that loses its key half-way keeps what was measured', async () => {
-    const bench = await open({
+    const bench = await openBench({
       fault: ({ vendor }) => (vendor === 'fir' ? errorOf(401, 'User not found.') : null),
     })
     const result = await bench.run()
@@ -255,14 +249,14 @@ describe('a full evaluation under limits and faults', () => {
   })
 
   test('stops when the service itself is down for two vendors', async () => {
-    const bench = await open({ fault: () => ({ status: 502, body: '<html>' }) })
+    const bench = await openBench({ fault: () => ({ status: 502, body: '<html>' }) })
     const result = await bench.run()
     expect(result).toMatchObject({ unavailable: true, report: { outcome: 'failed' } })
     expect(kept(bench.service)).toBeLessThan(8)
   })
 
   test('that was cut off forgets nothing: the next one asks only what is open', async () => {
-    const bench = await open()
+    const bench = await openBench()
     const stopping = new AbortController()
     const stopped = await bench.against({
       fault: (): null => {
@@ -289,7 +283,7 @@ describe('a full evaluation under limits and faults', () => {
   })
 
   test('keeps the stored recommendation when the catalogue has no candidate', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     const empty = await bench.against({ models: [] })
     const result = await empty.run()
@@ -304,7 +298,7 @@ describe('a full evaluation under limits and faults', () => {
 
 describe('a forced evaluation', () => {
   test('asks every model again that answered today, beside those that are new', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     const forced = await bench.against({ models: [...MODELS, ...scriptedModels(8).slice(6)] })
     const { report } = await forced.run({ mode: 'forceEval' })
@@ -318,7 +312,7 @@ describe('a forced evaluation', () => {
   })
 
   test('does not use older scores for a model that fails by itself, but does after a limit of the account', async () => {
-    const bench = await open()
+    const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
     const failing = await bench.against({
@@ -337,7 +331,7 @@ describe('a forced evaluation', () => {
 
 describe('the modes that ask no model', () => {
   test('healthOnly takes health from the endpoints, and the last probe of the day where there is one', async () => {
-    const bench = await open({ usedByOthers: 34 })
+    const bench = await openBench({ usedByOthers: 34 })
     await bench.run()
     const asked = new Set(bench.service.chats.map(({ model }) => model))
     const gone = MODELS[5]?.id ?? ''
@@ -366,7 +360,7 @@ describe('the modes that ask no model', () => {
     ['metadataOnly', 'test-key', { mode: 'metadataOnly' }, []],
     ['a run without a key', null, {}, ['there is no OPENROUTER_API_KEY: only metadata is refreshed']],
   ] as const)('%s asks for the catalogue alone', async (_what, key, options, notes) => {
-    const bench = await (await open()).against({}, key)
+    const bench = await (await openBench()).against({}, key)
     const { report } = await bench.run(options)
     expect(report).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', probed: 0, requests: 0 })
     expect(bench.notes).toEqual(notes)

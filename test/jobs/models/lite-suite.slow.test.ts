@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { drawItems } from '../../../src/domain/models/lite/items.ts'
-import { SHELL_CASES, SHELL_LIMITS, gradeShell } from '../../../src/domain/models/lite/shell-task.ts'
+import { SHELL_CASES } from '../../../src/domain/models/lite/shell-jobs.ts'
+import { SHELL_LIMITS, gradeShell } from '../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRun } from '../../../src/domain/models/lite/suite.ts'
 import type { ShellJob } from '../../../src/domain/models/lite/shell-jobs.ts'

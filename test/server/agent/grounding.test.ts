@@ -3,7 +3,7 @@ import { GROUNDING_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { Grounding } from '../../../src/domain/agent/shown-data.ts'
 import { turnInput } from '../../../src/domain/agent/prompt.ts'
-import type { LiveSort } from '../../../src/domain/feed/columns.ts'
+import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { groundingOf } from '../../../src/server/agent/grounding.ts'
@@ -15,6 +15,9 @@ import type { Workspace } from '../../support/workspace.ts'
 
 const NOW = RUN_AT + 3_600_000
 const never = new AbortController().signal
+
+/** However busy the machine is. */
+const LONG_MS = 600_000
 
 async function workspaceWith(signals = sampleSignals()): Promise<Workspace> {
   const workspace = await openWorkspace()
@@ -28,9 +31,10 @@ async function ground(
   itemKey: string | null = null,
   sort: LiveSort = 'trending',
 ): Promise<Grounding & { json: Record<string, unknown> }> {
-  const grounding = await groundingOf({ itemKey, sort }, sources, '192.0.2.1', never, (error) => {
+  const fail = (error: unknown): never => {
     throw error
-  })
+  }
+  const grounding = await groundingOf({ itemKey, sort }, sources, '192.0.2.1', never, fail, LONG_MS)
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
 

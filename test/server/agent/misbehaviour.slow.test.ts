@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
 import { ask, question, startAgent, textOf } from '../../support/agent.ts'
-import type { StreamEvent } from '../../support/agent.ts'
+import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { MODES } from '../../support/provider-wire.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
 
@@ -53,13 +53,13 @@ const ENDINGS: Record<ModeName, string> = {
   'more cached than read': 'done',
 }
 
-function endingOf(events: readonly StreamEvent[]): string {
+function endingOf(events: readonly AgentEvent[]): string {
   const last = events.at(-1)
   return last?.event === 'error' ? `${last.data.error} ${last.data.code}` : (last?.event ?? 'nothing')
 }
 
 /** How often each tool was begun less how often it was ended. */
-function openTools(events: readonly StreamEvent[]): number[] {
+function openTools(events: readonly AgentEvent[]): number[] {
   return TOOL_NAMES.map((name) =>
     events.reduce((open, each) => {
       if (each.event !== 'tool' || each.data.name !== name) return open
@@ -70,8 +70,8 @@ function openTools(events: readonly StreamEvent[]): number[] {
 
 /** Silence is waited for where it is what happens. */
 function silenceOf(mode: ModeName): { firstEventMs: number; idleMs: number } {
-  const ms = ENDINGS[mode].startsWith('timeout') ? 100 : 10_000
-  return { firstEventMs: ms, idleMs: ms }
+  const ms = (ending: string): number => (ENDINGS[mode] === ending ? 100 : 10_000)
+  return { firstEventMs: ms('timeout first_event'), idleMs: ms('timeout idle') }
 }
 
 describe.each(['responses', 'chat'] as const)('a provider of the API %s that does', (api) => {

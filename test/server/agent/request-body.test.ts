@@ -42,9 +42,10 @@ test.each(['responses', 'chat'] as const)(
     const parsed = parseChatRequest(JSON.stringify(BODY))
     if (!parsed.ok) throw new Error(parsed.code)
     const living = new AbortController().signal
-    const grounding = await groundingOf(parsed.request, sources, '192.0.2.1', living, (error) => {
+    const fail = (error: unknown): never => {
       throw error
-    })
+    }
+    const grounding = await groundingOf(parsed.request, sources, '192.0.2.1', living, fail, 600_000)
     const asked: ModelCall = {
       instructions: INSTRUCTIONS,
       input: turnInput(parsed.request, grounding, TOKEN),

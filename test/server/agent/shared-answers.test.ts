@@ -1,170 +1,187 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { sharedAnswers } from '../../../src/server/agent/shared-answers.ts'
-import type { AnswerReader } from '../../../src/server/agent/shared-answers.ts'
+import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
+import { SharedAnswers } from '../../../src/server/agent/shared-answers.ts'
+import type { MakeAnswer, SharedAnswer } from '../../../src/server/agent/shared-answers.ts'
 
-interface Word {
-  text: string
-  last: boolean
-}
+const delta = (text: string): AgentEvent => ({ event: 'delta', data: { text } })
+const DONE: AgentEvent = { event: 'done', data: { usage: { in: 0, out: 0, cached: 0 } } }
 
-/** An answer of so many words that tells how far it has come. */
+/** An answer of so many words and an end, that tells how far it has come. */
 function answerOf(count: number) {
-  const seen = { begun: 0, said: 0, over: 0, stopped: false }
-  const begin = async function* (signal: AbortSignal): AsyncGenerator<Word> {
+  const seen = { begun: 0, said: 0, over: 0, stopped: '' }
+  const make: MakeAnswer = async function* (signal) {
     seen.begun += 1
-    signal.addEventListener('abort', () => (seen.stopped = true))
+    signal.addEventListener('abort', () => (seen.stopped = String(signal.reason)))
     try {
       for (let index = 1; index <= count; index += 1) {
         signal.throwIfAborted()
         seen.said = index
-        yield { text: `word${index}`, last: index === count }
+        yield delta(`word${index}`)
       }
+      yield DONE
     } finally {
       seen.over += 1
     }
   }
-  return { seen, begin }
+  return { seen, make }
 }
 
-async function readAll(reader: AnswerReader<Word>): Promise<string[]> {
+const wordsTo = (count: number): string[] => Array.from({ length: count }, (_, index) => `word${index + 1}`)
+
+const TIME_MS = 60_000
+const reading = (): AbortSignal => new AbortController().signal
+
+async function readAll(answer: SharedAnswer, signal = reading()): Promise<string[]> {
   const texts: string[] = []
-  for (let part = await reader.next(); part; part = part.last ? null : await reader.next())
-    texts.push(part.text)
-  reader.leave()
+  for await (const event of answer.read(signal)) if (event.event === 'delta') texts.push(event.data.text)
   return texts
 }
 
-const OFFERED = { offered: true, joinableMs: 60_000 }
+/** A reader that reads when it is told to, and leaves when it is told to. */
+function readerOf(answer: SharedAnswer) {
+  const leaving = new AbortController()
+  const events = answer.read(leaving.signal)
+  const next = async (): Promise<string | null> => {
+    const { value } = await events.next()
+    return value?.event === 'delta' ? value.data.text : null
+  }
+  const leave = async (): Promise<void> => {
+    leaving.abort()
+    await events.next().catch(() => undefined)
+  }
+  return { next, leave }
+}
 
 test('an answer of which too little time is left is joined by nobody, and goes on for its readers', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const shared = new SharedAnswers(TIME_MS)
+  const { seen, make } = answerOf(3)
+  const join = (): SharedAnswer => shared.join('same', true, make)
+  const [leader, early] = [join(), join()]
+  vi.advanceTimersByTime(TIME_MS / 2)
+  const [late, later] = [join(), join()]
+  expect([leader, early, late, later].map(({ leads }) => leads)).toEqual([true, false, true, false])
+  const texts = await Promise.all([leader, early, late, later].map((each) => readAll(each)))
+  expect(texts).toEqual(Array.from({ length: 4 }, () => wordsTo(3)))
+  expect(seen.begun).toBe(2)
+})
+
+test('an answer is stopped when its time is over', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
-  const shared = sharedAnswers<Word>()
-  const { seen, begin } = answerOf(3)
-  const [leader, early] = [shared.join('same', begin, OFFERED), shared.join('same', begin, OFFERED)]
-  vi.advanceTimersByTime(OFFERED.joinableMs)
-  const late = shared.join('same', begin, OFFERED)
-  const later = shared.join('same', begin, OFFERED)
-  expect([leader, early, late, later].map(({ leads }) => leads)).toEqual([true, false, true, false])
-  const texts = await Promise.all([leader, early, late, later].map(readAll))
-  expect(texts).toEqual(Array.from({ length: 4 }, () => ['word1', 'word2', 'word3']))
-  expect(seen.begun).toBe(2)
+  const { seen, make } = answerOf(3)
+  const { next } = readerOf(new SharedAnswers(TIME_MS).join('same', true, make))
+  await next()
+  vi.advanceTimersByTime(TIME_MS)
+  expect(seen.stopped).toBe('Stopped: time')
 })
 
 describe('an answer', () => {
   test('that is asked for a hundred times at once is made once and read whole by each', async () => {
-    const shared = sharedAnswers<Word>()
-    const { seen, begin } = answerOf(20)
-    const readers = Array.from({ length: 100 }, () => shared.join('same', begin, OFFERED))
-    const texts = await Promise.all(readers.map(readAll))
-    expect(new Set(texts.map((each) => each.join(' ')))).toHaveLength(1)
-    expect([texts[99]?.length, seen.begun, seen.over]).toEqual([20, 1, 1])
-    expect(readers.map(({ leads }) => leads).filter(Boolean)).toHaveLength(1)
+    const shared = new SharedAnswers(TIME_MS)
+    const { seen, make } = answerOf(20)
+    const answers = Array.from({ length: 100 }, () => shared.join('same', true, make))
+    const texts = await Promise.all(answers.map((each) => readAll(each)))
+    expect(new Set(texts.map((each) => each.join(' ')))).toEqual(new Set([wordsTo(20).join(' ')]))
+    expect([seen.begun, seen.over]).toEqual([1, 1])
+    expect(answers.map(({ leads }) => leads).filter(Boolean)).toHaveLength(1)
   })
 
   test('goes on for the others when the one that began it leaves', async () => {
-    const shared = sharedAnswers<Word>()
-    const { seen, begin } = answerOf(10)
-    const leader = shared.join('same', begin, OFFERED)
-    expect((await leader.next())?.text).toBe('word1')
-    const follower = shared.join('same', begin, OFFERED)
-    leader.leave()
-    expect(await leader.next()).toBeNull()
-    expect(await readAll(follower)).toHaveLength(10)
+    const shared = new SharedAnswers(TIME_MS)
+    const { seen, make } = answerOf(10)
+    const leader = readerOf(shared.join('same', true, make))
+    expect(await leader.next()).toBe('word1')
+    const follower = readAll(shared.join('same', true, make))
+    await leader.leave()
+    expect(await follower).toEqual(wordsTo(10))
     expect([seen.begun, seen.over]).toEqual([1, 1])
   })
 
-  test('is stopped at once when the last reader leaves, and begun anew for the next', async () => {
-    const shared = sharedAnswers<Word>()
-    const { seen, begin } = answerOf(10)
-    const one = shared.join('same', begin, OFFERED)
-    const other = shared.join('same', begin, OFFERED)
-    await one.next()
-    one.leave()
-    expect(seen.stopped).toBe(false)
-    other.leave()
-    expect(seen.stopped).toBe(true)
-    await expect(one.made).rejects.toThrow()
+  test('is stopped at once when the last reader leaves, and begun again for the next', async () => {
+    const shared = new SharedAnswers(TIME_MS)
+    const { seen, make } = answerOf(10)
+    const answer = shared.join('same', true, make)
+    const [one, other] = [readerOf(answer), readerOf(shared.join('same', true, make))]
+    await Promise.all([one.next(), other.next()])
+    await one.leave()
+    expect(seen.stopped).toBe('')
+    await other.leave()
+    expect(seen.stopped).toBe('Stopped: left')
+    await expect(answer.made).rejects.toThrow('left')
     expect(seen.over).toBe(1)
-    const next = answerOf(3)
-    expect(await readAll(shared.join('same', next.begin, OFFERED))).toHaveLength(3)
+    expect(await readAll(shared.join('same', true, answerOf(3).make))).toEqual(wordsTo(3))
   })
 
   test('is made no further than its fastest reader has read', async () => {
-    const shared = sharedAnswers<Word>()
-    const { seen, begin } = answerOf(1_000)
-    const reader = shared.join('same', begin, OFFERED)
-    for (let read = 1; read <= 5; read += 1) await reader.next()
-    for (let turn = 0; turn < 20; turn += 1) await nextTurn()
+    const { seen, make } = answerOf(1_000)
+    const { next, leave } = readerOf(new SharedAnswers(TIME_MS).join('same', true, make))
+    for (let read = 1; read <= 5; read += 1) await next()
+    for (let turn = 0; turn < 20; turn += 1) await nextTick()
     expect(seen.said).toBeLessThanOrEqual(6)
-    reader.leave()
+    await leave()
   })
 
-  test('is made to its end once its last part was read, whoever leaves then', async () => {
-    const shared = sharedAnswers<Word>()
+  test('is made to its end once its last event was read, whoever leaves then', async () => {
     let kept = false
-    const reader = shared.join(
-      'same',
-      async function* (signal) {
-        yield { text: 'all', last: true }
-        await nextTurn()
-        kept = !signal.aborted
-      },
-      OFFERED,
-    )
-    expect(await readAll(reader)).toEqual(['all'])
-    await reader.made
+    const answer = new SharedAnswers(TIME_MS).join('same', true, async function* (signal) {
+      yield DONE
+      await nextTick()
+      kept = !signal.aborted
+    })
+    await readAll(answer)
+    await answer.made
     expect(kept).toBe(true)
   })
 
   test.each([false, true])(
     'that is withdrawn goes on for the one that began it alone, unless that has left (%s)',
     async (leaves) => {
-      const shared = sharedAnswers<Word>()
+      const shared = new SharedAnswers(TIME_MS)
       let stopped = false
-      const begin = async function* (signal: AbortSignal, withdraw: () => void): AsyncGenerator<Word> {
-        yield { text: 'ours', last: false }
+      const make: MakeAnswer = async function* (signal, withdraw) {
+        yield delta('ours')
         withdraw()
         stopped = signal.aborted
-        yield { text: 'mine', last: true }
+        yield delta('mine')
+        yield DONE
       }
-      const [leader, ...others] = Array.from({ length: 3 }, () => shared.join('same', begin, OFFERED))
-      if (leaves) leader?.leave()
-      expect(await Promise.all(others.map(readAll))).toEqual([['ours'], ['ours']])
-      expect([leader, ...others].map((reader) => reader?.withdrawn)).toEqual([false, true, true])
-      if (leader && !leaves) expect(await readAll(leader)).toEqual(['ours', 'mine'])
+      const [leading, ...others] = Array.from({ length: 3 }, () => shared.join('same', true, make))
+      if (!leading) throw new Error('nobody leads')
+      const leader = readerOf(leading)
+      expect(await leader.next()).toBe('ours')
+      const followers = others.map((each) => readAll(each))
+      if (leaves) await leader.leave()
+      expect(await Promise.all(followers)).toEqual([['ours'], ['ours']])
       expect(stopped).toBe(leaves)
-      const next = answerOf(2)
-      const again = others.map(() => shared.join('same', next.begin, OFFERED))
+      if (!leaves) expect([await leader.next(), await leader.next()]).toEqual(['mine', null])
+      const again = others.map(() => shared.join('same', true, answerOf(2).make))
       expect(again.map(({ leads }) => leads)).toEqual([true, false])
-      expect(await Promise.all(again.map(readAll))).toEqual([
-        ['word1', 'word2'],
-        ['word1', 'word2'],
-      ])
+      expect(await Promise.all(again.map((each) => readAll(each)))).toEqual([wordsTo(2), wordsTo(2)])
     },
   )
 
   test('that fails fails for all of its readers', async () => {
-    const shared = sharedAnswers<Word>()
-    const begin = async function* (): AsyncGenerator<Word> {
-      yield { text: 'half', last: false }
+    const shared = new SharedAnswers(TIME_MS)
+    const make: MakeAnswer = async function* () {
+      yield delta('half')
       throw new Error('broken')
     }
-    const readers = [shared.join('same', begin, OFFERED), shared.join('same', begin, OFFERED)]
-    for (const reader of readers) await expect(readAll(reader)).rejects.toThrow('broken')
+    const readers = [shared.join('same', true, make), shared.join('same', true, make)]
+    const failures = readers.map((each) => expect(readAll(each)).rejects.toThrow('broken'))
+    await Promise.all(failures)
   })
 
-  test('without a key, or that is not offered, is nobody else’s', async () => {
-    const shared = sharedAnswers<Word>()
-    for (const [key, options] of [
-      [null, OFFERED],
-      ['same', { offered: false, joinableMs: 60_000 }],
-    ] as const) {
-      const { seen, begin } = answerOf(2)
-      const readers = [shared.join(key, begin, options), shared.join(key, begin, options)]
-      await Promise.all(readers.map(readAll))
-      expect(seen.begun).toBe(2)
-    }
+  test.each([
+    ['without a key', null, true],
+    ['that is not offered', 'same', false],
+  ])('%s is nobody else’s', async (_which, key, isOffered) => {
+    const shared = new SharedAnswers(TIME_MS)
+    const { seen, make } = answerOf(2)
+    const answers = [shared.join(key, isOffered, make), shared.join(key, isOffered, make)]
+    await Promise.all(answers.map((each) => readAll(each)))
+    expect(seen.begun).toBe(2)
   })
 })

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolCall } from '../../../src/domain/agent/model-call.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
-import { createAgentTools } from '../../../src/server/agent/tools.ts'
-import type { ToolRun, AgentTools } from '../../../src/server/agent/tools.ts'
+import { runCall } from '../../../src/server/agent/tools.ts'
+import type { ToolRun } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
@@ -25,26 +24,25 @@ interface Answer {
 }
 
 interface Asked {
-  tools: AgentTools
   faults: unknown[]
-  ask: (name: string, given: object | string) => Promise<Answer>
+  ask: (name: string, given: object | string, signal?: AbortSignal) => Promise<Answer>
 }
 
 /** A call has long enough for a busy machine, but where its time is the matter. */
 function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
   const faults: unknown[] = []
-  const tools = createAgentTools(sources, {
+  const options = {
     caller: { address: '192.0.2.1', isChat: true },
-    onFault: (_, error) => faults.push(error),
+    onFault: (_: string, error: unknown) => faults.push(error),
     timeoutMs,
-  })
-  const ask = async (name: string, given: object | string): Promise<Answer> => {
+  }
+  const ask: Asked['ask'] = async (name, given, signal = never) => {
     const text = typeof given === 'string' ? given : JSON.stringify(given)
-    const run = await tools.run({ callId: 'c1', name, arguments: text }, never)
+    const run = await runCall({ name, arguments: text }, sources, options, signal)
     const output = JSON.parse(run.output) as Record<string, unknown>
     return { output, items: (output['items'] ?? []) as Record<string, unknown>[], run }
   }
-  return { tools, faults, ask }
+  return { faults, ask }
 }
 
 async function workspaceWith(signals: readonly Signal[]): Promise<Workspace> {
@@ -197,17 +195,8 @@ describe('each tool', () => {
   })
 })
 
-describe('the bounds of a turn', () => {
-  test('the ninth call is not run, and bad calls count', async () => {
-    const { ask } = toolsOn(await sampleSources())
-    for (let call = 1; call <= 8; call += 1)
-      expect((await ask('nonsense', {})).output['error']).toContain('no such tool')
-    const ninth = await ask('get_feed_snapshot', FEED)
-    expect(ninth.run.failed).toBe(true)
-    expect(ninth.output['error']).toContain('no more than 8 calls')
-  })
-
-  test('results leave whole entries out, and together are no more than 32 KB', async () => {
+describe('the bounds of a call', () => {
+  test('leave whole entries of a result out, and count them', async () => {
     const long = Array.from({ length: 100 }, (_, index) =>
       signalOf({
         sourceId: `${index}`,
@@ -218,32 +207,10 @@ describe('the bounds of a turn', () => {
       }),
     )
     const { ask } = toolsOn(readAsAgent(await workspaceWith(long), NOW).sources)
-    let sum = 0
-    const outputs: Record<string, unknown>[] = []
-    for (let call = 1; call <= 8; call += 1) {
-      const { output, run } = await ask('get_period_top', TOP)
-      expect(Buffer.byteLength(run.output)).toBeLessThanOrEqual(8_192)
-      sum += Buffer.byteLength(run.output)
-      outputs.push(output)
-    }
-    expect(sum).toBeLessThanOrEqual(32_768)
-    const { items, leftOut } = outputs[0] as { items: unknown[]; leftOut: { items: number } }
+    const { output, items, run } = await ask('get_period_top', TOP)
+    expect(Buffer.byteLength(run.output)).toBeLessThanOrEqual(8_192)
     expect(items.length).toBeGreaterThan(3)
-    expect(items.length + leftOut.items).toBe(50)
-    expect(outputs.at(-1)?.['error']).toContain('as long as they may be')
-  })
-
-  test('calls asked for at once give what they give one after the other', async () => {
-    const sources = await sampleSources()
-    const calls: ToolCall[] = ['day', 'week', 'month', 'trending', 'day', 'week', 'month', 'day', 'week'].map(
-      (sort) => ({ callId: sort, name: 'get_feed_snapshot', arguments: JSON.stringify({ sort, limit: 20 }) }),
-    )
-    const { tools } = toolsOn(sources)
-    const together = await Promise.all(calls.map((call) => tools.run(call, never)))
-    const single = toolsOn(sources).tools
-    for (const [index, call] of calls.entries())
-      expect(await single.run(call, never)).toEqual(together[index])
-    expect(together.at(-1)?.failed).toBe(true)
+    expect(items.length + (output['leftOut'] as { items: number }).items).toBe(50)
   })
 
   test('a call that takes too long, and one that fails, become errors that tell nothing of the store', async () => {
@@ -291,13 +258,12 @@ describe('the bounds of a turn', () => {
 
   test('an abort ends a call at once with its reason', async () => {
     const sources = await sampleSources()
-    const { tools, faults } = toolsOn({ ...sources, feed: () => new Promise(() => undefined) })
+    const { ask, faults } = toolsOn({ ...sources, feed: () => new Promise(() => undefined) })
     const leaving = new AbortController()
-    const call = { name: 'get_feed_snapshot', arguments: JSON.stringify(FEED) }
-    const [running, waiting] = ['c', 'd'].map((callId) => tools.run({ ...call, callId }, leaving.signal))
+    const running = ask('get_feed_snapshot', FEED, leaving.signal)
     leaving.abort(new Error('left'))
     await expect(running).rejects.toThrow('left')
-    await expect(waiting).rejects.toThrow('left')
+    await expect(ask('get_feed_snapshot', FEED, leaving.signal)).rejects.toThrow('left')
     expect(faults).toEqual([])
   })
 })

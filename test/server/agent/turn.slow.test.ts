@@ -14,18 +14,20 @@ import {
   startAgent,
   textOf,
 } from '../../support/agent.ts'
-import type { AgentServer, AgentServerOptions, LogLine, StreamEvent } from '../../support/agent.ts'
+import type { AgentServer, AgentServerOptions, LogLine } from '../../support/agent.ts'
+import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { startGatedProvider } from '../../support/synthetic-provider.ts'
 import type { GatedProvider } from '../../support/synthetic-provider.ts'
 import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
 import type { Said, Behaviour } from '../../support/provider-wire.ts'
+import { warmUp } from '../../support/agent-reads.ts'
 import { ranges } from '../../support/pages.ts'
 import { refresh } from '../../support/signals.ts'
 import { sampleSignals } from '../../support/workspace.ts'
 
 const NEWS = question('What is new?')
 
-const search = (id: string): Said => ({
+const searchCall = (id: string): Said => ({
   call: {
     id,
     name: 'search_items',
@@ -36,8 +38,8 @@ const search = (id: string): Said => ({
 /** A model that searches, says a word, searches again and answers. */
 const SEARCHING: Behaviour = {
   rounds: [
-    [search('call_a'), { end: 'completed' }],
-    [{ text: 'Let me see. ' }, search('call_b'), { end: 'completed' }],
+    [searchCall('call_a'), { end: 'completed' }],
+    [{ text: 'Let me see. ' }, searchCall('call_b'), { end: 'completed' }],
     [{ text: 'Hello ' }, { text: 'you' }, { end: 'completed' }],
   ],
 }
@@ -63,8 +65,10 @@ async function startGated(
 
 /** With stored items, so that what an answer stands on has a revision. */
 async function withItems(server: AgentServer): Promise<AgentServer> {
-  await server.workspace.feed.importSignals(sampleSignals())
-  await refresh(server.workspace.search)
+  const { feed, search } = server.workspace
+  await feed.importSignals(sampleSignals())
+  await refresh(search)
+  await warmUp(search)
   return server
 }
 
@@ -96,7 +100,7 @@ async function openAll(server: AgentServer, asked: readonly string[]) {
 }
 
 /** Names of the events in their order, of a tool its status. */
-const stepsOf = (events: readonly StreamEvent[]): string =>
+const stepsOf = (events: readonly AgentEvent[]): string =>
   events.map((each) => (each.event === 'tool' ? each.data.status : each.event)).join(' ')
 
 async function settledWell(server: AgentServer): Promise<Record<string, unknown>[]> {
@@ -361,7 +365,7 @@ describe('the share of an address', () => {
 describe('a tool round', () => {
   /** With these tokens a call with results needs more than what the turn reserved at first; one without fits. */
   const rounds: Said[][] = [
-    [search('call_a'), { end: 'completed', usage: { in: 12_000, out: 1_000, cached: 0 } }],
+    [searchCall('call_a'), { end: 'completed', usage: { in: 12_000, out: 1_000, cached: 0 } }],
     [{ text: 'Hello' }, { end: 'completed' }],
   ]
 
@@ -587,8 +591,8 @@ describe('a round whose usage is not told', () => {
   test('is charged once a round, beside what other rounds told', async () => {
     const quiet: Said = { end: 'completed', usage: null }
     const rounds = [
-      [search('a'), quiet],
-      [search('b'), quiet],
+      [searchCall('a'), quiet],
+      [searchCall('b'), quiet],
       [{ text: 'Hello' }, quiet],
     ]
     const silent = await startAgent({ provider: { rounds } })
@@ -602,7 +606,9 @@ describe('a round whose usage is not told', () => {
     const oneCost = Number(one?.['costMicroUsd'])
     expect(Number(all?.['costMicroUsd'])).toBeGreaterThan(3 * oneCost)
     expect(Number(all?.['costMicroUsd'])).toBeLessThan(Number(all?.['reservedMicroUsd']))
-    const mixed = await startAgent({ provider: { rounds: [[search('a'), { end: 'completed' }], [quiet]] } })
+    const mixed = await startAgent({
+      provider: { rounds: [[searchCall('a'), { end: 'completed' }], [quiet]] },
+    })
     await ask(mixed, question('Hello'))
     const [both] = await settledWell(mixed)
     expect(Number(both?.['costMicroUsd'])).toBeGreaterThan(oneCost + 104)
@@ -659,7 +665,11 @@ describe('questions alike at the same time', () => {
   test.each([{ in: 6_300, out: 500, cached: 0 }, null])(
     'are answered with tools for the others where the first one is refused its extension (usage %o)',
     async (usage) => {
-      const said = (id: string): Said[] => [{ text: 'Let me see.' }, search(id), { end: 'completed', usage }]
+      const said = (id: string): Said[] => [
+        { text: 'Let me see.' },
+        searchCall(id),
+        { end: 'completed', usage },
+      ]
       const last: Said[] = [{ text: 'Hello' }, { end: 'completed' }]
       const server = await startWithItems({ provider: { rounds: [said('a'), last, said('b'), last] } })
       const { extend } = server.ledger

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DEMO_MODELS, demoRouterApp } from '../../../src/server/demo/router-app.ts'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from '../../../src/adapters/router/facts.ts'
 import { drawItems } from '../../../src/domain/models/lite/items.ts'
-import { siftCatalogue } from '../../../src/domain/models/recommend.ts'
+import { filterCatalogue } from '../../../src/domain/models/catalogue.ts'
 import { dayOf } from '../../../src/domain/time.ts'
 
 const NOW = Date.UTC(2026, 2, 1)
@@ -24,7 +24,7 @@ const ask = async (
 test('lists models that may all be recommended, and says that it is the demo', async () => {
   const { response, text } = await ask('/models', undefined, null)
   expect(response.headers.get('x-dash-demo')).toBe('true')
-  const { eligible, rejections } = siftCatalogue(parseCatalogue(text)?.models ?? [], NOW)
+  const { eligible, rejections } = filterCatalogue(parseCatalogue(text)?.models ?? [], NOW)
   expect(rejections).toEqual([])
   expect(eligible.map(({ id }) => id)).toEqual(DEMO_MODELS.map(({ id }) => id))
 })

@@ -1,9 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
-import { LIVE_REFUSALS } from '../../../src/domain/feed/columns.ts'
+import { LIVE_REFUSALS } from '../../../src/domain/feed/live-sort.ts'
 import { HISTORY_REFUSALS } from '../../../src/domain/year/history.ts'
 import { yearEnvelopeSchema } from '../../../src/domain/year/schema.ts'
-import { askHistory, openApp, silentLog } from '../../support/api-client.ts'
+import { askHistory, openApp } from '../../support/api-client.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 
 interface OpenApi {
@@ -133,35 +133,6 @@ test('the pages of a demo say so, the pages of a real server do not', async () =
     expect(await demo.text()).toContain('DEMO')
     expect(await real.text()).not.toContain('DEMO')
   }
-})
-
-test('the page shows the newest publication of the Year and escapes what sources wrote', async () => {
-  const workspace = await openWorkspace()
-  const [first, ...others] = sampleSignals()
-  if (first)
-    await workspace.feed.importSignals([
-      { ...first, title: '<script>alert(1)</script>', points: 999 },
-      ...others,
-    ])
-  await publishDays(workspace, [AS_OF])
-  const page = await (await openApp(workspace).request('http://dash.test/?sort=year')).text()
-  expect(page).toContain(`top-year-v3-${AS_OF}`)
-  expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
-  expect(page).not.toContain('<script>alert')
-})
-
-test('the Year of a damaged archive is a 503 with the public code, logged, and shows nothing else', async () => {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
-  await publishDays(workspace, [AS_OF])
-  const archive = { ...workspace.archive, get: () => Promise.resolve(null) }
-  const logged: unknown[] = []
-  const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
-  const response = await openApp({ ...workspace, archive }, { log }).request('http://dash.test/?sort=year')
-  const page = await response.text()
-  expect([response.status, logged]).toEqual([503, ['year_history_archive_corrupt']])
-  expect(page).toContain('year_history_archive_corrupt')
-  expect(page).not.toContain('title 1')
 })
 
 test('what no route answers has a short body that repeats nothing of the request', async () => {

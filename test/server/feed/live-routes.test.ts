@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { liveFeedSchema } from '../../../src/domain/feed/live-items.ts'
-import { LIVE_SORTS } from '../../../src/domain/feed/columns.ts'
+import { LIVE_SORTS } from '../../../src/domain/feed/live-sort.ts'
 import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { feedEvents, HOUR_MS, NOW } from '../../support/signals.ts'

@@ -5,19 +5,18 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
-import { MCP_OPEN, MCP_REFUSALS, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
-import type { McpRefusal } from '../../../src/domain/agent/tools.ts'
+import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { createAgentTools } from '../../../src/server/agent/tools.ts'
+import { runCall } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
-import { mcpContract } from '../../../src/server/mcp/route.ts'
-import type { McpPorts } from '../../../src/server/mcp/route.ts'
+import { MCP_OPEN, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
+import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
-import { settle, readAsAgent } from '../../support/agent-reads.ts'
+import { readAsAgent, settle, warmUp } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { ranges } from '../../support/pages.ts'
 import { signal as signalOf } from '../../support/signals.ts'
@@ -57,7 +56,8 @@ async function startMcp(
     sources,
   }
   const server = await listenLocally(openApp(workspace, { mcp }))
-  origins = [...ownOrigins(server.url, null), ALLOWED]
+  // An opaque origin is nobody's, even where it is listed.
+  origins = [...ownOrigins(server.url, null), ALLOWED, 'null']
   return { url: server.url, sources, faults }
 }
 
@@ -134,16 +134,14 @@ describe('the tools over HTTP', () => {
     '%s gives what the chat is given, as text and as a value marked as untrusted',
     async (name, given) => {
       const { url, sources } = await startMcp()
+      await warmUp(sources.search)
       const client = await connect(url)
       // The client holds values to the schema only when it knows the tools.
       await client.listTools()
       const result = await client.callTool({ name, arguments: given })
-      const tools = createAgentTools(sources, {
-        caller: { address: '192.0.2.1', isChat: true },
-        onFault: () => undefined,
-      })
-      const call = { callId: 'c1', name, arguments: JSON.stringify(given) }
-      const { output, failed } = await tools.run(call, never)
+      const options = { caller: { address: '192.0.2.1', isChat: true }, onFault: () => undefined }
+      const call = { name, arguments: JSON.stringify(given) }
+      const { output, failed } = await runCall(call, sources, options, never)
       expect(failed).toBe(false)
       expect(result.content).toEqual([{ type: 'text', text: output }])
       expect(result.structuredContent).toEqual(JSON.parse(output))
@@ -430,11 +428,6 @@ describe('the tools on two streams', () => {
 
   const searching = (id: number): string => toolCall('search_items', CALLS[0]?.[1] ?? {}, id)
 
-  test('answer every call that was begun before the input ended', async () => {
-    const { answers } = await answersTo([searching(7)])
-    expect(answers).toMatchObject([{ id: 7, result: { structuredContent: { untrusted: true } } }])
-  })
-
   test('do not answer what was cancelled, and say in a line what was no message', async () => {
     const { answers, problems } = await answersTo([
       searching(2),
@@ -473,9 +466,5 @@ describe('the tools on two streams', () => {
     expect(answers).toEqual([])
     // Nobody gave it up as reading that takes too long.
     expect(faults).toEqual([])
-  })
-
-  test('refuse a line without end', async () => {
-    await expect(answersTo(['x'.repeat(2 * 1024 * 1024)])).rejects.toMatchObject({ code: 'input_unreadable' })
   })
 })

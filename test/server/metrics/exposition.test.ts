@@ -1,35 +1,27 @@
 import { describe, expect, test } from 'vitest'
 import { afterRun } from '../../../src/domain/job-run.ts'
 import { exposition, jobMetrics, lastSuccessIn } from '../../../src/server/metrics/catalogue.ts'
-describe('an exposition', () => {
-  test('has each family under its help and type, and none without samples', () => {
-    const text = exposition([
-      { name: 'a_total', type: 'counter', help: 'How often.', samples: [{ labels: { of: 'x' }, value: 3 }] },
-      { name: 'b', type: 'gauge', help: 'Nothing.', samples: [] },
-      { name: 'c', type: 'gauge', help: 'How much.', samples: [{ value: 0.25 }] },
-    ])
-    expect(text).toBe(
-      '# HELP a_total How often.\n# TYPE a_total counter\na_total{of="x"} 3\n' +
-        '# HELP c How much.\n# TYPE c gauge\nc 0.25\n',
-    )
-  })
 
-  test('escapes what would end a line or a label', () => {
-    const labels = { of: 'a "b" \\ c\nd' }
-    const text = exposition([{ name: 'a', type: 'gauge', help: 'x\ny \\', samples: [{ labels, value: 1 }] }])
-    expect(text).toBe('# HELP a x\\ny \\\\\n# TYPE a gauge\na{of="a \\"b\\" \\\\ c\\nd"} 1\n')
-  })
-
-  test.each([
-    [Infinity, '+Inf'],
-    [-Infinity, '-Inf'],
-    [NaN, 'NaN'],
-    [1e21, '1e+21'],
-  ])('writes %d as %s', (value, written) => {
-    expect(exposition([{ name: 'a', type: 'gauge', help: 'x', samples: [{ value }] }])).toContain(
-      `\na ${written}\n`,
-    )
-  })
+test('an exposition has what was read under its help and type, and nothing else', async () => {
+  const text = await exposition([
+    ['dash_gaps', 0.25],
+    ['dash_store_up', 1, { store: 'ledger' }],
+    ['dash_store_up', 0, { store: 'feed' }],
+    ['process_cpu_seconds_total', 3],
+  ])
+  expect(text.split('\n').filter((line) => line !== '')).toEqual([
+    '# HELP dash_gaps Days that are gaps for ever.',
+    '# TYPE dash_gaps gauge',
+    'dash_gaps 0.25',
+    '# HELP dash_store_up 1 when a store can be used, as readiness sees it.',
+    '# TYPE dash_store_up gauge',
+    'dash_store_up{store="ledger"} 1',
+    'dash_store_up{store="feed"} 0',
+    '# HELP process_cpu_seconds_total Processor time of the process, user and system.',
+    '# TYPE process_cpu_seconds_total counter',
+    'process_cpu_seconds_total 3',
+  ])
+  expect(await exposition([])).toBe('')
 })
 
 describe('metrics of a job', () => {
@@ -40,10 +32,10 @@ describe('metrics of a job', () => {
     exitCode: 69,
   } as const
 
-  test('keep when it last succeeded through runs that fail', () => {
-    const good = exposition(jobMetrics([afterRun({ ...run, exitCode: 0 }, null)]))
+  test('keep when it last succeeded through runs that fail', async () => {
+    const good = await exposition(jobMetrics([afterRun({ ...run, exitCode: 0 }, null)]))
     expect(lastSuccessIn(good)).toBe(run.endedAt)
-    const bad = exposition(
+    const bad = await exposition(
       jobMetrics([afterRun({ ...run, endedAt: run.endedAt + 1_000 }, lastSuccessIn(good))]),
     )
     expect(bad).toContain('dash_job_last_success_timestamp_seconds{command="collect"} 1795219212.345\n')
@@ -51,8 +43,8 @@ describe('metrics of a job', () => {
     expect(bad).toContain('dash_job_last_duration_seconds{command="collect"} 13.345\n')
   })
 
-  test('are older than any limit while it never succeeded', () => {
-    const text = exposition(jobMetrics([afterRun(run, null)]))
+  test('are older than any limit while it never succeeded', async () => {
+    const text = await exposition(jobMetrics([afterRun(run, null)]))
     expect(text).toContain('dash_job_last_success_timestamp_seconds{command="collect"} 0\n')
     expect(lastSuccessIn(text)).toBeNull()
   })

@@ -1,17 +1,15 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { MetricFamily } from '../../../src/server/metrics/catalogue.ts'
-import { exposition } from '../../../src/server/metrics/catalogue.ts'
 import { agentMeter } from '../../../src/server/metrics/agent-meter.ts'
-import { histogram } from '../../../src/server/metrics/instruments.ts'
+import { requestMeter } from '../../../src/server/metrics/instruments.ts'
+import type { Meter } from '../../../src/server/metrics/instruments.ts'
 import { ask, chat, question, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 
-function linesOf(families: readonly MetricFamily[], name: string): string[] {
-  return exposition(families)
-    .split('\n')
-    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+async function linesOf(meter: Meter, name: string): Promise<string[]> {
+  const lines = (await meter.metrics()).split('\n')
+  return lines.filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
 }
 
 /** Requests as they were counted; an answer is counted when its connection has it, after the reader may have it. */
@@ -19,7 +17,7 @@ async function countedRequests({ meters }: AgentServer, count: number): Promise<
   const total = (lines: readonly string[]): number =>
     lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
   for (;;) {
-    const lines = linesOf(meters.requests.families(), 'dash_http_requests_total')
+    const lines = await linesOf(meters.requests, 'dash_http_requests_total')
     if (total(lines) >= count) return lines
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -48,7 +46,7 @@ describe('requests', () => {
       'dash_http_requests_total{route="/item",method="GET",status="5xx"} 0',
       expect.stringMatching(/\{route="\/item",method="GET",status="\dxx"\} 2$/),
     ])
-    expect(linesOf(server.meters.requests.families(), 'dash_http_requests_open')).toEqual([
+    expect(await linesOf(server.meters.requests, 'dash_http_requests_open')).toEqual([
       'dash_http_requests_open 0',
     ])
   })
@@ -60,7 +58,7 @@ describe('requests', () => {
     socket.write(
       `POST /api/agent/session HTTP/1.1\r\nhost: x\r\norigin: ${server.url}\r\ncontent-length: 5\r\n\r\n`,
     )
-    while (!linesOf(server.meters.requests.families(), 'dash_http_requests_open')[0]?.endsWith(' 1'))
+    while (!(await linesOf(server.meters.requests, 'dash_http_requests_open'))[0]?.endsWith(' 1'))
       await new Promise((resolve) => setImmediate(resolve))
     socket.destroy()
     expect(await countedRequests(server, 1)).toEqual([
@@ -70,17 +68,25 @@ describe('requests', () => {
   })
 })
 
-describe('a histogram', () => {
-  test('counts each time in every bucket it fits, bounds included', () => {
-    const times = histogram('dash_chat_first_text_seconds', [0.1, 1])
-    for (const seconds of [0.05, 0.1, 0.5, 2]) times.observe({}, seconds)
-    const text = exposition([times.family()])
-    expect(text).toContain('_bucket{le="0.1"} 2\n')
-    expect(text).toContain('_bucket{le="1"} 3\n')
-    expect(text).toContain('_bucket{le="+Inf"} 4\n')
-    expect(text).toContain('_sum 2.65\n')
-    expect(text).toContain('_count 4\n')
-  })
+test('servers of one process count on their own, each time in every bucket it fits, bounds included', async () => {
+  const [meter, other] = [requestMeter(), requestMeter()]
+  const request = { route: '/x', method: 'GET', status: 200, answered: true }
+  for (const durationMs of [0.5, 1, 5, 100_000]) {
+    meter.begun()
+    meter.ended({ ...request, durationMs })
+  }
+  const name = 'dash_http_request_duration_seconds'
+  const lines = await linesOf(meter, `${name}_bucket`)
+  const bucket = (le: string) =>
+    lines
+      .find((line) => line.includes(`le="${le}"`))
+      ?.split(' ')
+      .at(-1)
+  expect([bucket('0.001'), bucket('0.0025'), bucket('0.005'), bucket('90'), bucket('+Inf')]).toEqual(
+    '2 2 3 3 4'.split(' '),
+  )
+  expect(await linesOf(meter, `${name}_sum`)).toEqual([`${name}_sum{route="/x",status="2xx"} 100.0065`])
+  expect(await linesOf(other, `${name}_bucket`)).toEqual([])
 })
 
 describe('turns of the chat', () => {
@@ -104,36 +110,36 @@ describe('turns of the chat', () => {
     const refused = await chat(server, question('And now?'), { token })
     expect([refused.status, await refused.json()]).toMatchObject([429, { scope: 'session' }])
     await server.settled()
-    const families = server.meters.agent.families()
-    expect(linesOf(families, 'dash_chat_admissions_total')).toEqual([
+    const { agent } = server.meters
+    expect(await linesOf(agent, 'dash_chat_admissions_total')).toEqual([
       'dash_chat_admissions_total{outcome="normal"} 2',
       'dash_chat_admissions_total{outcome="degraded"} 0',
       'dash_chat_admissions_total{outcome="ip"} 0',
       'dash_chat_admissions_total{outcome="session"} 1',
       'dash_chat_admissions_total{outcome="global-budget"} 0',
     ])
-    expect(linesOf(families, 'dash_chat_answers_total')).toEqual([
+    expect(await linesOf(agent, 'dash_chat_answers_total')).toEqual([
       'dash_chat_answers_total{source="cache"} 1',
       'dash_chat_answers_total{source="shared"} 0',
       'dash_chat_answers_total{source="own"} 1',
     ])
-    expect(linesOf(families, 'dash_chat_turns_total')[0]).toBe(
+    expect((await linesOf(agent, 'dash_chat_turns_total'))[0]).toBe(
       'dash_chat_turns_total{terminal="done",code=""} 2',
     )
-    expect(linesOf(families, 'dash_chat_streams_open')).toEqual(['dash_chat_streams_open 0'])
+    expect(await linesOf(agent, 'dash_chat_streams_open')).toEqual(['dash_chat_streams_open 0'])
     const { settled } = await server.spending()
-    expect(linesOf(families, 'dash_chat_cost_usd_total')).toEqual([
+    expect(await linesOf(agent, 'dash_chat_cost_usd_total')).toEqual([
       `dash_chat_cost_usd_total ${settled / 1_000_000}`,
     ])
   })
 
-  test('are told as none of each code before the first error', () => {
-    const lines = linesOf(agentMeter().families(), 'dash_chat_turns_total')
+  test('are told as none of each code before the first error', async () => {
+    const lines = await linesOf(agentMeter(), 'dash_chat_turns_total')
     for (const code of ['idle', 'connect', 'http_5xx', 'failed'])
       expect(lines).toContain(`dash_chat_turns_total{terminal="error",code="${code}"} 0`)
   })
 
-  test('that end with a status of the provider are of few codes', () => {
+  test('that end with a status of the provider are of few codes', async () => {
     const meter = agentMeter()
     for (let status = 400; status < 600; status += 1) {
       meter.streaming()
@@ -145,7 +151,8 @@ describe('turns of the chat', () => {
         costMicroUsd: 0,
       })
     }
-    const errors = linesOf(meter.families(), 'dash_chat_turns_total').filter((line) => line.includes('error'))
+    const lines = await linesOf(meter, 'dash_chat_turns_total')
+    const errors = lines.filter((line) => line.includes('error'))
     expect(errors.filter((line) => !line.endsWith(' 0'))).toEqual([
       'dash_chat_turns_total{terminal="error",code="http_4xx"} 100',
       'dash_chat_turns_total{terminal="error",code="http_5xx"} 100',

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { BASE_URL } from '../../../src/domain/models/catalogue.ts'
-import { single } from '../../../src/server/metrics/catalogue.ts'
 import { createMetricsApp, scraper, storedMetrics } from '../../../src/server/metrics/scrape.ts'
 import { processMeter } from '../../../src/server/metrics/instruments.ts'
 import type { ScrapePorts } from '../../../src/server/metrics/scrape.ts'
@@ -23,9 +22,9 @@ describe('a scrape', () => {
       sources: {
         jobs: async () => {
           if (broken) throw new Error('the disk is gone')
-          return [single('dash_gaps', 3)]
+          return [['dash_gaps', 3]]
         },
-        archive: async () => [single('dash_publications', 7)],
+        archive: async () => [['dash_publications', 7]],
       },
       log: { ...silentLog, warn },
     })
@@ -53,7 +52,7 @@ describe('a scrape', () => {
     let reads = 0
     const scrape = scrapeOf({
       sources: {
-        archive: async () => [single('dash_publications', (reads += 1))],
+        archive: async () => [['dash_publications', (reads += 1)]],
       },
     })
     expect(await scrape()).toContain('dash_publications 1\n')

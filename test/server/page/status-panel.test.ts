@@ -12,10 +12,11 @@ async function factOf(enabled: boolean, budget: AgentStatus['budget']): Promise<
     briefEnabled: false,
     model: 'm',
   } as const
-  const { standing, value, detail } = await chatFact({
+  const agent = {
     config: async () => ({ ...config, quotas: QUOTAS }),
-    status: async () => ({ ok: true, service: 'agent-worker', budget, itemChat: true }),
-  }).read(0)
+    status: async (): Promise<AgentStatus> => ({ ok: true, service: 'agent-worker', budget, itemChat: true }),
+  }
+  const { standing, value, detail } = await chatFact.read({ agent })
   return `${standing}: ${value.html}, ${detail.html}`
 }
 

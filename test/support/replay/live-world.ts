@@ -1,7 +1,7 @@
 import type { SourceMemory } from '../../../src/adapters/sources/source-client.ts'
 import { onTestFinished } from 'vitest'
 import { liveSources } from '../../../src/adapters/sources/live-sources.ts'
-import type { SourceTokens } from '../../../src/adapters/sources/live-sources.ts'
+import type { LiveSourceSettings } from '../../../src/adapters/sources/live-sources.ts'
 import type { LiveSourceName, SourceBatch } from '../../../src/domain/feed/live-source.ts'
 import type { Clock, LiveSource } from '../../../src/domain/ports.ts'
 import type { Day, Instant } from '../../../src/domain/time.ts'
@@ -13,6 +13,8 @@ import { TOKENS } from './replies.ts'
 /** When the tests collect. */
 export const NOW: Instant = Date.UTC(2026, 10, 21, 13, 30)
 export const DAY: Day = '2026-11-21'
+
+type SourceTokens = LiveSourceSettings['sourceTokens']
 
 const ALL_TOKENS: SourceTokens = {
   gitHub: TOKENS.GITHUB_TOKEN,
@@ -36,17 +38,19 @@ export function sourcesOf(
 ): LiveSource[] {
   const { memory = null, answerMs = 10_000, clock = () => NOW } = changes
   const client = sourceClient({ clock, answerMs, memory })
-  const apis = {
-    hackerNews: urls.hn,
-    hackerNewsSearch: urls['hn-search'],
-    lobsters: urls.lobsters,
-    lessWrong: urls.lesswrong,
-    gitHub: urls.github,
-    huggingFace: urls.huggingface,
-    replicate: urls.replicate,
-    reddit: urls.reddit,
-  }
-  return liveSources(client, apis, { ...ALL_TOKENS, ...changes.tokens })
+  return liveSources(client, {
+    sourceUrls: {
+      hn: urls.hn,
+      lobsters: urls.lobsters,
+      lesswrong: urls.lesswrong,
+      'hype:github': urls.github,
+      'hype:huggingface': urls.huggingface,
+      'hype:replicate': urls.replicate,
+      'hype:reddit': urls.reddit,
+    },
+    hackerNewsSearchUrl: urls['hn-search'],
+    sourceTokens: { ...ALL_TOKENS, ...changes.tokens },
+  })
 }
 
 /** Everything one source gives, as one batch. */

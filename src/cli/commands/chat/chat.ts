@@ -1,6 +1,6 @@
 import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
-import type { LiveSort } from '../../../domain/feed/columns.ts'
+import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { isHttpUrl } from '../../../domain/address.ts'
 import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
@@ -70,7 +70,8 @@ export async function chatCommand(
     })
     if (question !== null) return await askOnce(context, talk, question)
     const { converse } = await import('./converse.ts')
-    return await converse(context, { talk, api, config, isDemo: flags.demo, remember: flags.history })
+    const talking = { context, talk, api, config }
+    return await converse(talking, { isDemo: flags.demo, remember: flags.history })
   } catch (error) {
     signal.throwIfAborted()
     if (!isChatRefusal(error)) throw error
@@ -121,7 +122,7 @@ const QUESTION_MAX_BYTES = MESSAGE_MAX_LENGTH * 16
  *
  * @throws Refusal `usage` when there is none; the signal's reason
  */
-export async function readQuestion(
+async function readQuestion(
   words: readonly string[],
   stdin: NodeJS.ReadStream,
   signal: AbortSignal,

@@ -1,16 +1,15 @@
 import { join } from 'node:path'
 import type { Replay } from '../../../domain/agent/conversation.ts'
 import { EXIT } from '../../exit-codes.ts'
-import type { CommandContext } from '../../context.ts'
-import { Keyboard } from './keyboard.ts'
-import { readMessage, openQuestions } from './line-prompt.ts'
 import { inOneLine } from '../../terminal.ts'
-import { noteColumns, noteRows } from './wrap.ts'
+import { Keyboard } from './keyboard.ts'
+import { readMessage } from './line-prompt.ts'
+import { openQuestions } from './question-history.ts'
 import { showTurn } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
-import { runSlashCommand, parseSaid } from './slash-actions.ts'
-import type { Said } from './slash-actions.ts'
-import type { Conversing } from './talk.ts'
+import { runSlashCommand } from './slash-actions.ts'
+import { parseSaid } from './slash-commands.ts'
+import { noteColumns, noteRows } from './wrap.ts'
 
 /** Below the folder of what a user's programs remember. */
 const QUESTIONS_FILE = join('dash', 'chat-history')
@@ -21,22 +20,20 @@ const QUESTIONS_FILE = join('dash', 'chat-history')
  * @returns 0 when left with Ctrl-D or /quit, 130 when left with Ctrl-C
  * @throws the signal's reason
  */
-export async function converse(context: CommandContext, conversing: Conversing): Promise<number> {
-  const { terminal, stdin, stderr, config } = context
-  const { talk, api } = conversing
+export async function converse(
+  talking: Omit<Place, 'keyboard' | 'say'>,
+  { isDemo, remember }: { isDemo: boolean; remember: boolean },
+): Promise<number> {
+  const { terminal, stdin, stderr, config, signal } = talking.context
   const keyboard = new Keyboard(stdin, stderr)
   const say = (text: string): void =>
     void stderr.write(`${noteRows(text, noteColumns(stderr), terminal.colored).join('\r\n')}\r\n`)
-  const place: Place = { context, keyboard, talk, base: api.base, say }
-  const questions = openQuestions(conversing.remember ? join(config.stateHome, QUESTIONS_FILE) : null)
-  if (!terminal.quiet) say(greeting(conversing))
-  if (questions.problem !== null) say(questions.problem)
+  const place: Place = { ...talking, keyboard, say }
+  if (!terminal.quiet) say(greeting(place, isDemo))
+  const questions = openQuestions(remember ? join(config.stateHome, QUESTIONS_FILE) : null, say)
   keyboard.open()
   try {
     let replay: Replay | null = null
-    const ask = async (question: string, again: boolean): Promise<void> => {
-      replay = await showTurn(place, question, again, replay)
-    }
     let wasInterrupted = false
     for (;;) {
       const entered = await readMessage({
@@ -44,7 +41,7 @@ export async function converse(context: CommandContext, conversing: Conversing):
         screen: stderr,
         colored: terminal.colored,
         history: questions.list(),
-        signal: context.signal,
+        signal,
       })
       if (entered.kind === 'end') return EXIT.done
       if (entered.kind === 'interrupt') {
@@ -55,18 +52,16 @@ export async function converse(context: CommandContext, conversing: Conversing):
       }
       wasInterrupted = false
       if (entered.text.trim() === '') continue
-      const hadProblem = questions.problem
       questions.add(entered.text)
-      if (questions.problem !== hadProblem && questions.problem !== null) say(questions.problem)
-      const said: Said = parseSaid(entered.text)
+      const said = parseSaid(entered.text)
       if (said.kind === 'unknown') say(`there is no /${said.name}; /help lists the commands`)
-      else if (said.kind === 'question') await ask(said.text, false)
+      else if (said.kind === 'question') replay = await showTurn(place, said.text, false, replay)
       else if (said.name === 'quit') return EXIT.done
-      else if (said.name === 'retry') await retry(place, ask)
+      else if (said.name === 'retry') replay = await retry(place, replay)
       else {
-        // What is left out is told anew of a conversation of its own.
+        // What a conversation of its own leaves out is said again.
         if (said.name === 'new' || said.name === 'item') replay = null
-        await runSlashCommand(place, conversing, said)
+        await runSlashCommand(place, said)
       }
     }
   } finally {
@@ -74,16 +69,14 @@ export async function converse(context: CommandContext, conversing: Conversing):
   }
 }
 
-async function retry(
-  { talk, say }: Place,
-  ask: (question: string, again: boolean) => Promise<void>,
-): Promise<void> {
-  const question = talk.lastQuestion
-  if (question === null) say('there is no question to ask again')
-  else await ask(question, true)
+async function retry(place: Place, last: Replay | null): Promise<Replay | null> {
+  const question = place.talk.lastQuestion
+  if (question !== null) return showTurn(place, question, true, last)
+  place.say('there is no question to ask again')
+  return last
 }
 
-function greeting({ api, config, isDemo, talk }: Conversing): string {
+function greeting({ api, config, talk }: Place, isDemo: boolean): string {
   const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
   const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''

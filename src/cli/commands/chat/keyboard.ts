@@ -12,27 +12,17 @@ const STOPPED_AFTER_MS = 100
 /** What is typed while nobody asks for it is kept up to this length. */
 const TYPED_AHEAD_MAX = 100_000
 
-/** Pieces of what was typed, so that whatever ends a line, interrupts or stops is at the end of one, or one of its own. */
-function keysOf(text: string): string[] {
-  const pieces: string[] = []
-  let begin = 0
-  for (let at = 0; at < text.length; at += 1) {
-    const key = text[at]
-    if (key === CTRL_C || key === CTRL_Z) {
-      pieces.push(text.slice(begin, at), key)
-      begin = at + 1
-    } else if (key === '\r' || key === '\n') {
-      pieces.push(text.slice(begin, at + 1))
-      begin = at + 1
-    }
-  }
-  return [...pieces, text.slice(begin)].filter((piece) => piece !== '')
-}
+/** Splits keys where one ends a line, interrupts or stops. */
+const BETWEEN_KEYS = new RegExp(`(?<=[\r\n${CTRL_C}${CTRL_Z}])|(?=[${CTRL_C}${CTRL_Z}])`)
 
 /** Who gets what is typed. */
 export interface Reader {
   keys(text: string): void
   paste(text: string): void
+  /** The terminal is there again after the program was stopped. */
+  continued?(): void
+  /** There is nobody at the terminal any more. */
+  ended?(): void
 }
 
 /** A stream of keys for whoever reads those of a terminal, fed by hand. */
@@ -60,10 +50,6 @@ export class Keyboard {
   #reader: Reader | null = null
   #onInterrupt: (() => void) | null = null
   #stopping: NodeJS.Timeout | null = null
-  /** Told when the terminal is there again after the program was stopped. */
-  onContinued: () => void = () => undefined
-  /** Told when there is nobody at the terminal any more. */
-  onEnd: () => void = () => undefined
   isEnded = false
 
   constructor(stdin: NodeJS.ReadStream, screen: NodeJS.WriteStream) {
@@ -98,6 +84,7 @@ export class Keyboard {
   /** Gives everything that is typed to `reader`, beginning with what was typed before, until it is released. */
   give(reader: Reader): void {
     this.#reader = reader
+    if (this.isEnded) reader.ended?.()
     this.#pass()
   }
 
@@ -114,7 +101,7 @@ export class Keyboard {
     for (const typed of this.#typed.push(this.#decoder.write(Buffer.from(chunk)))) {
       if (typed.kind === 'paste') this.#waiting.push(typed)
       // One key each where something may be meant by it at once.
-      else for (const text of keysOf(typed.text)) this.#key(text)
+      else for (const text of typed.text.split(BETWEEN_KEYS)) this.#key(text)
     }
     this.#pass()
   }
@@ -169,12 +156,12 @@ export class Keyboard {
     // The mode is remembered as it was set, but a shell has set another meanwhile.
     this.#stdin.setRawMode(false)
     this.#raw()
-    this.onContinued()
+    this.#reader?.continued?.()
   }
 
   readonly #ended = (): void => {
     this.isEnded = true
-    this.onEnd()
+    this.#reader?.ended?.()
   }
 }
 

@@ -52,49 +52,28 @@ function blocks(tokens: readonly Token[], options: MarkdownOptions, indent: Inde
 
 function block(token: MarkedToken, options: MarkdownOptions, indent: Indent): Row[] {
   const { columns, colored } = options
-  switch (token.type) {
-    case 'heading': {
-      const marks = colored ? '' : `${'#'.repeat(token.depth)} `
-      const spans = inlineSpans(token.tokens, token.depth === 1 ? ['bold', 'underline'] : ['bold'], colored)
-      return wrap([{ text: marks, styles: [] }, ...spans], columns, { indent, colored })
-    }
-    case 'list':
-      return listRows(token, options, indent)
-    case 'blockquote':
-      return blocks(token.tokens, options, { first: `${indent.first}│ `, rest: `${indent.rest}│ ` })
-    case 'code':
-      return wrap([{ text: token.text, styles: ['cyan'] }], columns, {
-        indent: { first: `${indent.first}  `, rest: `${indent.rest}  ` },
-        breakWords: false,
-        colored,
-      })
-    case 'table':
-      return tableRows(token, columns, colored, indent)
-    case 'hr':
-      return [
-        plainRow(
-          `${indent.first}${'─'.repeat(Math.max(1, Math.min(RULE_COLUMNS, columns - indent.first.length)))}`,
-        ),
-      ]
-    case 'space':
-    case 'def':
-      return []
-    case 'paragraph':
-      return wrap(inlineSpans(token.tokens, [], colored), columns, { indent, colored })
-    case 'br':
-    case 'checkbox':
-    case 'codespan':
-    case 'del':
-    case 'em':
-    case 'escape':
-    case 'html':
-    case 'image':
-    case 'link':
-    case 'list_item':
-    case 'strong':
-    case 'text':
-      return wrap(inlineSpans([token], [], colored), columns, { indent, colored })
+  const rowsOf = (spans: readonly Span[]): Row[] => wrap(spans, columns, { indent, colored })
+  if (token.type === 'heading') {
+    const marks = colored ? '' : `${'#'.repeat(token.depth)} `
+    const styles: Style[] = token.depth === 1 ? ['bold', 'underline'] : ['bold']
+    return rowsOf([textSpan(marks), ...inlineSpans(token.tokens, styles, colored)])
   }
+  if (token.type === 'list') return listRows(token, options, indent)
+  if (token.type === 'blockquote')
+    return blocks(token.tokens, options, { first: `${indent.first}│ `, rest: `${indent.rest}│ ` })
+  if (token.type === 'code')
+    return wrap([{ text: token.text, styles: ['cyan'] }], columns, {
+      indent: { first: `${indent.first}  `, rest: `${indent.rest}  ` },
+      breakWords: false,
+      colored,
+    })
+  if (token.type === 'table') return tableRows(token, columns, colored, indent)
+  if (token.type === 'hr') {
+    const length = Math.max(1, Math.min(RULE_COLUMNS, columns - indent.first.length))
+    return [plainRow(`${indent.first}${'─'.repeat(length)}`)]
+  }
+  if (token.type === 'def') return []
+  return rowsOf(inlineSpans(token.type === 'paragraph' ? token.tokens : [token], [], colored))
 }
 
 function listRows(list: Tokens.List, options: MarkdownOptions, indent: Indent): Row[] {
@@ -125,45 +104,28 @@ function inlineSpans(tokens: readonly Token[], styles: readonly Style[], colored
   return tokens.flatMap((token) => spansOf(token as MarkedToken, styles, colored))
 }
 
+/** Styles of text between marks, and the marks, which stand for them without colours. */
+const MARKED: Readonly<Record<'strong' | 'em' | 'del', { mark: string; style: Style }>> = {
+  strong: { mark: '**', style: 'bold' },
+  em: { mark: '_', style: 'italic' },
+  del: { mark: '~~', style: 'strike' },
+}
+
 function spansOf(token: MarkedToken, styles: readonly Style[], colored: boolean): Span[] {
-  const within = (mark: string, style: Style, inner: readonly Token[]): Span[] => {
-    if (colored) return inlineSpans(inner, [...styles, style], colored)
-    return [{ text: mark, styles }, ...inlineSpans(inner, styles, colored), { text: mark, styles }]
+  if (token.type === 'strong' || token.type === 'em' || token.type === 'del') {
+    const { mark, style } = MARKED[token.type]
+    if (colored) return inlineSpans(token.tokens, [...styles, style], colored)
+    const marks = { text: mark, styles }
+    return [marks, ...inlineSpans(token.tokens, styles, colored), marks]
   }
-  switch (token.type) {
-    case 'strong':
-      return within('**', 'bold', token.tokens)
-    case 'em':
-      return within('_', 'italic', token.tokens)
-    case 'del':
-      return within('~~', 'strike', token.tokens)
-    case 'codespan':
-      return [{ text: colored ? token.text : `\`${token.text}\``, styles: [...styles, 'cyan'] }]
-    case 'br':
-      return [{ text: '\n', styles }]
-    case 'link':
-    case 'image':
-      return linkSpans(token, styles, colored)
-    case 'text':
-      return token.tokens
-        ? inlineSpans(token.tokens, styles, colored)
-        : [{ text: withoutEntities(token.text), styles }]
-    case 'escape':
-      return [{ text: token.text, styles }]
-    case 'blockquote':
-    case 'checkbox':
-    case 'code':
-    case 'def':
-    case 'heading':
-    case 'hr':
-    case 'html':
-    case 'list':
-    case 'list_item':
-    case 'paragraph':
-    case 'space':
-    case 'table':
-      return [{ text: token.raw, styles }]
-  }
+  if (token.type === 'codespan')
+    return [{ text: colored ? token.text : `\`${token.text}\``, styles: [...styles, 'cyan'] }]
+  if (token.type === 'br') return [{ text: '\n', styles }]
+  if (token.type === 'link' || token.type === 'image') return linkSpans(token, styles, colored)
+  if (token.type === 'text' && token.tokens) return inlineSpans(token.tokens, styles, colored)
+  if (token.type === 'text') return [{ text: withoutEntities(token.text), styles }]
+  // A block that stands within a line is shown as it was written.
+  return [{ text: token.type === 'escape' ? token.text : token.raw, styles }]
 }
 
 function linkSpans(

@@ -1,27 +1,26 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { LANGUAGES, TONES } from '../../../domain/agent/chat-request.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
-import type { Turn } from '../../../domain/agent/conversation.ts'
-import { LIVE_SORTS } from '../../../domain/feed/columns.ts'
+import type { Turn, Wishes } from '../../../domain/agent/conversation.ts'
 import { KeyStream } from './keyboard.ts'
 import { interruptible } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
-import type { Conversing } from './talk.ts'
+import { LANGUAGE, SORT, TONE, helpText } from './slash-commands.ts'
+import type { Choices, Said } from './slash-commands.ts'
 import { clockTime, declinedWords, isChatRefusal, quotaWords } from './words.ts'
-import { noteColumns, wrap } from './wrap.ts'
-
-type Command = Said & { kind: 'command' }
+import { noteColumns } from './wrap.ts'
 
 /** More than this a terminal does not take to its clipboard. */
 const CLIPBOARD_MAX_BYTES = 50_000
 
 /** Does what a command says, but for /quit and /retry. @throws the signal's reason */
-export async function runSlashCommand(place: Place, conversing: Conversing, command: Command): Promise<void> {
+export async function runSlashCommand(
+  place: Place,
+  { name, argument }: Said & { kind: 'command' },
+): Promise<void> {
   const { talk, say } = place
-  const { argument } = command
-  const { wishes } = talk
-  switch (command.name) {
+  const { settings, sort } = talk.wishes
+  switch (name) {
     case 'help':
       return say(helpText(noteColumns(place.context.stderr)))
     case 'new':
@@ -31,61 +30,56 @@ export async function runSlashCommand(place: Place, conversing: Conversing, comm
       return copy(place)
     case 'save':
       return save(place, argument)
-    case 'lang': {
-      const chosen = await choose(
-        place,
-        'Language of the answers',
-        LANGUAGES,
-        argument,
-        wishes.settings.preferredLanguage,
-      )
-      if (chosen === null) return
-      talk.wishes = { ...wishes, settings: { ...wishes.settings, preferredLanguage: chosen } }
-      return say(`language: ${chosen}`)
-    }
-    case 'tone': {
-      const chosen = await choose(place, 'Tone of the answers', TONES, argument, wishes.settings.tone)
-      if (chosen === null) return
-      talk.wishes = { ...wishes, settings: { ...wishes.settings, tone: chosen } }
-      return say(`tone: ${chosen}`)
-    }
-    case 'sort': {
-      const chosen = await choose(place, 'Ranking a question is seen in', LIVE_SORTS, argument, wishes.sort)
-      if (chosen === null) return
-      talk.wishes = { ...wishes, sort: chosen }
-      return say(`sort: ${chosen}`)
-    }
+    case 'lang':
+      return choose(place, LANGUAGE, argument, settings.preferredLanguage, (preferredLanguage) => ({
+        settings: { ...settings, preferredLanguage },
+      }))
+    case 'tone':
+      return choose(place, TONE, argument, settings.tone, (tone) => ({ settings: { ...settings, tone } }))
+    case 'sort':
+      return choose(place, SORT, argument, sort, (chosen) => ({ sort: chosen }))
     case 'item':
-      return setItem(place, conversing, argument)
+      return setItem(place, argument)
     case 'quota':
-      return quota(place, conversing)
+      return quota(place)
     case 'retry':
     case 'quit':
   }
 }
 
-/** One of several, given or picked from a list; null when it is none of them, or nothing was picked. */
+/** Sets a wish to one of its choices, given or picked from a list; it stays as it is when none is. */
 async function choose<Choice extends string>(
-  { context, keyboard, say }: Place,
-  message: string,
-  choices: readonly Choice[],
+  place: Place,
+  { name, about, choices }: Choices<Choice>,
   given: string,
   current: Choice,
-): Promise<Choice | null> {
-  if (given !== '') {
-    const chosen = choices.find((choice) => choice === given.toLowerCase())
-    if (chosen === undefined) say(`${given} is none of ${choices.join(', ')}`)
-    return chosen ?? null
-  }
+  wishOf: (chosen: Choice) => Partial<Wishes>,
+): Promise<void> {
+  const { talk, say } = place
+  const picked = given === '' ? await pick(place, about, choices, current) : given.toLowerCase()
+  const chosen = choices.find((choice) => choice === picked)
+  if (chosen !== undefined) {
+    talk.wishes = { ...talk.wishes, ...wishOf(chosen) }
+    say(`${name}: ${chosen}`)
+  } else if (given !== '') say(`${given} is none of ${choices.join(', ')}`)
+}
+
+async function pick(
+  { context, keyboard }: Place,
+  about: string,
+  choices: readonly string[],
+  current: string,
+): Promise<string | null> {
   const { isCancel, select } = await import('@clack/prompts')
   const input = new KeyStream()
   const { stderr: output, signal } = context
-  const options = choices.map((value) => ({ value: value as string }))
+  const message = about.charAt(0).toUpperCase() + about.slice(1)
+  const options = choices.map((value) => ({ value }))
   const picked = select<string>({ message, options, initialValue: current, input, output, signal })
   keyboard.give({ keys: (text) => input.feed(text), paste: () => undefined })
   const value = await picked.finally(() => keyboard.release())
   signal.throwIfAborted()
-  return isCancel(value) ? null : (choices.find((choice) => choice === value) ?? null)
+  return isCancel(value) ? null : value
 }
 
 /** By the terminal itself (OSC 52), which works over ssh too and starts no program. */
@@ -121,7 +115,7 @@ function markdownOf(turns: readonly Turn[]): string {
     .join('\n')
 }
 
-function setItem({ talk, say }: Place, { config }: Conversing, key: string): void {
+function setItem({ talk, config, say }: Place, key: string): void {
   if (key === '') {
     talk.wishes = { ...talk.wishes, itemKey: null }
     return say('about the whole site')
@@ -132,8 +126,8 @@ function setItem({ talk, say }: Place, { config }: Conversing, key: string): voi
   say(`about the item ${key}; a key that the server does not know is answered about the whole site`)
 }
 
-async function quota(place: Place, { api }: Conversing): Promise<void> {
-  const { context, talk, base, say } = place
+async function quota(place: Place): Promise<void> {
+  const { context, talk, api, say } = place
   const ending = interruptible(place)
   try {
     const [{ quotas }, { budget }] = await Promise.all([api.config(ending.signal), api.status(ending.signal)])
@@ -145,103 +139,9 @@ async function quota(place: Place, { api }: Conversing): Promise<void> {
     context.signal.throwIfAborted()
     if (ending.signal.aborted) say('stopped')
     else if (isChatRefusal(error))
-      say(declinedWords(error, base, Date.now(), { isTalk: true, quota: talk.quota }).text)
+      say(declinedWords(error, api.base, Date.now(), { isTalk: true, quota: talk.quota }).text)
     else throw error
   } finally {
     ending.release()
   }
-}
-
-interface SlashCommand {
-  /** What may stand behind it, as help shows it. */
-  takes: string
-  does: string
-  /** What it can be completed with. */
-  choices: readonly string[]
-}
-
-/** Everything that can be said beside a question, in the order help lists it. */
-const SLASH_COMMANDS = {
-  help: { takes: '', does: 'this list', choices: [] },
-  new: { takes: '', does: 'begin another talk, in another session', choices: [] },
-  retry: {
-    takes: '',
-    does: 'ask the last question again; right after an answer that brings the kept one back, and costs a message',
-    choices: [],
-  },
-  copy: { takes: '', does: "put the last answer on the terminal's clipboard", choices: [] },
-  save: { takes: '[FILE]', does: 'write the talk to a Markdown file', choices: [] },
-  lang: { takes: '[LANGUAGE]', does: `language of the answers: ${LANGUAGES.join(', ')}`, choices: LANGUAGES },
-  tone: { takes: '[TONE]', does: `tone of the answers: ${TONES.join(', ')}`, choices: TONES },
-  sort: {
-    takes: '[SORT]',
-    does: `ranking a question is seen in: ${LIVE_SORTS.join(', ')}`,
-    choices: LIVE_SORTS,
-  },
-  item: {
-    takes: '[KEY]',
-    does: 'talk about one item; without a key about the whole site again',
-    choices: [],
-  },
-  quota: { takes: '', does: 'what is left of the quotas, and how the budget stands', choices: [] },
-  quit: { takes: '', does: 'leave, as quit, exit and Ctrl-D do', choices: [] },
-} as const satisfies Record<string, SlashCommand>
-
-type SlashName = keyof typeof SLASH_COMMANDS
-
-export type Said =
-  | { kind: 'question'; text: string }
-  | { kind: 'command'; name: SlashName; argument: string }
-  | { kind: 'unknown'; name: string }
-
-/** What leaves in other programs. */
-const LEAVING = /^\s*(?:\/exit|quit|exit)\s*$/i
-
-/** The meaning of a line. A path (`/etc/hosts …`) and a text of several lines are questions. */
-export function parseSaid(text: string): Said {
-  if (LEAVING.test(text)) return { kind: 'command', name: 'quit', argument: '' }
-  const [, name, argument = ''] = /^\s*\/([a-z]+)(?:[ \t]+(.*))?$/i.exec(text.trimEnd()) ?? []
-  if (name === undefined) return { kind: 'question', text }
-  const known = name.toLowerCase()
-  if (!Object.hasOwn(SLASH_COMMANDS, known)) return { kind: 'unknown', name: known }
-  return { kind: 'command', name: known as SlashName, argument: argument.trim() }
-}
-
-/** What the beginning of a line may become, each a whole line. */
-export function completionsOf(line: string): string[] {
-  const [, name = '', space = '', begun = ''] = /^\/([a-z]*)(\s*)(\S*)$/.exec(line) ?? []
-  if (!line.startsWith('/')) return []
-  if (space === '') {
-    return Object.entries(SLASH_COMMANDS)
-      .map(([each, { takes }]) => `/${each}${takes === '' ? '' : ' '}`)
-      .filter((each) => each.startsWith(line))
-  }
-  const command = Object.hasOwn(SLASH_COMMANDS, name) ? SLASH_COMMANDS[name as SlashName] : null
-  return (command?.choices ?? []).filter((each) => each.startsWith(begun)).map((each) => `/${name} ${each}`)
-}
-
-/** Columns before what a command does. */
-const HELP_INDENT = 20
-
-/** The list that `/help` shows, in lines of at most `columns` where these hold a word beside the names. */
-export function helpText(columns: number): string {
-  const rows = Object.entries(SLASH_COMMANDS).map(([name, { takes, does }]) => [
-    `/${name} ${takes}`.trim(),
-    does,
-  ])
-  const keys = [
-    ['\\ at the end', 'goes on in the next line; a paste stays one message'],
-    ['Ctrl-C', 'stops the answer; twice at the prompt it leaves'],
-    ['Ctrl-D', 'leaves'],
-  ]
-  return [...rows, ...keys]
-    .flatMap(([what = '', does = '']) => {
-      const indent = { first: `  ${what.padEnd(HELP_INDENT - 3)} `, rest: ' '.repeat(HELP_INDENT) }
-      return wrap([{ text: does, styles: [] }], Math.max(columns, 2 * HELP_INDENT), {
-        indent,
-        colored: false,
-      })
-    })
-    .map(({ text }) => text)
-    .join('\n')
 }

@@ -1,7 +1,7 @@
 import { replayOf } from '../../../domain/agent/conversation.ts'
 import type { Replay, Turn, Wishes } from '../../../domain/agent/conversation.ts'
 import { cleanText } from '../../../domain/agent/answer-text.ts'
-import type { AgentSession, ServedConfig, ServedEvent } from '../../../domain/agent/schema.ts'
+import type { AgentSession, ServedEvent } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { pause } from '../../process-identity.ts'
@@ -70,12 +70,9 @@ export class Talk {
     }
     try {
       for await (const each of this.#events(body, signal)) {
-        if (each === 'renewed') {
-          yield { kind: 'renewed' }
-          continue
-        }
-        yield { kind: 'event', served: each }
-        if (each.event === 'delta') yield* take(text.push(each.data.text))
+        yield each
+        if (each.kind === 'event' && each.served.event === 'delta')
+          yield* take(text.push(each.served.data.text))
       }
       yield* take(text.end())
     } finally {
@@ -98,43 +95,30 @@ export class Talk {
     return again && this.#lastAnswered ? this.#turns.slice(0, -1) : this.#turns
   }
 
-  async *#events(body: string, signal: AbortSignal): AsyncGenerator<ServedEvent | 'renewed', void> {
-    const isOld = this.#session !== null
-    this.#session ??= await this.#api.session(signal)
-    try {
-      yield* this.#counted(this.#session, body, signal)
-    } catch (error) {
-      if (!isOld || !(error instanceof Refusal) || error.code !== 'invalid_session') throw error
-      this.#session = await this.#api.session(signal)
-      yield 'renewed'
-      yield* this.#counted(this.#session, body, signal)
-    }
-  }
-
-  async *#counted(
-    session: Pick<AgentSession, 'sessionToken' | 'quotas'>,
-    body: string,
-    signal: AbortSignal,
-  ): AsyncGenerator<ServedEvent, void> {
-    for (let waits = 0; ; waits += 1) {
+  /** Asks again after a refusal that ends soon, and once in a new session after one of an old session. */
+  async *#events(body: string, signal: AbortSignal): AsyncGenerator<TalkEvent, void> {
+    let isOld = this.#session !== null
+    for (let waits = 0; ;) {
+      const { sessionToken, quotas } = (this.#session ??= await this.#api.session(signal))
       try {
-        return yield* this.#asked(session, body, signal)
+        for await (const served of this.#api.ask(sessionToken, body, signal)) {
+          if (served.event === 'meta') this.quota = { remaining: served.data.remaining, quotas }
+          yield { kind: 'event', served }
+        }
+        return
       } catch (error) {
         const seconds = waits < WAITS_MAX ? shortWaitOf(error) : null
-        if (seconds === null) throw error
-        await pause(seconds * 1000, signal)
+        if (isOld && error instanceof Refusal && error.code === 'invalid_session') {
+          isOld = false
+          waits = 0
+          this.#session = await this.#api.session(signal)
+          yield { kind: 'renewed' }
+        } else if (seconds === null) throw error
+        else {
+          waits += 1
+          await pause(seconds * 1000, signal)
+        }
       }
-    }
-  }
-
-  async *#asked(
-    { sessionToken, quotas }: Pick<AgentSession, 'sessionToken' | 'quotas'>,
-    body: string,
-    signal: AbortSignal,
-  ): AsyncGenerator<ServedEvent, void> {
-    for await (const served of this.#api.ask(sessionToken, body, signal)) {
-      if (served.event === 'meta') this.quota = { remaining: served.data.remaining, quotas }
-      yield served
     }
   }
 }
@@ -144,14 +128,4 @@ function shortWaitOf(error: unknown): number | null {
   if (!(error instanceof Refusal) || error.code !== 'rate_limited') return null
   const seconds = error.members['retryAfterSeconds']
   return typeof seconds === 'number' && seconds <= WAIT_MAX_SECONDS ? seconds : null
-}
-
-/** A talk and what it is held with. */
-export interface Conversing {
-  talk: Talk
-  api: PublicHost['chat']
-  config: ServedConfig
-  isDemo: boolean
-  /** Whether questions are remembered between runs. */
-  remember: boolean
 }

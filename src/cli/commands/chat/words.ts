@@ -1,4 +1,4 @@
-import type { AgentSession, ChatApiRefusal } from '../../../domain/agent/schema.ts'
+import type { AgentSession, LastEvent, ChatApiRefusal } from '../../../domain/agent/schema.ts'
 import { AGENT_ERRORS } from '../../../domain/agent/schema.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Instant } from '../../../domain/time.ts'
@@ -173,7 +173,7 @@ export function failureWords(
 }
 
 /** Labels of an answer that is not quite an ordinary one. */
-export function labelsOf({ degraded, cached }: { degraded: boolean; cached: boolean }): string[] {
+export function labelsOf({ degraded, cached }: Extract<LastEvent, { event: 'done' }>['data']): string[] {
   return [
     ...(degraded
       ? ['degraded: the budget is nearly used up, so it was answered without looking anything up']

@@ -1,7 +1,6 @@
-import { accessSync, constants, statSync } from 'node:fs'
-import type { Stats } from 'node:fs'
-import { EXIT } from '../../exit-codes.ts'
-import { currentUser, ownerWord } from '../../settings/environment.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import type { Instant } from '../../../domain/time.ts'
+import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 
 /**
  * How a check came out.
@@ -13,9 +12,8 @@ import { currentUser, ownerWord } from '../../settings/environment.ts'
  */
 export type Verdict = 'ok' | 'note' | 'warning' | 'problem'
 
-export interface Finding {
-  /** What was looked at, as `ledger.migrations`. */
-  check: string
+/** What a check decides. */
+export interface Judgement {
   verdict: Verdict
   /** One line. */
   detail: string
@@ -25,61 +23,61 @@ export interface Finding {
   exitCode: number | null
 }
 
-export const ok = (check: string, detail: string): Finding => finding(check, 'ok', detail, null)
-
-export const note = (check: string, detail: string, mend: string | null = null): Finding =>
-  finding(check, 'note', detail, mend)
-
-export const warning = (check: string, detail: string, mend: string): Finding =>
-  finding(check, 'warning', detail, mend)
-
-export const problem = (check: string, detail: string, mend: string, exitCode: number): Finding => ({
-  ...finding(check, 'problem', detail, mend),
-  exitCode,
-})
-
-function finding(check: string, verdict: Verdict, detail: string, mend: string | null): Finding {
-  return { check, verdict, detail, mend, exitCode: null }
+/** The judgement of a check, as `ledger.migrations`. */
+export interface Finding extends Judgement {
+  check: string
 }
 
-/** What is to be mended first is what the command ends with. */
+export const ok = (detail: string): Judgement => judgement('ok', detail, null)
+
+export const note = (detail: string, mend: string | null = null): Judgement => judgement('note', detail, mend)
+
+export const warning = (detail: string, mend: string): Judgement => judgement('warning', detail, mend)
+
+export const problem = (detail: string, mend: string, exitCode: number): Judgement =>
+  judgement('problem', detail, mend, exitCode)
+
+function judgement(
+  verdict: Verdict,
+  detail: string,
+  mend: string | null,
+  exitCode: number | null = null,
+): Judgement {
+  return { verdict, detail, mend, exitCode }
+}
+
+/** Checks of the same facts, by name, in the order in which they are reported; a check may find any number of things. */
+export type Checks<Facts> = Readonly<
+  Record<string, (facts: Facts, now: Instant) => Judgement | readonly Judgement[]>
+>
+
+export function findingsOf<Facts>(checks: Checks<Facts>, facts: Facts, now: Instant): Finding[] {
+  return Object.entries(checks).flatMap(([check, judge]) => found(check, judge(facts, now)))
+}
+
+export function found(check: string, judgements: Judgement | readonly Judgement[]): Finding[] {
+  return [judgements].flat().map((each) => ({ check, ...each }))
+}
+
+/** The findings of a store; a store that cannot be read is one finding more. */
+export async function orProblem(check: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look()
+  } catch (error) {
+    const exitCode = exitCodeOf(error)
+    if (exitCode === EXIT.internal) throw error
+    const isDamaged = error instanceof Refusal && error.code === 'storage_damaged'
+    const mend = isDamaged ? 'restore it from a backup (docs/backup.md)' : 'make it reachable for this user'
+    return found(check, problem(describeError(error), mend, exitCode))
+  }
+}
+
+/** The command ends with the exit code of what is to be mended first. */
 const WORST_FIRST = [EXIT.configuration, EXIT.storage, EXIT.damaged, EXIT.unavailable]
 
 /** 0 without a problem. */
-export function exitCodeOfFindings(findings: readonly Finding[]): number {
+export function exitCodeOfFindings(findings: readonly Judgement[]): number {
   const codes = findings.flatMap(({ exitCode }) => exitCode ?? [])
   if (codes.length === 0) return EXIT.done
   return WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.failed
-}
-
-/** What is at a path, as far as this user may see; both null: nothing is there. */
-type Sight = { stat: Stats | null; fault: null } | { stat: null; fault: string }
-
-export function sightOf(path: string): Sight {
-  try {
-    return { stat: statSync(path, { throwIfNoEntry: false }) ?? null, fault: null }
-  } catch (error) {
-    return { stat: null, fault: error instanceof Error ? error.message : String(error) }
-  }
-}
-
-/** True when this user may read and write a file, or read, enter and write a folder; nothing is written to try it. */
-export function isWritable(path: string, stat: Stats): boolean {
-  const { R_OK, W_OK, X_OK } = constants
-  try {
-    accessSync(path, stat.isDirectory() ? R_OK | W_OK | X_OK : R_OK | W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** What is told of a path that this user cannot write, and what mends it. */
-export function notWritable(path: string, stat: Stats): { detail: string; mend: string } {
-  const { uid, name } = currentUser()
-  const detail = `${path} belongs to user ${stat.uid} and cannot be written by ${name}`
-  const rights = stat.isDirectory() ? 'u+rwx' : 'u+rw'
-  if (stat.uid === uid)
-    return { detail, mend: `chmod ${rights} ${path}, and see that its disk is not mounted read-only` }
-  return { detail, mend: `run as its owner, or chown -R ${ownerWord(name)} ${path}` }
 }

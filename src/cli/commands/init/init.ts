@@ -13,38 +13,23 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Refusal } from '../../../domain/refusal.ts'
+import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import type { BareContext } from '../../context.ts'
+import { fileOf } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
+import { currentUser, ownerWord } from '../../process-identity.ts'
+import { configFrom } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
-import {
-  badValue,
-  configurationError,
-  currentUser,
-  ownerWord,
-  parseEnvironment,
-} from '../../settings/environment.ts'
-import type { SettingOrigin } from '../../settings/environment.ts'
-import {
-  FLAGGED_SETTINGS,
-  configFrom,
-  dotenvPath,
-  flagsOf,
-  readConfig,
-  settingsOf,
-} from '../../settings/read-config.ts'
-import { containerCommands, printedText } from './printed.ts'
-import type { Asking, Choices, Printed } from './questions.ts'
-import { crontab, envFile, systemdUnits } from './units.ts'
+import { badValue, parseEnvironment } from '../../settings/environment.ts'
+import { SETTING_FLAGS } from '../../settings/flags.ts'
+import type { ConfigFlags } from '../../settings/flags.ts'
+import { dotenvPath, flagSettings, readConfig } from '../../settings/read-config.ts'
+import { envFile } from './env-file.ts'
+import type { Asking, Choices, Printed } from './env-file.ts'
+import { containerCommands, crontab, systemdUnits } from './units.ts'
 import type { Installation, Unit } from './units.ts'
 
-export interface InitFlags {
-  dataDir?: string
-  dotenv?: string
-  host?: string
-  port?: string
-  baseUrl?: string
-  chatModel?: string
+export interface InitFlags extends ConfigFlags {
   user?: string
   yes: boolean
   /** False for `--no-env`. */
@@ -54,12 +39,12 @@ export interface InitFlags {
   print?: Printed
 }
 
-/** Bytes of a fresh session secret: twice what is asked for. */
+/** Bytes of a fresh session secret: twice the required length. */
 const SECRET_BYTES = 64
 
 /**
- * `dash init`: a commented env file with a fresh secret, and what runs everything on this machine. Nothing that is there
- * is overwritten; what a value is worth is told before anything is written.
+ * `dash init`: a commented env file with a fresh secret, and what runs everything on this machine. No file that is there is
+ * overwritten, and a wrong value is refused before anything is written.
  *
  * @returns 0, or 130 when the person gave up
  * @throws Refusal `usage`, `configuration`
@@ -67,18 +52,16 @@ const SECRET_BYTES = 64
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
   const { terminal, cwd, env, signal } = context
   const dotenv = dotenvPath(flags.dotenv, cwd)
-  const asking = askingOf(context, flags)
-  const chosen = flags.env ? await choose(context, flags, dotenv, asking) : null
-  const gaveUp = flags.env && chosen === null
-  const kinds = gaveUp ? null : await kindsPrinted(flags, asking)
-  if (kinds === null) {
+  const answers = await choose(context, flags, dotenv)
+  if (answers === null) {
     signal.throwIfAborted()
     terminal.error('nothing was written')
     terminal.failure('nothing was written', EXIT.interrupted)
     return EXIT.interrupted
   }
+  const { chosen, kinds } = answers
   const config = chosen
-    ? configFrom(chosen, cwd, originsOf(flags))
+    ? configFrom(chosen, cwd, flagSettings(flags).originOf)
     : readConfig({ ...flags, dotenv }, env, cwd)
   const installation = installationOf(config, { dotenv, folder: cwd, user: userOf(flags.user) })
   const units = kinds.includes('systemd') || flags.writeUnits !== undefined ? systemdUnits(installation) : []
@@ -88,13 +71,6 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
   const created = chosen ? createDataFolder(config) : false
   if (envText !== null) writeNew(dotenv, envText, 0o600)
   for (const { path, text } of unitFiles) writeNew(path, text, 0o644)
-  const runners = {
-    units,
-    crontab: kinds.includes('cron') ? crontab(installation, isUtc()) : '',
-    containers: kinds.includes('containers') ? containerCommands(installation, config.baseUrl) : '',
-    unitFiles: unitFiles.map(({ path }) => path),
-  }
-  const { containers, ...others } = runners
   const result = {
     job: 'init',
     dotenv,
@@ -102,19 +78,58 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
     dataDir: config.dataDir,
     created,
     user: installation.user,
-    ...others,
-    ...(containers === '' ? {} : { containers }),
+    units,
+    crontab: kinds.includes('cron') ? crontab(installation, isUtc()) : '',
+    unitFiles: unitFiles.map(({ path }) => path),
+    ...(kinds.includes('containers') ? { containers: containerCommands(installation, config.baseUrl) } : {}),
   }
-  const text = printedText(kinds, runners)
+  const text = printedText(kinds, result)
   if (text !== '' || terminal.json) terminal.result(result, text)
-  tellWhatIsLeft(context, installation, { written: chosen !== null, created, kinds })
+  noteWhatIsLeft(context, installation, { ...result, kinds })
   return EXIT.done
 }
 
-/** @returns null when nothing is to be asked */
-function askingOf({ terminal, stdin, stderr, signal }: BareContext, { yes }: InitFlags): Asking | null {
-  const asks = stdin.isTTY && terminal.interactive && !terminal.json && !yes
-  return asks ? { output: stderr, signal } : null
+interface Answers {
+  /** Values by the names of variables; null: no env file is to be written. */
+  chosen: Choices | null
+  kinds: readonly Printed[]
+}
+
+/**
+ * What is to be set and printed, as flags say, and a person at a terminal, who is asked for the rest.
+ *
+ * @returns null when the person gave up
+ */
+async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<Answers | null> {
+  const { terminal, stdin, stderr, cwd, signal } = context
+  const isAsked = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
+  const asking: Asking | null = isAsked ? { output: stderr, signal } : null
+  const known = flags.env ? knownSettings(context, flags, dotenv) : null
+  const dataDir = resolve(cwd, 'dash-data')
+  const answers =
+    known && asking ? await (await import('./env-file.ts')).askSettings(known, dataDir, asking) : known
+  if (known && !answers) return null
+  const kinds = await kindsPrinted(flags, asking)
+  if (kinds === null) return null
+  const chosen = answers && {
+    ...answers,
+    DASH_DATA_DIR: resolve(cwd, answers['DASH_DATA_DIR'] ?? dataDir),
+    DASH_SESSION_SECRET: randomBytes(SECRET_BYTES).toString('base64url'),
+  }
+  return { chosen, kinds }
+}
+
+/** The settings of flags, and of the environment those that a flag may give: every command runs on them. */
+function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: string): Choices {
+  requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
+  if (!existsSync(dirname(dotenv)))
+    throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
+  const { values, originOf } = flagSettings(flags)
+  const inherited = Object.keys(SETTING_FLAGS).map((name) => [name, env[name]] as const)
+  const set = inherited.filter((entry): entry is [string, string] => Boolean(entry[1]))
+  const known = { ...Object.fromEntries(set), ...values }
+  parseEnvironment(known, cwd, originOf)
+  return known
 }
 
 /** @returns null when the person gave up */
@@ -122,69 +137,27 @@ async function kindsPrinted({ print }: InitFlags, asking: Asking | null): Promis
   if (print !== undefined) return [print]
   // Which of the two a host knows is not known here.
   if (asking === null) return ['systemd', 'cron']
-  const answer = await (await import('./questions.ts')).askPrinted(asking)
+  const answer = await (await import('./env-file.ts')).askPrinted(asking)
   return answer && [answer]
-}
-
-/** @returns values by the names of variables; null when the person gave up */
-async function choose(
-  { cwd, env }: BareContext,
-  flags: InitFlags,
-  dotenv: string,
-  asking: Asking | null,
-): Promise<Choices | null> {
-  requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
-  if (!existsSync(dirname(dotenv)))
-    throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
-  const known = { ...fromEnvironment(env), ...settingsOf(flags) }
-  // What is wrong with a setting is told before anything is asked.
-  parseEnvironment(known, cwd, originsOf(flags))
-  const defaultDataDir = resolve(cwd, 'dash-data')
-  const answers =
-    asking === null
-      ? known
-      : await (await import('./questions.ts')).askSettings(known, defaultDataDir, asking)
-  if (answers === null) return null
-  return {
-    ...answers,
-    DASH_DATA_DIR: resolve(cwd, answers['DASH_DATA_DIR'] ?? defaultDataDir),
-    DASH_SESSION_SECRET: randomBytes(SECRET_BYTES).toString('base64url'),
-  }
-}
-
-/** Settings that flags may name too, as the environment has them: every command runs on those. */
-function fromEnvironment(env: NodeJS.ProcessEnv): Choices {
-  const given = FLAGGED_SETTINGS.map((name) => [name, env[name]] as const)
-  return Object.fromEntries(given.filter((entry): entry is [string, string] => Boolean(entry[1])))
-}
-
-function originsOf(flags: InitFlags): (name: string) => SettingOrigin {
-  const named = flagsOf(flags)
-  return (name) => ({ flag: named.get(name) ?? null, file: null })
 }
 
 function installationOf(
   { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state, monitoring }: Config,
   place: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
 ): Installation {
-  const files = [ledger, feed, state].flatMap(({ url }) =>
-    url.startsWith('file:') ? [fileURLToPath(url)] : [],
-  )
-  const folders = [
+  const folders = new Set([
     ...(dataDirUsed || stateInDataDir ? [dataDir] : []),
-    ...files.map((path) => dirname(path)),
+    ...[ledger, feed, state].flatMap((location) => fileOf(location) ?? []).map((path) => dirname(path)),
     ...(store.kind === 'file' ? [store.path] : []),
-  ]
-  const written = folders.filter(
-    (folder, index) =>
-      folders.indexOf(folder) === index && !folders.some((other) => folder.startsWith(`${other}/`)),
-  )
+  ])
+  const isInside = (folder: string): boolean => [...folders].some((other) => folder.startsWith(`${other}/`))
+  const { textfileDir } = monitoring
   return {
     node: process.execPath,
     program: fileURLToPath(new URL('../../main.js', import.meta.url)),
     root: fileURLToPath(new URL('../../../..', import.meta.url)).replace(/\/$/, ''),
-    written: written.map(onOneLine),
-    textfileDir: monitoring.textfileDir === null ? null : onOneLine(monitoring.textfileDir),
+    written: [...folders].filter((folder) => !isInside(folder)).map(onOneLine),
+    textfileDir: textfileDir && onOneLine(textfileDir),
     drainSeconds: drainMs / 1000,
     user: place.user,
     folder: onOneLine(place.folder),
@@ -219,8 +192,8 @@ function unitFilesOf(
 }
 
 /**
- * This command founds an installation: it alone creates a data folder that is named. Above it nothing is created, since
- * what is missing there may be a disk that is not mounted.
+ * This command founds an installation: it alone creates a data folder that is named. Above it no folder is created, since
+ * one that is missing there may be a disk that is not mounted.
  *
  * @returns true when it was created
  */
@@ -230,7 +203,7 @@ function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Co
     mkdirSync(dataDir, { mode: 0o700 })
     return true
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     throw badValue(
       originOf('DASH_DATA_DIR'),
       `the data folder ${dataDir} cannot be created (${why}); choose another with --data-dir`,
@@ -242,67 +215,91 @@ function isUtc(): boolean {
   return /^(?:Etc\/)?(?:UTC|UCT|Universal|Zulu)$/.test(new Intl.DateTimeFormat().resolvedOptions().timeZone)
 }
 
-/** What a person does next, on standard error. */
-function tellWhatIsLeft(
+interface Runners {
+  units: readonly Unit[]
+  /** Paths the units were written to; empty: they are printed. */
+  unitFiles: readonly string[]
+  crontab: string
+  containers?: string
+}
+
+/** The text of standard output. */
+function printedText(
+  kinds: readonly Printed[],
+  { units, unitFiles, crontab: lines, containers = '' }: Runners,
+): string {
+  if (!kinds.includes('systemd')) return `${lines}${containers}`.trimEnd()
+  const files =
+    unitFiles.length > 0
+      ? [`# written:\n${unitFiles.map((path) => `#   ${path}`).join('\n')}\n`]
+      : units.map(({ name, text }) => `# --- /etc/systemd/system/${name}\n${text}`)
+  const instead = lines === '' ? [] : [`# --- instead of the timers: ${lines.replace(/^# /, '')}`]
+  return [...files, ...instead].join('\n').trimEnd()
+}
+
+/** The next steps of a person, on standard error. */
+function noteWhatIsLeft(
   { terminal }: BareContext,
-  { node, program, dotenv, user, written, textfileDir }: Installation,
-  { written: wrote, created, kinds }: { written: boolean; created: boolean; kinds: readonly Printed[] },
+  { node, program, dotenv, user, written: folders, textfileDir }: Installation,
+  { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly Printed[] },
 ): void {
-  const { note } = terminal
-  if (wrote) note(`${dotenv} is written; it holds a fresh secret and is readable by its owner alone`)
-  if (created) for (const folder of written) note(`${folder} is created`)
+  const isOther = user !== currentUser().name
   // Containers have a user and a volume of their own.
-  if (!kinds.includes('containers')) {
-    if (user !== currentUser().name)
-      for (const folder of written)
-        note(`give ${folder} to the user of the services: chown -R ${ownerWord(user)} ${folder}`)
-    if (textfileDir !== null)
-      note(`the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`)
-    if (user === 'dash' && currentUser().uid === 0)
-      note('the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash')
-  }
-  if (kinds.includes('cron') && !kinds.includes('systemd'))
-    note(`cron starts the jobs alone; the server: ${node} ${program} serve --dotenv ${dotenv}`)
-  note(`check everything: ${node} ${program} doctor --dotenv ${dotenv}`)
+  const ownUser = kinds.includes('containers')
+    ? []
+    : [
+        ...folders.flatMap((folder) =>
+          isOther
+            ? [`give ${folder} to the user of the services: chown -R ${ownerWord(user)} ${folder}`]
+            : [],
+        ),
+        textfileDir !== null &&
+          `the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`,
+        user === 'dash' &&
+          currentUser().uid === 0 &&
+          'the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',
+      ]
+  const steps = [
+    written && `${dotenv} is written; it holds a fresh secret and is readable by its owner alone`,
+    ...folders.map((folder) => created && `${folder} is created`),
+    ...ownUser,
+    kinds.includes('cron') &&
+      !kinds.includes('systemd') &&
+      `cron starts the jobs alone; the server: ${node} ${program} serve --dotenv ${dotenv}`,
+    `check everything: ${node} ${program} doctor --dotenv ${dotenv}`,
+  ]
+  for (const step of steps) if (step !== false) terminal.note(step)
 }
 
 /**
  * @param advice what to do about a file that is there
  * @throws Refusal `configuration`
  */
-export function requireAbsent(path: string, advice = 'move it away, or name another folder'): void {
+function requireAbsent(path: string, advice = 'move it away, or name another folder'): void {
   // A link that leads nowhere is there too.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return
-  throw configurationError(`${path} is there already and is not overwritten; ${advice}`)
+  throw new Refusal('configuration', `${path} is there already and is not overwritten; ${advice}`)
 }
 
 /**
- * Writes a file that was not there, durably; nothing is left of one that could not be written whole.
+ * Writes a file that was not there, durably; a file that could not be written whole is removed.
  *
  * @throws Refusal `configuration`
  */
-export function writeNew(path: string, text: string, mode: number): void {
-  let file: number
+function writeNew(path: string, text: string, mode: number): void {
+  let file: number | null = null
   try {
     file = openSync(path, 'wx', mode)
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
-    throw notWritten(path, error)
-  }
-  try {
     // A unit is read by others than its owner, whatever the mask is.
     fchmodSync(file, mode)
     writeSync(file, text)
     fsyncSync(file)
   } catch (error) {
-    rmSync(path, { force: true })
-    throw notWritten(path, error)
+    if (file !== null) rmSync(path, { force: true })
+    else if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
+    const why = messageOf(error)
+    throw new Refusal('configuration', `${path} cannot be written (${why})`)
   } finally {
-    closeSync(file)
+    if (file !== null) closeSync(file)
   }
-}
-
-function notWritten(path: string, error: unknown): Error {
-  const why = error instanceof Error ? error.message : String(error)
-  return configurationError(`${path} cannot be written (${why})`)
 }

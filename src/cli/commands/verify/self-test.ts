@@ -1,38 +1,65 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { selfTest } from '../../../jobs/self-test.ts'
-import type { SelfTestPorts, SelfTestReport } from '../../../jobs/self-test.ts'
+import type { SelfTestPorts } from '../../../jobs/self-test.ts'
 import { verifyArchive } from '../../../jobs/verify-archive.ts'
 import type { Container } from '../../container.ts'
+import type { Terminal } from '../../terminal.ts'
+import { everySoOften } from './verify-output.ts'
+
+/** The self-test as the result shows it; what was missed is named only when there is something. */
+export interface TestedAudit {
+  mutations: number
+  detected: number
+  missed?: string[]
+}
 
 /**
  * Tests the audit itself on a private archive in a temporary folder (docs/auditing.md).
  *
  * @param container of the command, whose configuration is used but for where the stores are
+ * @returns null when a signal ended the test: the audit before it is reported all the same
  */
-export function testAudit(
+export async function testAudit(
   container: Container,
-  onProgress: SelfTestPorts['onProgress'],
+  terminal: Terminal,
   signal: AbortSignal,
-): Promise<SelfTestReport> {
-  return selfTest({ makeSample: () => container.damageSample(), audit, onProgress }, signal)
+): Promise<TestedAudit | null> {
+  const onProgress = everySoOften<{ mutations: number; ofMutations: number }>(({ mutations, ofMutations }) =>
+    terminal.progress(`self-test: ${mutations} of ${ofMutations} mutations`),
+  )
+  const makeSample = (): ReturnType<SelfTestPorts['makeSample']> => container.damageSample()
+  const audit: SelfTestPorts['audit'] = (folder, keptHead) => auditSample(container, folder, keptHead, signal)
+  try {
+    const { mutations, detected, missed } = await selfTest({ makeSample, audit, onProgress }, signal)
+    for (const { name, reported } of missed)
+      terminal.error(
+        `the verifier missed a mutation: ${name}; it reported ${reported.join(', ') || 'nothing'}`,
+      )
+    const names = missed.map(({ name }) => name)
+    return { mutations, detected, ...(names.length > 0 ? { missed: names } : {}) }
+  } catch (error) {
+    if (signal.aborted) return null
+    throw error
+  }
+}
 
-  async function audit(
-    folder: string,
-    expectedHead: Parameters<SelfTestPorts['audit']>[1],
-  ): ReturnType<SelfTestPorts['audit']> {
-    const sample = container.withConfig({
-      ledger: { url: pathToFileURL(join(folder, 'ledger.db')).href, authToken: null },
-      store: { kind: 'file', path: join(folder, 'objects') },
-    })
-    const silent = { onProgress: (): void => undefined, onNote: (): void => undefined }
-    const options = { sample: null, since: null, expectedHead, payloads: false, jobs: 1, signal }
-    try {
-      const { ledger, archive } = await sample.auditors()
-      const ports = { ledger, archive, clock: Date.now, random: Math.random, ...silent }
-      return await verifyArchive(ports, options)
-    } finally {
-      await sample.close()
-    }
+async function auditSample(
+  container: Container,
+  folder: string,
+  expectedHead: Parameters<SelfTestPorts['audit']>[1],
+  signal: AbortSignal,
+): ReturnType<SelfTestPorts['audit']> {
+  const sample = container.withConfig({
+    ledger: { url: pathToFileURL(join(folder, 'ledger.db')).href, authToken: null },
+    store: { kind: 'file', path: join(folder, 'objects') },
+  })
+  const silent = { onProgress: (): void => undefined, onNote: (): void => undefined }
+  const options = { sample: null, since: null, expectedHead, payloads: false, jobs: 1, signal }
+  try {
+    const { ledger, archive } = await sample.auditors()
+    return await verifyArchive({ ledger, archive, clock: Date.now, random: Math.random, ...silent }, options)
+  } finally {
+    await sample.close()
   }
 }

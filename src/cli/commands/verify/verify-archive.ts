@@ -4,17 +4,18 @@ import { resolve } from 'node:path'
 import { isHttpUrl } from '../../../domain/address.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
-import { parseSample } from '../../../domain/year/audit.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
+import { parseSample } from '../../../domain/year/sample.ts'
 import { verifyArchive } from '../../../jobs/verify-archive.ts'
-import type { VerifyOptions, VerifyResult } from '../../../jobs/verify-archive.ts'
+import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/verify-archive.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
 import { requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
 import type { Terminal } from '../../terminal.ts'
+import type { TestedAudit } from './self-test.ts'
 import {
   describeProgress,
   everySoOften,
@@ -52,16 +53,13 @@ export async function verifyArchiveCommand(
   const noted = flags.selfTest ? { note: (): void => undefined } : terminal
   const recorded = base === null && (await leaveAuditRecord(container, result, options, noted))
   const tested =
-    flags.selfTest && !signal.aborted ? await testUnlessStopped(container, terminal, signal) : null
+    flags.selfTest && !signal.aborted
+      ? await (await import('./self-test.ts')).testAudit(container, terminal, signal)
+      : null
   const reason = result.cause === null ? null : describeError(result.cause)
   const report = { ...result.report, reason, recorded, ...(tested ? { selfTest: tested } : {}) }
-  terminal.result(
-    report,
-    [
-      summarize(result.report, result.isOwnUnrelated === true),
-      ...(tested ? [summarizeSelfTest(tested)] : []),
-    ].join('\n'),
-  )
+  const summary = summarize(result.report, result.isOwnUnrelated === true)
+  terminal.result(report, tested ? `${summary}\n${summarizeSelfTest(tested)}` : summary)
   return exitCode(result, tested, signal)
 }
 
@@ -71,51 +69,9 @@ async function auditFolder(
   terminal: Terminal,
 ): Promise<VerifyResult> {
   const { ledger, archive } = await container.auditors()
-  const onProgress = everySoOften((progress: Parameters<typeof describeProgress>[0]) =>
-    terminal.progress(describeProgress(progress)),
-  )
   const { note: onNote } = terminal
+  const onProgress = everySoOften((progress: VerifyProgress) => terminal.progress(describeProgress(progress)))
   return verifyArchive({ ledger, archive, clock: Date.now, random: Math.random, onProgress, onNote }, options)
-}
-
-/** The self-test as the result shows it; what was missed is named only when there is something. */
-interface TestedAudit {
-  mutations: number
-  detected: number
-  missed?: string[]
-}
-
-/** Null when a signal ended the test: the audit before it is reported all the same. */
-async function testUnlessStopped(
-  container: Container,
-  terminal: Terminal,
-  signal: AbortSignal,
-): Promise<TestedAudit | null> {
-  try {
-    return await testItself(container, terminal, signal)
-  } catch (error) {
-    if (signal.aborted) return null
-    throw error
-  }
-}
-
-async function testItself(
-  container: Container,
-  terminal: Terminal,
-  signal: AbortSignal,
-): Promise<TestedAudit> {
-  const { testAudit } = await import('./self-test.ts')
-  const { mutations, detected, missed } = await testAudit(
-    container,
-    everySoOften((progress) =>
-      terminal.progress(`self-test: ${progress.mutations} of ${progress.ofMutations} mutations`),
-    ),
-    signal,
-  )
-  for (const { name, reported } of missed) {
-    terminal.error(`the verifier missed a mutation: ${name}; it reported ${reported.join(', ') || 'nothing'}`)
-  }
-  return { mutations, detected, ...(missed.length > 0 ? { missed: missed.map(({ name }) => name) } : {}) }
 }
 
 function parseBase(text: string): string | null {

@@ -1,7 +1,6 @@
 import { Refusal } from '../../../domain/refusal.ts'
-import { chooseManifests } from '../../../domain/year/audit.ts'
-import type { AuditedContents } from '../../../domain/year/audit.ts'
-import { isDamage, isReadError } from '../../../domain/year/finding.ts'
+import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
+import { chooseManifests } from '../../../domain/year/sample.ts'
 import type { VerifyOptions, VerifyResult } from '../../../jobs/verify-archive.ts'
 import { verifyPublished } from '../../../jobs/verify-published.ts'
 import { isUnfounded, requireFolders } from '../../data-folder.ts'
@@ -22,33 +21,28 @@ export async function auditHost(
 ): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
   if (options.payloads)
     throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
-  const startedAt = Date.now()
   const published = await container.publishedHistory(base)
-  const onProgress = everySoOften((text: string) => terminal.progress(text))
-  const own = await readOwnLedger(container)
-  const ledger = own && own.rows.length > 0 ? own : null
-  const { report, cause } = await verifyPublished(
-    {
-      published,
-      ledger,
-      clock: Date.now,
-      onProgress: (done, total) => onProgress(`${done} of ${total} publications asked for`),
-      onNote: terminal.note,
-    },
-    { ...options, chosen: (manifests) => chooseManifests(manifests, options, Math.random) },
-  )
-  const complete = cause === null
-  const { findings } = report
-  const ok = complete && !findings.some((finding) => isDamage(finding) || isReadError(finding.actual))
-  const isOwnUnrelated = ledger !== null && report.comparedWith === 'none'
-  return { report: { ok, complete, ...report, durationMs: Date.now() - startedAt }, cause, isOwnUnrelated }
+  const showProgress = everySoOften((text: string) => terminal.progress(text))
+  const ledger = await readOwnLedger(container)
+  const ports = {
+    published,
+    ledger,
+    clock: Date.now,
+    onProgress: (done: number, total: number) => showProgress(`${done} of ${total} publications asked for`),
+    onNote: terminal.note,
+  }
+  const chosen = (manifests: readonly Manifest[]): Manifest[] =>
+    chooseManifests(manifests, options, Math.random)
+  const result = await verifyPublished(ports, { ...options, chosen })
+  return { ...result, isOwnUnrelated: ledger !== null && result.report.comparedWith === 'none' }
 }
 
-/** Null when this machine has no archive: a stranger holds a host against what it publishes itself. */
+/** Null when this machine has no archive, or an empty one: a host is then held against what it publishes itself. */
 async function readOwnLedger(container: Container): Promise<AuditedContents | null> {
   const { config } = container
   if (isUnfounded(config)) return null
   requireFolders(config)
   const { ledger } = await container.auditors()
-  return ledger.read()
+  const own = await ledger.read()
+  return own && own.rows.length + own.unreadable.length > 0 ? own : null
 }

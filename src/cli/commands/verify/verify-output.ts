@@ -1,5 +1,4 @@
-import { isDamage } from '../../../domain/year/finding.ts'
-import type { Finding } from '../../../domain/year/finding.ts'
+import { describeFinding, isDamage } from '../../../domain/year/finding.ts'
 import type { VerifyProgress, VerifyReport, VerifyResult } from '../../../jobs/verify-archive.ts'
 import { describeError } from '../../exit-codes.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -26,25 +25,14 @@ export function describeProgress({ objects, ofObjects, bytes, findings }: Verify
 
 /** Everything a person should see of a result but its one line. */
 export function showFindings({ report, cause }: VerifyResult, { error, note }: Terminal): void {
+  const orphans = report.findings.filter(({ code }) => code === 'orphan_object')
   const damage = report.findings.filter(({ code }) => code !== 'orphan_object')
   for (const finding of damage.slice(0, FINDINGS_SHOWN)) error(describeFinding(finding))
-  if (damage.length > FINDINGS_SHOWN) {
+  if (damage.length > FINDINGS_SHOWN)
     error(`and ${damage.length - FINDINGS_SHOWN} more findings; --json lists them all`)
-  }
-  const orphans = report.findings.filter(({ code }) => code === 'orphan_object')
   for (const finding of orphans.slice(0, FINDINGS_SHOWN)) note(describeFinding(finding))
   if (orphans.length > FINDINGS_SHOWN) note(`and ${orphans.length - FINDINGS_SHOWN} more orphans`)
   if (cause !== null) error(`the audit ended early: ${describeError(cause)}`)
-}
-
-function describeFinding({ code, publicationId, path, expected, actual }: Finding): string {
-  const where = [path, publicationId === null ? null : `(${publicationId})`].filter(Boolean).join(' ')
-  if (code === 'orphan_object') return `${code} ${where}: no entry names it`
-  const what = [
-    expected === null ? null : `expected ${expected}`,
-    actual === null ? 'there is nothing' : `found ${actual}`,
-  ]
-  return `${code} ${where}: ${what.filter(Boolean).join(', ')}`
 }
 
 /**

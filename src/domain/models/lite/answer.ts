@@ -1,7 +1,7 @@
+import { calledAsAsked } from './file-task.ts'
 import type { LiteKind, ModelReply } from './suite.ts'
 
-/** What was read out of a text answer. */
-export interface TextAnswer {
+interface TextAnswer {
   /** The command, possibly of several lines; null when none was found. */
   command: string | null
   /** The time as it was given; null when none was found. */
@@ -58,7 +58,7 @@ function labelled(lines: readonly string[], label: RegExp): string | null {
   if (rest === undefined) return null
   if (rest !== '' && !FENCE.test(rest)) return rest
   const following = lines.slice(at + 1).filter((line) => line.trim() !== '')
-  if (rest !== '') return fencedFrom(['```', ...following])
+  if (rest !== '') return fencedFrom([rest, ...following])
   return FENCE.test(following[0] ?? '') ? fencedFrom(following) : (following[0] ?? null)
 }
 
@@ -71,9 +71,8 @@ function fencedFrom(lines: readonly string[]): string | null {
 }
 
 function onlyFence(lines: readonly string[]): string | null {
-  const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []))
-  const [first] = fences
-  return fences.length === 2 && first !== undefined ? fencedFrom(lines.slice(first)) : null
+  const fences = lines.filter((line) => FENCE.test(line)).length
+  return fences === 2 ? fencedFrom(lines.slice(lines.findIndex((line) => FENCE.test(line)))) : null
 }
 
 function onlyTime(text: string): string | null {
@@ -86,6 +85,11 @@ function onlyTime(text: string): string | null {
 function bare(command: string): string {
   const quoted = /^(`{1,3})([^`].*[^`]|[^`])\1$/s.exec(command.trim())?.[2] ?? command.trim()
   return quoted.replace(/^\$ /, '').trim()
+}
+
+/** Whether a reply has the form that was asked for, whatever it says. */
+export function answeredAsAsked(kind: LiteKind, reply: ModelReply): boolean {
+  return kind === 'tool' ? calledAsAsked(reply) : readAnswer(reply.text).asAsked
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { Draw, Graded } from './grade.ts'
+import type { Draw } from './draw.ts'
+import type { Graded } from './suite.ts'
 
 /** One day's puzzle: a time written with wedges in base 60, by a clock that runs ahead. */
 export interface ClockItem {
@@ -8,34 +9,18 @@ export interface ClockItem {
 }
 
 /** Pairs of signs, for ten and for one. */
-const SIGNS = [
-  ['<', 'Y'],
-  ['#', 'o'],
-  ['x', 'i'],
-  ['L', 'v'],
-  ['=', '-'],
-  ['@', 't'],
-] as const
+const SIGNS = ['<Y', '#o', 'xi', 'Lv', '=-', '@t'].map((pair) => Array.from(pair))
 
 /** Signs in the three places together: the same every day, so that no day is easier to count. */
 const WEDGES = 24
-
-/** Points for two right places of three. */
-const TWO_PLACES = 40
-
-interface Places {
-  hours: number
-  minutes: number
-  seconds: number
-}
 
 /**
  * Draws the puzzle. Hours have one ten, every place has at least one of either sign, and taking the clock's lead off
  * always borrows exactly one hour.
  */
 export function drawClock(draw: Draw): ClockItem {
-  const [ten, one] = draw.pick(SIGNS)
-  const { hours, minutes, seconds } = draw.pick(EVERY_READING)
+  const [ten = '', one = ''] = draw.pick(SIGNS)
+  const [hours, minutes, seconds] = draw.pick(READINGS)
   const lead = draw.integer(40, 59)
   const smallestFirst = draw.pick([true, false])
   const places = [hours, minutes, seconds].map(
@@ -53,27 +38,22 @@ export function gradeClock({ expected }: ClockItem, received: string | null): Gr
   const given = /^(\d{1,2}):(\d{1,2}):(\d{1,2})$/.exec(received ?? '')?.slice(1) ?? []
   const right = expected.split(':').filter((place, index) => Number(given[index]) === Number(place)).length
   return {
-    points: right === 3 ? 100 : right === 2 ? TWO_PLACES : 0,
+    points: right === 3 ? 100 : right === 2 ? 40 : 0,
     details: { expected, received: received ?? '' },
   }
 }
 
-const EVERY_READING: readonly Places[] = everyReading()
+/** Every time of day with that many signs. */
+const READINGS = range(13, 19).flatMap((hours) =>
+  range(11, 39).flatMap((minutes) =>
+    range(11, 59).flatMap((seconds): [number, number, number][] => {
+      const digits = Array.from(`${hours}${minutes}${seconds}`, Number)
+      const signs = digits.reduce((sum, digit) => sum + digit, 0)
+      return signs === WEDGES && !digits.includes(0) ? [[hours, minutes, seconds]] : []
+    }),
+  ),
+)
 
-function everyReading(): Places[] {
-  const readings: Places[] = []
-  for (let hourOnes = 3; hourOnes <= 9; hourOnes += 1) {
-    for (let minutes = 11; minutes <= 39; minutes += 1) {
-      for (let seconds = 11; seconds <= 59; seconds += 1) {
-        const counts = [1, hourOnes, ...digits(minutes), ...digits(seconds)]
-        const total = counts.reduce((sum, count) => sum + count, 0)
-        if (total === WEDGES && !counts.includes(0)) readings.push({ hours: 10 + hourOnes, minutes, seconds })
-      }
-    }
-  }
-  return readings
-}
-
-function digits(value: number): [number, number] {
-  return [Math.floor(value / 10), value % 10]
+function range(least: number, greatest: number): number[] {
+  return Array.from({ length: greatest - least + 1 }, (_, index) => least + index)
 }

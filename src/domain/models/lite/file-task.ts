@@ -1,11 +1,25 @@
 import { z } from 'zod'
-import type { Draw, Graded } from './grade.ts'
-import type { LiteQuestion, ModelReply } from './suite.ts'
+import type { Draw } from './draw.ts'
+import { sumOf } from './suite.ts'
+import type { Graded, LiteQuestion, ModelReply } from './suite.ts'
 
 /** One day's files. */
 export interface FilesItem {
   question: LiteQuestion
   asked: readonly AskedFile[]
+}
+
+/** A file that a day's task asks for, and how it is judged. */
+interface AskedFile {
+  /** First word of the names of its properties: `readmeCreated`. */
+  kind: string
+  path: string
+  /** The paragraph of the question that asks for it. */
+  asks: string
+  /** A content that has every property. */
+  solution: string
+  /** Two properties of the content by name. */
+  properties: Readonly<Record<string, (content: string) => boolean>>
 }
 
 /** Files a day asks for. */
@@ -22,53 +36,8 @@ export function drawFiles(draw: Draw): FilesItem {
   const asked = draw.sample(FILE_KINDS, FILES).map((kind) => kind(draw))
   const list = asked.map(({ path, asks }, index) => `${index + 1}. ${path}: ${asks}`).join('\n')
   const content = `Write these ${FILES} files with the tool ${WRITE_FILE}, one call for each file. Use the paths exactly as given. Do not print the files in your answer.\n\n${list}`
-  return {
-    question: {
-      kind: 'tool',
-      messages: [{ role: 'user', content }],
-      tools: [WRITE_FILE_TOOL],
-      maxTokens: MAX_TOKENS,
-    },
-    asked,
-  }
-}
-
-/**
- * Grades the calls of a reply. The form of the calls earns points only once a file that was asked for is there: a call
- * that writes something else has shown nothing.
- */
-export function gradeFiles({ asked }: FilesItem, reply: ModelReply): Graded {
-  const written = writeFiles(reply)
-  const usedTool = written.callsOfTool > 0
-  const form = {
-    usedTool,
-    validCalls: usedTool && written.unknownName + written.invalidJson + written.schemaMismatch === 0,
-    noUnsafePaths: usedTool && written.unsafePaths === 0,
-  }
-  const ofFiles = asked.map((file) => judgeFile(file, written.files.get(file.path)))
-  const created = ofFiles.filter((file) => file.created).length
-  const held = ofFiles.flatMap((file) => Object.values(file.properties)).filter(Boolean).length
-  const formPoints =
-    (form.usedTool ? POINTS.usedTool : 0) +
-    (form.validCalls ? POINTS.validCalls : 0) +
-    (form.noUnsafePaths ? POINTS.noUnsafePaths : 0)
-  const details = {
-    ...form,
-    ...Object.assign(
-      {},
-      ...ofFiles.map(({ kind, created: there, properties }) => ({
-        [`${kind}Created`]: there,
-        ...properties,
-      })),
-    ),
-    calls: written.calls,
-    invalidJson: written.invalidJson,
-    unknownName: written.unknownName,
-    schemaMismatch: written.schemaMismatch,
-    toolCallAsText: !usedTool && looksLikeCall(reply.text),
-  }
-  const points = created === 0 ? 0 : formPoints + created * POINTS.created + held * POINTS.property
-  return { points, details }
+  const messages = [{ role: 'user' as const, content }]
+  return { question: { kind: 'tool', messages, tools: [WRITE_FILE_TOOL], maxTokens: MAX_TOKENS }, asked }
 }
 
 /** The calls that earn every point. */
@@ -80,144 +49,133 @@ export function solveFiles({ asked }: FilesItem): ModelReply {
   return { text: '', toolCalls, finishReason: 'tool_calls' }
 }
 
-/** True when every call is valid and there is one: the form that was asked for, whatever was written. */
-export function calledAsAsked(reply: ModelReply): boolean {
-  const { calls, unknownName, invalidJson, schemaMismatch } = writeFiles(reply)
-  return calls > 0 && unknownName + invalidJson + schemaMismatch === 0
-}
-
-function judgeFile(
-  { kind, properties }: AskedFile,
-  content: string | undefined,
-): { kind: string; created: boolean; properties: Record<string, boolean> } {
-  const judged = properties.map((property) => [
-    property.name,
-    content !== undefined && property.holds(content),
-  ])
+/**
+ * Grades the calls of a reply. The form of the calls earns points only once a file that was asked for is there: a call
+ * that writes something else has shown nothing.
+ */
+export function gradeFiles({ asked }: FilesItem, reply: ModelReply): Graded {
+  const written = writeFiles(reply)
+  const { files, calls, invalidJson, unknownName, schemaMismatch, unsafePaths } = written
+  const usedTool = calls > unknownName
+  const form = {
+    usedTool,
+    validCalls: usedTool && isValid(written),
+    noUnsafePaths: usedTool && unsafePaths === 0,
+  }
+  const judged = asked.flatMap(({ kind, path, properties }): [string, boolean][] => {
+    const content = files.get(path)
+    const held = Object.entries(properties).map(([name, holds]): [string, boolean] => [
+      name,
+      content !== undefined && holds(content),
+    ])
+    return [[`${kind}Created`, content !== undefined], ...held]
+  })
+  const created = asked.filter(({ path }) => files.has(path)).length
+  const held = judged.filter(([, holds]) => holds).length - created
+  const formPoints = sumOf(form, POINTS)
   return {
-    kind,
-    created: content !== undefined,
-    properties: Object.fromEntries(judged) as Record<string, boolean>,
+    points: created === 0 ? 0 : formPoints + created * POINTS.created + held * POINTS.property,
+    details: {
+      ...form,
+      ...Object.fromEntries(judged),
+      calls,
+      invalidJson,
+      unknownName,
+      schemaMismatch,
+      toolCallAsText: !usedTool && looksLikeCall(reply.text),
+    },
   }
 }
 
-/** A file that a day's task asks for, and how it is judged. */
-interface AskedFile {
-  /** First word of the names of its properties: `readmeCreated`. */
-  kind: string
-  path: string
-  /** The paragraph of the question that asks for it. */
-  asks: string
-  /** A content that has every property. */
-  solution: string
-  /** Two properties of the content, in the order of their names. */
-  properties: readonly { name: string; holds(content: string): boolean }[]
+/** True when every call is valid and there is one: the form that was asked for, whatever was written. */
+export function calledAsAsked(reply: ModelReply): boolean {
+  const written = writeFiles(reply)
+  return written.calls > 0 && isValid(written)
 }
 
-type FileKind = (draw: Draw) => AskedFile
+function isValid({ unknownName, invalidJson, schemaMismatch }: WrittenFiles): boolean {
+  return unknownName + invalidJson + schemaMismatch === 0
+}
 
-const NAMES = [
-  'harbor',
-  'meadow',
-  'copper',
-  'lantern',
-  'juniper',
-  'granite',
-  'saffron',
-  'willow',
-  'cobalt',
-  'maple',
-]
+const NAMES = 'harbor meadow copper lantern juniper granite saffron willow cobalt maple'.split(' ')
 const PEOPLE = ['Miller, Ann', 'Okafor, Ben', 'Silva, Rita', 'Tanaka, Ken', 'Novak, Eva', 'Haddad, Omar']
 const PLACES = ['Größe', 'Café', 'Łódź', 'São Paulo', 'Malmö', 'Curaçao']
 
-const lines = (content: string): string[] => content.split(/\r?\n/)
-const hasLine = (content: string, line: string): boolean =>
-  lines(content).some((each) => each.trimEnd() === line)
+const lines = (content: string): string[] => content.split(/\r?\n/).map((line) => line.trimEnd())
 
-const settings: FileKind = (draw) => {
+/** Every kind of file that a day may ask for. */
+const FILE_KINDS: readonly ((draw: Draw) => AskedFile)[] = [settings, makefile, readme, ignore, table, script]
+
+function settings(draw: Draw): AskedFile {
   const [name, drive, word] = [draw.word(6), draw.word(5), draw.pick(NAMES)]
   const retries = draw.integer(11, 99)
   const motto = `say "${word}" to C:\\${drive}`
-  const read = (content: string): Record<string, unknown> => {
-    try {
-      return Object(JSON.parse(content)) as Record<string, unknown>
-    } catch {
-      return {}
-    }
-  }
+  const values: Record<string, unknown> = { name, retries, motto }
+  const read = (content: string): typeof values => Object(parseJson(content)) as typeof values
   return {
     kind: 'settings',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.json`,
     asks: `a JSON object with exactly three members: "name" is the string ${name}, "retries" is the number ${retries}, and "motto" is a string whose value, once parsed, is exactly: ${motto}`,
-    solution: `${JSON.stringify({ name, retries, motto }, null, 2)}\n`,
-    properties: [
-      {
-        name: 'settingsValues',
-        holds(content) {
-          const value = read(content)
-          return value['name'] === name && value['retries'] === retries && Object.keys(value).length === 3
-        },
+    solution: `${JSON.stringify(values, null, 2)}\n`,
+    properties: {
+      settingsValues(content) {
+        const value = read(content)
+        return value['name'] === name && value['retries'] === retries && Object.keys(value).length === 3
       },
-      { name: 'settingsEscapes', holds: (content) => read(content)['motto'] === motto },
-    ],
+      settingsEscapes: (content) => read(content)['motto'] === motto,
+    },
   }
 }
 
-const makefile: FileKind = (draw) => {
+function makefile(draw: Draw): AskedFile {
   const [target, word] = [draw.pick(NAMES), draw.word(6)]
+  const recipe = new RegExp(`^\t@?echo "?${word}"?$`)
   return {
     kind: 'makefile',
     path: `${draw.word(5)}/${draw.word(4)}.mk`,
     asks: `a makefile with one target named ${target}, without prerequisites, whose only recipe line is the command: echo ${word} (a recipe line begins with a tab character)`,
     solution: `${target}:\n\techo ${word}\n`,
-    properties: [
-      { name: 'makefileHasTarget', holds: (content) => hasLine(content, `${target}:`) },
-      {
-        name: 'makefileHasTab',
-        holds: (content) =>
-          lines(content).some((line) => new RegExp(`^\t@?echo "?${word}"?$`).test(line.trimEnd())),
-      },
-    ],
+    properties: {
+      makefileHasTarget: (content) => lines(content).includes(`${target}:`),
+      makefileHasTab: (content) => lines(content).some((line) => recipe.test(line)),
+    },
   }
 }
 
-const readme: FileKind = (draw) => {
-  const title = draw.sample(NAMES, 2).map(capitalised).join(' ')
+function readme(draw: Draw): AskedFile {
+  const words = draw.sample(NAMES, 2).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+  const title = words.join(' ')
   const line = `${draw.pick(PLACES)} – ${draw.integer(11, 99)} µm`
   return {
     kind: 'readme',
     path: `${draw.word(5)}/README.md`,
     asks: `Markdown whose first line is a level-one heading with the text ${title}, and which has this line, unchanged, on its own: ${line}`,
     solution: `# ${title}\n\n${line}\n`,
-    properties: [
-      { name: 'readmeHasTitle', holds: (content) => lines(content)[0]?.trimEnd() === `# ${title}` },
-      { name: 'readmeHasUnicode', holds: (content) => hasLine(content.normalize('NFC'), line) },
-    ],
+    properties: {
+      readmeHasTitle: (content) => lines(content)[0] === `# ${title}`,
+      readmeHasUnicode: (content) => lines(content.normalize('NFC')).includes(line),
+    },
   }
 }
 
-const ignore: FileKind = (draw) => {
-  const [pattern, folder] = [`*.${draw.word(3)}`, `${draw.pick(NAMES)}-${draw.word(3)}/`]
+function ignore(draw: Draw): AskedFile {
+  const both = [`*.${draw.word(3)}`, `${draw.pick(NAMES)}-${draw.word(3)}/`]
   return {
     kind: 'ignore',
     path: `${draw.word(5)}/.gitignore`,
-    asks: `two lines and nothing else: ${pattern} first, then ${folder}`,
-    solution: `${pattern}\n${folder}\n`,
-    properties: [
-      { name: 'ignoreHasLines', holds: (content) => hasLine(content, pattern) && hasLine(content, folder) },
-      {
-        name: 'ignoreHasNothingElse',
-        holds: (content) =>
-          lines(content)
-            .filter((line) => line.trim() !== '')
-            .join('\n') === `${pattern}\n${folder}`,
+    asks: `two lines and nothing else: ${both.join(' first, then ')}`,
+    solution: `${both.join('\n')}\n`,
+    properties: {
+      ignoreHasLines: (content) => both.every((line) => lines(content).includes(line)),
+      ignoreHasNothingElse(content) {
+        const kept = content.split(/\r?\n/).filter((line) => line.trim() !== '')
+        return kept.join('\n') === both.join('\n')
       },
-    ],
+    },
   }
 }
 
-const table: FileKind = (draw) => {
+function table(draw: Draw): AskedFile {
   const [person, points] = [draw.pick(PEOPLE), draw.integer(11, 99)]
   const header = `${draw.word(4)},name,points`
   const row = `${draw.integer(1, 9)},"${person}",${points}`
@@ -226,37 +184,27 @@ const table: FileKind = (draw) => {
     path: `${draw.word(5)}/${draw.pick(NAMES)}.csv`,
     asks: `comma-separated values: the header line ${header} and then one row with the three values ${row.slice(0, 1)} and ${person} and ${points}, the middle one in double quotes because it has a comma`,
     solution: `${header}\n${row}\n`,
-    properties: [
-      { name: 'tableHasHeader', holds: (content) => lines(content)[0]?.trimEnd() === header },
-      { name: 'tableHasQuotedRow', holds: (content) => lines(content)[1]?.trimEnd() === row },
-    ],
+    properties: {
+      tableHasHeader: (content) => lines(content)[0] === header,
+      tableHasQuotedRow: (content) => lines(content)[1] === row,
+    },
   }
 }
 
-const script: FileKind = (draw) => {
+function script(draw: Draw): AskedFile {
   const greeting = `Hello, ${draw.word(6)}!`
   const shebang = '#!/usr/bin/env python3'
+  const prints = [`print("${greeting}")`, `print('${greeting}')`]
   return {
     kind: 'script',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.py`,
     asks: `a Python script whose first line is ${shebang} and which prints the text ${greeting} with one call of print at the start of a line`,
-    solution: `${shebang}\nprint("${greeting}")\n`,
-    properties: [
-      { name: 'scriptHasShebang', holds: (content) => lines(content)[0]?.trimEnd() === shebang },
-      {
-        name: 'scriptPrintsGreeting',
-        holds: (content) =>
-          hasLine(content, `print("${greeting}")`) || hasLine(content, `print('${greeting}')`),
-      },
-    ],
+    solution: `${shebang}\n${prints[0]}\n`,
+    properties: {
+      scriptHasShebang: (content) => lines(content)[0] === shebang,
+      scriptPrintsGreeting: (content) => lines(content).some((line) => prints.includes(line)),
+    },
   }
-}
-
-/** Every kind of file that a day may ask for. Each has three properties: it was created, and two of its content. */
-const FILE_KINDS: readonly FileKind[] = [settings, makefile, readme, ignore, table, script]
-
-function capitalised(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1)
 }
 
 /** Name of the one tool that the files task offers. */
@@ -278,13 +226,11 @@ export const WRITE_FILE_TOOL = {
 }
 
 /** What a reply's calls did. A call that is not valid, or whose path is not safe, writes nothing. */
-export interface WrittenFiles {
+interface WrittenFiles {
   /** Content by path, without a leading `./`. */
   files: ReadonlyMap<string, string>
   calls: number
-  /** Calls of the tool that was offered, sound or not. */
-  callsOfTool: number
-  /** The three ways in which a call is not valid, each call counted once, in this order. */
+  /** The ways in which a call writes nothing, each call counted once, in this order. */
   unknownName: number
   invalidJson: number
   schemaMismatch: number
@@ -296,27 +242,32 @@ export function writeFiles({ toolCalls }: Pick<ModelReply, 'toolCalls'>): Writte
   const files = new Map<string, string>()
   const counts = { unknownName: 0, invalidJson: 0, schemaMismatch: 0, unsafePaths: 0 }
   for (const call of toolCalls) {
-    const outcome = readCall(call)
-    if (typeof outcome === 'string') counts[outcome] += 1
-    else files.set(outcome.path, outcome.content)
+    const read = readCall(call)
+    if (typeof read === 'string') counts[read] += 1
+    else files.set(read.path, read.content)
   }
-  const callsOfTool = toolCalls.length - counts.unknownName
-  return { files, calls: toolCalls.length, callsOfTool, ...counts }
+  return { files, calls: toolCalls.length, ...counts }
 }
 
-type CallProblem = 'unknownName' | 'invalidJson' | 'schemaMismatch' | 'unsafePaths'
-
-function readCall(call: {
-  name: string
-  arguments: string
-}): { path: string; content: string } | CallProblem {
+function readCall(
+  call: ModelReply['toolCalls'][number],
+): z.infer<typeof writeFileSchema> | Exclude<keyof WrittenFiles, 'files' | 'calls'> {
   if (call.name !== WRITE_FILE) return 'unknownName'
   const parsed = parseJson(call.arguments)
   if (parsed === undefined) return 'invalidJson'
-  const checked = writeFileSchema.safeParse(parsed)
-  if (!checked.success) return 'schemaMismatch'
-  const path = safePath(checked.data.path)
-  return path === null ? 'unsafePaths' : { path, content: checked.data.content }
+  const { data } = writeFileSchema.safeParse(parsed)
+  if (!data) return 'schemaMismatch'
+  const path = safePath(data.path)
+  return path === null ? 'unsafePaths' : { ...data, path }
+}
+
+/** undefined for a text that is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
 }
 
 /**
@@ -324,12 +275,10 @@ function readCall(call: {
  * `..`, `~` or a drive letter in front, with a backslash, NUL or another control character, or longer than 255.
  */
 export function safePath(path: string): string | null {
+  if (/^(?:\/|~|[A-Za-z]:)|[\\\p{Cc}]|\/$/u.test(path) || path.length > 255) return null
   const segments = path.split('/')
-  const leading = /^(?:\/|~|[A-Za-z]:)/.test(path)
-  if (leading || /[\\\p{Cc}]/u.test(path) || path.length > 255) return null
-  if (segments.includes('..')) return null
   const kept = segments.filter((segment) => segment !== '' && segment !== '.')
-  return kept.length === 0 || path.endsWith('/') ? null : kept.join('/')
+  return kept.length === 0 || segments.includes('..') ? null : kept.join('/')
 }
 
 /** The forms in which models print a call that they should have made. */
@@ -346,13 +295,4 @@ const CALLS_AS_TEXT = [
 /** True for text that looks like a call of a tool. */
 export function looksLikeCall(text: string): boolean {
   return CALLS_AS_TEXT.some((form) => form.test(text))
-}
-
-/** undefined for a text that is no JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
 }

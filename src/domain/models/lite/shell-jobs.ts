@@ -1,5 +1,12 @@
-import type { Draw } from './grade.ts'
+import type { Draw } from './draw.ts'
 import type { ShellFiles } from './suite.ts'
+
+/**
+ * The trees on which a command is judged. Only `shown` is shown to the model; `other` has other names and contents;
+ * `awkward` has names with spaces, files that only look like those that are meant, values of other lengths.
+ */
+export const SHELL_CASES = ['shown', 'other', 'awkward'] as const
+export type ShellCaseName = (typeof SHELL_CASES)[number]
 
 /** One file tree of a job, and what the job's command must leave there. */
 export interface ShellCase {
@@ -10,15 +17,6 @@ export interface ShellCase {
   after: ShellFiles
 }
 
-/** The trees on which a command is judged. Only the first is shown to the model. */
-export interface ShellCases {
-  shown: ShellCase
-  /** Other names and contents. */
-  other: ShellCase
-  /** Names with spaces, files that only look like those that are meant, values of other lengths. */
-  awkward: ShellCase
-}
-
 /** One day's job. */
 export interface ShellJob {
   kind: string
@@ -26,188 +24,286 @@ export interface ShellJob {
   task: string
   /** True when the lines must come in the order given. */
   ordered: boolean
-  cases: ShellCases
+  cases: Readonly<Record<ShellCaseName, ShellCase>>
   /** A command that does the job in any shell. */
   solution: string
 }
 
-/** A tree of text files, each given by its lines. */
-export type Tree = Readonly<Record<string, readonly string[]>>
-
-/** A job as its maker writes it: the rule is a program of its own, so that no command judges another. */
-export interface JobPlan {
-  kind: string
-  task: string
-  ordered: boolean
-  solution: string
-  shown: Tree
-  other: Tree
-  awkward: Tree
-  /** The lines that a tree must give. */
-  prints?(tree: Tree): string[]
-  /** The tree that a tree must become. */
-  changes?(tree: Tree): Tree
-}
-
-/** Makes a plan's cases. */
-export function shellJob(plan: JobPlan): ShellJob {
-  const shellCase = (tree: Tree): ShellCase => ({
-    files: filesOf(tree),
-    prints: plan.prints?.(tree) ?? null,
-    after: filesOf(plan.changes?.(tree) ?? tree),
-  })
-  const { kind, task, ordered, solution } = plan
-  const cases = {
-    shown: shellCase(plan.shown),
-    other: shellCase(plan.other),
-    awkward: shellCase(plan.awkward),
+/** Draws the job. Names and values are drawn again while two of its trees would have the same result. */
+export function drawShellJob(draw: Draw): ShellJob {
+  const drawJob = draw.pick(JOBS)
+  for (;;) {
+    const drawn = drawJob(draw)
+    const results = SHELL_CASES.map((name) => drawn.cases[name]).map(({ prints, after }) =>
+      JSON.stringify(prints === null ? [...after] : prints.toSorted()),
+    )
+    if (new Set(results).size === results.length) return drawn
   }
-  return { kind, task, ordered, cases, solution }
 }
 
-export type JobMaker = (draw: Draw) => ShellJob
+/** A tree of text files, each given by its lines. */
+type Tree = Readonly<Record<string, readonly string[]>>
 
-/** Every file but the last line's end is text; the last line ends too. */
-function filesOf(tree: Tree): ShellFiles {
-  return new Map(
-    Object.entries(tree).map(([path, lines]) => [path, lines.map((line) => `${line}\n`).join('')]),
-  )
+/** Draws the words of a job, one of `puts` among them where the job has such a word, and its trees. */
+type Field<W> = (draw: Draw, puts: readonly string[] | undefined) => [W, Record<ShellCaseName, Tree>]
+
+/** A job as a row of the table. Its rule is a program of its own, so that no command judges another. */
+interface JobRow<W> {
+  task(words: W): string
+  ordered?: boolean
+  solution(words: W): string
+  /** The lines that a tree must give. */
+  prints?(tree: Tree, words: W): string[]
+  /** The path and the lines that a file of a tree must get. */
+  changes?(file: [path: string, lines: readonly string[]], words: W): [string, readonly string[]]
+  puts?: readonly string[]
 }
 
-/** Jobs over one table of values: a column, the greatest, a sum, how often. */
+function job<W>(kind: string, field: Field<W>, row: JobRow<W>): (draw: Draw) => ShellJob {
+  return (draw) => {
+    const [words, trees] = field(draw, row.puts)
+    const shellCase = (tree: Tree): ShellCase => {
+      const after = Object.entries(tree).map((file) => row.changes?.(file, words) ?? file)
+      return {
+        files: filesOf(Object.entries(tree)),
+        prints: row.prints?.(tree, words) ?? null,
+        after: filesOf(after),
+      }
+    }
+    const { shown, other, awkward } = trees
+    const cases = { shown: shellCase(shown), other: shellCase(other), awkward: shellCase(awkward) }
+    const { ordered = false } = row
+    return { kind, task: row.task(words), ordered, cases, solution: row.solution(words) }
+  }
+}
+
+function filesOf(files: readonly (readonly [string, readonly string[]])[]): ShellFiles {
+  return new Map(files.map(([path, lines]) => [path, lines.map((line) => `${line}\n`).join('')]))
+}
+
+const FOLDERS = ['app', 'core', 'data', 'edge', 'home', 'jobs', 'keys', 'logs']
+const EXTENSIONS = ['log', 'txt', 'cfg', 'out', 'lst', 'rec']
+const MARKS = ['FATAL', 'ALERT', 'PANIC', 'ABORT', 'CRASH', 'ERROR']
+const PLAIN = ['ready', 'start', 'sleep', 'check', 'reset', 'close']
+const TREES = ['amber', 'birch', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'heron']
+
+/** Lines with and without a mark, spread over files in nested folders. */
+const marked: Field<{ ext: string; mark: string; put: string }> = (draw, puts) => {
+  const [ext = '', otherExt = ''] = draw.sample(EXTENSIONS, 2)
+  const [first = '', second = '', third = ''] = draw.sample(FOLDERS, 3)
+  const mark = draw.pick(MARKS)
+  const [a = '', b = '', c = '', d = ''] = draw.sample(PLAIN, 4)
+  const put = puts ? draw.pick(puts) : ''
+  const [one, two, three, four] = [draw.word(4), draw.word(4), draw.word(4), draw.word(4)]
+  const shown = {
+    [`${first}/${one}.${ext}`]: [a, `${mark}: ${b}`, c],
+    [`${first}/${second}/${two}.${ext}`]: [a, b, d],
+    [`${third}/${three}.${ext}`]: [`${mark}: ${c}`, `${mark}: ${d}`],
+    [`${third}/${four}.${otherExt}`]: [`${mark}: ${a}`, b],
+  }
+  const other = {
+    [`${first}/${two}.${ext}`]: [a, b, c],
+    [`${second}/${four}.${ext}`]: [`${mark}: ${a}`, c, `${mark}: ${c}`],
+    [`${second}/${third}/${first}/${one}.${ext}`]: [d, `${mark}: ${b}`],
+    [`${three}.${ext}`]: [b, `${mark}: ${d}`, a, `${mark}: ${d}`],
+    [`${three}.${otherExt}`]: [`${mark}: ${d}`],
+  }
+  const awkward = {
+    [`${first} ${third}/${one} ${two}.${ext}`]: [`${a} ${mark}: ${b}`, c],
+    [`${second}/${three}.${ext}.old`]: [`${mark}: ${c}`],
+    [`${second}/${three}${ext}`]: [`${mark}: ${d}`],
+    [`${second}/${four}.${ext}`]: [`${mark.toLowerCase()}: ${b}`, `${mark} ${c}`, `${mark}: ${c}`],
+    [`${second}/${two}.${ext}`]: [],
+    [`${third}/${two} ${four}.${ext}`]: [a, `${mark}: ${a}`, `${mark}: ${mark}: ${d}`],
+  }
+  return [
+    { ext, mark, put },
+    { shown, other, awkward },
+  ]
+}
+
+/** One folder of files whose names matter. */
+const listed: Field<{ folder: string; ext: string; put: string }> = (draw, puts) => {
+  const [ext = '', otherExt = ''] = draw.sample(EXTENSIONS, 2)
+  const folder = draw.pick(FOLDERS)
+  const put = puts ? draw.pick(puts) : ''
+  const [a = '', b = '', c = '', d = '', e = '', f = ''] = draw.sample(TREES, 6)
+  const [one, two, three] = [draw.word(4), draw.word(4), draw.word(4)]
+  const shown = {
+    [`${folder}/${one}.${ext}`]: [b, a, c],
+    [`${folder}/${two}.${ext}`]: [c, b, d],
+    [`${folder}/${three}.${otherExt}`]: [e, f],
+    [`${three}.${ext}`]: [f],
+  }
+  const other = {
+    [`${folder}/${three}.${ext}`]: [f, a, f],
+    [`${folder}/${two}.${ext}`]: [e, d],
+    [`${folder}/${one}.${ext}`]: [d, b],
+    [`${folder}/${one}.${otherExt}`]: [c],
+  }
+  const awkward = {
+    [`${folder}/${one} ${two}.${ext}`]: [`${e} ${a}`, `${a} ${e}`, `${e} ${a}`],
+    [`${folder}/${two}.${ext}.${ext}`]: [b, `${b}${b}`, c],
+    [`${folder}/${three}${ext}`]: [d],
+    [`${folder}/${three}.${ext}.${otherExt}`]: [f],
+  }
+  return [
+    { folder, ext, put },
+    { shown, other, awkward },
+  ]
+}
 
 const SEPARATORS = [
-  { sign: ',', name: 'commas' },
-  { sign: ';', name: 'semicolons' },
-  { sign: ':', name: 'colons' },
+  { sign: ',', signs: 'commas' },
+  { sign: ';', signs: 'semicolons' },
+  { sign: ':', signs: 'colons' },
 ] as const
 
 const GROUPS = ['north', 'south', 'east', 'west', 'inner', 'outer']
+const PEOPLE = ['ada', 'bea', 'cyr', 'dov', 'eli', 'fay', 'gus', 'hal', 'ivy', 'jon', 'kim', 'lou']
 
-/** Name, group, points. */
-type Row = readonly [string, string, number]
-
-interface Table {
+interface TableWords {
   path: string
   sign: string
-  signName: string
   group: string
-  shown: Tree
-  other: Tree
-  awkward: Tree
-  rows(tree: Tree): Row[]
+  /** The first sentence of every task over a table. */
+  described: string
 }
 
-/** Three tables of the same form. Points differ within a table, and in the awkward one by their number of digits. */
-function drawTable(draw: Draw): Table {
-  const { sign, name: signName } = draw.pick(SEPARATORS)
+/** One table of values. Points differ within a table, and in the awkward one by their number of digits. */
+const tabular: Field<TableWords> = (draw) => {
+  const { sign, signs } = draw.pick(SEPARATORS)
   const path = `${draw.word(4)}/${draw.word(5)}.dat`
   const [a = '', b = '', c = ''] = draw.sample(GROUPS, 3)
-  const names = draw.sample(
-    ['ada', 'bea', 'cyr', 'dov', 'eli', 'fay', 'gus', 'hal', 'ivy', 'jon', 'kim', 'lou'],
-    12,
-  )
-  const rows = (groups: readonly string[], points: readonly number[], first: number, blank = ''): Tree => ({
-    [path]: groups.map((group, index) => {
-      const name = names[(first + index) % names.length] ?? ''
-      return [`${name}${blank}${blank === '' ? '' : index}`, group, points[index]].join(sign)
-    }),
-  })
-  const twoDigits = (count: number): number[] => draw.sample(range(11, 99), count)
-  return {
-    path,
-    sign,
-    signName,
-    group: a,
-    shown: rows([a, b, a, c, b, a], twoDigits(6), 0),
-    other: rows([c, a, a, b, a, a, c], twoDigits(7), 6),
-    awkward: rows(
-      [a, `${a}${b}`, b, a, `${b}${a}`, a, b, b],
-      [draw.integer(2, 9), ...draw.sample(range(100, 998), 2), ...twoDigits(3), draw.integer(1001, 1999), 1],
-      3,
-      ' ',
-    ),
-    rows: (tree) =>
-      (tree[path] ?? []).map((line): Row => {
-        const [name = '', group = '', points] = line.split(sign)
-        return [name, group, Number(points)]
-      }),
+  const names = draw.sample(PEOPLE, PEOPLE.length)
+  const points = (least: number, greatest: number, count: number): number[] =>
+    draw.sample(
+      Array.from({ length: greatest - least + 1 }, (_, index) => least + index),
+      count,
+    )
+  const rows = (groups: readonly string[], values: readonly number[], first: number, odd = false): Tree => {
+    const name = (index: number): string =>
+      `${names[(first + index) % names.length]}${odd ? ` ${index}` : ''}`
+    return { [path]: groups.map((group, index) => [name(index), group, values[index]].join(sign)) }
   }
+  const shown = rows([a, b, a, c, b, a], points(11, 99, 6), 0)
+  const other = rows([c, a, a, b, a, a, c], points(11, 99, 7), 6)
+  const digits = [
+    draw.integer(2, 9),
+    ...points(100, 998, 2),
+    ...points(11, 99, 3),
+    draw.integer(1001, 1999),
+    1,
+  ]
+  const awkward = rows([a, `${a}${b}`, b, a, `${b}${a}`, a, b, b], digits, 3, true)
+  const described = `The file ${path} has one row a line, without a header: name, group, points, separated by ${signs}.`
+  return [
+    { path, sign, group: a, described },
+    { shown, other, awkward },
+  ]
 }
 
-const trees = ({ shown, other, awkward }: Table): Pick<Table, 'shown' | 'other' | 'awkward'> => ({
-  shown,
-  other,
-  awkward,
-})
-
-const described = ({ path, signName }: Table): string =>
-  `The file ${path} has one row a line, without a header: name, group, points, separated by ${signName}.`
-
-export const column: JobMaker = (draw) => {
-  const table = drawTable(draw)
-  const { path, sign, group } = table
-  return shellJob({
-    kind: 'column',
-    task: `${described(table)} Print the name (nothing else) of every row whose group is exactly ${group}, in the order of the file.`,
-    ordered: true,
-    solution: `awk -F'${sign}' '$2 == "${group}" { print $1 }' ${path}`,
-    ...trees(table),
-    prints: (tree) => table.rows(tree).flatMap(([name, of]) => (of === group ? [name] : [])),
+/** The name, the group and the points of every row. */
+function rowsOf(tree: Tree, { path, sign }: TableWords): [name: string, group: string, points: number][] {
+  return (tree[path] ?? []).map((line) => {
+    const [name = '', group = '', points] = line.split(sign)
+    return [name, group, Number(points)]
   })
 }
 
-export const top: JobMaker = (draw) => {
-  const table = drawTable(draw)
-  const { path, sign } = table
-  return shellJob({
-    kind: 'top',
-    task: `${described(table)} Print the three whole rows with the most points, the greatest first.`,
-    ordered: true,
-    solution: `sort -t '${sign}' -k 3,3nr ${path} | head -n 3`,
-    ...trees(table),
-    prints: (tree) =>
-      table
-        .rows(tree)
-        .sort((one, two) => two[2] - one[2])
-        .slice(0, 3)
-        .map((row) => row.join(sign)),
-  })
+/** Files below the folder, at any depth, by their extension. */
+function withExtension(tree: Tree, ext: string): [path: string, lines: readonly string[]][] {
+  return Object.entries(tree).filter(([path]) => path.endsWith(`.${ext}`))
 }
 
-export const sum: JobMaker = (draw) => {
-  const table = drawTable(draw)
-  const { path, sign, group } = table
-  return shellJob({
-    kind: 'sum',
-    task: `${described(table)} Print one number and nothing else: the sum of the points of all rows whose group is exactly ${group}.`,
+const JOBS = [
+  job('search', marked, {
+    task: ({ ext, mark }) =>
+      `Print the path of every file below the current folder, at any depth, whose name ends in .${ext} and which has the text ${mark}: (in capitals, with the colon) anywhere in it. One path a line, each path once, in any order.`,
+    solution: ({ ext, mark }) => `grep -rlF --include='*.${ext}' '${mark}:' .`,
+    prints: (tree, { ext, mark }) =>
+      withExtension(tree, ext).flatMap(([path, lines]) =>
+        lines.some((line) => line.includes(`${mark}:`)) ? [path] : [],
+      ),
+  }),
+  job('count', marked, {
+    task: ({ ext, mark }) =>
+      `Print one number and nothing else: how many lines contain the text ${mark}: (in capitals, with the colon), over all files below the current folder, at any depth, whose names end in .${ext}.`,
     ordered: true,
-    solution: `awk -F'${sign}' '$2 == "${group}" { sum += $3 } END { print sum }' ${path}`,
-    ...trees(table),
-    prints(tree) {
-      const points = table.rows(tree).flatMap(([, of, value]) => (of === group ? [value] : []))
-      return [String(points.reduce((total, value) => total + value, 0))]
+    solution: ({ ext, mark }) => `find . -type f -name '*.${ext}' -exec cat {} + | grep -cF '${mark}:'`,
+    prints(tree, { ext, mark }) {
+      const lines = withExtension(tree, ext).flatMap(([, each]) => each)
+      return [String(lines.filter((line) => line.includes(`${mark}:`)).length)]
     },
-  })
-}
-
-export const frequency: JobMaker = (draw) => {
-  const table = drawTable(draw)
-  const { path, sign } = table
-  return shellJob({
-    kind: 'frequency',
-    task: `${described(table)} For every group that occurs, print one line: how many rows it has, a space, and the group. Any order of the lines.`,
-    ordered: false,
-    solution: `cut -d '${sign}' -f 2 ${path} | sort | uniq -c`,
-    ...trees(table),
-    prints(tree) {
-      const counts = new Map<string, number>()
-      for (const [, group] of table.rows(tree)) counts.set(group, (counts.get(group) ?? 0) + 1)
-      return [...counts].map(([group, rows]) => `${rows} ${group}`)
+  }),
+  job('replace', marked, {
+    puts: PLAIN.map((word) => word.toUpperCase()),
+    task: ({ ext, mark, put }) =>
+      `In every file below the current folder, at any depth, whose name ends in .${ext}: replace every occurrence of ${mark}: (in capitals, with the colon) by ${put}: and save the file in place. Change no other file and create none.`,
+    solution: ({ ext, mark, put }) =>
+      `find . -type f -name '*.${ext}' -exec sed -i 's/${mark}:/${put}:/g' {} +`,
+    changes: ([path, lines], { ext, mark, put }) => [
+      path,
+      path.endsWith(`.${ext}`) ? lines.map((line) => line.replaceAll(`${mark}:`, `${put}:`)) : lines,
+    ],
+  }),
+  job('distinct', listed, {
+    task: ({ folder, ext }) =>
+      `Print every different line that occurs in the files directly in the folder ${folder} whose names end in .${ext}. Each line once, sorted ascending.`,
+    ordered: true,
+    solution: ({ folder, ext }) => `cat ${folder}/*.${ext} | LC_ALL=C sort -u`,
+    prints(tree, { folder, ext }) {
+      const files = withExtension(tree, ext).filter(([path]) => path.startsWith(`${folder}/`))
+      return [...new Set(files.flatMap(([, lines]) => lines))].sort()
     },
-  })
-}
-
-function range(least: number, greatest: number): number[] {
-  return Array.from({ length: greatest - least + 1 }, (_, index) => least + index)
-}
+  }),
+  job('rename', listed, {
+    puts: ['bak', 'old', 'new', 'tmp'],
+    task: ({ folder, ext, put }) =>
+      `Rename every file directly in the folder ${folder} whose name ends in .${ext} so that this last .${ext} becomes .${put}. Leave every other file as it is.`,
+    solution: ({ folder, ext, put }) =>
+      `for f in ${folder}/*.${ext}; do mv -- "$f" "\${f%.${ext}}.${put}"; done`,
+    changes([path, lines], { folder, ext, put }) {
+      const meant = path.startsWith(`${folder}/`) && path.endsWith(`.${ext}`)
+      return [meant ? `${path.slice(0, -ext.length)}${put}` : path, lines]
+    },
+  }),
+  job('column', tabular, {
+    task: ({ described, group }) =>
+      `${described} Print the name (nothing else) of every row whose group is exactly ${group}, in the order of the file.`,
+    ordered: true,
+    solution: ({ path, sign, group }) => `awk -F'${sign}' '$2 == "${group}" { print $1 }' ${path}`,
+    prints: (tree, words) =>
+      rowsOf(tree, words).flatMap(([name, group]) => (group === words.group ? [name] : [])),
+  }),
+  job('top', tabular, {
+    task: ({ described }) =>
+      `${described} Print the three whole rows with the most points, the greatest first.`,
+    ordered: true,
+    solution: ({ path, sign }) => `sort -t '${sign}' -k 3,3nr ${path} | head -n 3`,
+    prints(tree, words) {
+      const best = rowsOf(tree, words).sort((one, two) => two[2] - one[2])
+      return best.slice(0, 3).map((row) => row.join(words.sign))
+    },
+  }),
+  job('sum', tabular, {
+    task: ({ described, group }) =>
+      `${described} Print one number and nothing else: the sum of the points of all rows whose group is exactly ${group}.`,
+    ordered: true,
+    solution: ({ path, sign, group }) =>
+      `awk -F'${sign}' '$2 == "${group}" { sum += $3 } END { print sum }' ${path}`,
+    prints(tree, words) {
+      const own = rowsOf(tree, words).filter(([, group]) => group === words.group)
+      return [String(own.reduce((total, [, , points]) => total + points, 0))]
+    },
+  }),
+  job('frequency', tabular, {
+    task: ({ described }) =>
+      `${described} For every group that occurs, print one line: how many rows it has, a space, and the group. Any order of the lines.`,
+    solution: ({ path, sign }) => `cut -d '${sign}' -f 2 ${path} | sort | uniq -c`,
+    prints(tree, words) {
+      const groups = rowsOf(tree, words).map(([, group]) => group)
+      return [...new Set(groups)].map((each) => `${groups.filter((group) => group === each).length} ${each}`)
+    },
+  }),
+] as const

@@ -1,17 +1,9 @@
 import { ANSWER_FORM } from './answer.ts'
 import type { ClockItem } from './clock-task.ts'
-import type { Draw, Graded } from './grade.ts'
-import { cutText } from './grade.ts'
-import type { ShellFiles, ShellLimits, ShellRun, LiteQuestion } from './suite.ts'
-import type { ShellCase, ShellCases, ShellJob } from './shell-jobs.ts'
-import { count, distinct, rename, replace, search } from './shell-searches.ts'
-import { column, frequency, sum, top } from './shell-jobs.ts'
-/** A name for each of a job's trees, and for the property that it judges. */
-const CASES = {
-  shown: 'rightOnShownFiles',
-  other: 'rightOnOtherFiles',
-  awkward: 'rightOnAwkwardFiles',
-} as const
+import { SHELL_CASES } from './shell-jobs.ts'
+import type { ShellCase, ShellCaseName, ShellJob } from './shell-jobs.ts'
+import { cutText, sumOf } from './suite.ts'
+import type { Graded, LiteQuestion, ShellFiles, ShellLimits, ShellRun } from './suite.ts'
 
 /** Points; 300 together. */
 const POINTS = {
@@ -25,29 +17,16 @@ const POINTS = {
 } as const
 const ALL_POINTS = 300
 
-const JOBS = [search, count, replace, distinct, rename, column, top, sum, frequency] as const
-
 const TOOLS = 'awk, basename, cat, cut, dirname, find, grep, head, mv, sed, sort, tail, tr, uniq, wc, xargs'
 
 /** Enough for two lines a hundred times over, and for models that reason first. */
 const MAX_TOKENS = 4000
 
-/** What one run of a model's command may use: a thousand times what any solution needs. */
+/** Limits of one run of a model's command: a thousand times the need of any solution. */
 export const SHELL_LIMITS: ShellLimits = { timeMs: 10_000, outputBytes: 65_536 }
 
-/** The names of a job's trees, in the order in which a command is run on them. */
-export const SHELL_CASES = Object.keys(CASES) as (keyof ShellCases)[]
-
 /** One run for each of a job's trees. */
-export type ShellRuns = Readonly<Record<keyof ShellCases, ShellRun>>
-
-/** Draws the job. Names and values are drawn anew while two of its trees would have the same result. */
-export function drawShell(draw: Draw): ShellJob {
-  const job = draw.pick(JOBS)
-  let drawn = job(draw)
-  while (!allDifferent(drawn.cases)) drawn = job(draw)
-  return drawn
-}
+export type ShellRuns = Readonly<Record<ShellCaseName, ShellRun>>
 
 /** The text question: the shell job and the clock in one request. */
 export function textQuestion(job: ShellJob, clock: ClockItem): LiteQuestion {
@@ -73,47 +52,48 @@ ${ANSWER_FORM}`
  * @param runs null when there was no command
  */
 export function gradeShell(job: ShellJob, command: string | null, runs: ShellRuns | null): Graded {
-  if (command === null || runs === null) return { points: 0, details: { command: '', ...ofNoCommand() } }
-  const properties = judge(job, command, runs)
-  const decided = PROPERTIES.filter((name) => properties[name] !== null)
-  const proved = properties.rightOnOtherFiles === true || properties.rightOnAwkwardFiles === true
-  const earned = sumOf(decided.filter((name) => properties[name] === true))
-  const unsupported = SHELL_CASES.flatMap((name) =>
-    runs[name].outcome === 'unsupported' ? [runs[name].why] : [],
-  )[0]
-  const isUnjudged = properties.rightOnOtherFiles === null && properties.rightOnAwkwardFiles === null
+  if (command === null || runs === null) {
+    const none = Object.keys(POINTS).map((name) => [name, false])
+    return { points: 0, details: { command: '', ...Object.fromEntries(none) } }
+  }
+  const judged = judge(job, command, runs)
+  const { rightOnShownFiles, rightOnOtherFiles, rightOnAwkwardFiles, usesGivenTools } = judged
+  const decided = Object.entries(judged).filter(([, holds]) => holds !== null)
+  const most = decided.reduce((sum, [name]) => sum + POINTS[name as keyof Judged], 0)
+  const proved = rightOnOtherFiles === true || rightOnAwkwardFiles === true
+  const isUnjudged = rightOnOtherFiles === null && rightOnAwkwardFiles === null
+  const unsupported = SHELL_CASES.map((name) => runs[name]).find(({ outcome }) => outcome === 'unsupported')
   return {
-    isVoid: isUnjudged && properties.rightOnShownFiles !== false && properties.usesGivenTools === true,
-    points: proved ? rounded(ALL_POINTS * earned, sumOf(decided)) : 0,
+    isVoid: isUnjudged && rightOnShownFiles !== false && usesGivenTools === true,
+    // To the nearest whole number, halves up.
+    points: proved ? Math.floor((2 * ALL_POINTS * sumOf(judged, POINTS) + most) / (2 * most)) : 0,
     details: {
       command: cutText(command),
-      ...Object.fromEntries(decided.map((name) => [name, properties[name]])),
-      ...(unsupported === undefined ? {} : { sandboxUnsupported: cutText(unsupported ?? '') }),
+      ...Object.fromEntries(decided),
+      ...(unsupported ? { sandboxUnsupported: cutText(unsupported.why ?? '') } : {}),
     },
   }
 }
 
-type Property = keyof typeof POINTS
-const PROPERTIES = Object.keys(POINTS) as Property[]
-
 /** null: void. */
-type Judged = Record<Property, boolean | null>
+type Judged = Record<keyof typeof POINTS, boolean | null>
 
 function judge({ cases, ordered }: ShellJob, command: string, runs: ShellRuns): Judged {
-  const everyRun = SHELL_CASES.map((name) => runs[name])
-  const right = (name: keyof ShellCases): boolean | null =>
-    unlessVoid(runs[name], () => resultIsRight(cases[name], runs[name], ordered))
+  const every = SHELL_CASES.map((name) => ({ expected: cases[name], run: runs[name] }))
+  const [shown = null, other = null, awkward = null] = every.map(({ expected, run }) =>
+    unlessVoid(run, () => resultIsRight(expected, run, ordered)),
+  )
   const alone = new Set(
-    SHELL_CASES.map((name) => unlessVoid(runs[name], () => othersUntouched(cases[name], runs[name].files))),
+    every.map(({ expected, run }) => unlessVoid(run, () => othersUntouched(expected, run.files))),
   )
   return {
-    plausiblyExecutable: everyRun.every(({ outcome }) => outcome !== 'not-executable'),
+    plausiblyExecutable: every.every(({ run }) => run.outcome !== 'not-executable'),
     shellOnly: !/[\r\n]/.test(command),
-    usesGivenTools: everyRun.every(({ missingTools }) => missingTools.length === 0),
+    usesGivenTools: every.every(({ run }) => run.missingTools.length === 0),
     leavesOtherFilesAlone: alone.has(false) ? false : alone.has(true) || null,
-    rightOnShownFiles: right('shown'),
-    rightOnOtherFiles: right('other'),
-    rightOnAwkwardFiles: right('awkward'),
+    rightOnShownFiles: shown,
+    rightOnOtherFiles: other,
+    rightOnAwkwardFiles: awkward,
   }
 }
 
@@ -124,13 +104,12 @@ function unlessVoid(run: ShellRun, judged: () => boolean): boolean | null {
 
 function resultIsRight({ files, prints, after }: ShellCase, run: ShellRun, ordered: boolean): boolean {
   if (prints !== null && !sameLines(run.stdout, prints, ordered)) return false
-  const changed = [...new Set([...files.keys(), ...after.keys()])].filter(
-    (path) => files.get(path) !== after.get(path),
-  )
+  const paths = [...files.keys(), ...after.keys()]
+  const changed = paths.filter((path) => files.get(path) !== after.get(path))
   return changed.every((path) => run.files.get(path) === after.get(path))
 }
 
-/** True when what the job leaves as it is stayed so, and nothing came that the job does not ask for. */
+/** True when every file that the job does not change is unchanged, and no other file exists. */
 function othersUntouched({ files, after }: ShellCase, found: ShellFiles): boolean {
   const kept = [...files].filter(([path, content]) => after.get(path) === content)
   const known = [...found.keys()].every((path) => files.has(path) || after.has(path))
@@ -140,31 +119,9 @@ function othersUntouched({ files, after }: ShellCase, found: ShellFiles): boolea
 /** Compares words, not columns: the widths that tools pad to differ. A leading `./` means nothing. */
 function sameLines(stdout: string, expected: readonly string[], ordered: boolean): boolean {
   const plain = (line: string): string => line.trim().replace(/\s+/g, ' ').replace(/^\.\//, '')
-  const given = stdout
-    .split('\n')
-    .map(plain)
-    .filter((line) => line !== '')
-  const wanted = expected.map(plain)
-  const [one, two] = ordered ? [given, wanted] : [given.sort(), wanted.sort()]
-  return one.length === two.length && one.every((line, index) => line === two[index])
-}
-
-function allDifferent(cases: ShellCases): boolean {
-  const results = SHELL_CASES.map((name) => cases[name]).map(({ prints, after }) =>
-    JSON.stringify(prints === null ? [...after] : prints.toSorted()),
-  )
-  return new Set(results).size === results.length
-}
-
-function ofNoCommand(): Record<string, boolean> {
-  return Object.fromEntries(PROPERTIES.map((name) => [name, false]))
-}
-
-function sumOf(properties: readonly Property[]): number {
-  return properties.reduce((total, name) => total + POINTS[name], 0)
-}
-
-/** `dividend / divisor` to the nearest whole number, halves up. */
-function rounded(dividend: number, divisor: number): number {
-  return Math.floor((2 * dividend + divisor) / (2 * divisor))
+  const inOrder = (lines: readonly string[]): string => {
+    const words = lines.map(plain)
+    return (ordered ? words : words.sort()).join('\n')
+  }
+  return inOrder(stdout.split('\n').filter((line) => plain(line) !== '')) === inOrder(expected)
 }

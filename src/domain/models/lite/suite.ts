@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Day } from '../../time.ts'
 
 /** Name of the suite, the form of its summaries, and part of every day's seed. */
@@ -19,37 +20,6 @@ export interface LiteQuestion {
   maxTokens: number
 }
 
-export type LiteTaskId = 'task_files_lite' | 'task_shell_command_lite' | 'babylonian_clock_lite'
-export type TaskStatus = 'passed' | 'partial' | 'failed' | 'http_timeout_or_error'
-
-/** What one task of the suite came to (docs/lite-suite.md). */
-export interface TaskResult {
-  id: LiteTaskId
-  /** Where the item comes from. */
-  source: string
-  /** Integer, 0 to `maxPoints`. */
-  points: number
-  maxPoints: number
-  /** `points / maxPoints`, three decimals. */
-  score: number
-  status: TaskStatus
-  details: Readonly<Record<string, unknown>>
-}
-
-/** The suite of one UTC day, tested against its own solutions before anyone gets it. */
-export interface LiteSuite {
-  day: Day
-  questions: { tool: LiteQuestion; text: LiteQuestion }
-  /** The files task. */
-  gradeTool(reply: ModelReply): Promise<TaskResult[]>
-  /** The shell command and the clock. */
-  gradeText(reply: ModelReply): Promise<TaskResult[]>
-  /** The tasks of a question that got no answer; `why` becomes their details. */
-  unanswered(kind: LiteKind, why: Readonly<Record<string, unknown>>): TaskResult[]
-  /** Whether a reply has the form that was asked for, whatever it says. */
-  answeredAsAsked(kind: LiteKind, reply: ModelReply): boolean
-}
-
 /** What a model answered to one question. */
 export interface ModelReply {
   /** The content; '' when there is none. */
@@ -57,6 +27,91 @@ export interface ModelReply {
   /** The calls in the order they came; `arguments` verbatim as sent, JSON text that may be broken. */
   toolCalls: readonly { name: string; arguments: string }[]
   finishReason: string | null
+}
+
+/** The suite of one UTC day, tested against its own solutions before any model is asked. */
+export interface LiteSuite {
+  day: Day
+  questions: Record<LiteKind, LiteQuestion>
+  /** The results of a question's tasks: the files task, or the shell command and the clock. */
+  grade(kind: LiteKind, reply: ModelReply): Promise<TaskResult[]>
+}
+
+/** The result of one task, as it is stored and published (docs/lite-suite.md). */
+export const taskSchema = z.object({
+  id: z.enum(['task_files_lite', 'task_shell_command_lite', 'babylonian_clock_lite']),
+  source: z.string(),
+  points: z.number().min(0),
+  maxPoints: z.number().min(0),
+  score: z.number().min(0).max(1).describe('points / maxPoints, three decimals'),
+  status: z.enum(['passed', 'partial', 'failed', 'http_timeout_or_error']),
+  details: z.record(z.string(), z.unknown()),
+})
+export type TaskResult = z.infer<typeof taskSchema>
+type TaskId = TaskResult['id']
+
+/** The maxima that readers of the payload rely on; 750 together. */
+const MAX_POINTS: Readonly<Record<TaskId, number>> = {
+  task_files_lite: 350,
+  task_shell_command_lite: 300,
+  babylonian_clock_lite: 100,
+}
+
+const TASKS_OF: Readonly<Record<LiteKind, readonly TaskId[]>> = {
+  tool: ['task_files_lite'],
+  text: ['task_shell_command_lite', 'babylonian_clock_lite'],
+}
+
+/** The findings of a task's grader. */
+export interface Graded {
+  points: number
+  details: Record<string, unknown>
+  /** True when nothing could be judged, by no fault of the answer. */
+  isVoid?: boolean
+}
+
+/** The points of the properties that hold. */
+export function sumOf<T extends string>(
+  judged: Readonly<Record<T, boolean | null>>,
+  points: Readonly<Record<NoInfer<T>, number>>,
+): number {
+  const held = (Object.keys(judged) as T[]).filter((name) => judged[name] === true)
+  return held.reduce((sum, name) => sum + points[name], 0)
+}
+
+/** The result of a task that was answered; one that could not be judged stays as open as one without an answer. */
+export function taskResult(id: TaskId, day: Day, { points, details, isVoid }: Graded): TaskResult {
+  const maxPoints = MAX_POINTS[id]
+  const score = Math.round((points / maxPoints) * 1000) / 1000
+  const status = isVoid ? 'http_timeout_or_error' : statusOf(points, maxPoints)
+  // Anyone can draw a day's items again from the text of `source`.
+  return { id, source: `${LITE_SUITE}/${day}`, points, maxPoints, score, status, details }
+}
+
+/** Nine tenths of a task's points pass it: one property of several may be wrong. */
+function statusOf(points: number, maxPoints: number): TaskResult['status'] {
+  if (points === 0) return 'failed'
+  return points * 10 >= maxPoints * 9 ? 'passed' : 'partial'
+}
+
+/** The results of a question's tasks without a reply: no points, and no say on what the model can. */
+export function unansweredTasks(kind: LiteKind, day: Day, details: Record<string, unknown>): TaskResult[] {
+  return TASKS_OF[kind].map((id) => taskResult(id, day, { points: 0, details, isVoid: true }))
+}
+
+/** Those of a list of results that belong to a question. */
+export function tasksOfKind(kind: LiteKind, tasks: readonly TaskResult[]): TaskResult[] {
+  return tasks.filter(({ id }) => TASKS_OF[kind].includes(id))
+}
+
+/** The most of a model's own text that is kept, in code points. */
+const KEPT_CODE_POINTS = 200
+
+/** The beginning of a text, cut between code points, with lone halves of a pair replaced. */
+export function cutText(text: string): string {
+  return Array.from(text.slice(0, 2 * KEPT_CODE_POINTS).toWellFormed())
+    .slice(0, KEPT_CODE_POINTS)
+    .join('')
 }
 
 /** Content by path: relative, with `/`. A map, because a model chooses names like `__proto__`. */

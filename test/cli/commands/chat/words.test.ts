@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { jsonLine } from '../../../../src/cli/terminal.ts'
 import { noteRows } from '../../../../src/cli/commands/chat/wrap.ts'
 import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
-import { completionsOf, helpText, parseSaid } from '../../../../src/cli/commands/chat/slash-actions.ts'
+import { completionsOf, helpText, parseSaid } from '../../../../src/cli/commands/chat/slash-commands.ts'
 import {
   canHelpAgain,
   clockTime,

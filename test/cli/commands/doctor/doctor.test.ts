@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { exitCodeOfFindings, ok, problem, warning } from '../../../../src/cli/commands/doctor/finding.ts'
+import {
+  exitCodeOfFindings,
+  findingsOf,
+  ok,
+  problem,
+  warning,
+} from '../../../../src/cli/commands/doctor/finding.ts'
 import { judgeClock, skewOf } from '../../../../src/cli/commands/doctor/services.ts'
 import {
-  judgeFeed,
-  judgeLedger,
+  FEED_CHECKS,
   judgeRecommendation,
-  judgeState,
+  LEDGER_CHECKS,
+  STATE_CHECKS,
 } from '../../../../src/cli/commands/doctor/stores.ts'
+import { thisProcess } from '../../../../src/cli/process-identity.ts'
 import type { LedgerFacts } from '../../../../src/domain/survey.ts'
 
 const HOUR = 3_600_000
@@ -20,11 +27,9 @@ const LEDGER: LedgerFacts = {
   lease: null,
 }
 
-const alive = (): boolean => false
-
 /** `<check> <verdict>` of every finding about a ledger. */
-const ledgerVerdicts = (facts: Partial<LedgerFacts>, now = NOW, isDead = alive): string[] =>
-  judgeLedger({ ...LEDGER, ...facts }, now, isDead).map(({ check, verdict }) => `${check} ${verdict}`)
+const ledgerVerdicts = (facts: Partial<LedgerFacts>, now = NOW): string[] =>
+  findingsOf(LEDGER_CHECKS, { ...LEDGER, ...facts }, now).map(({ check, verdict }) => `${check} ${verdict}`)
 
 describe('publications', () => {
   test('are as they should be when the last complete day is published', () => {
@@ -50,21 +55,25 @@ describe('publications', () => {
 })
 
 describe('a lease', () => {
-  const lease = { holder: 'host (process 7)', process: '7@boot', takenAt: NOW - HOUR, expiresAt: NOW + HOUR }
-  const told = (expiresAt: number, isDead: boolean): string =>
-    judgeLedger({ ...LEDGER, lease: { ...lease, expiresAt } }, NOW, () => isDead).at(-1)?.detail ?? ''
+  const told = (expiresAt: number, process: string | null): string => {
+    const lease = { holder: 'host (process 7)', process, takenAt: NOW - HOUR, expiresAt }
+    return findingsOf(LEDGER_CHECKS, { ...LEDGER, lease }, NOW).at(-1)?.detail ?? ''
+  }
 
   test('is told with its holder, and whether that died or let it run out', () => {
-    expect(told(NOW + HOUR, false)).toContain('held by host (process 7) since 2026-03-02T11:00:00.000Z')
-    expect(told(NOW + HOUR, true)).toContain('has died')
-    expect(told(NOW, false)).toContain('let it run out')
+    expect(told(NOW + HOUR, '7@boot')).toContain('held by host (process 7) since 2026-03-02T11:00:00.000Z')
+    // Another start time is another process, which had this one's number before.
+    expect(told(NOW + HOUR, `${thisProcess().process}0`)).toContain('has died')
+    expect(told(NOW, '7@boot')).toContain('let it run out')
   })
 })
 
 test('what is served is told with its age', () => {
-  const feed = (hours: number): string => judgeFeed({ snapshotAt: NOW - hours * HOUR }, NOW).verdict
+  const feedAt = (snapshotAt: number | null): string | undefined =>
+    findingsOf(FEED_CHECKS, { snapshotAt, publicationProblem: null }, NOW)[0]?.verdict
+  const feed = (hours: number): string | undefined => feedAt(NOW - hours * HOUR)
   expect([feed(-1), feed(6), feed(6.1)]).toEqual(['problem', 'ok', 'warning'])
-  expect(judgeFeed({ snapshotAt: null }, NOW).verdict).toBe('note')
+  expect(feedAt(null)).toBe('note')
   const model = (hours: number): string => judgeRecommendation(NOW - hours * HOUR, NOW).verdict
   expect([model(36), model(36.1), judgeRecommendation(null, NOW).verdict]).toEqual(['ok', 'warning', 'note'])
 })
@@ -76,7 +85,7 @@ test.each([
   [{ endedAt: NOW - HOUR, ok: true, complete: false }, 'warning', 0],
   [{ endedAt: NOW - HOUR, ok: false, complete: true }, 'problem', 65],
 ])('the last audit %o is a %s', (audit, verdict, exitCode) => {
-  const findings = judgeState({ audit, lease: null }, NOW, alive)
+  const findings = findingsOf(STATE_CHECKS, { audit, lease: null }, NOW)
   expect(findings.map((each) => each.verdict)).toEqual([verdict])
   expect(exitCodeOfFindings(findings)).toBe(exitCode)
 })
@@ -101,8 +110,8 @@ describe('the clock', () => {
 })
 
 test('the exit code is that of what is to be mended first', () => {
-  const p = (code: number) => problem('c', 'd', 'm', code)
-  expect(exitCodeOfFindings([ok('a', 'b'), warning('a', 'b', 'c')])).toBe(0)
+  const p = (code: number) => problem('d', 'm', code)
+  expect(exitCodeOfFindings([ok('b'), warning('b', 'c')])).toBe(0)
   expect(exitCodeOfFindings([p(1), p(69), p(74)])).toBe(74)
   expect(exitCodeOfFindings([p(69), p(78), p(65)])).toBe(78)
   expect(exitCodeOfFindings([p(1)])).toBe(1)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { dash, temporaryFolder } from '../../../support/dash.ts'
 
-/** Some hundred audits: seconds on an idle machine. */
+/** Some dozen audits: seconds on an idle machine. */
 const SELF_TEST_MS = 120_000
 
 test(
@@ -20,7 +20,7 @@ test(
     )
     expect(stderr).toBe('')
     const report = JSON.parse(stdout) as { ok: boolean; selfTest: { mutations: number; detected: number } }
-    expect(report.selfTest.mutations).toBeGreaterThan(300)
+    expect(report.selfTest.mutations).toBeGreaterThan(40)
     expect(report).toMatchObject({ ok: true, selfTest: { detected: report.selfTest.mutations } })
     expect(report.selfTest).not.toHaveProperty('missed')
     expect(code).toBe(0)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { MISSING_TOOLS } from '../../../../src/adapters/sandbox/run-command.ts'
+import { MISSING_TOOLS } from '../../../../src/adapters/sandbox/unsupported.ts'
 import { gradeClock } from '../../../../src/domain/models/lite/clock-task.ts'
-import { drawsFrom } from '../../../../src/domain/models/lite/grade.ts'
+import { drawsFrom } from '../../../../src/domain/models/lite/draw.ts'
 import { gradeFiles } from '../../../../src/domain/models/lite/file-task.ts'
 import { drawItems, solutions, worthlessReplies } from '../../../../src/domain/models/lite/items.ts'
-import { SHELL_CASES } from '../../../../src/domain/models/lite/shell-task.ts'
+import { SHELL_CASES } from '../../../../src/domain/models/lite/shell-jobs.ts'
 import { addDays } from '../../../../src/domain/time.ts'
 
 const DAYS = Array.from({ length: 430 }, (_, index) => addDays('2026-01-01', index))
@@ -51,9 +51,10 @@ describe('the items of 430 days', () => {
     for (const { files } of everyDay) {
       expect(new Set(files.asked.map(({ path }) => path)).size).toBe(3)
       for (const { properties, solution } of files.asked) {
-        expect(properties.map(({ holds }) => holds(solution))).toEqual([true, true])
-        expect(properties.map(({ holds }) => holds(''))).toEqual([false, false])
-        expect(properties.map(({ holds }) => holds(solution.replaceAll('\n', '\r\n')))).toEqual([true, true])
+        const judged = (content: string) => Object.values(properties).map((holds) => holds(content))
+        expect(judged(solution)).toEqual([true, true])
+        expect(judged('')).toEqual([false, false])
+        expect(judged(solution.replaceAll('\n', '\r\n'))).toEqual([true, true])
       }
     }
   })
@@ -61,7 +62,7 @@ describe('the items of 430 days', () => {
   test('have a solution with every point, and worthless calls with none', () => {
     for (const items of everyDay) {
       expect(gradeFiles(items.files, solutions(items).tool).points).toBe(350)
-      for (const { name, reply } of worthlessReplies(items).tool) {
+      for (const [name, reply] of Object.entries(worthlessReplies(items).tool)) {
         expect(gradeFiles(items.files, reply).points, name).toBe(0)
       }
     }
@@ -128,8 +129,8 @@ describe('the clock', () => {
 test('noise never begins with the name of a tool', () => {
   const longest = Math.max(...MISSING_TOOLS.map((name) => name.length))
   for (const items of everyDay) {
-    const noise = worthlessReplies(items).text.find(({ name }) => name === 'noise in the right form')
-    const [, first = ''] = /^COMMAND: (\S+) /.exec(noise?.reply.text ?? '') ?? []
+    const noise = worthlessReplies(items).text['noise in the right form']
+    const [, first = ''] = /^COMMAND: (\S+) /.exec(noise?.text ?? '') ?? []
     expect(first.length).toBeGreaterThan(longest)
   }
 })

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { cutText, taskResult, unansweredTasks } from '../../../../src/domain/models/lite/grade.ts'
 import { drawItems } from '../../../../src/domain/models/lite/items.ts'
-import { SHELL_CASES, gradeShell } from '../../../../src/domain/models/lite/shell-task.ts'
+import { SHELL_CASES } from '../../../../src/domain/models/lite/shell-jobs.ts'
+import { gradeShell } from '../../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../../../src/domain/models/lite/shell-task.ts'
+import { cutText, taskResult, unansweredTasks } from '../../../../src/domain/models/lite/suite.ts'
 import type { ShellRun } from '../../../../src/domain/models/lite/suite.ts'
 import { addDays } from '../../../../src/domain/time.ts'
 

@@ -1,0 +1,130 @@
+import { parseEnv } from 'node:util'
+import { isCancel, password, select, text } from '@clack/prompts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { VARIABLES, inGroups, namedVariables } from '../../settings/variables.ts'
+import type { NamedVariable, VariableName } from '../../settings/variables.ts'
+
+const HEADER = `# Settings of dash, written by "dash init". Flags and the environment win over this file.
+# "dash config" shows what counts, "dash doctor" checks it. Keep this file to yourself: it holds secrets.
+# A secret may stand in a file instead: NAME_FILE=/path/to/it.
+`
+
+/**
+ * The text of an env file: every variable with its meaning, the chosen ones set, all others commented out.
+ *
+ * @param chosen values by the names of their variables
+ * @throws Refusal `usage` for a value no env file can hold
+ */
+export function envFile(chosen: Readonly<Record<string, string>>): string {
+  const groups = inGroups(namedVariables).map(([title, variables]) =>
+    [`# --- ${title}`, ...variables.map((variable) => entry(variable, chosen[variable.name]))].join('\n\n'),
+  )
+  const file = `${HEADER}\n${groups.join('\n\n')}\n`
+  const read = parseEnv(file)
+  const lost = Object.keys(chosen).find((name) => read[name] !== chosen[name])
+  if (lost === undefined) return file
+  throw new Refusal(
+    'usage',
+    `${lost} has a value that no env file can hold; leave quotes and line ends out of it`,
+  )
+}
+
+function entry({ name, meaning, standard, unset }: NamedVariable, value: string | undefined): string {
+  const otherwise = standard === null && unset !== undefined ? ` (not set: ${unset})` : ''
+  const line = value === undefined ? `#${name}=${standard ?? ''}` : `${name}=${quoted(value)}`
+  return `# ${`${meaning}${otherwise}`.replaceAll('`', '')}\n${line}`
+}
+
+/** Env files know no escapes: a value is put between quotes it does not hold itself. */
+function quoted(value: string): string {
+  if (/^[\w.:/@%+=,?&~-]+$/.test(value)) return value
+  const quote = ["'", '"', '`'].find((each) => !value.includes(each)) ?? "'"
+  return `${quote}${value}${quote}`
+}
+
+/** Values a person chose, by the names of variables. */
+export type Choices = Record<string, string>
+
+/** What runs an installation, and is printed for it. */
+export type Printed = 'systemd' | 'cron' | 'containers' | 'nothing'
+
+/** Asks on one stream, and ends for good when the person or a signal does. */
+export interface Asking {
+  output: NodeJS.WriteStream
+  signal: AbortSignal
+}
+
+/** The person left a question without an answer. */
+class GaveUp extends Error {}
+
+/**
+ * Asks a person what no flag said. Every question has a default, and every answer is held to the rule of its variable.
+ *
+ * @param known what flags said; it is not asked again
+ * @returns null when the person gave up
+ */
+export async function askSettings(known: Choices, dataDir: string, asking: Asking): Promise<Choices | null> {
+  const choices = { ...known }
+  try {
+    await ask('DASH_DATA_DIR', choices, asking, dataDir)
+    await ask('DASH_BASE_URL', choices, asking)
+    if (choices['DASH_CHAT_MODEL'] === undefined) await askChat(choices, asking)
+    await ask('OPENROUTER_API_KEY', choices, asking)
+    return choices
+  } catch (error) {
+    if (error instanceof GaveUp) return null
+    throw error
+  }
+}
+
+/** @returns null when the person gave up */
+export async function askPrinted(asking: Asking): Promise<Printed | null> {
+  const answer = await select<Printed>({
+    message: 'What shall be printed to run it?',
+    options: [
+      { value: 'systemd', label: 'systemd units' },
+      { value: 'cron', label: 'lines of a crontab' },
+      { value: 'containers', label: 'how to run it in containers' },
+      { value: 'nothing', label: 'nothing' },
+    ],
+    ...asking,
+  })
+  return isCancel(answer) ? null : answer
+}
+
+async function askChat(choices: Choices, asking: Asking): Promise<void> {
+  const kind = await select({
+    message: 'Which model shall the chat run on?',
+    options: [
+      { value: 'none', label: 'none: no chat for now' },
+      { value: 'auto', label: 'the recommended free one', hint: 'needs a key of the model-routing service' },
+      { value: 'own', label: 'one of a provider of your own' },
+    ],
+    ...asking,
+  })
+  if (isCancel(kind)) throw new GaveUp()
+  if (kind === 'auto') choices['DASH_CHAT_MODEL'] = 'auto'
+  if (kind !== 'own') return
+  await ask('OPENAI_BASE_URL', choices, asking)
+  await ask('DASH_CHAT_MODEL', choices, asking)
+  await ask('OPENAI_API_KEY', choices, asking)
+  // A guessed price would let the budget be overrun: without one the chat stays off.
+  await ask('DASH_CHAT_PRICE_INPUT', choices, asking)
+  if (choices['DASH_CHAT_PRICE_INPUT'] !== undefined) await ask('DASH_CHAT_PRICE_OUTPUT', choices, asking)
+}
+
+/** Asks the question of a variable, a secret without showing the answer. */
+async function ask(name: VariableName, choices: Choices, asking: Asking, suggested?: string): Promise<void> {
+  const variable = namedVariables.find((each) => each.name === name)
+  if (variable === undefined || choices[name] !== undefined) return
+  const { question: message = name, suggestion, standard } = variable
+  const initialValue = suggestion ?? suggested ?? standard ?? ''
+  const validate = (value: string | undefined): string | undefined => {
+    return value ? VARIABLES[name].rule.safeParse(value).error?.issues[0]?.message : undefined
+  }
+  const answer = variable.secret
+    ? await password({ message, mask: '*', validate, ...asking })
+    : await text({ message, initialValue, validate, ...asking })
+  if (isCancel(answer)) throw new GaveUp()
+  if (answer) choices[name] = answer
+}

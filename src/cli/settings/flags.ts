@@ -1,0 +1,45 @@
+/** Defaults that flags name in their help. */
+export const STANDARD_HOST = '127.0.0.1'
+export const STANDARD_PORT = '3000'
+export const STANDARD_DATA_DIR = './dash-data'
+
+/** Flags that win over a setting, by its name: as commander takes them, and the key it gives their value. */
+export const SETTING_FLAGS = {
+  DASH_DATA_DIR: {
+    key: 'dataDir',
+    flag: '--data-dir',
+    value: '<dir>',
+    help: `folder of ledger, feed and objects (DASH_DATA_DIR, default ${STANDARD_DATA_DIR})`,
+  },
+  HOST: {
+    key: 'host',
+    flag: '--host',
+    value: '<host>',
+    help: `address to listen on (HOST, default ${STANDARD_HOST})`,
+  },
+  PORT: {
+    key: 'port',
+    flag: '--port',
+    value: '<port>',
+    help: `port to listen on (PORT, default ${STANDARD_PORT})`,
+  },
+  DASH_BASE_URL: {
+    key: 'baseUrl',
+    flag: '--base-url',
+    value: '<base>',
+    help: 'address the server is reached at from outside (DASH_BASE_URL)',
+    of: 'init',
+  },
+  DASH_CHAT_MODEL: {
+    key: 'chatModel',
+    flag: '--chat-model',
+    value: '<model>',
+    help: 'model the chat runs on (DASH_CHAT_MODEL); auto: a free one',
+    of: 'init',
+  },
+} as const
+
+type FlagKey = (typeof SETTING_FLAGS)[keyof typeof SETTING_FLAGS]['key']
+
+/** What the command line says of the configuration; it wins over the environment, which wins over the env file. */
+export type ConfigFlags = { [Key in FlagKey | 'dotenv']?: string | undefined }

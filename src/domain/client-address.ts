@@ -1,0 +1,93 @@
+import ipaddr from 'ipaddr.js'
+import { areSameBytes, hmacSha256 } from './digest.ts'
+import { isInRange, parseIpAddress } from './address.ts'
+import type { IpAddress, IpRange } from './address.ts'
+
+/** What a socket without an address counts as. */
+const UNKNOWN = 'unknown'
+
+/**
+ * The address a caller is counted by: an IPv4 address, or the /64 of an IPv6 address, in one spelling.
+ *
+ * The socket's address counts, unless it is a trusted proxy's: then `X-Forwarded-For` is walked from the right, where the
+ * proxy wrote, and the first address that is no trusted proxy's counts. At an entry that is no address the walk ends and
+ * the last trusted proxy's own address counts: nothing to the left of it was vouched for by anybody.
+ *
+ * @param socketAddress as the socket tells it; undefined when it is gone
+ * @param forwardedFor the header as it came, several joined by commas
+ */
+export function clientAddress(
+  socketAddress: string | undefined,
+  forwardedFor: string | null,
+  trusted: readonly IpRange[],
+): string {
+  let counted = parseHop(socketAddress ?? '')
+  if (counted === null) return UNKNOWN
+  const hops = (forwardedFor ?? '').split(',').map((hop) => hop.trim())
+  // An empty element of a list is none (RFC 9110).
+  for (const hop of hops.filter((text) => text !== '').toReversed()) {
+    const proxy: IpAddress = counted
+    if (!trusted.some((range) => isInRange(proxy, range))) break
+    const before = parseHop(hop)
+    if (before === null) break
+    counted = before
+  }
+  return canonical(counted)
+}
+
+/**
+ * The network within which one person can have any number of addresses: the /48 of an IPv6 address, a part of which a /56
+ * is; an IPv4 address itself.
+ */
+export function networkOf(canonicalAddress: string): string {
+  return canonicalAddress.endsWith('::/64')
+    ? `${canonicalAddress.split(':', 3).join(':')}::/48`
+    : canonicalAddress
+}
+
+/**
+ * The key under which the connections of a peer are counted: its IPv4 address, or the /64 of its IPv6 address; null for a
+ * trusted proxy.
+ *
+ * @param socketAddress undefined when the socket is gone
+ */
+export function peerOf(socketAddress: string | undefined, trusted: readonly IpRange[]): string | null {
+  const peer = parseHop(socketAddress ?? '')
+  if (peer === null) return UNKNOWN
+  return trusted.some((range) => isInRange(peer, range)) ? null : canonical(peer)
+}
+
+/**
+ * What is kept of a caller's address: half of its HMAC-SHA256 under the day's random salt, in hex. When the salt is
+ * deleted, nobody can tell any more which address it was.
+ */
+export function addressHash(salt: Uint8Array, canonicalAddress: string): string {
+  return Buffer.from(hmacSha256(salt, canonicalAddress).subarray(0, HASH_BYTES)).toString('hex')
+}
+
+/**
+ * True when a session was made from the address a request comes from.
+ *
+ * @param ip of the session
+ * @param salt of the session's day; null when it is deleted, and with it the answer
+ */
+export function isSameCaller(ip: string, salt: Uint8Array | null, canonicalAddress: string): boolean {
+  if (salt === null) return false
+  return areSameBytes(Buffer.from(ip), Buffer.from(addressHash(salt, canonicalAddress)))
+}
+
+const HASH_BYTES = 16
+
+/** `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1]:443`, `fe80::1%eth0`; null for anything else. */
+function parseHop(text: string): IpAddress | null {
+  const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1]
+  const v4 = /^([\d.]+):\d{1,5}$/.exec(text)?.[1]
+  const address = parseIpAddress((bracketed ?? v4 ?? text).replace(/%[\w.-]+$/, ''))
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+}
+
+function canonical(address: IpAddress): string {
+  if (address instanceof ipaddr.IPv4) return address.toString()
+  const network = address.parts.slice(0, 4).map((part) => part.toString(16))
+  return `${network.join(':')}::/64`
+}

@@ -1,0 +1,138 @@
+import type { Instant } from '../time.ts'
+import {
+  compareInColumn,
+  compareInHype,
+  compareInPopular,
+  comparePoints,
+  comparePointsAndComments,
+  groupBySource,
+  scoreAmong,
+  takeDistinct,
+  topOf,
+} from './columns.ts'
+import type { CompareEvents, FeedEvent, Scored } from './columns.ts'
+import { LIVE_SORTS, PERIOD_MS } from './live-sort.ts'
+import type { LiveSort } from './live-sort.ts'
+import { HYPE_PROVIDERS, NEWS_SOURCES } from './source.ts'
+import type { NewsSource } from './source.ts'
+
+/** An event with its place in one list of a live period. */
+export interface LiveEntry extends Scored {
+  rank: number
+  /** `agg_score`: comparable over all lists of one sort, and never growing down a list. */
+  aggScore: number
+}
+
+/** The lists of one live period. */
+export interface RankedLive {
+  columns: Record<NewsSource, LiveEntry[]>
+  hype: LiveEntry[]
+  midjourney: LiveEntry[]
+  popular: LiveEntry[]
+}
+
+/** What sets one sort apart: what is compared, what it is worth, and in which orders it stands. */
+interface Rule {
+  /** Everywhere but in hype cohorts, which compare points alone. */
+  compare: CompareEvents
+  weigh: (scored: Scored) => number
+  /** A weight as it is published. */
+  round: (weight: number) => number
+  order: { column: Order; hype: Order; popular: Order }
+}
+
+interface Weighted extends Scored {
+  weight: number
+}
+
+type Order = (a: Weighted, b: Weighted) => number
+
+/**
+ * Ranks a live period (docs/ranking.md): a pure function of events and instant, whatever the order of the events.
+ *
+ * @param events at most one for each (source, sourceId); those outside the period do not count
+ * @param now the run's instant, at which the period ends, inclusive
+ */
+export function rankLive(sort: LiveSort, events: readonly FeedEvent[], now: Instant): RankedLive {
+  const since = now - PERIOD_MS[sort]
+  const bySource = groupBySource(
+    events.filter(({ publishedAt }) => publishedAt >= since && publishedAt <= now),
+  )
+  const rule = sort === 'trending' ? trendingRule(now) : PERIOD_RULE
+  const weighted = (source: string, compare = rule.compare): Weighted[] =>
+    scoreAmong(bySource.get(source) ?? [], compare).map((scored) => ({
+      ...scored,
+      weight: rule.weigh(scored),
+    }))
+  const listed = (ordered: readonly Weighted[]): LiveEntry[] =>
+    ordered.map(({ weight, ...scored }, index) => ({
+      ...scored,
+      rank: index + 1,
+      aggScore: rule.round(weight),
+    }))
+  const news = NEWS_SOURCES.map((source) => weighted(source))
+  const cohorts = HYPE_PROVIDERS.map((provider) => weighted(`hype:${provider}`, comparePoints))
+  const columns = Object.fromEntries(
+    NEWS_SOURCES.map((source, index) => [source, listed(topOf(news[index] ?? [], rule.order.column))]),
+  ) as Record<NewsSource, LiveEntry[]>
+  return {
+    columns,
+    hype: listed(topOf(cohorts.flat(), rule.order.hype)),
+    midjourney: listed(topOf(weighted('midjourney'), rule.order.column)),
+    popular: listed(takeDistinct(news.flat().sort(rule.order.popular), ({ event }) => event.title)),
+  }
+}
+
+/** Day, week and month: the Year's orders over a shorter window. */
+const PERIOD_RULE: Rule = {
+  compare: comparePointsAndComments,
+  weigh: ({ percentile }) => percentile,
+  round: (weight) => Math.round(weight * 10_000) / 100,
+  order: { column: compareInColumn, hype: compareInHype, popular: compareInPopular },
+}
+
+/** Digits of a trend as it is published: it spans too many orders of magnitude for a number of decimals. */
+const TREND_DIGITS = 6
+
+/** Trending: points alone, among the source's events of a month, decaying with age; one order for every list. */
+function trendingRule(now: Instant): Rule {
+  const order: Order = (a, b) =>
+    b.weight - a.weight || b.event.publishedAt - a.event.publishedAt || compareInPopular(a, b)
+  return {
+    compare: comparePoints,
+    weigh: ({ percentile, event }) => trendOf(percentile, now - event.publishedAt),
+    round: (weight) => Number(weight.toPrecision(TREND_DIGITS)),
+    order: { column: order, hype: order, popular: order },
+  }
+}
+
+/** Time in which an event's trend halves (docs/ranking.md). */
+export const HALF_LIFE_MS = 6 * 60 * 60 * 1000
+
+/**
+ * How much an event trends (docs/ranking.md): `1 / (1 - p) * 2^(-age / 6 h)`. The first factor says that one event in
+ * so many of its source stands as high, in no unit, so that sources compare; the second halves it every six hours.
+ *
+ * @param percentile of the event's points among its source, in (0, 1)
+ * @param ageMs since its publication
+ * @returns above 0; two events of one percentile differ by their age alone
+ */
+export function trendOf(percentile: number, ageMs: number): number {
+  return (1 / (1 - percentile)) * 2 ** (-ageMs / HALF_LIFE_MS)
+}
+
+/** The four rankings of a run, in the order of {@link LIVE_SORTS}. */
+export type RankedPeriods = readonly (readonly [LiveSort, RankedLive])[]
+
+/** Ranks every live period at one instant; see {@link rankLive}. */
+export function rankLivePeriods(events: readonly FeedEvent[], now: Instant): RankedPeriods {
+  return LIVE_SORTS.map((sort) => [sort, rankLive(sort, events, now)] as const)
+}
+
+/** Every event that stands in a list, each once. */
+export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
+  const listed = ranked.flatMap(([, { columns, hype, midjourney, popular }]) =>
+    [...Object.values(columns), hype, midjourney, popular].flat(),
+  )
+  return [...new Map(listed.map(({ key, event }) => [key, event])).values()]
+}

@@ -1,0 +1,53 @@
+import { sha256Hex } from '../../digest.ts'
+
+/** Numbers drawn from a seed: the same seed gives the same draws, on every machine and in every version. */
+export interface Draw {
+  /** A whole number from `least` to `greatest`, both included. */
+  integer(least: number, greatest: number): number
+  pick<T>(from: readonly T[]): T
+  /** `count` different ones, in drawn order. */
+  sample<T>(from: readonly T[], count: number): T[]
+  /** Lower-case letters and digits, beginning with a letter. */
+  word(length: number): string
+}
+
+const LETTERS = Array.from('abcdefghijkmnpqrstuvwxyz')
+const LETTERS_AND_DIGITS = [...LETTERS, ...Array.from('23456789')]
+
+/**
+ * The draws of a seed text: SHA-256 of the text gives the four words with which the generator sfc32 (Chris
+ * Doty-Humphrey's, 32-bit arithmetic only) begins; its first twelve numbers are thrown away.
+ */
+export function drawsFrom(seed: string): Draw {
+  const next = sfc32(sha256Hex(seed))
+  const integer = (least: number, greatest: number): number =>
+    least + Math.floor((next() / 2 ** 32) * (greatest - least + 1))
+  const sample = <T>(from: readonly T[], count: number): T[] => {
+    if (from.length < count) throw new RangeError(`fewer than ${count} to choose from`)
+    const left = [...from]
+    return Array.from({ length: count }, () => left.splice(integer(0, left.length - 1), 1)[0] as T)
+  }
+  const pick = <T>(from: readonly T[]): T => {
+    if (from.length === 0) throw new RangeError('nothing to pick from')
+    return from[integer(0, from.length - 1)] as T
+  }
+  const word = (length: number): string =>
+    pick(LETTERS) + Array.from({ length: length - 1 }, () => pick(LETTERS_AND_DIGITS)).join('')
+  return { integer, pick, sample, word }
+}
+
+/** Unsigned 32-bit numbers. */
+function sfc32(hex: string): () => number {
+  const word = (place: number): number => Number.parseInt(hex.slice(place * 8, place * 8 + 8), 16) | 0
+  let [a, b, c, counter] = [word(0), word(1), word(2), word(3)]
+  const next = (): number => {
+    const sum = (((a + b) | 0) + counter) | 0
+    counter = (counter + 1) | 0
+    a = b ^ (b >>> 9)
+    b = (c + (c << 3)) | 0
+    c = (((c << 21) | (c >>> 11)) + sum) | 0
+    return sum >>> 0
+  }
+  for (let skipped = 0; skipped < 12; skipped += 1) next()
+  return next
+}

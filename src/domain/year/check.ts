@@ -1,0 +1,279 @@
+import { storageDamaged } from '../refusal.ts'
+import { GENESIS_LEAF, contentOf, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
+import type { ProvedLedger, TimelineItem } from './chain.ts'
+import { describeFinding, finding, timeOf } from './finding.ts'
+import type { Finding } from './finding.ts'
+import type {
+  AuditedContents,
+  FoundingMark,
+  Head,
+  KeptHead,
+  LedgerContents,
+  LedgerEntry,
+  LedgerRow,
+  Manifest,
+} from './ledger.ts'
+
+/**
+ * The one check of the ledgers against the rules they are written by (docs/publishing.md). A server refuses to serve on
+ * its first finding ({@link proveLedger}); an audit reports all of them ({@link auditLedger}).
+ */
+
+/** A head file as an audit reads it; `head` is null when the file is not a valid one. */
+export interface AuditedHead {
+  path: string
+  seq: number
+  head: Head | null
+  /** Why the file could not be read, which says nothing of what is in it. */
+  readError?: string
+}
+
+/** What the ledgers and the heads say, whether or not everything holds. */
+export interface LedgerAudit {
+  findings: Finding[]
+  /** Publications of both ledgers whose rows can be read, in the order selection prefers the last of. */
+  timeline: TimelineItem[]
+  gaps: number
+  /** Sequence number and leaf of the last entry; 0 and the genesis leaf for an empty ledger. */
+  head: { seq: number; leaf: string }
+}
+
+/**
+ * Proves both ledgers against each other and against the newest head.
+ *
+ * @throws Refusal `storage_damaged` naming the first thing that cannot be right
+ */
+export function proveLedger(contents: LedgerContents, newest: Head | null): ProvedLedger {
+  const heads = newest ? [{ path: `heads/${newest.seq}`, seq: newest.seq, head: newest }] : []
+  const { findings, entries, timeline } = checkLedger(contents, { heads, all: false })
+  const [first] = findings
+  if (first) throw storageDamaged(`the ledger does not hold: ${describeFinding(first)}`)
+  const unfinished = entries.length === 0 ? contents.founding : null
+  return { entries, timeline, lastLeaf: entries.at(-1)?.leaf ?? GENESIS_LEAF, unfinished }
+}
+
+/**
+ * Everything that does not hold in both ledgers, and in the selection from them.
+ *
+ * @param heads every head; null when they cannot be seen, as at another host
+ */
+export function auditLedger(
+  contents: LedgerContents | AuditedContents,
+  heads: readonly AuditedHead[] | null,
+  keptHead: KeptHead | null,
+): LedgerAudit {
+  const { rows } = contents
+  const { findings, timeline } = checkLedger(contents, heads && { heads, all: true })
+  const last = rows.at(-1)
+  return {
+    findings: [
+      ...findings,
+      ...(keptHead ? checkPinned(rows, keptHead) : []),
+      ...replaySelection(timeline, latestAt),
+    ],
+    timeline,
+    gaps: rows.filter(({ kind }) => kind === 'gap').length,
+    head: last ? { seq: last.seq, leaf: last.leaf } : { seq: 0, leaf: GENESIS_LEAF },
+  }
+}
+
+/** The heads of an archive that were read: all of them, or the newest alone. */
+interface SeenHeads {
+  heads: readonly AuditedHead[]
+  all: boolean
+}
+
+function checkLedger(
+  contents: LedgerContents | AuditedContents,
+  seen: SeenHeads | null,
+): Pick<ProvedLedger, 'entries' | 'timeline'> & { findings: Finding[] } {
+  const { rows, legacy, founding } = contents
+  const unreadable = 'unreadable' in contents ? contents.unreadable : []
+  const isWhole = (table: string): boolean => unreadable.every((row) => row.table !== table)
+  const read = rows.map(entryOf)
+  const manifests = legacy.map(manifestOf)
+  const findings = [
+    ...unreadable.map(({ table, at, problem, publicationId }) =>
+      finding('row_tampered', `${table}/${at}`, null, problem, publicationId),
+    ),
+    ...checkChain(rows, read, isWhole('entries')),
+    ...checkSeal(contents, manifests, isWhole('legacy_publications')),
+    ...checkFounding(rows, founding),
+    ...checkTimes(contents),
+    ...(seen ? checkHeads(rows, seen, founding) : []),
+  ]
+  const entries = read.filter((entry) => entry !== null)
+  const versioned = entries.flatMap((entry): TimelineItem[] =>
+    entry.kind === 'publication' ? [{ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq }] : [],
+  )
+  const preserved = legacy.flatMap(({ position: seq }, index): TimelineItem[] => {
+    const manifest = manifests[index]
+    return manifest ? [{ manifest, ledger: 'v1', seq }] : []
+  })
+  return { findings, entries, timeline: timelineOf([...preserved, ...versioned]) }
+}
+
+/** Null for a row whose columns fit no kind of entry. */
+function entryOf(row: LedgerRow): LedgerEntry | null {
+  const content = contentOf(row)
+  const { seq, recordedAt, previousLeaf, leaf } = row
+  return content && { ...content, seq, recordedAt, previousLeaf, leaf }
+}
+
+/** @param isWhole false when rows are left out because they cannot be read: what they leave is no second finding */
+function checkChain(
+  rows: readonly LedgerRow[],
+  read: readonly (LedgerEntry | null)[],
+  isWhole: boolean,
+): Finding[] {
+  const findings: Finding[] = []
+  let previous = { seq: 0, leaf: GENESIS_LEAF, recordedAt: Number.NEGATIVE_INFINITY }
+  for (const [index, row] of rows.entries()) {
+    const at = (code: Finding['code'], expected: Finding['expected'], actual: Finding['actual']): void => {
+      findings.push(finding(code, `entries/${row.seq}`, expected, actual, row.publicationId))
+    }
+    const seq = previous.seq + 1
+    if (row.seq !== seq && isWhole) at('chain_broken', `entry ${seq}`, `entry ${row.seq}`)
+    if (row.previousLeaf !== previous.leaf && row.seq === seq)
+      at('chain_broken', previous.leaf, row.previousLeaf)
+    const leaf = leafOf(row)
+    if (leaf !== row.leaf) at('row_tampered', row.leaf, leaf)
+    else if (!read[index]) at('row_tampered', 'columns that fit a kind of entry', row.kind)
+    if (row.recordedAt < previous.recordedAt)
+      at('chain_broken', `recorded after ${timeOf(previous.recordedAt)}`, timeOf(row.recordedAt))
+    previous = row
+  }
+  return findings
+}
+
+/** One seal covers the legacy ledger, whose rows are publications, numbered from 1 on. */
+function checkSeal(
+  { rows, legacy }: LedgerContents,
+  manifests: readonly (Manifest | null)[],
+  isWhole: boolean,
+): Finding[] {
+  const path = 'legacy_publications'
+  const [seal, second] = rows.filter(({ kind }) => kind === 'legacy-seal')
+  if (second) return [finding('chain_broken', path, 'one seal', `a second in entry ${second.seq}`)]
+  if (!seal && legacy.length > 0)
+    return [finding('row_tampered', path, 'no rows, as no entry seals them', `${legacy.length} rows`)]
+  if (!seal || !isWhole) return []
+  const { rows: count, digest } = sealLegacy(legacy)
+  if (count !== seal.legacyRows)
+    return [finding('row_tampered', path, `${seal.legacyRows} rows`, `${count} rows`)]
+  if (digest !== seal.legacyDigest) return [finding('row_tampered', path, seal.legacyDigest, digest)]
+  const wrong = legacy.filter((row, index) => row.position !== index + 1 || !manifests[index])
+  return wrong.map(({ position, publicationId }) =>
+    finding('row_tampered', `${path}/${position}`, 'a publication in its place', null, publicationId),
+  )
+}
+
+/** What an import said of the chain it founded must hold, once it was committed. */
+function checkFounding(rows: readonly LedgerRow[], founding: FoundingMark | null): Finding[] {
+  if (founding === null || rows.length === 0) return []
+  const { seq, leaf } = founding
+  const entry = entryAt(rows, seq)
+  if (entry?.leaf !== leaf) return [finding('chain_broken', 'founding', leaf, entry?.leaf ?? null)]
+  const isSealed = entryAt(rows, seq + 1)?.kind === 'legacy-seal'
+  return isSealed ? [] : [finding('chain_broken', 'founding', leaf, `entry ${seq + 1} is no seal`)]
+}
+
+/**
+ * Publications stand in the order of their times. An own one must be later than every one before it, in both ledgers:
+ * an earlier time rewrites answers. Imported ones may share a time.
+ */
+function checkTimes({ rows, legacy }: LedgerContents): Finding[] {
+  const findings: Finding[] = []
+  const sealed = sealSeq(rows) ?? 0
+  let newest = Number.NEGATIVE_INFINITY
+  let newestLegacy = newest
+  for (const { publishedAt } of legacy) newestLegacy = Math.max(newestLegacy, publishedAt)
+  for (const { seq, publishedAt, publicationId } of rows) {
+    if (publishedAt === null) continue
+    const isOwn = seq > sealed
+    const before = isOwn ? Math.max(newest, newestLegacy) : newest
+    if (isOwn ? publishedAt <= before : publishedAt < before) {
+      const expected = `published after ${timeOf(before)}`
+      findings.push(finding('chain_broken', `entries/${seq}`, expected, timeOf(publishedAt), publicationId))
+    }
+    newest = Math.max(newest, publishedAt)
+  }
+  return findings
+}
+
+/**
+ * Every head against its entry, and that none is missing: the newest may be one entry behind the ledger, and an import
+ * that founded the archive wrote none before the entry it ends with.
+ */
+function checkHeads(
+  rows: readonly LedgerRow[],
+  { heads, all }: SeenHeads,
+  founding: FoundingMark | null,
+): Finding[] {
+  const findings = heads.flatMap(({ path, seq, head, readError }) => {
+    if (readError !== undefined) return [finding('object_unreadable', path, null, readError)]
+    if (head === null) return [finding('head_mismatch', path, 'a head file', 'something else')]
+    // An import that has begun and not committed: the ledger is empty, and a head says where its chain will stand.
+    const isFounding = rows.length === 0 && founding?.seq === seq && founding.leaf === head.leaf
+    return isFounding ? [] : checkPinned(rows, { ...head, path })
+  })
+  const present = new Set(heads.map(({ seq }) => seq))
+  const firstRequired = all ? (sealSeq(rows) ?? 1) - 1 : (heads[0]?.seq ?? 0) + 1
+  const missing = rows.slice(0, -1).filter(({ seq }) => seq >= firstRequired && !present.has(seq))
+  return [
+    ...findings,
+    ...missing.map(({ seq, leaf }) => finding('head_mismatch', `heads/${seq}`, leaf, 'absent')),
+  ]
+}
+
+/** The entry a head pins, in the ledger as it stands now; `path` is where the head was found. */
+export function checkPinned(rows: readonly LedgerRow[], { seq, leaf, path }: KeptHead): Finding[] {
+  const entry = entryAt(rows, seq)
+  if (entry?.leaf === leaf) return []
+  const actual = entry ? entry.leaf : `the ledger ends at entry ${rows.at(-1)?.seq ?? 0}`
+  return [finding('head_mismatch', path, leaf, actual)]
+}
+
+/** In a damaged ledger an entry may stand out of its place. */
+function entryAt(rows: readonly LedgerRow[], seq: number): LedgerRow | undefined {
+  const row = rows[seq - 1]
+  return row?.seq === seq ? row : rows.find((other) => other.seq === seq)
+}
+
+/** Number of the entry that seals the legacy ledger. */
+function sealSeq(rows: readonly LedgerRow[]): number | undefined {
+  return rows.find(({ kind }) => kind === 'legacy-seal')?.seq
+}
+
+/**
+ * Replays the selection one millisecond before, at and after every publication time, against the rule applied plainly:
+ * of all publications up to that time, the latest; of equally late ones the versioned, then the greater number.
+ */
+export function replaySelection(timeline: readonly TimelineItem[], select: typeof latestAt): Finding[] {
+  const standing = new Map<number, TimelineItem>()
+  for (const item of timeline) {
+    const best = standing.get(item.manifest.publishedAt)
+    if (best === undefined || isPreferred(item, best)) standing.set(item.manifest.publishedAt, item)
+  }
+  // Of two expectations for one time the later one counts: it knows the publication of that time.
+  const expected = new Map<number, TimelineItem | null>()
+  let before: TimelineItem | null = null
+  for (const [time, item] of [...standing].sort(([a], [b]) => a - b)) {
+    expected
+      .set(time - 1, before)
+      .set(time, item)
+      .set(time + 1, item)
+    before = item
+  }
+  return [...expected].flatMap(([at, item]) => {
+    const selected = select(timeline, at)
+    if (selected === item) return []
+    const id = item?.manifest.publicationId ?? null
+    const actual = selected?.manifest.publicationId ?? null
+    return [finding('chain_broken', `selection at ${timeOf(at)}`, id, actual, id)]
+  })
+}
+
+function isPreferred(item: TimelineItem, other: TimelineItem): boolean {
+  return item.ledger === other.ledger ? item.seq > other.seq : item.ledger === 'versioned'
+}

@@ -1,0 +1,210 @@
+import { sha256Hex } from '../digest.ts'
+import { parseInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
+import { finding } from './finding.ts'
+import type { Finding } from './finding.ts'
+import type { Manifest } from './ledger.ts'
+
+/**
+ * Stored bytes against the manifest that names them: size, digest and identity, at little more than the cost of the
+ * digest. What lies inside `coverage` and `feed` is not looked at: the digest says that it is what was sealed
+ * (docs/decisions/0012-what-an-audit-reads.md). The whole payload: {@link file://./envelope.ts}.
+ */
+
+/** One way in which stored bytes are not the publication that a manifest names. */
+export interface ObjectProblem {
+  code: 'size_mismatch' | 'digest_mismatch' | 'envelope_invalid' | 'identity_mismatch'
+  /** What differs, as the end of a sentence that begins with the object. */
+  what: string
+  expected: string | number | null
+  actual: string | number | null
+}
+
+/** What can be told of stored bytes before it is known which publication they should be. */
+export interface SeenBytes {
+  byteSize: number
+  /** Their digest, 64 lower-case hex digits. */
+  sha256: string
+  /** The identity by the two ends of the text; null when only the whole text can tell. */
+  identity: string | null
+}
+
+/** What became of reading one object and examining it. */
+export type ObjectOutcome = { found: 'bytes'; byteSize: number; problems: ObjectProblem[] } | NoBytes
+
+/** What became of reading one object before its manifest was known. */
+export type SeenObject = ({ found: 'bytes' } & SeenBytes) | NoBytes
+
+/** Why there were no bytes; `why` begins with `READ_ERROR` when the store failed, not the object. */
+export type NoBytes = { found: 'nothing' } | { found: 'something else'; why: string }
+
+/** Where an object stands in the store. */
+export function objectPath(sha256: string): string {
+  return `sha256/${sha256.slice(0, 2)}/${sha256}`
+}
+
+/** What became of reading the object of a manifest, as findings; none when it is what was sealed. */
+export function objectFindings({ publicationId, sha256 }: Manifest, outcome: ObjectOutcome): Finding[] {
+  const path = objectPath(sha256)
+  switch (outcome.found) {
+    case 'bytes':
+      return outcome.problems.map(({ code, expected, actual }) =>
+        finding(code, path, expected, actual, publicationId),
+      )
+    case 'nothing':
+      return [finding('object_missing', path, sha256, null, publicationId)]
+    case 'something else':
+      return [finding('object_unreadable', path, sha256, outcome.why, publicationId)]
+  }
+}
+
+/** Size, digest and identity; none when the bytes are those that were sealed. */
+export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
+  return examineSeen(manifest, seeBytes(bytes)) ?? examineMembers(manifest, bytes)
+}
+
+/** The part of {@link examineBytes} that needs no manifest. */
+export function seeBytes(bytes: Uint8Array): SeenBytes {
+  const ends = { first: bytes.subarray(0, ENDS_BYTES.first), last: bytes.subarray(-ENDS_BYTES.last) }
+  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(ends) }
+}
+
+/**
+ * The part of {@link examineBytes} that needs no bytes.
+ *
+ * @returns null when only the whole text can tell: between its two ends a member may stand a second time, and then the
+ *   last one counts
+ */
+export function examineSeen(manifest: Manifest, seen: SeenBytes): ObjectProblem[] | null {
+  const problems = examineDigest(manifest, seen)
+  if (problems.length > 0) return problems
+  return seen.identity === identityText(identityOf(manifest)) ? [] : null
+}
+
+/** An object that was read ahead, against its manifest; null when it must be examined with it. */
+export function examineSeenObject(manifest: Manifest, seen: SeenObject): ObjectOutcome | null {
+  if (seen.found !== 'bytes') return seen
+  const problems = examineSeen(manifest, seen)
+  return problems && { found: 'bytes', byteSize: seen.byteSize, problems }
+}
+
+/** Size and digest of stored bytes against their manifest. */
+export function examineDigest(
+  manifest: Manifest,
+  { byteSize, sha256 }: Pick<SeenBytes, 'byteSize' | 'sha256'>,
+): ObjectProblem[] {
+  const problems: ObjectProblem[] = []
+  if (byteSize !== manifest.byteSize) {
+    const what = `has ${byteSize} bytes instead of ${manifest.byteSize}`
+    problems.push({ code: 'size_mismatch', what, expected: manifest.byteSize, actual: byteSize })
+  }
+  if (sha256 !== manifest.sha256) {
+    const what = 'does not match its digest'
+    problems.push({ code: 'digest_mismatch', what, expected: manifest.sha256, actual: sha256 })
+  }
+  return problems
+}
+
+/** The identity by the whole text, where {@link examineSeen} cannot tell it. */
+export function examineMembers(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
+  const parsed = parseEnvelope(bytes)
+  return 'problem' in parsed ? [parsed.problem] : examineIdentity(manifest, parsed.members)
+}
+
+/** Members of an envelope by name, as parsed. */
+type EnvelopeMembers = Readonly<Record<string, unknown>>
+
+/**
+ * The members of an envelope, from the whole text.
+ *
+ * @returns the problem when the bytes are not a JSON object in UTF-8
+ */
+export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } | { problem: ObjectProblem } {
+  const invalid = (what: string): { problem: ObjectProblem } => ({
+    problem: { code: 'envelope_invalid', what, expected: 'a JSON object', actual: null },
+  })
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch {
+    return invalid('is not UTF-8 JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return invalid('is not a JSON object')
+  return { members: value as EnvelopeMembers }
+}
+
+/** Every identity field of an envelope against its manifest (docs/history-api.md). */
+export function examineIdentity(manifest: Manifest, members: EnvelopeMembers): ObjectProblem[] {
+  const actual = identityIn(members)
+  return Object.entries(identityOf(manifest)).flatMap(([field, expected]): ObjectProblem[] => {
+    if (actual[field] === expected) return []
+    const found = members[field] === undefined ? 'absent' : JSON.stringify(members[field]).slice(0, 200)
+    return [
+      {
+        code: 'identity_mismatch',
+        what: `names another ${field} than its manifest`,
+        expected: `${field} ${expected}`,
+        actual: `${field} ${found}`,
+      },
+    ]
+  })
+}
+
+/** The members of an envelope that repeat its manifest; the last four are instants. */
+function identityOf(manifest: Manifest): Record<string, string | number> {
+  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = manifest
+  const { generatedAt, windowStart, windowEnd, publishedAt: archivedAt } = manifest
+  const values = { schemaVersion, kind, publicationId, algorithmVersion, asOfDay }
+  return { ...values, generatedAt, windowStart, windowEnd, archivedAt }
+}
+
+/** As {@link identityOf}, from the members themselves. */
+function identityIn(members: EnvelopeMembers): Record<string, unknown> {
+  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = members
+  const { generatedAt, windowStart, windowEnd, archivedAt } = members
+  return {
+    schemaVersion,
+    kind,
+    publicationId,
+    algorithmVersion,
+    asOfDay,
+    generatedAt: instantOf(generatedAt),
+    windowStart: instantOf(windowStart),
+    windowEnd: instantOf(windowEnd),
+    archivedAt: instantOf(archivedAt),
+  }
+}
+
+function instantOf(member: unknown): Instant | null {
+  return typeof member === 'string' ? parseInstant(member) : null
+}
+
+function identityText(identity: Record<string, unknown>): string {
+  return JSON.stringify(Object.values(identity))
+}
+
+/** Bytes of each end of an envelope that {@link readIdentity} looks at. */
+export const ENDS_BYTES = { first: 1024, last: 128 }
+
+const ascii = new TextDecoder('latin1')
+
+/** The leading members whose values are plain texts or numbers, each with the comma that follows it. */
+const LEADING_MEMBERS =
+  /^[\t\n\r ]*\{((?:[\t\n\r ]*"[A-Za-z]+"[\t\n\r ]*:[\t\n\r ]*(?:"[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)[\t\n\r ]*,)+)/
+
+/** The last member of an object, after one whose value is an object. */
+const LAST_MEMBER =
+  /\}[\t\n\r ]*,[\t\n\r ]*"archivedAt"[\t\n\r ]*:[\t\n\r ]*("[\x20\x21\x23-\x5b\x5d-\x7e]*")[\t\n\r ]*\}[\t\n\r ]*$/
+
+/**
+ * The identity of an envelope from its two ends, when it is laid out as the contract lists its members: the scalar ones
+ * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed. Of a name
+ * that stands twice at an end the last one counts, as in the whole text.
+ */
+export function readIdentity(ends: { first: Uint8Array; last: Uint8Array }): string | null {
+  const leading = LEADING_MEMBERS.exec(ascii.decode(ends.first))?.[1]
+  const last = LAST_MEMBER.exec(ascii.decode(ends.last))?.[1]
+  if (leading === undefined || last === undefined) return null
+  return identityText(identityIn(JSON.parse(`{${leading}"archivedAt":${last}}`) as EnvelopeMembers))
+}

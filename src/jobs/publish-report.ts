@@ -1,0 +1,74 @@
+import { formatInstant } from '../domain/time.ts'
+import type { Day, Instant } from '../domain/time.ts'
+import { countDistinctItems, countItems } from '../domain/year/envelope.ts'
+import type { SealedYear } from '../domain/year/envelope.ts'
+import { lastCompleteDay } from '../domain/year/ledger.ts'
+import type { Attempt, GapReason, Manifest } from '../domain/year/ledger.ts'
+import type { Coverage } from '../domain/year/schema.ts'
+
+/** The JSON result of `publish-year` (docs/publishing.md). */
+export interface PublishReport {
+  job: 'publish-year'
+  outcome: 'published' | 'already-published' | 'failed' | 'gap' | 'dry-run'
+  asOfDay: Day
+  attempt: number | null
+  publicationId: string | null
+  sha256: string | null
+  byteSize: number | null
+  publishedAt: string | null
+  items: Record<string, number> | null
+  /** Items of all lists together, each counted once. */
+  distinctItems: number | null
+  coverage: Coverage | null
+  durationMs: number
+  reason: string | null
+}
+
+/** A report of a run that began at `startedAt` and ends at `now`, with the facts given and no others. */
+export function publishReport(
+  outcome: PublishReport['outcome'],
+  startedAt: Instant,
+  now: Instant,
+  facts: Partial<PublishReport>,
+): PublishReport {
+  return {
+    job: 'publish-year',
+    outcome,
+    asOfDay: lastCompleteDay(startedAt),
+    attempt: null,
+    publicationId: null,
+    sha256: null,
+    byteSize: null,
+    publishedAt: null,
+    items: null,
+    distinctItems: null,
+    coverage: null,
+    durationMs: now - startedAt,
+    reason: null,
+    ...facts,
+  }
+}
+
+/** Why a day is a gap, and what to do about it, in one line that begins with the recorded reason. */
+export function describeGap(
+  asOfDay: Day,
+  { reason, attempts }: { reason: GapReason; attempts: number },
+  tried: readonly Attempt[],
+): string {
+  const mend = 'the day stays a gap, so mend the cause before the next day is published'
+  if (reason === 'missed') return `missed: no run published ${asOfDay} in time; ${mend}`
+  const failure = tried.at(-1)?.reason ?? null
+  const last = failure === null ? 'a run that died gave no reason' : `the last failed with: ${failure}`
+  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are spent; ${last}; ${mend}`
+}
+
+/** The facts of a manifest. */
+export function manifestFacts(manifest: Manifest): Partial<PublishReport> {
+  const { publicationId, sha256, byteSize, publishedAt } = manifest
+  return { publicationId, sha256, byteSize, publishedAt: formatInstant(publishedAt) }
+}
+
+/** The facts of a publication's contents. */
+export function contentFacts({ envelope: { feed, coverage } }: SealedYear): Partial<PublishReport> {
+  return { items: countItems(feed), distinctItems: countDistinctItems(feed), coverage }
+}

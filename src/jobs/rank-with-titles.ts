@@ -1,0 +1,70 @@
+import pLimit from 'p-limit'
+import { saveKey } from '../domain/feed/source.ts'
+import type { Clock, FeedStore, TitleSource } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { rankYear } from '../domain/year/rank.ts'
+import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
+
+/** Time all titles of one ranking may take together. */
+const ALL_TITLES_MS = 300_000
+
+/** Requests open at one source at a time. */
+const PER_SOURCE = 4
+
+interface RankingRun {
+  feed: Pick<FeedStore, 'verifiedTitles' | 'saveVerifiedTitle'>
+  titles: TitleSource
+  clock: Clock
+  signal: AbortSignal
+  dryRun: boolean
+}
+
+/**
+ * Ranks a window, asking the owning sources for every title the ranking needs that is not verified yet
+ * (docs/ranking.md, rule 7). Each title is kept at once, but for a dry run, so that none is asked for twice.
+ *
+ * @throws Refusal `source_unavailable` or `title_not_vouched`: the first that occurs ends the whole ranking
+ */
+export async function rankWithTitles(
+  { feed, titles, clock, signal, dryRun }: RankingRun,
+  events: readonly YearEvent[],
+): Promise<RankedYear> {
+  const known = new Map<string, VerifiedTitle>()
+  const deadline = clock() + ALL_TITLES_MS
+  const learnTitle = async (event: YearEvent, until: AbortSignal): Promise<void> => {
+    if (clock() > deadline)
+      throw new Refusal('source_unavailable', `the titles asked for took more than ${ALL_TITLES_MS} ms`)
+    const title = await titles.title(event, until)
+    if (!dryRun) await feed.saveVerifiedTitle(event.source, event.sourceId, title, clock())
+    known.set(saveKey(event.source, event.sourceId), title)
+  }
+  for (;;) {
+    const outcome = rankYear(events, known)
+    if (outcome.do === 'ranked') return outcome.year
+    const stored = await feed.verifiedTitles(outcome.events)
+    for (const [key, title] of stored) known.set(key, title)
+    const missing = outcome.events.filter(({ source, sourceId }) => !stored.has(saveKey(source, sourceId)))
+    await forEachTitle(missing, signal, learnTitle)
+  }
+}
+
+/** Works on a few events of each source at a time; the first failure ends the others, and is thrown. */
+async function forEachTitle(
+  events: readonly YearEvent[],
+  signal: AbortSignal,
+  work: (event: YearEvent, until: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const failed = new AbortController()
+  const until = AbortSignal.any([signal, failed.signal])
+  const limits = new Map(events.map(({ source }) => [source, pLimit(PER_SOURCE)]))
+  const run = async (event: YearEvent): Promise<void> => {
+    try {
+      until.throwIfAborted()
+      await work(event, until)
+    } catch (error) {
+      failed.abort(error)
+    }
+  }
+  await Promise.all(events.map(async (event) => limits.get(event.source)?.(run, event)))
+  failed.signal.throwIfAborted()
+}

@@ -1,0 +1,141 @@
+import type { LiveFeed } from '../domain/feed/live-items.ts'
+import { LIVE_SORTS } from '../domain/feed/live-sort.ts'
+import type { LiveSort } from '../domain/feed/live-sort.ts'
+import { listedEvents, rankLivePeriods } from '../domain/feed/rank-live.ts'
+import { sealSnapshot } from '../domain/feed/snapshot.ts'
+import type { Clock, FeedStore } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { formatInstant } from '../domain/time.ts'
+import type { Instant } from '../domain/time.ts'
+
+interface ServedSnapshot {
+  job: 'snapshot'
+  /** The snapshot that is served, and its time. */
+  snapshotId: string
+  generatedAt: string
+  durationMs: number
+}
+
+/** A run whose snapshot is served. */
+export interface TakenSnapshot extends ServedSnapshot {
+  outcome: 'taken'
+  /** Events of the last 30 days that were ranked. */
+  events: number
+  /** Items in each list of each sort. */
+  items: Record<LiveSort, Record<string, number>>
+  byteSize: Record<LiveSort, number>
+  /** Other snapshots that were removed. */
+  removed: number
+}
+
+/** The JSON result of `dash snapshot` (docs/operations.md); `superseded` stored nothing, since another one was later. */
+export type SnapshotReport = TakenSnapshot | (ServedSnapshot & { outcome: 'superseded' })
+
+/** A snapshot that is later by more than this is not that of a run beside this one. */
+const CLOCK_TOLERANCE_MS = 300_000
+
+export interface RankPeriodsPorts {
+  feed: Pick<FeedStore, 'liveEvents' | 'details' | 'saveSnapshot'>
+  clock: Clock
+}
+
+export interface RankPeriodsOptions {
+  /** Ends the run before anything is stored. */
+  signal: AbortSignal
+  /** Snapshots dated later than this run, by a clock that was wrong, are removed. */
+  discardLater: boolean
+}
+
+/** Refusals of {@link rankPeriods}; `discardLater` mends the first two. */
+const RANK_PERIODS_REFUSALS = ['clock_behind', 'snapshot_damaged', 'snapshot_too_large'] as const
+type RankPeriodsRefusal = (typeof RANK_PERIODS_REFUSALS)[number]
+
+/**
+ * Ranks the live periods at this instant and stores the snapshot (docs/ranking.md). It has one effect, the transaction
+ * that stores: a run cut or failed before it leaves the snapshot that was there.
+ *
+ * @throws Refusal `clock_behind` when the newest snapshot is later by more than five minutes, `snapshot_damaged` when it
+ *   only seems later, its stored time being damaged, `snapshot_too_large`; whatever reading, sealing or storing throws; the signal's reason
+ */
+export async function rankPeriods(
+  { feed, clock }: RankPeriodsPorts,
+  { signal, discardLater }: RankPeriodsOptions,
+): Promise<SnapshotReport> {
+  const startedAt = clock()
+  const events = await feed.liveEvents(startedAt)
+  signal.throwIfAborted()
+  const ranked = rankLivePeriods(events, startedAt)
+  const details = await feed.details(listedEvents(ranked))
+  signal.throwIfAborted()
+  const sealed = sealSnapshot(ranked, details, startedAt)
+  const saving = await feed.saveSnapshot(sealed, { discardLater })
+  if (!saving.saved) {
+    const served = newestOf(saving.newest, startedAt)
+    return { job: 'snapshot', outcome: 'superseded', ...served, durationMs: clock() - startedAt }
+  }
+  return {
+    job: 'snapshot',
+    outcome: 'taken',
+    snapshotId: sealed.snapshot.id,
+    generatedAt: formatInstant(startedAt),
+    events: events.length,
+    items: bySort((sort) => countItems(sealed.feeds.find(({ sortMode }) => sortMode === sort))),
+    byteSize: bySort((sort) => sealed.payloads.get(sort)?.byteLength ?? 0),
+    removed: saving.removed,
+    durationMs: clock() - startedAt,
+  }
+}
+
+/** The snapshot that is served after a run that stored signals: this run's or a later one, or why none was taken. */
+export type TakenOrRefused =
+  { outcome: 'taken' | 'superseded'; snapshotId: string } | { outcome: 'refused'; reason: string }
+
+const REFUSED: ReadonlySet<string> = new Set(RANK_PERIODS_REFUSALS)
+
+/**
+ * Ranks the live periods at the end of a run that stored signals. A snapshot that is refused costs nothing else of the
+ * run.
+ *
+ * @throws as {@link rankPeriods}, but for its own refusals
+ */
+export async function takeSnapshot(ports: RankPeriodsPorts, signal: AbortSignal): Promise<TakenOrRefused> {
+  try {
+    const { outcome, snapshotId } = await rankPeriods(ports, { signal, discardLater: false })
+    return { outcome, snapshotId }
+  } catch (error) {
+    if (!(error instanceof Refusal) || !REFUSED.has(error.code)) throw error
+    return { outcome: 'refused', reason: error.detail ?? error.code }
+  }
+}
+
+/** The newest snapshot, where it may stand before one of this instant. */
+function newestOf(
+  { id, generatedAt }: { id: string; generatedAt: Instant | null },
+  now: Instant,
+): Pick<ServedSnapshot, 'snapshotId' | 'generatedAt'> {
+  if (generatedAt === null) {
+    const damage = `the stored time of the newest snapshot, ${id}, is damaged`
+    throw refused('snapshot_damaged', `${damage}; discard it with dash snapshot --discard-later`)
+  }
+  if (generatedAt > now + CLOCK_TOLERANCE_MS) {
+    const times = `the clock says ${formatInstant(now)}, but the newest snapshot is of ${formatInstant(generatedAt)}`
+    const mend = 'set the clock right, or discard what a wrong clock made with dash snapshot --discard-later'
+    throw refused('clock_behind', `${times}; ${mend}`)
+  }
+  return { snapshotId: id, generatedAt: formatInstant(generatedAt) }
+}
+
+function refused(code: RankPeriodsRefusal, detail: string): Refusal<RankPeriodsRefusal> {
+  return new Refusal(code, detail)
+}
+
+function bySort<T>(of: (sort: LiveSort) => T): Record<LiveSort, T> {
+  return Object.fromEntries(LIVE_SORTS.map((sort) => [sort, of(sort)])) as Record<LiveSort, T>
+}
+
+/** Lengths of the lists, by their key in the feed. */
+function countItems(feed: LiveFeed | undefined): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(feed ?? {}).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list.length]] : [])),
+  )
+}

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ANSWER_CLASSES } from '../../../src/domain/models/evaluation.ts'
+import { classifyAnswer } from '../../../src/adapters/router/classify.ts'
+import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
+
+const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))
+
+/** The answer of the shape whose name holds these words. */
+const shapeOf = (words: string) =>
+  ANSWER_SHAPES.find(({ shape }) => shape.includes(words))?.answer ?? answered(null, '')
+
+describe('an answer of the routing service', () => {
+  test.each(ANSWER_SHAPES)('$shape means $means', ({ answer, means, retryAfter }) => {
+    const verdict = classifyAnswer(answer)
+    expect({ class: verdict.class, retryAt: verdict.retryAt }).toEqual({
+      class: means,
+      retryAt: retryAfter === null ? null : ANSWERED_AT + retryAfter * 1000,
+    })
+  })
+
+  test('of every class is among the shapes, but for those that take more than the answer', () => {
+    const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down', 'cut_answer'])
+    expect(classes).toEqual(new Set(Object.keys(ANSWER_CLASSES)))
+  })
+
+  test('is told in the documents as it is classified', () => {
+    const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
+      const { class: kind, because, suspicion } = classifyAnswer(answer)
+      const meaning = suspicion === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${suspicion}\``
+      return [shape, meaning, because]
+    })
+    const page = readFileSync(PAGE, 'utf8').split('\n')
+    const cells = page.map((line) =>
+      (/^\| (.*) \|$/.exec(line)?.[1] ?? '').split(' | ').map((cell) => cell.trim()),
+    )
+    expect(cells.filter((row) => row.length === 3 && row[1]?.startsWith('`'))).toEqual(rows)
+  })
+
+  test('carries the reply, whole, from a message and from a stream alike', () => {
+    const { reply } = classifyAnswer(shapeOf('with comments'))
+    expect(reply).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
+    const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
+    const rest = { index: 0, function: { arguments: 'th":"a"}' } }
+    const events = [call, rest].map(
+      (each) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [each] } }] })}`,
+    )
+    expect(classifyAnswer(answered(200, events.join('\n\n'))).reply?.toolCalls).toEqual([
+      { name: 'write_file', arguments: '{"path":"a"}' },
+    ])
+  })
+
+  test('says what the limit is and when it begins anew', () => {
+    expect(classifyAnswer(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
+      limit: 50,
+      remaining: 0,
+      resetAt: Date.UTC(2026, 2, 2),
+      status: 429,
+    })
+  })
+
+  test.each([
+    [429, 'Rate limit exceeded: free-models-per-day', 'model_rate_limit'],
+    [404, 'Breaks our data policy', 'model_gone'],
+    [403, 'Key limit exceeded', 'refused'],
+  ])('of a provider, %i with the words "%s", is not the account\'s', (status, message, means) => {
+    const error = { code: status, message, metadata: { provider_name: 'Example Cloud' } }
+    expect(classifyAnswer(answered(status, JSON.stringify({ error }))).class).toBe(means)
+  })
+
+  test('never waits for a time that no limit can have', () => {
+    const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
+    const { retryAt, resetAt } = classifyAnswer(answered(429, '{}', { headers }))
+    expect(resetAt).toBeNull()
+    expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
+  })
+
+  test('is previewed without what names the account that asked', () => {
+    const body = JSON.stringify({
+      error: { message: 'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345' },
+      user_id: 'user_2abcDEF',
+    })
+    const { preview } = classifyAnswer(answered(403, body))
+    expect(preview).toContain('Forbidden for Bearer (key) key (key) of (org)')
+    expect(preview).not.toMatch(/abc|0123|12345|2abc|user_id/)
+  })
+
+  test('is previewed by whole characters', () => {
+    const { preview } = classifyAnswer(answered(502, '\u{1F642}'.repeat(500)))
+    expect(preview).toBe('\u{1F642}'.repeat(200))
+  })
+
+  test('of any kind is classified without an error and in valid Unicode', () => {
+    const bodies = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.jsonValue().map((error) => JSON.stringify({ error, choices: [error] })),
+    )
+    const statuses = fc.option(fc.integer({ min: 100, max: 599 }))
+    fc.assert(
+      fc.property(
+        statuses,
+        bodies,
+        fc.dictionary(fc.constantFrom('retry-after', 'x-ratelimit-limit', 'x-ratelimit-reset'), fc.string()),
+        (status, body, headers) => {
+          const verdict = classifyAnswer(
+            answered(status, body, { headers, ending: status === null ? 'unreachable' : 'whole' }),
+          )
+          expect(Object.keys(ANSWER_CLASSES)).toContain(verdict.class)
+          expect(JSON.stringify(verdict)).not.toMatch(/\\ud[89a-f]/i)
+          expect(verdict.retryAt ?? ANSWERED_AT).toBeGreaterThanOrEqual(ANSWERED_AT)
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,181 @@
+import { describe, expect, test, vi } from 'vitest'
+import { sourceTitles } from '../../../src/adapters/sources/news-items.ts'
+import type { VerifiedTitle } from '../../../src/domain/year/rank.ts'
+import { jsonSource, localSource } from '../../support/local-source.ts'
+import { sourceClient } from '../../support/source-client.ts'
+import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
+
+/** Asks a source at `url` for the title of one of its items. */
+function ask(
+  url: string,
+  source: string,
+  sourceId: string,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<VerifiedTitle> {
+  const client = sourceClient()
+  return sourceTitles(client, { hn: url, lobsters: url, lesswrong: url }).title({ source, sourceId }, signal)
+}
+
+type Changes = Record<string, unknown>
+
+const HN_TITLE = 'My YC app: Dropbox - Throw away your USB drive'
+const hnItem = (changes: Changes = {}): Changes => ({
+  by: 'dhouston',
+  id: 8863,
+  title: HN_TITLE,
+  type: 'story',
+  ...changes,
+})
+
+const LOBSTERS_TITLE = "Ranking comments by sum of replies' scores"
+const lobstersStory = (changes: Changes = {}): Changes => ({
+  short_id: 'tdfoqh',
+  title: LOBSTERS_TITLE,
+  url: '',
+  ...changes,
+})
+
+const POST = 'BtEfvGgjTSszkG5fy'
+const POST_TITLE = 'When does external behaviour imply interal structure?'
+const lessWrongPost = (changes: Changes = {}): Changes => ({
+  data: { post: { result: { _id: POST, title: POST_TITLE, ...changes } } },
+})
+
+/** One item of each source with the question that must be asked for it. */
+const ITEMS = [
+  ['hn', '8863', '/item/8863.json', hnItem(), HN_TITLE, 'hn:firebase-item'],
+  ['lobsters', 'tdfoqh', '/s/tdfoqh.json', lobstersStory(), LOBSTERS_TITLE, 'lobsters:story-json'],
+  ['lesswrong', POST, '/', lessWrongPost(), POST_TITLE, 'lesswrong:graphql-post'],
+] as const
+
+/** Answers by which a source says that it cannot vouch for the item it was asked for. */
+const NOT_VOUCHING: [string, string, string, unknown][] = [
+  ['an item it does not know', 'hn', '8863', null],
+  ['a deleted item', 'hn', '8863', { deleted: true, id: 8863, time: 1175714200, type: 'story' }],
+  ['a dead item', 'hn', '8863', hnItem({ dead: true })],
+  ['another item', 'hn', '8863', hnItem({ id: 8864 })],
+  ['an item whose number is written differently', 'hn', '08863', hnItem()],
+  ['an item without a title', 'hn', '8863', hnItem({ title: undefined, type: 'comment', text: 'x' })],
+  ['an empty title', 'hn', '8863', hnItem({ title: '' })],
+  ['a title of white space', 'hn', '8863', hnItem({ title: ' \t\u3000\n' })],
+  ['a title with a NUL', 'hn', '8863', hnItem({ title: 'a\0b' })],
+  ['a title with half of a surrogate pair', 'hn', '8863', hnItem({ title: 'a\uD83D' })],
+  ['nothing', 'lobsters', 'tdfoqh', null],
+  ['another story', 'lobsters', 'tdfoqh', lobstersStory({ short_id: 'tdfoqx' })],
+  ['a story whose id differs in case', 'lobsters', 'tdfoqh', lobstersStory({ short_id: 'TDFOQH' })],
+  ['an empty title', 'lobsters', 'tdfoqh', lobstersStory({ title: '' })],
+  ['no post', 'lesswrong', POST, { data: { post: null } }],
+  ['a post without a result', 'lesswrong', POST, { data: { post: { result: null } } }],
+  ['another post', 'lesswrong', POST, lessWrongPost({ _id: 'xiRfJApXGDRsQBhvc' })],
+  ['no title', 'lesswrong', POST, lessWrongPost({ title: null })],
+  ['an empty title', 'lesswrong', POST, lessWrongPost({ title: ' ' })],
+]
+
+/** Answers that are JSON, but not an answer of that source. */
+const OTHER_SHAPES: [string, string, string, unknown][] = [
+  ['a list', 'hn', '8863', [hnItem()]],
+  ['an error', 'hn', '8863', { error: 'Permission denied' }],
+  ['an id as text', 'hn', '8863', hnItem({ id: '8863' })],
+  ['a title that is no text', 'hn', '8863', hnItem({ title: 5 })],
+  ['a text', 'hn', '8863', 'ok'],
+  ['an error', 'lobsters', 'tdfoqh', { error: 'not found' }],
+  ['a story without a title', 'lobsters', 'tdfoqh', lobstersStory({ title: undefined })],
+  ['a list', 'lobsters', 'tdfoqh', [lobstersStory()]],
+  ['errors and no data', 'lesswrong', POST, { errors: [{ message: 'internal' }], data: null }],
+  ['errors alone', 'lesswrong', POST, { errors: [{ message: 'internal' }] }],
+  ['a post without an id', 'lesswrong', POST, lessWrongPost({ _id: undefined })],
+]
+
+describe('the title of an item', () => {
+  test.each(ITEMS)(
+    'is asked of its own source, %s, and names its channel',
+    async (source, id, target, answer, title, provenance) => {
+      const { url, questions } = await jsonSource(answer)
+      expect(await ask(url, source, id)).toEqual({ title, provenance })
+      expect(questions.map((question) => question.target)).toEqual([target])
+    },
+  )
+
+  test('is asked of LessWrong by the id alone, in a GraphQL variable', async () => {
+    const { url, questions } = await jsonSource(lessWrongPost())
+    await ask(`${url}/graphql`, 'lesswrong', POST)
+    expect(questions[0]).toMatchObject({ method: 'POST', target: '/graphql' })
+    const body: unknown = JSON.parse(questions[0]?.body ?? '')
+    expect(body).toEqual({
+      query: expect.stringMatching(/post\(.*\$id.*_id title/s) as string,
+      variables: { id: POST },
+    })
+  })
+
+  test.each(['  spaces kept  ', 'Größe “quoted” 漢字 😀', '<b>&amp;</b>', 'line\nbreak'])(
+    'is kept verbatim: %j',
+    async (title) => {
+      const { url } = await jsonSource(hnItem({ title }))
+      expect(await ask(url, 'hn', '8863')).toEqual({ title, provenance: 'hn:firebase-item' })
+    },
+  )
+
+  test('is cut after 1,001 characters, enough to tell that it is longer than a publication takes', async () => {
+    const { url } = await jsonSource(hnItem({ title: '😀'.repeat(100_000) }))
+    const { title } = await ask(url, 'hn', '8863')
+    expect(title).toBe('😀'.repeat(1_001))
+  })
+
+  test.each([
+    ['../../admin', '..%2F..%2Fadmin'],
+    ['a?b=c#d', 'a%3Fb%3Dc%23d'],
+    ['é😀 100%', '%C3%A9%F0%9F%98%80%20100%25'],
+    ['.', '.'],
+    ['..', '..'],
+  ])('is asked with the id %j encoded, so that it stays one segment of the path', async (id, encoded) => {
+    const { url, questions } = await jsonSource(null)
+    await expect(ask(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(ask(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
+    expect(questions.map(({ target }) => target)).toEqual([
+      `/v0/item/${encoded}.json`,
+      `/v0/s/${encoded}.json`,
+    ])
+  })
+
+  test.each(NOT_VOUCHING)('is not vouched for by %s (%s)', async (_what, source, id, answer) => {
+    const { url } = await jsonSource(answer)
+    await expect(ask(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
+  })
+
+  test.each(ITEMS)('is not vouched for by a 404 of %s', async (source, id) => {
+    const { url } = await localSource((_question, response) => response.writeHead(404).end('Not Found'))
+    await expect(ask(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
+  })
+
+  test.each(['hype:github', 'midjourney', 'github', 'reddit', ''])(
+    'of the source %j has nobody to ask',
+    async (source) => {
+      const { url, questions } = await jsonSource(hnItem())
+      await expect(ask(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
+      expect(questions).toEqual([])
+    },
+  )
+
+  test.each(OTHER_SHAPES)(
+    'is unavailable when the source answers with %s (%s)',
+    async (_what, source, id, answer) => {
+      const { url } = await jsonSource(answer)
+      await expect(ask(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    },
+  )
+
+  test.each(ITEMS)('is unavailable when %s fails', async (source, id) => {
+    const { url } = await localSource((_question, response) => response.writeHead(500).end())
+    await expect(ask(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+  })
+
+  test.each(ITEMS)('is given up at once when %s is silent and the run ends', async (source, id) => {
+    const { url, questions } = await localSource(() => undefined)
+    const controller = new AbortController()
+    const reason = new Error('the run was ended')
+    const outcome = expect(ask(url, source, id, controller.signal)).rejects.toBe(reason)
+    await vi.waitUntil(() => questions.length === 1, { interval: 1, timeout: 5_000 })
+    controller.abort(reason)
+    await outcome
+  })
+})

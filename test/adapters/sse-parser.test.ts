@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { SseParser, StreamTooLarge } from '../../src/adapters/sse-parser.ts'
+import type { StreamRecord } from '../../src/adapters/sse-parser.ts'
+
+const WIDE = { maxEventBytes: 1_000_000, maxBytes: 1_000_000 }
+
+function recordsOf(chunks: readonly Uint8Array[], bounds = WIDE): StreamRecord[] {
+  const stream = new SseParser(bounds)
+  const events = chunks.flatMap((chunk) => stream.push(chunk))
+  const last = stream.end()
+  return last === null ? events : [...events, last]
+}
+
+const eventsOf = (chunks: readonly Uint8Array[], bounds = WIDE): string[] =>
+  recordsOf(chunks, bounds).map(({ data }) => data)
+
+test('gives each event the name it has, and none the name of the event before', () => {
+  const text =
+    'event: a\ndata: 1\n\nevent: lost\n\ndata: 2\n\nevent:b\nevent: c\ndata: 3\n\nevent: d\ndata: 4'
+  expect(recordsOf([Buffer.from(text)])).toEqual([
+    { name: 'a', data: '1' },
+    { name: 'message', data: '2' },
+    { name: 'c', data: '3' },
+    { name: 'd', data: '4' },
+  ])
+})
+
+test('gives the same events however the bytes are cut, whatever the lines end with', () => {
+  const data = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !/[\r\n]/.test(text))
+  const event = fc.record({
+    data: fc.array(data, { minLength: 1, maxLength: 3 }),
+    comment: fc.boolean(),
+    name: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(
+      fc.array(event),
+      fc.constantFrom('\n', '\r\n', '\r'),
+      fc.integer({ min: 1, max: 7 }),
+      fc.boolean(),
+      (events, end, size, mark) => {
+        const lines = events.flatMap(({ data: texts, comment, name }) => [
+          ...(comment ? [': ping'] : []),
+          ...(name ? ['event: something', 'id: 1'] : []),
+          ...texts.map((text) => `data: ${text}`),
+          '',
+        ])
+        const bytes = Buffer.from((mark ? '\uFEFF' : '') + lines.map((line) => line + end).join(''))
+        const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+          bytes.subarray(index * size, (index + 1) * size),
+        )
+        expect(eventsOf(chunks)).toEqual(events.map(({ data: texts }) => texts.join('\n')))
+      },
+    ),
+  )
+})
+
+test.each(['\n', '\r\n', '\r'])(
+  'gives an event at its blank line of %j, while the stream stays open',
+  (end) => {
+    const stream = new SseParser(WIDE)
+    const pushed = (text: string): StreamRecord[] => stream.push(Buffer.from(text))
+    expect(pushed(`data: one${end}${end}`)).toEqual([{ name: 'message', data: 'one' }])
+    expect(pushed(`event: a${end}data: two${end}`)).toEqual([])
+    expect(pushed(end)).toEqual([{ name: 'a', data: 'two' }])
+    expect(stream.end()).toBeNull()
+  },
+)
+
+test.each([': ping\n\n', 'event: ping\n\n', 'id: 1\r\n\r\n', ': ping\r\r'])(
+  'counts %j to no event behind it',
+  (block) => {
+    const stream = new SseParser({ maxEventBytes: 100, maxBytes: 1_000_000 })
+    for (let sent = 0; sent < 100; sent += 1) expect(stream.push(Buffer.from(block))).toEqual([])
+    expect(stream.push(Buffer.from('data: one\n\n'))).toEqual([{ name: 'message', data: 'one' }])
+  },
+)
+
+test('gives the last event whatever is missing of its line ends, however the bytes are cut', () => {
+  const ends = fc.constantFrom('\n', '\r\n', '\r')
+  const ending = fc.constantFrom('', '\n', '\r', '\r\n', '\r\n\r', '\n\n', '\r\r', '\r\n\r\n')
+  const chunking = fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 8 })
+  fc.assert(
+    fc.property(ends, ending, chunking, fc.boolean(), (end, lastEnd, sizes, named) => {
+      const last = named ? `event: done${end}data: two` : 'data: two'
+      let rest = Buffer.from(`data: one${end}${end}${last}${lastEnd}`)
+      const chunks = sizes.map((size) => {
+        const chunk = rest.subarray(0, size)
+        rest = rest.subarray(size)
+        return chunk
+      })
+      expect(recordsOf([...chunks, rest])).toEqual([
+        { name: 'message', data: 'one' },
+        { name: named ? 'done' : 'message', data: 'two' },
+      ])
+    }),
+  )
+})
+
+test('keeps no event and no stream above its bounds', () => {
+  const line = Buffer.from(`data: ${'x'.repeat(50)}\n\n`)
+  const bounds = { maxEventBytes: 60, maxBytes: 200 }
+  expect(eventsOf([line, line, line], bounds).length).toBe(3)
+  expect(() => eventsOf([line, line, line, line], bounds)).toThrow(StreamTooLarge)
+  expect(() => eventsOf([Buffer.from(`data: ${'x'.repeat(60)}`)], bounds)).toThrow(StreamTooLarge)
+  const comments = Buffer.from(': ping\n\n'.repeat(26))
+  expect(() => eventsOf([comments], bounds)).toThrow(StreamTooLarge)
+})

@@ -1,0 +1,248 @@
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { createClient } from '@libsql/client'
+import { describe, expect, test } from 'vitest'
+import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
+import { copyOfSample, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
+import { storiesOf } from '../../support/signals.ts'
+import { dash, exitOf, filledFolder, run, serve, startDash, temporaryFolder } from '../../support/dash.ts'
+
+/** Rows of the last completed UTC day, as the program itself sees it. */
+function rows(count: number, changes: Record<string, unknown> = {}): string {
+  return storiesOf(lastCompleteDay(Date.now()), count, changes)
+}
+
+function dataFolder(): string {
+  const data = join(temporaryFolder(), 'data')
+  mkdirSync(data)
+  return data
+}
+
+/** Imports one file into a data folder below the given one. */
+function importJson(folder: string, file: string): ReturnType<typeof run> {
+  return run(['import', 'signals', file, '--data-dir', join(folder, 'data'), '--json'])
+}
+
+describe('import signals', () => {
+  test('ends at the first signal while it reads standard input, and leaves no copy of it behind', async () => {
+    const folder = temporaryFolder()
+    const child = startDash(['import', 'signals', '-', '--data-dir', join(folder, 'data')], {
+      env: { TMPDIR: folder },
+    })
+    child.stdin?.write(`${rows(1)}\n`)
+    while (!readdirSync(folder).some((name) => name.startsWith('dash-input-')))
+      await new Promise(setImmediate)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).toBe(143)
+    expect(readdirSync(folder).filter((name) => name.startsWith('dash-input-'))).toEqual([])
+  })
+
+  test('creates the folder it is given, takes gzip and standard input, and prints one line', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'day.ndjson')
+    writeFileSync(file, gzipSync(rows(3)))
+    const data = join(folder, 'new', 'data')
+    const first = await dash(['import', 'signals', file, '--data-dir', data])
+    expect(first).toEqual({
+      code: 0,
+      stdout: '3 rows of 1 file: 3 inserted, 0 replaced, 0 unchanged, 0 skipped\n',
+      stderr: '',
+    })
+    const second = await dash(['import', 'signals', '-', '--data-dir', data, '--quiet'], {
+      stdin: gzipSync(rows(3)),
+    })
+    expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('ranks the live periods at its end, and names the snapshot', async () => {
+    const data = dataFolder()
+    const { code, stdout } = await dash(['import', 'signals', '-', '--json', '--data-dir', data], {
+      stdin: rows(5),
+    })
+    expect(code).toBe(0)
+    const { snapshot } = JSON.parse(stdout) as { snapshot: { snapshotId: string } }
+    expect(snapshot).toEqual({ outcome: 'taken', snapshotId: expect.stringMatching(/^feed-/) as string })
+    const { url } = await serve(['--data-dir', data])
+    const feed = (await (await fetch(`${url}/api/feed?sort=week`)).json()) as Record<string, unknown>
+    expect(feed).toMatchObject({ snapshotId: snapshot.snapshotId })
+    expect(feed['hackerNews']).toHaveLength(5)
+  })
+
+  test('ends with 1 and keeps its rows when no snapshot could be taken', async () => {
+    const data = await filledFolder()
+    const feed = createClient({ url: pathToFileURL(join(data, 'feed.db')).href })
+    await feed.execute('UPDATE snapshots SET generated_at = generated_at + 86400000')
+    feed.close()
+    const args = ['import', 'signals', '-', '--json', '--data-dir', data]
+    const { code, stdout, stderr } = await run(args, { stdin: rows(6) })
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({ inserted: 1, indexed: 1, snapshot: { outcome: 'refused' } })
+    expect(stderr).toContain('error: no snapshot was taken: ')
+  })
+
+  test('takes no snapshot and makes no folder when it stores nothing', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, 'bad.ndjson'), '{}\n')
+    const { code, stdout } = await run(['import', 'signals', 'mistyped.ndjson', '--json'], { cwd })
+    const errors = [{ file: 'mistyped.ndjson', line: null }]
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { errors, snapshot: null, indexed: 0 }])
+    for (const args of [
+      ['signals', 'mistyped.ndjson', '--data-dir', join(cwd, 'named')],
+      ['signals', join(cwd, 'bad.ndjson')],
+      ['articles', 'mistyped.ndjson'],
+      ['archive', 'mistyped'],
+    ])
+      expect((await run(['import', ...args], { cwd })).code).toBe(1)
+    expect(readdirSync(cwd)).toEqual(['bad.ndjson'])
+  })
+
+  test('prints names and reasons from its files on one line that steers no terminal', async () => {
+    const cwd = temporaryFolder()
+    const name = 'evil\n\u001b[31m.ndjson'
+    writeFileSync(
+      join(cwd, name),
+      `${rows(1, { titleProvenance: 'x\u009b2J\u202e' })}\n${rows(1, { source: 'no\nne' })}`,
+    )
+    const { stderr } = await run(['import', 'signals', join(cwd, name)], { cwd })
+    expect(stderr).toContain('evil\\n\\u001b[31m.ndjson:1: titleProvenance: "x\\u009b2J\\u202e" must')
+    expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+  })
+
+  test('reports bad rows by file and line, and ends with 1 when a file was left out', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'bad.ndjson')
+    writeFileSync(file, `${rows(1)}\n{"source":"hn"\n${rows(1, { title: ' ' })}`)
+    const { code, stdout, stderr } = await importJson(folder, file)
+    const errors = [
+      { file, line: 2 },
+      { file, line: 3, reason: 'title: is empty' },
+    ]
+    const report = { files: 1, rows: 3, inserted: 0, errorCount: 2, errors }
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, report])
+    expect(stderr).toContain(`${file}:3: title: is empty`)
+    expect(stderr).toContain('--on-error skip')
+  })
+
+  test.each<[string, Buffer | null]>([
+    ['a missing file', null],
+    ['a truncated gzip', gzipSync(rows(2000)).subarray(0, 2000)],
+    ['UTF-16', Buffer.from(`\ufeff${rows(2)}`, 'utf16le')],
+    ['a gzip that is not one', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('no')])],
+  ])('%s ends with 1 and imports nothing', async (_name, bytes) => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'input')
+    if (bytes) writeFileSync(file, bytes)
+    const { code, stdout, stderr } = await importJson(folder, file)
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { inserted: 0 }])
+    expect(stderr).toContain(file)
+  })
+})
+
+describe('import articles', () => {
+  const text = (key: string, changes: Record<string, unknown> = {}): string =>
+    JSON.stringify({
+      key,
+      text: 'A text.',
+      fetchedAt: '2026-03-01T12:00:00Z',
+      provenance: 'test:file',
+      ...changes,
+    })
+
+  const counts = { files: 1, replaced: 0, skipped: 0, errors: [], errorCount: 0, indexed: 0 }
+
+  test('takes gzip and standard input, prints one line, and changes nothing the second time', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'texts.ndjson.gz')
+    writeFileSync(file, gzipSync(`${text('hn-1')}\n${text('hype-github-a/b')}\n`))
+    const data = join(folder, 'data')
+    expect(await run(['import', 'articles', file, '--data-dir', data])).toEqual({
+      code: 0,
+      stdout: '2 rows of 1 file: 2 inserted, 0 replaced, 0 unchanged, 0 skipped\n',
+      stderr: '',
+    })
+    const again = await run(['import', 'articles', '-', '--data-dir', data, '--json'], {
+      stdin: `${text('hn-1')}\n${text('hn-2', { text: '<b>x</b>' })}\n`,
+    })
+    expect([again.code, again.stderr]).toEqual([0, ''])
+    expect(JSON.parse(again.stdout)).toEqual({ ...counts, rows: 2, inserted: 1, unchanged: 1 })
+  })
+
+  test('reports bad rows by file and line, leaves their file out, and takes its good rows under skip', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'bad.ndjson')
+    writeFileSync(file, `${text('hn-1')}\n${text('nobody-1')}\n${text('hn-2', { text: ' ' })}`)
+    const args = ['import', 'articles', file, '--data-dir', join(folder, 'data')]
+    const { code, stdout, stderr } = await run(args)
+    const line = '3 rows of 1 file: 0 inserted, 0 replaced, 0 unchanged, 0 skipped\n'
+    expect([code, stdout]).toEqual([1, line])
+    expect(stderr).toContain(`${file}:2: key: must be a save key`)
+    expect(stderr).toContain(`${file}:3: text: is empty`)
+    expect(stderr).toContain('--on-error skip')
+    const skipped = await run([...args, '--on-error', 'skip', '--json'])
+    expect([skipped.code, JSON.parse(skipped.stdout)]).toMatchObject([
+      0,
+      { rows: 3, inserted: 1, skipped: 2, errorCount: 2 },
+    ])
+  })
+})
+
+describe('import archive', () => {
+  test('founds an archive that is served byte for byte, and changes nothing the second time', async () => {
+    const data = join(temporaryFolder(), 'new', 'data')
+    const args = ['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', data]
+    expect(await dash(args)).toEqual({ code: 0, stdout: '6 imported, 0 unchanged\n', stderr: '' })
+    const again = await run([...args, '--json'])
+    expect([again.code, again.stderr]).toEqual([0, ''])
+    expect(JSON.parse(again.stdout)).toEqual({ imported: 0, unchanged: 6, refused: [], refusedCount: 0 })
+    expect(await run([...args, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
+    const { url } = await serve(['--data-dir', data])
+    const answer = await fetch(`${url}/api/feed/history?sort=year&at=2024-01-03T12:00:00Z`)
+    const odd = readFileSync(join(SAMPLE_ARCHIVE, 'objects/v1-number-escapes-newline'))
+    expect(Buffer.from(await answer.arrayBuffer()).equals(odd)).toBe(true)
+  })
+
+  test('ends with 1 and every reason when it is refused, and writes no ledger', async () => {
+    const archive = copyOfSample()
+    appendFileSync(join(archive, 'objects/v2-indented'), ' ')
+    appendFileSync(join(archive, 'manifests.ndjson'), '{}\n')
+    const data = dataFolder()
+    const { code, stdout, stderr } = await run(['import', 'archive', archive, '--data-dir', data, '--json'])
+    const size: unknown = expect.stringContaining('"objects/v2-indented": it has 464 bytes instead of 463')
+    const refused = [
+      { publicationId: 'top-year-v2-2024-01-04', line: 7, reason: size },
+      { publicationId: null, line: 8, reason: expect.stringContaining('ledger: must be') as unknown },
+    ]
+    expect([code, JSON.parse(stdout)]).toEqual([1, { imported: 0, unchanged: 0, refused, refusedCount: 2 }])
+    expect(stderr.trimEnd().split('\n')).toHaveLength(2)
+    expect(existsSync(join(data, 'ledger.db'))).toBe(false)
+    const nowhere = await run(['import', 'archive', join(archive, 'nowhere'), '--data-dir', data])
+    expect([nowhere.code, nowhere.stdout]).toEqual([1, ''])
+    expect(nowhere.stderr).toContain('manifests.ndjson: there is no such file')
+  })
+
+  test('with 200,000 bad lines ends with 1, the first hundred reasons and their count', async () => {
+    const archive = temporaryFolder()
+    const lines = '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200_000)
+    writeFileSync(join(archive, 'manifests.ndjson'), lines)
+    const cwd = temporaryFolder()
+    const json = await dash(['import', 'archive', archive, '--json'], { cwd })
+    expect(json.code).toBe(1)
+    const report = JSON.parse(json.stdout) as { refused: { line: number }[]; refusedCount: number }
+    expect(report.refusedCount).toBe(200_000)
+    expect(report.refused.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
+    const told = await dash(['import', 'archive', archive], { cwd })
+    expect(told).toMatchObject({ code: 1, stdout: '200000 refused; nothing was written\n' })
+    expect(told.stderr).toContain('error: line 1: \\u001b[31m red: ')
+    expect(told.stderr).toContain('and 199990 more; --json lists the first hundred')
+    expect(readdirSync(cwd)).toEqual([])
+  })
+
+  test('is refused once something was published', async () => {
+    const data = await filledFolder()
+    await run(['publish-year', '--once', '--data-dir', data])
+    const { code, stderr } = await run(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', data])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('an archive is founded once')])
+  })
+})

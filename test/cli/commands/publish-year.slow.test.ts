@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
+import type { PublishReport } from '../../../src/jobs/publish-report.ts'
+import { localSource } from '../../support/local-source.ts'
+import { dash, exitOf, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
+
+function dataFolder(): string {
+  const data = join(temporaryFolder(), 'data')
+  mkdirSync(data)
+  return data
+}
+
+async function publish(data: string, args: string[] = [], env: Record<string, string> = {}) {
+  const finished = await run(['publish-year', '--data-dir', data, '--json', '--once', ...args], { env })
+  return { ...finished, report: JSON.parse(finished.stdout) as PublishReport }
+}
+
+describe('publish-year', () => {
+  test('publishes once and then says that it has', async () => {
+    const data = await filledFolder()
+    const first = await publish(data)
+    expect(first).toMatchObject({
+      code: 0,
+      stderr: '',
+      report: { outcome: 'published', attempt: 1, items: { hackerNews: 5 } },
+    })
+    expect(Object.keys(first.report).join(' ')).toBe(
+      'job outcome asOfDay attempt publicationId sha256 byteSize publishedAt items distinctItems coverage durationMs reason',
+    )
+    const sha256 = first.report.sha256 ?? ''
+    const object = readFileSync(join(data, 'objects', 'sha256', sha256.slice(0, 2), sha256))
+    expect(createHash('sha256').update(object).digest('hex')).toBe(sha256)
+    expect(await publish(data)).toMatchObject({ code: 0, report: { outcome: 'already-published', sha256 } })
+    const quiet = await dash(['publish-year', '--data-dir', data, '--quiet'])
+    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('names items and covered days in its one line, in a rehearsal too', async () => {
+    const data = await filledFolder()
+    const said = `${lastCompleteDay(Date.now())}: 5 items, 1 of 365 days`
+    const args = ['publish-year', '--data-dir', data]
+    const rehearsed = `would publish ${said}; nothing was written\n`
+    expect(await run([...args, '--dry-run'])).toEqual({ code: 0, stdout: rehearsed, stderr: '' })
+    expect(await run(args)).toEqual({ code: 0, stdout: `published ${said}\n`, stderr: '' })
+  })
+
+  test('rehearses without leaving a file, whether the rehearsal is refused or not', async () => {
+    const [cwd, empty] = [temporaryFolder(), temporaryFolder()]
+    for (const [code, ...flags] of [[1], [0, '--allow-empty']] as const) {
+      expect(await run(['publish-year', '--dry-run', ...flags], { cwd })).toMatchObject({ code })
+      expect(await run(['publish-year', '--dry-run', '--data-dir', empty, ...flags])).toMatchObject({ code })
+    }
+    expect([readdirSync(cwd), readdirSync(empty)]).toEqual([[], []])
+  })
+
+  test('refuses an empty Year with 1 before an attempt is counted, unless --allow-empty', async () => {
+    const data = dataFolder()
+    const refused = await publish(data)
+    const reason: unknown = expect.stringContaining('0 of 365 days')
+    expect(refused).toMatchObject({ code: 1, report: { outcome: 'failed', attempt: null, reason } })
+    expect(refused.stderr).toMatch(/^error: the Year would be empty: .* --allow-empty\n$/)
+    const allowed = await run(['publish-year', '--allow-empty', '--data-dir', data])
+    expect(allowed.stdout).toMatch(/^published [\d-]{10}: 0 items, 0 of 365 days\n$/)
+  })
+
+  test('asks the sources for titles nobody vouched for', async () => {
+    const source = await localSource(({ target }, response) => {
+      const id = Number(/(\d+)\.json$/.exec(target)?.[1])
+      response.end(JSON.stringify({ id, title: `the source's title ${id}`, type: 'story' }))
+    })
+    const data = await filledFolder({ titleProvenance: undefined })
+    const { report } = await publish(data, [], { DASH_HN_URL: `${source.url}/v0/` })
+    expect(report.outcome).toBe('published')
+    const asked = source.questions.map(({ target }) => target).sort()
+    expect(asked).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
+  })
+
+  test('ends with 69 while a source is down, and with 3 when the third attempt failed, for ever', async () => {
+    const data = await filledFolder({ titleProvenance: undefined })
+    const down = { DASH_HN_URL: 'http://127.0.0.1:1/v0' }
+    const codes: [number | null, string][] = []
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      const { code, report } = await publish(data, [], down)
+      codes.push([code, report.outcome])
+    }
+    expect(codes).toEqual([
+      [69, 'failed'],
+      [69, 'failed'],
+      [3, 'gap'],
+      [3, 'gap'],
+    ])
+  })
+
+  test('ends with 143 and its report when it is told to stop between two attempts', async () => {
+    const data = await filledFolder({ titleProvenance: undefined })
+    const child = startDash(['publish-year', '--data-dir', data, '--json'], {
+      env: { DASH_HN_URL: 'http://127.0.0.1:1/v0' },
+    })
+    const stdout = once(child.stdout ?? child, 'data')
+    while (!String(await once(child.stderr ?? child, 'data')).includes('the next in 60 s')) continue
+    child.kill('SIGTERM')
+    const [report] = (await stdout) as [Buffer]
+    expect(JSON.parse(report.toString())).toMatchObject({ outcome: 'failed', attempt: 1 })
+    expect(await exitOf(child)).toBe(143)
+  })
+
+  test('ends with 75 and the holder while another publisher works', async () => {
+    let ask: (unanswered: ServerResponse) => void = () => undefined
+    const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
+    const source = await localSource((_question, response) => ask(response))
+    const data = await filledFolder({ titleProvenance: undefined })
+    const first = publish(data, [], { DASH_HN_URL: source.url })
+    const unanswered = await asked
+    const second = await dash(['publish-year', '--data-dir', data])
+    expect(second.code).toBe(75)
+    expect(second.stderr).toMatch(
+      /\(process \d+\) has been writing to the ledger since .* its lease runs until/,
+    )
+    unanswered.destroy()
+    expect((await first).code).toBe(69)
+  })
+})

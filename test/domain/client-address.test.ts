@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { addressHash, clientAddress, isSameCaller, networkOf } from '../../src/domain/client-address.ts'
+import { parseIpRange } from '../../src/domain/address.ts'
+import type { IpRange } from '../../src/domain/address.ts'
+
+const ranges = (...texts: string[]): IpRange[] => texts.flatMap((text) => parseIpRange(text) ?? [])
+
+const TRUSTED = ranges('10.0.0.0/8', 'fd00::/8')
+
+describe('the address of a caller', () => {
+  test.each([
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['::FFFF:cb00:7107', '203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:0001:2::9', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['/run/dash.sock', 'unknown'],
+    ['', 'unknown'],
+  ])('is one spelling of %s', (socket, canonical) => {
+    expect(clientAddress(socket, null, [])).toBe(canonical)
+  })
+
+  test.each([
+    ['2001:db8:1:2::/64', '2001:db8:1::/48'],
+    ['0:0:0:0::/64', '0:0:0::/48'],
+    ['203.0.113.7', '203.0.113.7'],
+    ['unknown', 'unknown'],
+  ])('%s has the network %s', (address, network) => {
+    expect(networkOf(address)).toBe(network)
+  })
+
+  test('is the same for all of a /64, and another for the next', () => {
+    const of = (network: number, host: number) =>
+      clientAddress(`2001:db8:0:${network}::${host.toString(16)}`, null, [])
+    expect(new Set(Array.from({ length: 1_000 }, (_, host) => of(1, host)))).toEqual(new Set([of(1, 0)]))
+    expect(of(2, 1)).not.toBe(of(1, 1))
+  })
+
+  test.each([
+    ['who is no proxy is not believed', '203.0.113.7', '6.6.6.6', '203.0.113.7'],
+    ['a proxy is', '10.0.0.1', '198.51.100.9', '198.51.100.9'],
+    ['a proxy is, through a mapped socket', '::ffff:10.0.0.1', '198.51.100.9', '198.51.100.9'],
+    ['what the caller wrote before it is not', '10.0.0.1', '6.6.6.6, 198.51.100.9', '198.51.100.9'],
+    ['through a chain of proxies', '10.0.0.1', '6.6.6.6, 198.51.100.9, 10.9.9.9', '198.51.100.9'],
+    ['through proxies of both kinds', 'fd00::1', '2001:db8::5, ::ffff:10.1.1.1', '2001:db8:0:0::/64'],
+    ['with ports', '10.0.0.1', '198.51.100.9:4711', '198.51.100.9'],
+    ['with brackets and a port', '10.0.0.1', '[2001:db8::5]:443', '2001:db8:0:0::/64'],
+    ['with brackets', '10.0.0.1', '[::ffff:198.51.100.9]', '198.51.100.9'],
+    ['with empty elements', '10.0.0.1', ', 198.51.100.9 ,, ', '198.51.100.9'],
+    ['without the header', '10.0.0.1', null, '10.0.0.1'],
+    ['without a socket', undefined, '6.6.6.6', 'unknown'],
+    ['with nothing but proxies', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['with an unknown caller', '10.0.0.1', 'unknown', '10.0.0.1'],
+    ['with nonsense before a proxy', '10.0.0.1', '6.6.6.6, nonsense, 10.0.0.2', '10.0.0.2'],
+    ['with an address nobody writes', '10.0.0.1', '198.51.100.009', '10.0.0.1'],
+    ['with a port that is none', '10.0.0.1', '198.51.100.9:', '10.0.0.1'],
+  ])('%s', (_, socket, header, counted) => {
+    expect(clientAddress(socket, header, TRUSTED)).toBe(counted)
+  })
+
+  test('is never what a caller wrote behind a proxy, whatever that is', () => {
+    fc.assert(
+      fc.property(fc.string(), (written) => {
+        expect(clientAddress('10.0.0.1', `${written}, 198.51.100.9`, TRUSTED)).toBe('198.51.100.9')
+        expect(clientAddress('203.0.113.7', written, TRUSTED)).toBe('203.0.113.7')
+      }),
+    )
+  })
+})
+
+describe('what is kept of an address', () => {
+  const salt = new Uint8Array(32).fill(1)
+
+  test('tells callers of a day apart, and nothing on another day', () => {
+    const hash = addressHash(salt, '203.0.113.7')
+    expect(hash).toMatch(/^[0-9a-f]{32}$/)
+    expect(addressHash(salt, '203.0.113.8')).not.toBe(hash)
+    expect(addressHash(new Uint8Array(32).fill(2), '203.0.113.7')).not.toBe(hash)
+  })
+
+  test('is how a session knows its caller again', () => {
+    const ip = addressHash(salt, '203.0.113.7')
+    expect(isSameCaller(ip, salt, '203.0.113.7')).toBe(true)
+    expect(isSameCaller(ip, salt, '203.0.113.8')).toBe(false)
+    expect(isSameCaller(ip, null, '203.0.113.7')).toBe(false)
+  })
+})

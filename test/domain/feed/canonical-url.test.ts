@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { canonicalUrl } from '../../../src/domain/feed/canonical-url.ts'
+
+describe('a canonical URL', () => {
+  test.each([
+    ['https://www.Example.org/', 'example.org'],
+    ['http://example.org:80/a/', 'example.org/a'],
+    ['https://example.org:443/a//', 'example.org/a'],
+    ['https://example.org:8443/a', 'example.org:8443/a'],
+    ['https://user:secret@example.org/a#section', 'example.org/a'],
+    ['https://example.org/a?utm_source=x&b=2&fbclid=9&a=1', 'example.org/a?a=1&b=2'],
+    ['https://example.org/#!/route', 'example.org#!/route'],
+    ['https://example.org/docs/index.html', 'example.org/docs'],
+    ['https://example.org/story/amp/', 'example.org/story'],
+    ['https://example.org/amp', 'example.org/amp'],
+    ['https://m.youtube.com/watch?v=dQw4w9WgXcQ&t=10', 'youtube.com/watch?v=dQw4w9WgXcQ'],
+    ['https://youtu.be/dQw4w9WgXcQ?si=abc', 'youtube.com/watch?v=dQw4w9WgXcQ'],
+    ['https://arxiv.org/pdf/2412.17606v2.pdf', 'arxiv.org/abs/2412.17606'],
+    ['http://export.arxiv.org/abs/math.GT/0309136', 'arxiv.org/abs/math.GT/0309136'],
+    ['https://github.com/Owner/Name', 'github.com/owner/name'],
+    ['https://github.com/owner/name/issues/1', 'github.com/owner/name/issues/1'],
+    ['https://en.m.wikipedia.org/wiki/Rust', 'en.wikipedia.org/wiki/Rust'],
+    ['https://old.reddit.com/r/x/comments/Ab1/some_words/', 'reddit.com/r/x/comments/ab1'],
+    ['https://x.com/a/status/1', 'twitter.com/a/status/1'],
+    ['https://www.com/', 'www.com'],
+    ['https://blog.example.org/a', 'blog.example.org/a'],
+    ['HTTPS://EXAMPLE.ORG/A?B=%20C', 'example.org/A?B=%20C'],
+    ['example.org/a?b=1', 'example.org/a?b=1'],
+  ])('of %s', (url, canonical) => {
+    expect(canonicalUrl(url)).toBe(canonical)
+  })
+
+  test.each(['', 'not a url at all', 'ftp://example.org/', 'https://', 'https://./'])(
+    'is none for %j',
+    (url) => {
+      expect(canonicalUrl(url)).toBeNull()
+    },
+  )
+
+  test('is its own canonical URL', () => {
+    const url = fc.webUrl({ withFragments: true, withQueryParameters: true })
+    const noise = fc.oneof(fc.constant(''), fc.string({ unit: 'binary', maxLength: 20 }))
+    fc.assert(
+      fc.property(url, noise, (start, end) => {
+        const canonical = canonicalUrl(start + end)
+        expect(canonical === null || canonicalUrl(canonical)).toBe(canonical ?? true)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

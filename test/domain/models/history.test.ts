@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import type {
+  AttemptEnd,
+  DayScore,
+  EndpointRecord,
+  ModelAttempt,
+} from '../../../src/domain/models/evaluation.ts'
+import { FAILURES_MS, historyOf } from '../../../src/domain/models/history.ts'
+import { unansweredTasks } from '../../../src/domain/models/lite/suite.ts'
+import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
+import { evaluation, task } from '../../support/free-models.ts'
+
+const NOW = Date.UTC(2026, 2, 4, 12)
+const MODEL = 'example/model-1:free'
+const HOUR_MS = 3_600_000
+
+let attempts = 0
+
+function attempt(
+  kind: 'tool' | 'text',
+  sentAt: number,
+  end: Partial<AttemptEnd> | null,
+  model = MODEL,
+): ModelAttempt {
+  const settled = { settledAt: sentAt + 900, status: null, latencyMs: null, asAsked: null, tasks: null }
+  const whole = end && { ...settled, class: 'answered' as const, ...end }
+  return { id: (attempts += 1), run: 1, model, kind, sentAt, day: dayOf(sentAt), end: whole }
+}
+
+const reply = (asAsked: boolean, latencyMs: number): Partial<AttemptEnd> => ({
+  asAsked,
+  latencyMs,
+  tasks: [],
+})
+
+const score = (daysAgo: number, complete = true): DayScore => {
+  const evaluatedAt = NOW - daysAgo * DAY_MS
+  const { tasks } = evaluation(evaluatedAt)
+  const answered = complete ? tasks : [...tasks.slice(0, 1), ...unansweredTasks('text', dayOf(NOW), {})]
+  return { model: MODEL, day: dayOf(evaluatedAt), evaluatedAt, complete, tasks: answered }
+}
+
+const known = (...made: ModelAttempt[]): ReturnType<typeof historyOf> =>
+  historyOf(MODEL, { attempts: made, scores: [], endpoints: [] }, NOW)
+
+describe('what is known of a model', () => {
+  test('is nothing without attempts and scores', () => {
+    expect(known()).toEqual({
+      sentToday: 0,
+      answers: {},
+      health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
+      toolUse: 'unknown',
+      gone: false,
+      failuresIn72h: 0,
+      evaluation: null,
+      lastEvaluatedAt: null,
+    })
+  })
+
+  test('counts what was sent on this UTC day, open and abandoned attempts too, and no other model', () => {
+    const midnight = Date.UTC(2026, 2, 4)
+    const made = [
+      attempt('tool', midnight - 1, reply(true, 1)),
+      attempt('tool', midnight, { class: 'abandoned' }),
+      attempt('text', midnight + 1, null),
+      attempt('text', midnight + 2, reply(true, 1), 'another/model:free'),
+    ]
+    expect(known(...made)).toMatchObject({ sentToday: 2, answers: {}, failuresIn72h: 0 })
+  })
+
+  test('is passed when both questions were answered as asked, with the latency of the text', () => {
+    const made = [
+      attempt('tool', NOW - 5000, reply(true, 700)),
+      attempt('text', NOW - 3000, reply(true, 400)),
+    ]
+    const { health, answers } = known(...made)
+    expect(health).toMatchObject({ status: 'passed', latencyMs: 400, checkedAt: NOW - 2100 })
+    expect(Object.keys(answers).sort()).toEqual(['text', 'tool'])
+  })
+
+  test('is imperfect when one was answered in another form, or not at all', () => {
+    const tool = attempt('tool', NOW - 5000, reply(false, 700))
+    expect(known(tool, attempt('text', NOW - 3000, reply(true, 400))).health.status).toBe('imperfect')
+    const down = attempt('text', NOW - 3000, { class: 'provider_down', status: 502 })
+    const asked = attempt('tool', NOW - 5000, reply(true, 700))
+    expect(known(asked, down).health).toMatchObject({ status: 'imperfect', latencyMs: 700 })
+  })
+
+  test('is the failure when neither was answered, and what a retry answered counts', () => {
+    const limited = attempt('tool', NOW - 5000, { class: 'model_rate_limit', status: 429 })
+    expect(known(limited).health).toMatchObject({ status: 'http_429', rateLimitKind: 'model' })
+    const retried = attempt('tool', NOW - 1000, reply(true, 300))
+    expect(known(limited, retried).health).toMatchObject({ status: 'passed', rateLimitKind: 'none' })
+  })
+
+  test("says nothing by what was the account's", () => {
+    const daily = attempt('tool', NOW - 5000, { class: 'account_daily', status: 429 })
+    expect(known(daily)).toMatchObject({
+      health: { status: 'not_probed', rateLimitKind: 'account' },
+      failuresIn72h: 0,
+    })
+  })
+
+  test('forgets health after a day and failures after three', () => {
+    const old = attempt('text', NOW - 25 * HOUR_MS, { class: 'timeout' })
+    const older = attempt('text', NOW - FAILURES_MS - 1, { class: 'timeout' })
+    expect(known(older, old)).toMatchObject({ health: { status: 'not_probed' }, failuresIn72h: 1 })
+  })
+
+  test('takes the newest complete evaluation, and one without an answer only when there is no other', () => {
+    const of = (...scores: DayScore[]) => historyOf(MODEL, { attempts: [], scores, endpoints: [] }, NOW)
+    expect(of(score(2), score(1), score(0, false))).toMatchObject({
+      evaluation: { updatedAt: NOW - DAY_MS },
+      lastEvaluatedAt: NOW,
+    })
+    expect(of(score(1, false))).toMatchObject({ evaluation: { updatedAt: NOW - DAY_MS } })
+  })
+  const text = [task('task_shell_command_lite', 300), task('babylonian_clock_lite', 100)]
+  const answeredText = { asAsked: true, latencyMs: 400, tasks: text }
+
+  test('is gone by the last probe alone, whatever was answered before', () => {
+    const before = attempt('text', NOW - 20 * HOUR_MS, answeredText)
+    const gone = attempt('tool', NOW - 1000, { class: 'model_gone', status: 404 })
+    const rows = { attempts: [before, gone], scores: [score(1)], endpoints: [] }
+    expect(historyOf(MODEL, rows, NOW)).toMatchObject({
+      gone: true,
+      health: { status: 'http_404', latencyMs: null },
+      evaluation: null,
+    })
+    const back = attempt('text', NOW - 10, answeredText)
+    expect(known(before, gone, back)).toMatchObject({ gone: false, health: { status: 'imperfect' } })
+  })
+
+  test("is not evaluated by one question while the account's limits keep the other from it", () => {
+    const answer = attempt('text', NOW - 1000, answeredText)
+    const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
+    for (const made of [[answer, daily], [answer]]) {
+      expect(known(...made).evaluation).toBeNull()
+      expect(Object.keys(known(...made).answers)).toEqual(['text'])
+      const rows = { attempts: made, scores: [score(1)], endpoints: [] }
+      expect(historyOf(MODEL, rows, NOW).evaluation).toMatchObject({ updatedAt: NOW - DAY_MS })
+    }
+  })
+
+  test('includes what one question brought, although the model failed at the other', () => {
+    const down = attempt('tool', NOW - 500, { class: 'provider_down', status: 502 })
+    const { evaluation: measured } = known(attempt('text', NOW - 1000, answeredText), down)
+    expect(measured?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
+      ['task_files_lite', 0, 'http_timeout_or_error'],
+      ['task_shell_command_lite', 300, 'passed'],
+      ['babylonian_clock_lite', 100, 'passed'],
+    ])
+    expect(measured?.tasks[0]?.details).toMatchObject({ responseStatus: 502, rateLimitKind: 'none' })
+  })
+
+  test('includes both answers of a run that ended before it kept the evaluation', () => {
+    const tool = { asAsked: true, latencyMs: 900, tasks: [task('task_files_lite', 350)] }
+    const { evaluation: measured } = known(
+      attempt('tool', NOW - 9000, tool),
+      attempt('text', NOW - 1000, answeredText),
+    )
+    expect(measured).toEqual({ updatedAt: NOW - 100, tasks: [...tool.tasks, ...text] })
+  })
+
+  test('is healthy as the service said last of its endpoints, until it is probed again', () => {
+    const at = (endpoints: Partial<EndpointRecord>, ...probes: ModelAttempt[]) => {
+      const record = { model: MODEL, checkedAt: NOW - 5000, usable: true, latencyMs: 700, ...endpoints }
+      return historyOf(MODEL, { attempts: probes, scores: [], endpoints: [record] }, NOW).health
+    }
+    expect(at({})).toMatchObject({ status: 'imperfect', latencyMs: 700, checkedAt: NOW - 5000 })
+    expect(at({ usable: false, latencyMs: null })).toMatchObject({ status: 'failed', latencyMs: null })
+    expect(at({ checkedAt: NOW - DAY_MS - 1 })).toMatchObject({ status: 'not_probed' })
+    const probe = attempt('text', NOW - 9000, reply(true, 400))
+    expect(at({}, probe)).toMatchObject({ status: 'passed', latencyMs: 700 })
+    expect(at({ checkedAt: NOW - 9000 }, probe)).toMatchObject({ status: 'passed', latencyMs: 400 })
+  })
+})

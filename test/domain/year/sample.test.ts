@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { addDays } from '../../../src/domain/time.ts'
+import type { Manifest } from '../../../src/domain/year/ledger.ts'
+import { chooseManifests, parseSample } from '../../../src/domain/year/sample.ts'
+import { manifest } from './ledger-rows.ts'
+
+describe('a sample', () => {
+  test.each([
+    ['5%', { by: 'share', percent: 5 }],
+    ['0.5%', { by: 'share', percent: 0.5 }],
+    ['100%', { by: 'share', percent: 100 }],
+    ['2/7', { by: 'bucket', bucket: 2, buckets: 7 }],
+    ['1/1', { by: 'bucket', bucket: 1, buckets: 1 }],
+    ['700', { by: 'size', bytes: 700 }],
+    ['500M', { by: 'size', bytes: 500 * 1024 * 1024 }],
+    ['2gib', { by: 'size', bytes: 2 * 1024 ** 3 }],
+  ])('is understood as %s', (text, sample) => {
+    expect(parseSample(text)).toEqual(sample)
+  })
+
+  const none = ' 0% 101% -5% 5_% 0/7 8/7 1/0 1/ 0 0M 5X 1e3 all'.split(' ')
+
+  test.each(none.map((text) => text.replace('_', ' ')))('is not %j', (text) => {
+    expect(parseSample(text)).toBeNull()
+  })
+
+  const all = Array.from({ length: 100 }, (_, index) =>
+    manifest(addDays('2026-01-01', index), { sha256: sha256Hex(String(index)), byteSize: 1000 }),
+  )
+  const choose = (sample: string | null, since: string | null = null, random = () => 0.42): Manifest[] =>
+    chooseManifests(all, { since, sample: sample === null ? null : parseSample(sample) }, random)
+
+  test('is every publication where none is asked for, or those from a day on', () => {
+    expect(choose(null)).toEqual(all)
+    expect(choose('100%', '2026-04-01')).toEqual(all.slice(90))
+  })
+
+  test('of all buckets is each publication exactly once', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), (buckets) => {
+        const chosen = Array.from({ length: buckets }, (_, index) => choose(`${index + 1}/${buckets}`)).flat()
+        expect(new Set(chosen).size).toBe(all.length)
+        expect(chosen).toHaveLength(all.length)
+      }),
+    )
+  })
+
+  test('of a share is that many, at least one, in their order, and another at each draw', () => {
+    const some = choose('7%')
+    expect(some).toHaveLength(7)
+    expect(some).toEqual(all.filter((each) => some.includes(each)))
+    expect(choose('0.001%')).toHaveLength(1)
+    const draws = Array.from({ length: 8 }, () => choose('10%', null, Math.random))
+    expect(new Set(draws.map((draw) => JSON.stringify(draw))).size).toBeGreaterThan(1)
+  })
+
+  test('of a size holds no more than that, but at least one', () => {
+    expect([choose('5500').length, choose('1').length]).toEqual([5, 1])
+  })
+})

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
+import type { ModelCall, ModelEvent } from '../../../src/domain/agent/model-call.ts'
+import { Tally, makeAnswer } from '../../../src/server/agent/answer.ts'
+
+const FREE = { input: 0, cached: 0, output: 0 }
+
+/** What a model is given as results when it makes so many calls in its first round, and how many of them were run. */
+async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) {
+  const asked: ModelCall[] = []
+  const run: number[] = []
+  const end = { kind: 'end', model: 'model', refused: false, output: [], usage: null } as const
+  const ask = async function* (call: ModelCall): AsyncGenerator<ModelEvent> {
+    asked.push(call)
+    if (asked.length > 1) yield { kind: 'text', text: 'Hello' }
+    const made = Array.from({ length: asked.length > 1 ? 0 : calls }, (_, index) => `call_${index}`)
+    yield { ...end, calls: made.map((callId) => ({ callId, name: 'read_article', arguments: '{}' })) }
+  }
+  const ports = {
+    ask,
+    prices: FREE,
+    extend: () => Promise.resolve(true),
+    withdraw: () => undefined,
+    runTool: (_: object, maxBytes: number) => {
+      run.push(maxBytes)
+      return Promise.resolve({ output: outputOf(maxBytes), failed: false, cacheable: true })
+    },
+    maxOutputTokens: 1_000,
+  }
+  const prompt = { instructions: '', input: () => [], largestBytes: 0, withTools: true }
+  const events = makeAnswer(ports, prompt, new Tally(0), new AbortController().signal)
+  while (!(await events.next()).done);
+  return { results: asked[1]?.rounds[0]?.results.map(({ output }) => output) ?? [], run }
+}
+
+test('the ninth call of an answer is not run, and the model is told so', async () => {
+  const { results, run } = await resultsOf(9, () => '{}')
+  expect([results.length, run.length]).toEqual([9, 8])
+  expect(results[8]).toContain('no more than 8 calls')
+})
+
+test('the results of an answer are together no more than 32 KB, and no call is run that has too little room', async () => {
+  const { results, run } = await resultsOf(8, (maxBytes) => 'x'.repeat(Math.min(maxBytes, 7_000)))
+  expect(run.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => RESULT_MAX_BYTES))
+  expect(run[4]).toBe(TURN_RESULTS_MAX_BYTES - 4 * 7_000)
+  expect(results.join('').length).toBeLessThan(TURN_RESULTS_MAX_BYTES + 1_000)
+  expect(results.at(-1)).toContain('as long as they may be')
+})
