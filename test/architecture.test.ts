@@ -150,6 +150,16 @@ describe('what is loaded at once', () => {
     expect([...brought].filter((name) => name.includes('modelcontextprotocol'))).toEqual([])
     expect(broughtAlong('src/cli/commands/mcp.ts')).toContain('@modelcontextprotocol/sdk/server/stdio.js')
   })
+
+  test('an audit of the ledger brings the tables, and no library to write queries with', () => {
+    const brought = new Set(
+      ['ledger/auditor', 'sqlite/lease'].flatMap((name) => [...broughtAlong(`src/adapters/${name}.ts`)]),
+    )
+    expect(brought).toContain('drizzle-orm/sqlite-core/table')
+    expect([...brought].filter((name) => /^drizzle-orm(?:$|\/(?:sqlite-core|libsql)$)/.test(name))).toEqual(
+      [],
+    )
+  })
 })
 
 /** The files below `from` by which it imports itself, types included; empty when there is no such way. */

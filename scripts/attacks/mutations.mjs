@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const RUN_SECONDS = '900'
+const RUN_SECONDS = '300'
 
 const { values: flags } = parseArgs({
   options: {

@@ -120,8 +120,9 @@ export function openServerLog(out: Out, { level, readable, colored }: ServerLogO
 }
 
 function keyOf(level: Level, fields: Fields, message: string): string {
-  const shared = Object.entries(fields).filter(([name]) => !OF_ONE_REQUEST.has(name))
-  return [`${level} ${message}`, ...shared.map(([name, value]) => `${name}=${comparable(value)}`)].join('\n')
+  let key = `${level} ${message}`
+  for (const name in fields) if (!OF_ONE_REQUEST.has(name)) key += `\n${name}=${comparable(fields[name])}`
+  return key
 }
 
 /** A value as a text that is the same for equal values. */
@@ -130,11 +131,14 @@ function comparable(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The fields that are equal in one more line. */
+/** The fields that are equal in one more line; the very object when all are, since every request of a busy server asks. */
 function commonFields(common: Fields, fields: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(common).filter(([name, value]) => comparable(value) === comparable(fields[name])),
-  )
+  const isEqual = (name: string): boolean =>
+    common[name] === fields[name] || comparable(common[name]) === comparable(fields[name])
+  const names = Object.keys(common)
+  return names.every(isEqual)
+    ? common
+    : Object.fromEntries(names.filter(isEqual).map((name) => [name, common[name]]))
 }
 
 /** Characters of any one text of an error. */

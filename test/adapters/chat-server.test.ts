@@ -128,6 +128,11 @@ describe('a server that misbehaves', () => {
       /redirects to https:\/\/dash\.example\//,
     ],
     [
+      'a bad request that names an address',
+      html(400, { location: 'https://dash.example/' }),
+      /text\/html\); check/,
+    ],
+    [
       'a page without end',
       (response: Parameters<ReturnType<typeof html>>[0]) => void response.end('x'.repeat(200_000)),
       /does not answer/,

@@ -186,6 +186,17 @@ describe('a rate limit of the model', () => {
     expect(asked(at).length).toBe(3)
     expect(await at.model.name()).toBe('maker/first:free')
   })
+
+  test('of three models ends the request, however many could still be asked', async () => {
+    const models = ['a', 'b', 'c', 'd'].map((name) => candidate(`maker/${name}:free`))
+    const current = () => Promise.resolve(sealRun(sampleRun({ candidates: models })))
+    const at = await bench({ recommendations: { current } })
+    at.provider.behave(OWN_LIMIT)
+    await heard(at.model)
+    expect(asked(at)).toHaveLength(3)
+    await heard(at.model)
+    expect(asked(at)).toHaveLength(4)
+  })
 })
 
 test.each([

@@ -52,6 +52,17 @@ describe('an answer of the routing service', () => {
     ])
   })
 
+  test.each([
+    ['0', 0],
+    ['-1', null],
+  ])('that names a wait of %s seconds may be asked again after %s', (wait, seconds) => {
+    const { retryAt } = classifyAnswer({
+      ...shapeOf('402, only `Retry-After`'),
+      headers: { 'retry-after': wait },
+    })
+    expect(retryAt).toBe(seconds === null ? null : ANSWERED_AT + seconds)
+  })
+
   test('says what the limit is and when it begins anew', () => {
     expect(classifyAnswer(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
       limit: 50,

@@ -196,6 +196,23 @@ describe('collect', () => {
     expect(JSON.parse(found.stdout)).toMatchObject({ items: [{ key: 'hn-41000003' }] })
   })
 
+  test('says how many texts could not be read, and why the first', async () => {
+    const world = await replay()
+    world.change('hn', /item\/41000003/, (story) => ({
+      ...(story as object),
+      score: 1_000,
+      url: 'http://127.0.0.1:1/quokkas',
+    }))
+    const env = {
+      DASH_ARTICLE_MAX_PER_RUN: '5',
+      DASH_ARTICLE_MIN_POINTS: 'hn=1000',
+      DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1',
+    }
+    const { code, stderr, report } = await collectJson(data(), world, ['--source', 'hn'], env, dash)
+    expect([code, report.articles]).toMatchObject([0, { stored: 0, failedCount: 1 }])
+    expect(stderr).toMatch(/1 text could not be read, the first: hn-41000003: ./)
+  })
+
   test('takes no snapshot when no source gave anything', async () => {
     const world = await replay()
     world.fault('lesswrong', 'failing')

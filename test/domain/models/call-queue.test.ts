@@ -55,6 +55,15 @@ describe('the next start', () => {
     expect(queue.next([], false)).toEqual({ do: 'wait', until: time.now + 5_000 })
   })
 
+  test.each([
+    ['of a call that is a retry', true, 0],
+    ['after a longer wait than a pause may take', false, 65_001],
+  ])('is never a retry %s', (_what, retry, waitMs) => {
+    const { queue, started } = timed(['a/x'])
+    expect(queue.retry({ ...started(), retry }, waitMs)).toBe(false)
+    expect(queue.next([], false)).toEqual({ do: 'done' })
+  })
+
   test('waits for the window, which requests of before and of others fill too, and for the account', () => {
     const ages = Array.from({ length: STARTS_A_MINUTE - 1 }, () => 100)
     const { queue, time, started } = timed(MODELS, { recentAges: ages })

@@ -79,15 +79,15 @@ export const JOBS: readonly Job[] = [
   },
 ]
 
-/** Hours that share a minute, from this many on, stand on one line. */
-const HOURS_TOGETHER = 3
+/** Up to this many hours that share a minute stand on a line each, more on one. */
+const HOURS_APART = 2
 
 /** The times of a job as lines of a schedule, each of one minute. */
 function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
   const lines: { hours: string[]; minute: string }[] = []
   for (const time of times) {
     const [hour = '', minute = ''] = time.split(':')
-    const together = times.filter((other) => other.endsWith(`:${minute}`)).length >= HOURS_TOGETHER
+    const together = times.filter((other) => other.endsWith(`:${minute}`)).length > HOURS_APART
     const line = together ? lines.find((each) => each.minute === minute) : undefined
     if (line) line.hours.push(hour)
     else lines.push({ hours: [hour], minute })
