@@ -301,7 +301,7 @@ export interface FeedStore {
   ping(): Promise<void>
 }
 
-/** Searches of stored items (docs/search.md), and the index that answers them, which is written in transactions. */
+/** Searches of stored items (docs/api.md), and the index that answers them, which is written in transactions. */
 export interface FeedSearch {
   /** The search as one caller has it: each asks under its own name, and they are served in turn. */
   by(caller: SearchCaller): CallerSearch
@@ -475,7 +475,7 @@ export interface ArticleTexts {
 }
 
 /**
- * The model-routing service; docs/evaluating-models.md tells what it is asked, and when. A chat call that fails on its
+ * The model-routing service; docs/model-errors.md tells what it is asked, and when. A chat call that fails on its
  * way has an outcome too; an abort throws the signal's reason. The key goes to the configured base alone, and no redirect
  * is followed.
  */
@@ -530,7 +530,7 @@ export interface HumanVerifier {
 /** The public API of a host, a section for each of its interfaces. */
 export interface PublicHost {
   /**
-   * Its history (docs/history-api.md), whatever the status of a response. All of them refuse with `source_unavailable` when
+   * Its history (docs/api.md), whatever the status of a response. All of them refuse with `source_unavailable` when
    * there is none: not reachable, too slow, too large, or changed on the way by a proxy that compresses.
    */
   history: {

@@ -1,7 +1,7 @@
 import type { IndexProgress } from '../domain/feed/search.ts'
 import type { FeedSearch } from '../domain/ports.ts'
 
-/** What indexing did: the JSON result of `reindex` (docs/search.md). */
+/** What indexing did: the JSON result of `reindex` (docs/api.md). */
 export interface IndexReport {
   job: 'reindex' | 'refresh-index'
   /** Events taken in. */
@@ -17,7 +17,7 @@ export interface IndexPorts {
 }
 
 /**
- * Brings the search index up to date with the signals and articles (docs/search.md). Idempotent; may be cut off
+ * Brings the search index up to date with the signals and articles (docs/api.md). Idempotent; may be cut off
  * anywhere, run by several processes at once, and beside an import. An index of another release's rules is rebuilt.
  */
 export async function refreshIndex(ports: IndexPorts): Promise<IndexReport> {
@@ -27,7 +27,7 @@ export async function refreshIndex(ports: IndexPorts): Promise<IndexReport> {
 }
 
 /**
- * Builds the search index again from every signal and article (docs/search.md). The index there was answers until the
+ * Builds the search index again from every signal and article (docs/api.md). The index there was answers until the
  * new one is complete; cut off, it goes on answering.
  *
  * @throws Refusal `rebuild_superseded` when another rebuild began meanwhile

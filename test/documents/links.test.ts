@@ -56,10 +56,10 @@ test.each(pages)('every link of %s leads to a file and a heading that are there'
 
 test('a link that leads nowhere is found out', () => {
   expect(linkFlaw('docs/api.md', 'nothing.md')).toBe('there is no docs/nothing.md')
-  expect(linkFlaw('docs/api.md', 'search.md#nothing')).toBe('docs/search.md has no heading #nothing')
+  expect(linkFlaw('docs/api.md', 'mcp.md#nothing')).toBe('docs/mcp.md has no heading #nothing')
   expect(linkFlaw('docs/api.md', '#nothing')).toBe('docs/api.md has no heading #nothing')
   expect(linkFlaw('README.md', '../elsewhere.md')).toBe('it leads out of the project')
-  expect(linkFlaw('docs/api.md', 'search.md#refusals')).toBeNull()
+  expect(linkFlaw('docs/api.md', 'mcp.md#over-http')).toBeNull()
   expect(linkFlaw('README.md', 'docs/decisions/')).toBeNull()
 })
 

@@ -52,7 +52,7 @@ const ITEM_DAYS = `
 type ItemDay = Omit<ItemTrend['days'][number], 'rank'> & { title: string; better: number }
 const ITEM_DAY = ['day', 'title', 'points', 'comments', 'better', 'of'] as const
 
-/** Points and ranks of an item by day (docs/search.md), read from the signals themselves. */
+/** Points and ranks of an item by day (docs/api.md), read from the signals themselves. */
 async function itemTrend(reader: Reader, key: string): Promise<ItemTrend> {
   for (const { source, sourceId } of itemsOfKey(key)) {
     const days = await selectObjects<ItemDay>(reader, ITEM_DAY, ITEM_DAYS, [source, sourceId], 'the feed')
@@ -70,7 +70,7 @@ async function itemTrend(reader: Reader, key: string): Promise<ItemTrend> {
   throw itemNotFound(key)
 }
 
-/** Items that mention a term, by their day (docs/search.md). */
+/** Items that mention a term, by their day (docs/api.md). */
 async function termTrend(reader: Reader, { term, from, to }: TermTrendQuestion): Promise<TermTrend> {
   const units = parseSearchText(term)
   if (units.length === 0) return { mentions: 0, days: [] }

@@ -36,7 +36,7 @@ const PARTIAL_MAX = 200
 /** Share of the weight of all words that such an item's title must hold. */
 const PARTIAL_MIN_SHARE = 0.5
 
-/** Items with every word, then those with the last word begun, then those with some words (docs/search.md). */
+/** Items with every word, then those with the last word begun, then those with some words (docs/api.md). */
 export async function search(reader: Reader, query: SearchQuestion): Promise<SearchPage> {
   const offset = offsetOf(query)
   const wanted = Math.min(offset + query.limit, REACH_MAX)
@@ -247,7 +247,7 @@ const CANDIDATES = 200
 /** Words of a title that are looked at. */
 const TITLE_MAX_WORDS = 64
 
-/** Items like another (docs/search.md): those of its page, then those whose titles share rare words with its own. */
+/** Items like another (docs/api.md): those of its page, then those whose titles share rare words with its own. */
 export async function similar(reader: Reader, key: string, limit: number): Promise<SimilarItem[]> {
   const state = await readAnsweringState(reader)
   const asked = await readDocument(reader, state.active, key)

@@ -20,7 +20,7 @@ export interface ChatModelOptions extends SilenceLimits {
 
 /**
  * A model behind a provider's API. A round ends with one `end` or `failed`, whatever the provider does: silence, bytes
- * without an end, no event stream, a stream that stops (docs/chat-providers.md). The whole turn's time is the caller's
+ * without an end, no event stream, a stream that stops (docs/agent-chat.md). The whole turn's time is the caller's
  * to bound, by the signal. Nothing of an error's text is given out.
  */
 export function openChatModel(options: ChatModelOptions): ChatModel {

@@ -1,5 +1,5 @@
 /**
- * The address of a page without what does not change the page (docs/search.md): items with the same canonical URL are
+ * The address of a page without what does not change the page (docs/api.md): items with the same canonical URL are
  * one discussion.
  */
 

@@ -8,7 +8,7 @@ import { discussionUrl, hypeProviderOf } from './source.ts'
 import type { NewsSource } from './source.ts'
 
 /**
- * Wire schemas of the live feed (docs/feed-api.md). Every item has the product's own fields and, beside them, those of
+ * Wire schemas of the live feed (docs/api.md). Every item has the product's own fields and, beside them, those of
  * its source under the names readers of that source know.
  */
 
@@ -114,7 +114,7 @@ export const liveFeedSchema = z
 export type LiveItem = z.infer<typeof liveItemSchema>
 export type LiveFeed = z.infer<typeof liveFeedSchema>
 
-/** Entries as items of the wire: the product's own fields, then the source's own names (docs/feed-api.md). */
+/** Entries as items of the wire: the product's own fields, then the source's own names (docs/api.md). */
 
 type HypeItem = LiveFeed['hypeReplicate'][number]
 

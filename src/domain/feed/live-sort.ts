@@ -33,7 +33,7 @@ export const liveQuery = z.object({
 })
 
 /**
- * The sort a request asks for (docs/feed-api.md).
+ * The sort a request asks for (docs/api.md).
  *
  * @throws Refusal `year_is_archived` for the Year, `invalid_sort` for anything else unknown or given twice
  */
@@ -43,7 +43,7 @@ export function parseLiveSort(params: URLSearchParams): LiveSort {
   return parseQuery(liveQuery, params, { sort }).sort
 }
 
-/** Refusal codes of the live feed and its subscriptions (docs/feed-api.md): the whole, closed list. */
+/** Refusal codes of the live feed and its subscriptions (docs/api.md): the whole, closed list. */
 export const LIVE_REFUSALS = [
   'invalid_sort',
   'year_is_archived',

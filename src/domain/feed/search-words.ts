@@ -2,7 +2,7 @@ import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
 import type { Similarity } from './search.ts'
 
 /**
- * The words of a text, as the index holds them and as a query asks for them (docs/search.md): one rule for both sides, so
+ * The words of a text, as the index holds them and as a query asks for them (docs/api.md): one rule for both sides, so
  * that neither the engine nor its version decides what a word is.
  */
 
@@ -71,7 +71,7 @@ const PREFIXES_MAX = 3
 const PIECES = /"([^"]*)"?|[^\s"]+/gu
 
 /**
- * Reads what a person typed (docs/search.md): words, `"phrases"` and `begin*`. Every text has a meaning; one without
+ * Reads what a person typed (docs/api.md): words, `"phrases"` and `begin*`. Every text has a meaning; one without
  * letters or digits asks for nothing.
  *
  * @returns units of at most {@link QUERY_MAX_WORDS} words in all, no unit twice; the rest of the text is ignored, the rest
@@ -170,7 +170,7 @@ export interface Likeness {
 }
 
 /**
- * How alike two titles are: the weight of the words they share over the weight of all their words (docs/search.md).
+ * How alike two titles are: the weight of the words they share over the weight of all their words (docs/api.md).
  * Words of the second title that the first lacks were not counted; each weighs as the first title's words do on average.
  *
  * @param title words of the first title, counted in `counts`

@@ -6,7 +6,7 @@ import { parseDay } from '../time.ts'
 import type { Day } from '../time.ts'
 import { isKnownSource, itemsOfKey } from './source.ts'
 
-/** Queries of stored items, and their results (docs/search.md). */
+/** Queries of stored items, and their results (docs/api.md). */
 
 /** Most items of one page. */
 export const LIMIT_MAX = 100
@@ -25,7 +25,7 @@ export const TREND_MAX_DAYS = 3_660
 /** Most sources one query names. */
 const SOURCES_MAX = 20
 
-/** Open queries: of one address, of one network, and in all (docs/search.md). */
+/** Open queries: of one address, of one network, and in all (docs/api.md). */
 export const SEARCH_PLACES: PlaceBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
 /** Longest time of a query, from its turn on. */
@@ -34,7 +34,7 @@ export const QUERY_TIMEOUT_MS = 2_000
 /** When a refused caller may try again: every query that ran has ended by then. */
 export const SEARCH_RETRY_AFTER_SECONDS = QUERY_TIMEOUT_MS / 1_000
 
-/** Refusal codes of `/api/search`, `/api/similar` and `/api/trend` (docs/search.md): the whole, closed list. */
+/** Refusal codes of `/api/search`, `/api/similar` and `/api/trend` (docs/api.md): the whole, closed list. */
 export const SEARCH_REFUSALS = [
   'invalid_query',
   'invalid_source',
@@ -156,7 +156,7 @@ const CODES = {
 
 /** A search as {@link CallerSearch} takes it; `query` and `sources` are `q` and `source` of the route. */
 export interface SearchQuestion extends Omit<z.infer<typeof searchQuery>, 'q' | 'source'> {
-  /** Text as a person typed it; no text is an error (docs/search.md). */
+  /** Text as a person typed it; no text is an error (docs/api.md). */
   query: string
   /** As in a signal; none: all. */
   sources: readonly string[]

@@ -3,7 +3,7 @@ import { COLUMN_LENGTH } from './columns.ts'
 import type { LiveFeed, LiveItem } from './live-items.ts'
 import { factsOf } from './source.ts'
 
-/** One item of the feeds that people subscribe to (docs/feed-api.md); its rank is the one in this feed. */
+/** One item of the feeds that people subscribe to (docs/api.md); its rank is the one in this feed. */
 export interface SubscriptionItem extends LiveItem {
   /** The item itself, or its discussion where it has no page of its own; null where it has neither. */
   link: string | null

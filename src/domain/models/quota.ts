@@ -2,7 +2,7 @@ import type { Instant } from '../time.ts'
 import type { LiteKind } from './lite/suite.ts'
 import type { StoredRun } from './schema.ts'
 
-/** Requests a day that are left to the account's owner and to answers that were lost (docs/evaluating-models.md). */
+/** Requests a day that are left to the account's owner and to answers that were lost (docs/model-errors.md). */
 export const RESERVED_REQUESTS = 10
 
 /** Two questions and one retry: the most requests of one model, on a UTC day or in a forced run. */

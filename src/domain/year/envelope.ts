@@ -74,7 +74,7 @@ export function sealYear(
 }
 
 /**
- * Proves stored bytes to be the publication a manifest names (docs/history-api.md): digest, size, and
+ * Proves stored bytes to be the publication a manifest names (docs/api.md): digest, size, and
  * every identity field of the envelope; for version 3 also the whole payload's schema, title evidence included.
  *
  * @param bytes as the object store returned them, or null when the object is absent

@@ -134,7 +134,7 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
   return { members: value as EnvelopeMembers }
 }
 
-/** Every identity field of an envelope against its manifest (docs/history-api.md). */
+/** Every identity field of an envelope against its manifest (docs/api.md). */
 export function examineIdentity(manifest: Manifest, members: EnvelopeMembers): ObjectProblem[] {
   const actual = identityIn(members)
   return Object.entries(identityOf(manifest)).flatMap(([field, expected]): ObjectProblem[] => {

@@ -6,7 +6,7 @@ import type { Instant } from '../time.ts'
 import type { ProvedLedger } from './chain.ts'
 import type { Head } from './ledger.ts'
 
-/** How far ahead of now a question may lie; exactly this much is allowed (docs/history-api.md). */
+/** How far ahead of now a question may lie; exactly this much is allowed (docs/api.md). */
 export const FUTURE_TOLERANCE_MS = 300_000
 
 const instantSchema = z
@@ -19,7 +19,7 @@ const instantSchema = z
     return z.NEVER
   })
 
-/** The query of `GET /api/feed/history` (docs/history-api.md). */
+/** The query of `GET /api/feed/history` (docs/api.md). */
 export const historyQuerySchema = z.object({
   sort: z.enum(['year']).meta({ description: 'Only `year` is accepted.', example: 'year' }),
   at: instantSchema.optional().meta({
@@ -52,7 +52,7 @@ function isPast(at: Instant, now: Instant): boolean {
   return at <= now + FUTURE_TOLERANCE_MS
 }
 
-/** Refusal codes of `GET /api/feed/history` (docs/history-api.md): the whole, closed list. */
+/** Refusal codes of `GET /api/feed/history` (docs/api.md): the whole, closed list. */
 export const HISTORY_REFUSALS = [
   'invalid_sort',
   'invalid_at',
@@ -64,7 +64,7 @@ export const HISTORY_REFUSALS = [
 ] as const
 export type HistoryRefusal = (typeof HISTORY_REFUSALS)[number]
 
-/** The history's list of contents (docs/history-api.md): every publication and every gap, without the publications. */
+/** The history's list of contents (docs/api.md): every publication and every gap, without the publications. */
 
 const instant = z.iso.datetime({ precision: 3 })
 const day = z.iso.date().describe('UTC day')

@@ -55,7 +55,7 @@ interface Suspect {
 
 /**
  * Asks the planned questions: each request recorded before it is sent and settled after, paced, retried once where that
- * may help, until all are asked or the account is out of requests (docs/evaluating-models.md). Writes what it learns to
+ * may help, until all are asked or the account is out of requests (docs/model-errors.md). Writes what it learns to
  * the run.
  *
  * @throws Refusal `lease_lost`, `lite_suite_refused`; the signal's reason; faults of the ledger

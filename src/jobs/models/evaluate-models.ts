@@ -36,7 +36,7 @@ export interface EvaluateResult {
 
 /**
  * Finds out which free model to recommend, within the quota of a free account, and stores the recommendation
- * (docs/evaluating-models.md). Every request is recorded, however the run ends.
+ * (docs/free-models.md). Every request is recorded, however the run ends.
  *
  * @throws Refusal `source_unavailable` when there is no catalogue, `lease_held`, `lease_lost`, those of the stores
  */

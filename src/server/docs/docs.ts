@@ -1,13 +1,13 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { H3 } from 'h3'
+import type { H3, H3Event } from 'h3'
 import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
 import type { MountPage } from '../page/rendered-pages.ts'
-import { respondJson } from '../respond.ts'
+import { respond, respondJson } from '../respond.ts'
 import { once } from '../single-flight.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
@@ -132,6 +132,11 @@ export function mountDocs(
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
     textAt(`${guide.path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guide.markdown())
   }
+  for (const [name, page] of Object.entries(MOVED)) {
+    const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
+    app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
+    app.get(`/docs/${name}.md`, redirectTo(`/docs/${page.replace(/#|$/, '.md$&')}`))
+  }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
       respondJson(event, 200, OPEN_TO_ALL, published.document),
@@ -180,6 +185,15 @@ const OTHERS: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md': 'contributing',
   'bench/README.md': 'benchmarks',
   'assets/demo/SOURCES.md': 'demo-sources',
+}
+
+/** Pages that became sections of other pages, by their former name below `/docs`. */
+const MOVED: Readonly<Record<string, string>> = {
+  'chat-providers': 'agent-chat#choosing-a-model',
+  'evaluating-models': 'free-models#evaluating-daily',
+  'feed-api': 'api#live-feed',
+  'history-api': 'api#history',
+  search: 'api#search',
 }
 
 /** One of the project's documents. */

@@ -42,11 +42,8 @@ interface PageGroup {
 
 /** The menu's order: first what a newcomer needs, last what only concerns who changes the program. */
 export const MENU_GROUPS: readonly PageGroup[] = [
-  { title: 'Start', pages: ['readme', 'quick-start', 'page', 'commands', 'configuration'] },
-  {
-    title: 'Asking it',
-    pages: ['api', 'history-api', 'feed-api', 'search', 'free-models', 'agent-chat', 'mcp', 'chat'],
-  },
+  { title: 'Start', pages: ['readme', 'quick-start', 'tour', 'faq', 'commands', 'configuration'] },
+  { title: 'Using it', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'mcp'] },
   {
     title: 'Running it',
     pages: [
@@ -56,8 +53,6 @@ export const MENU_GROUPS: readonly PageGroup[] = [
       'operations',
       'monitoring',
       'backup',
-      'chat-providers',
-      'agent-tools',
       'security',
       'troubleshooting',
     ],
@@ -65,20 +60,12 @@ export const MENU_GROUPS: readonly PageGroup[] = [
   { title: 'Proving it', pages: ['auditing', 'publishing', 'ranking'] },
   { title: 'Feeding it', pages: ['collecting', 'importing', 'articles'] },
   {
-    title: 'Choosing models',
-    pages: ['evaluating-models', 'model-scores', 'lite-suite', 'model-errors'],
+    title: 'Internals',
+    pages: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools', 'evidence'],
   },
   {
     title: 'The project',
-    pages: [
-      'architecture',
-      'decisions',
-      'evidence',
-      'benchmarks',
-      'contributing',
-      'changelog',
-      'demo-sources',
-    ],
+    pages: ['decisions', 'benchmarks', 'contributing', 'changelog', 'demo-sources'],
   },
 ]
 

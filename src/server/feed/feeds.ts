@@ -37,7 +37,7 @@ ${dashElements(item)}</entry>
 `
 }
 
-/** RSS 2.0 with plain items; the product's own elements are in {@link DASH_NAMESPACE} (docs/feed-api.md). */
+/** RSS 2.0 with plain items; the product's own elements are in {@link DASH_NAMESPACE} (docs/api.md). */
 export function writeRss(feed: SubscriptionFeed): string {
   return xml`<?xml version="1.0" encoding="UTF-8"?>
 <rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dash="${DASH_NAMESPACE}">
@@ -131,7 +131,7 @@ function escapeXml(text: string): string {
     .replaceAll(/[&<>"'\t\n\r]/g, (character) => ESCAPES[character] ?? '')
 }
 
-/** Name space of the product's item ids and of its elements in feeds; never to change (docs/feed-api.md). */
+/** Name space of the product's item ids and of its elements in feeds; never to change (docs/api.md). */
 const NAMESPACE_UUID = 'e71b1b8e-93ca-4fd6-9c6c-1a3a6cbbb5a2'
 
 /** URI of the product's own elements in RSS and Atom. */
@@ -155,7 +155,7 @@ const VERSION = 'https://jsonfeed.org/version/1.1'
 
 const author = z.object({ name: z.string() })
 
-/** JSON Feed 1.1, with what only this product knows under `_dash` (docs/feed-api.md). */
+/** JSON Feed 1.1, with what only this product knows under `_dash` (docs/api.md). */
 export const jsonFeedSchema = z
   .object({
     version: z.literal(VERSION),

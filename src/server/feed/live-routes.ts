@@ -12,7 +12,7 @@ import type { Host, SubscriptionFeed } from './feeds.ts'
 import { parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 
-/** The live feed and the three formats people subscribe to it in (docs/feed-api.md). */
+/** The live feed and the three formats people subscribe to it in (docs/api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => Host): Route[] {
   const subscription = (
     contract: Contract<LiveRefusal>,
@@ -97,7 +97,7 @@ const COMMON = {
   ...publicAccess(FEED_DOCS, ['ETag', 'Last-Modified', 'Link']),
 } as const
 
-/** `GET /api/feed` (docs/feed-api.md). */
+/** `GET /api/feed` (docs/api.md). */
 export const liveContract: Contract<LiveRefusal> = {
   ...COMMON,
   path: '/api/feed',
@@ -111,7 +111,7 @@ export const liveContract: Contract<LiveRefusal> = {
   successDescription: 'The feed, verbatim from the snapshot',
 }
 
-/** `GET /api/rss` (docs/feed-api.md). */
+/** `GET /api/rss` (docs/api.md). */
 export const rssContract: Contract<LiveRefusal> = {
   ...COMMON,
   path: '/api/rss',
@@ -124,7 +124,7 @@ export const rssContract: Contract<LiveRefusal> = {
   successDescription: 'An RSS 2.0 document',
 }
 
-/** `GET /api/atom` (docs/feed-api.md). */
+/** `GET /api/atom` (docs/api.md). */
 export const atomContract: Contract<LiveRefusal> = {
   ...rssContract,
   path: '/api/atom',
@@ -134,7 +134,7 @@ export const atomContract: Contract<LiveRefusal> = {
   successDescription: 'An Atom 1.0 document',
 }
 
-/** `GET /api/feed.json` (docs/feed-api.md). */
+/** `GET /api/feed.json` (docs/api.md). */
 export const jsonFeedContract: Contract<LiveRefusal> = {
   ...rssContract,
   path: '/api/feed.json',

@@ -20,7 +20,7 @@ import { published, respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
-/** Questions about stored items (docs/search.md). */
+/** Questions about stored items (docs/api.md). */
 export function searchRoutes(
   shared: Pick<FeedSearch, 'by'>,
   callerOf: (event: H3Event) => SearchCaller,
@@ -135,7 +135,7 @@ const COMMON = {
 
 type ItemsRefusal = Exclude<SearchRefusal, 'invalid_key' | 'invalid_trend' | 'item_not_found'>
 
-/** `GET /api/search` (docs/search.md). */
+/** `GET /api/search` (docs/api.md). */
 export const searchContract: Contract<ItemsRefusal> = {
   ...COMMON,
   path: '/api/search',
@@ -153,7 +153,7 @@ export const searchContract: Contract<ItemsRefusal> = {
 
 type SimilarRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_limit' | 'item_not_found'
 
-/** `GET /api/similar` (docs/search.md). */
+/** `GET /api/similar` (docs/api.md). */
 export const similarContract: Contract<SimilarRefusal> = {
   ...COMMON,
   path: '/api/similar',
@@ -171,7 +171,7 @@ export const similarContract: Contract<SimilarRefusal> = {
 
 type TrendRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_trend' | 'invalid_time' | 'item_not_found'
 
-/** `GET /api/trend` (docs/search.md). */
+/** `GET /api/trend` (docs/api.md). */
 export const trendContract: Contract<TrendRefusal> = {
   ...COMMON,
   path: '/api/trend',

@@ -45,7 +45,7 @@ const REFUSALS = {
   year_history_lookup_failed: { status: 503, when: 'any other failure of the lookup' },
 } satisfies Record<HistoryRefusal, { status: number; when: string }>
 
-/** `GET /api/feed/history` (docs/history-api.md). */
+/** `GET /api/feed/history` (docs/api.md). */
 export const historyContract: Contract<HistoryRefusal> = {
   path: '/api/feed/history',
   operationId: 'getYearHistory',

@@ -125,7 +125,7 @@ export const headContract: Contract<HeadRefusal> = {
   refusals: HEAD_STATUS,
 }
 
-/** `GET /api/feed/history/index` (docs/history-api.md). */
+/** `GET /api/feed/history/index` (docs/api.md). */
 export const indexContract: Contract<LedgerRefusal> = {
   ...COMMON,
   path: '/api/feed/history/index',

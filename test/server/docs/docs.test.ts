@@ -64,6 +64,19 @@ describe('the guides', () => {
     for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
   })
+
+  test('that became sections of other pages lead there from their former addresses', async () => {
+    const app = openApp(await openWorkspace())
+    for (const name of ['chat-providers', 'evaluating-models', 'feed-api', 'history-api', 'search']) {
+      const response = await app.request(`http://dash.test/docs/${name}`)
+      expect([name, response.status]).toEqual([name, 301])
+      const [path = '', id = ''] = (response.headers.get('location') ?? '').split('#')
+      const page = await (await app.request(`http://dash.test${path}`)).text()
+      expect(page, name).toContain(` id="${id}"`)
+      const markdown = await app.request(`http://dash.test/docs/${name}.md`)
+      expect(markdown.headers.get('location')).toBe(`${path}.md#${id}`)
+    }
+  })
 })
 
 describe('what language models read', () => {
