@@ -109,8 +109,7 @@ async function status(
   timeoutMs: number,
 ): Promise<AgentStatus> {
   const { settings, provider, log } = ports
-  const { signal } = new AbortController()
-  const spending = await withinTime(spendingOf(ports, probe), timeoutMs, signal).catch((error: unknown) => {
+  const spending = await withinTime(spendingOf(ports, probe), timeoutMs).catch((error: unknown) => {
     log.warn({ err: error }, 'the chat budget cannot be read and written')
     return null
   })

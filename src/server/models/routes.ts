@@ -68,9 +68,6 @@ function respond(
 /** Where the interface is described, as a document and as a page. */
 export const FREE_MODELS_DOCS = '/docs/api/free-llm'
 
-/** Version of the interface; the release of the product has its own. */
-export const FREE_MODELS_API_VERSION = '1.0.0'
-
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 
 type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter'>

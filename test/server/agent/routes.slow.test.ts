@@ -7,9 +7,7 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
 import { ask, chat, DAY_LIMITS, question, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
-import { openApp } from '../../support/api-client.ts'
 import { ranges } from '../../support/pages.ts'
-import { openWorkspace } from '../../support/workspace.ts'
 
 const EVIL = 'https://evil.example'
 
@@ -419,25 +417,4 @@ describe('a body', () => {
     await server.settled()
     expect(server.turns()).toHaveLength(1)
   })
-})
-
-test('the OpenAPI document names every path, status, header and event', async () => {
-  const app = openApp(await openWorkspace())
-  const response = await app.request('http://dash.test/docs/api/agent-chat/openapi.json')
-  const document = (await response.json()) as Record<string, unknown>
-  const paths = document['paths'] as Record<string, Record<string, { responses: object }>>
-  const operations = Object.entries(paths).map(([path, item]) => [path, ...Object.keys(item)])
-  expect(operations).toEqual([
-    ['/api/agent/config', 'get', 'options'],
-    ['/api/agent/session', 'post', 'options'],
-    ['/api/agent/chat', 'post', 'options'],
-    ['/api/agent/status', 'get', 'options'],
-  ])
-  const statuses = Object.keys(paths['/api/agent/chat']?.['post']?.responses ?? {})
-  expect(statuses.join(' ')).toBe('200 400 401 403 405 413 429 500 503')
-  const text = JSON.stringify(document)
-  const headers = ['Retry-After', 'X-Agent-Session', 'X-Accel-Buffering']
-  for (const name of [...headers, 'AgentStreamEvent', 'ip_mismatch']) expect(text).toContain(name)
-  for (const code of AGENT_ERRORS) expect(text).toContain(`"${code}"`)
-  expect((await app.request('http://dash.test/docs/api/agent-chat')).status).toBe(200)
 })
