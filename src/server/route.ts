@@ -185,7 +185,20 @@ export function publicAccess(
  *
  * @param headers names of the request headers that such pages may send
  */
-export function restrictedAccess(method: 'GET' | 'POST', headers: string) {
+export function restrictedAccess(
+  method: 'GET' | 'POST',
+  headers: string,
+): Pick<
+  Contract<'internal_error'>,
+  | 'revalidated'
+  | 'successHeaders'
+  | 'storage'
+  | 'fault'
+  | 'headers'
+  | 'refusalHeaders'
+  | 'preflight'
+  | 'preflightStatus'
+> {
   return {
     revalidated: false,
     successHeaders: { 'Cache-Control': '`no-store`' },
@@ -200,7 +213,7 @@ export function restrictedAccess(method: 'GET' | 'POST', headers: string) {
       ...NO_STORE,
     },
     preflightStatus: 204,
-  } as const
+  }
 }
 
 /** Refusals that end by themselves: their callers are told when to ask again, and held back. */

@@ -64,17 +64,16 @@ const REFUSALS = {
   internal_error: { status: 500, when: 'anything unexpected' },
 } satisfies Contract<AgentRefusal>['refusals']
 
-function without<Code extends AgentRefusal>(...codes: Code[]): Omit<typeof REFUSALS, Code> {
-  const kept = Object.entries(REFUSALS).filter(([name]) => !codes.some((code) => code === name))
-  return Object.fromEntries(kept) as Omit<typeof REFUSALS, Code>
-}
-
-const READ_REFUSALS = {
-  wrong_method: REFUSALS.wrong_method,
-  internal_error: REFUSALS.internal_error,
-}
-const CHAT_REFUSALS = without('human_verification_failed')
-const SESSION_REFUSALS = without('invalid_session', 'payload_too_large', 'no_user_message', 'rate_limited')
+const { human_verification_failed: _human, ...CHAT_REFUSALS } = REFUSALS
+const {
+  invalid_session: _session,
+  payload_too_large: _size,
+  no_user_message: _message,
+  rate_limited: _rate,
+  ...SESSION_REFUSALS
+} = REFUSALS
+const { wrong_method, internal_error } = REFUSALS
+const READ_REFUSALS = { wrong_method, internal_error }
 
 /** What the contracts share. */
 const COMMON = {

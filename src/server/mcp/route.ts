@@ -6,7 +6,7 @@ import { openPlaces } from '../../domain/fair-queue.ts'
 import type { PlaceBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { callersOf } from '../callers.ts'
+import { callersOf, requestRate } from '../callers.ts'
 import type { KnownCallers } from '../callers.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
 import { RETRYING, readBody, restrictedAccess, route } from '../route.ts'
@@ -39,13 +39,13 @@ export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers
 /** `POST /mcp`: the agent's tools for MCP clients (docs/mcp.md). */
 export function mcpRoute(ports: McpPorts): Route {
   const callers = callersOf(ports)
-  const rate = requestRate(ports.requestsPerMinute, ports.clock)
+  const countRequest = requestRate(ports.requestsPerMinute, ports.clock)
   const places = openPlaces(MCP_OPEN)
   const handle = async (event: H3Event): Promise<Response> => {
     // Clients that are no pages send none; a page always does, and cannot choose it.
     if (event.req.headers.has('origin')) callers.origin(event)
     const address = callers.address(event)
-    const waitSeconds = rate.take(address)
+    const waitSeconds = countRequest(address)
     if (waitSeconds !== null) throw refusal('rate_limited', waitSeconds)
     const message = await readMessage(event)
     const admission = places.enter(address)
@@ -77,31 +77,6 @@ async function readMessage(event: H3Event): Promise<unknown> {
 function refusal(code: McpRefusal, retryAfterSeconds?: number): Refusal<McpRefusal> {
   const members = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
   return new Refusal<McpRefusal>(code, undefined, { members })
-}
-
-const MINUTE_MS = 60_000
-
-/** Counts requests of each address in the minute of the clock, in memory; what was counted is forgotten with it. */
-export interface RequestRate {
-  /** Seconds to wait when the address has used up its minute; null when the request is counted and may go on. */
-  take(address: string): number | null
-}
-
-export function requestRate(perMinute: number, clock: Clock): RequestRate {
-  let minute = Number.NaN
-  let counted = new Map<string, number>()
-  return {
-    take(address) {
-      const now = clock()
-      const current = Math.floor(now / MINUTE_MS)
-      if (current !== minute) counted = new Map()
-      minute = current
-      const count = counted.get(address) ?? 0
-      if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
-      counted.set(address, count + 1)
-      return null
-    },
-  }
 }
 
 /** Where the interface is described, as a document and as a page. */

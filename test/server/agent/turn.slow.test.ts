@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ChatModel } from '../../../src/domain/ports.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import {
@@ -18,7 +18,7 @@ import type { AgentServer, AgentServerOptions, LogLine } from '../../support/age
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { startGatedProvider } from '../../support/synthetic-provider.ts'
 import type { GatedProvider } from '../../support/synthetic-provider.ts'
-import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
+import { modelAt } from '../../support/model-turns.ts'
 import type { Said, Behaviour } from '../../support/provider-wire.ts'
 import { warmUp } from '../../support/agent-reads.ts'
 import { ranges } from '../../support/pages.ts'
@@ -44,20 +44,12 @@ const SEARCHING: Behaviour = {
   ],
 }
 
-/** A model behind an address that may be silent for so long. */
-function modelBehind(base: string, name: string, silentMs: number): ChatModel {
-  const times = { firstEventMs: silentMs, idleMs: silentMs }
-  const model = openChatModel({ base, key: 'k', model: name, api: 'responses', ...times })
-  onTestFinished(() => model.close())
-  return model
-}
-
 /** A server whose model says what the test tells it, when it tells it. */
 async function startGated(
   options: AgentServerOptions = {},
 ): Promise<{ server: AgentServer; gate: GatedProvider }> {
   const gate = await startGatedProvider()
-  const model = modelBehind(gate.url, 'gated', 60_000)
+  const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
   const provider = { model, prices: PRICES }
   const ports = { provider, modelName: () => model.name(), ...options.ports }
   return { server: await startAgent({ ...options, ports }), gate }
@@ -533,7 +525,7 @@ describe('an answer that was given', () => {
 
   test('of another model than the one that was named is not kept under its name', async () => {
     const behind = await startAgent()
-    const real = modelBehind(behind.provider.url, 'second', 5_000)
+    const real = modelAt(behind.provider.url, { model: 'second' })
     const model: ChatModel = { ...real, name: () => Promise.resolve('first') }
     const server = await startWithItems({ ports: { provider: { model, prices: PRICES } } })
     for (let times = 0; times < 2; times += 1) {

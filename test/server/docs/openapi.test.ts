@@ -33,7 +33,7 @@ async function documentOf(name: string): Promise<OpenApi> {
 /** Operations with their parameters, statuses and media types, as one line each. */
 function linesOf({ paths }: OpenApi): string[] {
   return Object.entries(paths).map(([path, { options: _options, ...methods }]) => {
-    const [[method = '', operation] = []] = Object.entries(methods)
+    const [[method, operation] = []] = Object.entries(methods)
     const names = operation?.parameters.map(({ name }) => name) ?? []
     const { responses = {} } = operation ?? {}
     const types = Object.keys(responses['200']?.content ?? {})

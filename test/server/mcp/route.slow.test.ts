@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -18,6 +17,7 @@ import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
 import { readAsAgent, settle, warmUp } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
+import { examplesOf } from '../../support/examples.ts'
 import { ranges } from '../../support/pages.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
@@ -363,12 +363,9 @@ describe('POST /mcp', () => {
 })
 
 describe('the page about it', () => {
-  const page = readFileSync(new URL('../../../docs/mcp.md', import.meta.url), 'utf8')
-  const blocks = (language: string): string[] =>
-    [...page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => block)
-
   test('shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
-    const configurations = blocks('json').map((block) => JSON.parse(block) as Record<string, unknown>)
+    const blocks = examplesOf('docs/mcp.md').filter(({ language }) => language === 'json')
+    const configurations = blocks.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
     expect(configurations).toHaveLength(3)
     for (const { mcpServers, servers = mcpServers } of configurations) {
       const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
@@ -381,23 +378,6 @@ describe('the page about it', () => {
         ])
       else expect(new URL(dash.url).pathname).toBe('/mcp')
     }
-  })
-
-  test('asks with curl what is answered', async () => {
-    const { url } = await startMcp()
-    const command = blocks('sh').find((block) => block.startsWith('curl')) ?? ''
-    const [, body = ''] = /-d '([^']+)'/.exec(command) ?? []
-    const headers = [...command.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
-      name,
-      value,
-    ])
-    expect(command).toContain('http://127.0.0.1:3000/mcp')
-    const response = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      body,
-      headers: Object.fromEntries(headers) as Record<string, string>,
-    })
-    expect(await response.json()).toMatchObject({ id: 1, result: { structuredContent: { sort: 'week' } } })
   })
 })
 

@@ -151,6 +151,26 @@ describe('the page', () => {
     expect(await told({ endedAt: NOON - 10 * 86_400_000 })).toContain('Look at this: Sound, 10 d ago')
   })
 
+  test.each([
+    ['ok', true, 'Open within the day&#39;s budget; 5 messages a session, 9 a day'],
+    ['soft', true, 'Look at this: Open, without tools the day&#39;s budget is nearly spent; 5 messages'],
+    ['exhausted', true, 'Look at this: Closed until 00:00 UTC the day&#39;s budget is spent'],
+    ['unknown', true, 'Wrong: Closed the budget cannot be read'],
+    ['ok', false, 'Chat Off switched off, or not set up'],
+  ] as const)(
+    'tells a budget of the chat that is %s, and a chat that is on: %s',
+    async (budget, enabled, told) => {
+      const quotas = { messagesPerSession: 5, messagesPerDay: 9 }
+      const agent = {
+        ...NO_CHAT,
+        config: async () => ({ ...(await NO_CHAT.config()), enabled, quotas }),
+        shownStatus: async () => ({ ...(await NO_CHAT.shownStatus()), budget }),
+      }
+      const { page } = await get(await openWorkspace(), '/', { agent })
+      expect(facts(page).replaceAll("'", '&#39;')).toContain(told)
+    },
+  )
+
   test('says when a publication is late', async () => {
     const workspace = await filled()
     const later = await get(workspace, '/', { clock: () => NOON + 2 * 86_400_000 })
