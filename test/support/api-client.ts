@@ -54,6 +54,26 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
   })
 }
 
+interface ShownPage {
+  status: number
+  headers: Headers
+  page: string
+  /** Without the markup. */
+  text: string
+}
+
+/** A page of the application over a workspace. */
+export async function openPage(
+  workspace: Workspace,
+  path: string,
+  changes: Partial<ServerPorts> = {},
+): Promise<ShownPage> {
+  const response = await openApp(workspace, changes).request(`http://dash.test${path}`)
+  const page = await response.text()
+  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  return { status: response.status, headers: response.headers, page, text }
+}
+
 /** The chat of a server on which none is set up. */
 export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
   routes: [],

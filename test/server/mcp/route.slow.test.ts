@@ -15,7 +15,7 @@ import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import { MCP_OPEN, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
-import { readAsAgent, settle, warmUp } from '../../support/agent-reads.ts'
+import { readAsAgent, settledWorkspace, warmUp } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { examplesOf } from '../../support/examples.ts'
 import { ranges } from '../../support/pages.ts'
@@ -37,9 +37,7 @@ async function startMcp(
   changes: Partial<Omit<McpPorts, 'sources'>> & { sources?: Partial<AgentSources> } = {},
   signals: readonly Signal[] = sampleSignals(),
 ): Promise<McpServer> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals([...signals])
-  await settle(workspace, NOW)
+  const workspace = await settledWorkspace(signals, NOW)
   await publishDays(workspace, [AS_OF])
   const faults: unknown[] = []
   const sources = { ...readAsAgent(workspace, NOW).sources, ...changes.sources }

@@ -5,7 +5,7 @@ import type { AgentStatus } from '../../../src/domain/agent/schema.ts'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
 import { rankPeriods } from '../../../src/jobs/snapshot.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
-import { openApp, NO_CHAT, silentLog } from '../../support/api-client.ts'
+import { NO_CHAT, openApp, openPage, silentLog } from '../../support/api-client.ts'
 import { changeFile } from '../../support/temporary-folder.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -28,11 +28,8 @@ async function rankAt({ feed }: Workspace, at: number): Promise<void> {
   await rankPeriods({ feed, clock: () => at }, options)
 }
 
-async function get(workspace: Workspace, path: string, changes: Partial<ServerPorts> = {}) {
-  const app = openApp(workspace, { clock: () => NOON, ...changes })
-  const response = await app.request(`http://dash.test${path}`)
-  return { status: response.status, headers: response.headers, page: await response.text() }
-}
+const get = (workspace: Workspace, path: string, changes: Partial<ServerPorts> = {}) =>
+  openPage(workspace, path, { clock: () => NOON, ...changes })
 
 /** Text of the facts in the status strip. */
 function facts(page: string): string {
