@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { flawsOf, NARROW, picture, visit, WIDE } from './browser.ts'
 
@@ -33,24 +33,22 @@ function rows(): string {
   return signals.map((signal) => JSON.stringify(signal)).join('\n')
 }
 
-describe('what strangers wrote', () => {
-  test('stays in its place, fits a narrow and a wide screen, and runs nothing', async () => {
-    const folder = temporaryFolder()
-    const at = ['--data-dir', folder]
-    expect((await dash(['import', 'signals', '-', ...at], { stdin: rows() })).code).toBe(0)
-    expect((await dash(['snapshot', ...at])).code).toBe(0)
-    const { url } = await serve(at)
-    for (const viewport of [NARROW, WIDE]) {
-      const visited = await visit(`${url}/?sort=month`, { viewport })
-      const { page } = visited
-      await picture(page, `strangers-${viewport.width}`)
-      expect(await page.title()).toBe('Month · dash')
-      const shown = await page.locator('#column-hackerNews .item .title').allTextContents()
-      expect(shown.length).toBe(TITLES.length)
-      for (const [index, title] of TITLES.entries()) expect(shown[index]).toContain(title)
-      expect(await flawsOf(visited)).toEqual([])
-    }
-  })
+test('what strangers wrote stays in its place, fits a narrow and a wide screen, and runs nothing', async () => {
+  const folder = temporaryFolder()
+  const at = ['--data-dir', folder]
+  expect((await dash(['import', 'signals', '-', ...at], { stdin: rows() })).code).toBe(0)
+  expect((await dash(['snapshot', ...at])).code).toBe(0)
+  const { url } = await serve(at)
+  for (const viewport of [NARROW, WIDE]) {
+    const visited = await visit(`${url}/?sort=month`, { viewport })
+    const { page } = visited
+    await picture(page, `strangers-${viewport.width}`)
+    expect(await page.title()).toBe('Month · dash')
+    const shown = await page.locator('#column-hackerNews .item .title').allTextContents()
+    expect(shown.length).toBe(TITLES.length)
+    for (const [index, title] of TITLES.entries()) expect(shown[index]).toContain(title)
+    expect(await flawsOf(visited)).toEqual([])
+  }
 })
 
 test('a server without data shows what to do, and fits', async () => {

@@ -360,23 +360,21 @@ describe('POST /mcp', () => {
   })
 })
 
-describe('the page about it', () => {
-  test('shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
-    const blocks = examplesOf('docs/mcp.md').filter(({ language }) => language === 'json')
-    const configurations = blocks.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
-    expect(configurations).toHaveLength(3)
-    for (const { mcpServers, servers = mcpServers } of configurations) {
-      const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
-      if (dash.url === undefined)
-        expect([dash.command, dash.args?.[0], ...(dash.args ?? []).slice(2)]).toEqual([
-          '/usr/bin/node',
-          '/opt/dash/dist/cli/main.js',
-          '--dotenv',
-          '/etc/dash/.env',
-        ])
-      else expect(new URL(dash.url).pathname).toBe('/mcp')
-    }
-  })
+test('the page about the tools shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
+  const blocks = examplesOf('docs/mcp.md').filter(({ language }) => language === 'json')
+  const configurations = blocks.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
+  expect(configurations).toHaveLength(3)
+  for (const { mcpServers, servers = mcpServers } of configurations) {
+    const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
+    if (dash.url === undefined)
+      expect([dash.command, dash.args?.[0], ...(dash.args ?? []).slice(2)]).toEqual([
+        '/usr/bin/node',
+        '/opt/dash/dist/cli/main.js',
+        '--dotenv',
+        '/etc/dash/.env',
+      ])
+    else expect(new URL(dash.url).pathname).toBe('/mcp')
+  }
 })
 
 describe('the tools on two streams', () => {
