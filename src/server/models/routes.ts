@@ -111,7 +111,7 @@ const COMMON = {
 } as const
 
 /** `GET /api/free-llm/recommendation` (docs/free-models.md). */
-export const recommendationContract: Contract<PlainRefusal> = {
+const recommendationContract: Contract<PlainRefusal> = {
   ...COMMON,
   path: '/api/free-llm/recommendation',
   operationId: 'getFreeModelRecommendation',
