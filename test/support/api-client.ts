@@ -62,13 +62,13 @@ interface ShownPage {
   text: string
 }
 
-/** A page of the application over a workspace. */
+/** A page of the application over stores. */
 export async function openPage(
-  workspace: Workspace,
+  stores: Parameters<typeof openApp>[0],
   path: string,
   changes: Partial<ServerPorts> = {},
 ): Promise<ShownPage> {
-  const response = await openApp(workspace, changes).request(`http://dash.test${path}`)
+  const response = await openApp(stores, changes).request(`http://dash.test${path}`)
   const page = await response.text()
   const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
   return { status: response.status, headers: response.headers, page, text }

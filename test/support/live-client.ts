@@ -91,15 +91,40 @@ export async function complaintsOfLibxml(text: string, format: 'rss' | 'atom'): 
   return valid || complaints.length > 0 ? complaints : [rawOutput]
 }
 
-const ITEM_MEMBERS = new Set(
-  `id url external_url title content_html content_text summary image banner_image date_published
-  date_modified authors tags language attachments`.split(/\s+/),
-)
+const ITEM_MEMBERS = new Set([
+  'id',
+  'url',
+  'external_url',
+  'title',
+  'content_html',
+  'content_text',
+  'summary',
+  'image',
+  'banner_image',
+  'date_published',
+  'date_modified',
+  'authors',
+  'tags',
+  'language',
+  'attachments',
+])
 
-const FEED_MEMBERS = new Set(
-  `version title home_page_url feed_url description user_comment next_url icon favicon authors
-  language expired hubs items`.split(/\s+/),
-)
+const FEED_MEMBERS = new Set([
+  'version',
+  'title',
+  'home_page_url',
+  'feed_url',
+  'description',
+  'user_comment',
+  'next_url',
+  'icon',
+  'favicon',
+  'authors',
+  'language',
+  'expired',
+  'hubs',
+  'items',
+])
 
 /** What breaks the rules of JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/). */
 export function complaintsOfJsonFeed(text: string): string[] {
