@@ -2,6 +2,7 @@ import type { H3Event } from 'h3'
 import type { IpRange } from '../domain/address.ts'
 import type { AgentRefusal } from '../domain/agent/schema.ts'
 import { clientAddress } from '../domain/client-address.ts'
+import type { Clock } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { HeadersFor } from './route.ts'
 
@@ -50,4 +51,26 @@ export function callersOf({ origins, trustedProxies }: KnownCallers): Callers {
 export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): string {
   const socketAddress = event.runtime?.node?.req.socket.remoteAddress
   return clientAddress(socketAddress, event.req.headers.get('x-forwarded-for'), trustedProxies)
+}
+
+const MINUTE_MS = 60_000
+
+/**
+ * Counts requests of each address in the minute of the clock, in memory; what was counted is forgotten with it.
+ *
+ * @returns gives the seconds to wait when the address has used up its minute; null when the request is counted and may go on
+ */
+export function requestRate(perMinute: number, clock: Clock): (address: string) => number | null {
+  let minute = Number.NaN
+  let counted = new Map<string, number>()
+  return (address) => {
+    const now = clock()
+    const current = Math.floor(now / MINUTE_MS)
+    if (current !== minute) counted = new Map()
+    minute = current
+    const count = counted.get(address) ?? 0
+    if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
+    counted.set(address, count + 1)
+    return null
+  }
 }

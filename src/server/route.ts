@@ -179,6 +179,50 @@ export function publicAccess(
   }
 }
 
+/**
+ * What the contracts share whose answers nobody may keep. The headers that let pages of allowed origins read an answer
+ * depend on who asks.
+ *
+ * @param headers names of the request headers that such pages may send
+ */
+export function restrictedAccess(
+  method: 'GET' | 'POST',
+  headers: string,
+): Pick<
+  Contract<'internal_error'>,
+  | 'revalidated'
+  | 'successHeaders'
+  | 'storage'
+  | 'fault'
+  | 'headers'
+  | 'refusalHeaders'
+  | 'preflight'
+  | 'preflightStatus'
+> {
+  return {
+    revalidated: false,
+    successHeaders: { 'Cache-Control': '`no-store`' },
+    storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
+    fault: 'internal_error',
+    headers: {},
+    refusalHeaders: NO_STORE,
+    preflight: {
+      'access-control-allow-methods': `${method}, OPTIONS`,
+      'access-control-allow-headers': headers,
+      'access-control-max-age': '600',
+      ...NO_STORE,
+    },
+    preflightStatus: 204,
+  }
+}
+
+/** Refusals that end by themselves: their callers are told when to ask again, and held back. */
+export const RETRYING = {
+  held: true,
+  headers: { 'Retry-After': 'seconds until it is worth asking again' },
+  memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
+} as const
+
 /** Structured log lines: codes, ids, counts and durations; never message text, tokens or addresses. */
 export interface Log {
   info(fields: Record<string, unknown>, message: string): void

@@ -57,6 +57,21 @@ export function onceFor<Key extends object, T>(make: (key: Key) => T): (key: Key
   }
 }
 
+/** What a promise comes to, or the signal's reason as soon as it is aborted, whatever the promise does then. */
+export async function orStopped<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let give: () => void = () => undefined
+  const stopped = new Promise<never>((_resolve, reject) => {
+    give = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', give, { once: true })
+  })
+  if (signal.aborted) give()
+  try {
+    return await Promise.race([stopped, promise])
+  } finally {
+    signal.removeEventListener('abort', give)
+  }
+}
+
 /** A reading that took longer than it may. */
 class ReadingTooLong extends Error {
   override readonly name = 'ReadingTooLong'
@@ -67,23 +82,17 @@ class ReadingTooLong extends Error {
  *
  * @throws ReadingTooLong, or the signal's reason
  */
-export function withinTime<T>(reading: Promise<T>, timeoutMs: number, signal?: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abandon = (): void => settle(() => reject(signal?.reason as Error))
-    const timer = setTimeout(
-      () => settle(() => reject(new ReadingTooLong(`nothing was read within ${timeoutMs} ms`))),
-      timeoutMs,
-    )
-    const settle = (how: () => void): void => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', abandon)
-      how()
-    }
-    if (signal?.aborted) abandon()
-    else signal?.addEventListener('abort', abandon, { once: true })
-    reading.then(
-      (value) => settle(() => resolve(value)),
-      (error: unknown) => settle(() => reject(error)),
-    )
-  })
+export async function withinTime<T>(
+  reading: Promise<T>,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<T> {
+  const late = new AbortController()
+  const giveUp = (): void => late.abort(new ReadingTooLong(`nothing was read within ${timeoutMs} ms`))
+  const timer = setTimeout(giveUp, timeoutMs)
+  try {
+    return await orStopped(reading, signal ? AbortSignal.any([late.signal, signal]) : late.signal)
+  } finally {
+    clearTimeout(timer)
+  }
 }

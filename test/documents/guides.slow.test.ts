@@ -226,8 +226,8 @@ test('a damaged backup is refused before anything of it is served', async () => 
   expect((await fetch(`${url}/api/feed/history?sort=year`)).status).toBe(404)
 })
 
-/** The shell blocks of the guide: the questions, the poll, the command line. */
-const [questions = '', poll = '', commands = ''] = shellBlocks('docs/free-models.md')
+/** The shell blocks of the guide: the questions, the poll. */
+const [questions = '', poll = ''] = shellBlocks('docs/free-models.md')
 
 const hasTools = ['jq', 'curl'].every((tool) => spawnSync(tool, ['--version']).status === 0)
 
@@ -255,26 +255,4 @@ test.skipIf(!hasTools)('the questions of the guide are answered as it says', asy
   const again = await ask(`${poll}\nls`)
   expect(again.lines).toEqual(['tag', 'top-models.json'])
   expect(existsSync(kept)).toBe(true)
-})
-
-test('the commands of the guide print what it says, and what is evaluated reaches the programs that follow', async () => {
-  const workspace = await openWorkspace()
-  const now = Date.now()
-  const run = sampleRun({ now, candidates: sampleCandidates(now).slice(0, 2) })
-  await workspace.recommendations.put(run.rankingVersion, sealRun(run))
-  const own = commands.replace(/^.*--url.*$/m, '')
-  expect(own).not.toBe(commands)
-  const { code, lines } = await shell(
-    `npx() { shift; "${process.execPath}" "${PROGRAM}" "$@"; }
-${own}
-sh -c 'echo "$OPENAI_BASE_URL" "$OPENAI_MODEL"'`,
-    temporaryFolder(),
-    { DASH_DATA_DIR: workspace.folder },
-  )
-  expect(code).toBe(0)
-  expect(lines).toEqual([
-    expect.stringMatching(/^maker\/good:free \(/),
-    'maker/good:free',
-    'https://openrouter.ai/api/v1 maker/good:free',
-  ])
 })

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type axe from 'axe-core'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 
 const CHROMIUM = '/usr/bin/chromium'
 
@@ -14,10 +14,12 @@ const PICTURES = process.env['DASH_TEST_PICTURES'] ?? fileURLToPath(new URL('out
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** A headless browser that asks nobody for anything on its own. */
-export async function openBrowser(): Promise<Browser> {
+let browser: Browser | null = null
+
+/** The headless browser of a test file, which asks nobody for anything on its own. */
+async function openBrowser(): Promise<Browser> {
   if (!existsSync(CHROMIUM)) throw new Error(`${CHROMIUM} is not installed`)
-  return chromium.launch({
+  browser ??= await chromium.launch({
     executablePath: CHROMIUM,
     args: [
       '--no-sandbox',
@@ -27,11 +29,21 @@ export async function openBrowser(): Promise<Browser> {
       '--disable-sync',
     ],
   })
+  return browser
 }
+
+afterAll(() => browser?.close())
 
 /** Widths the page is looked at. */
 export const NARROW = { width: 375, height: 800 }
 export const WIDE = { width: 1440, height: 900 }
+
+export const SCREENS = [
+  { name: 'narrow-light', viewport: NARROW, colorScheme: 'light' },
+  { name: 'narrow-dark', viewport: NARROW, colorScheme: 'dark' },
+  { name: 'wide-light', viewport: WIDE, colorScheme: 'light' },
+  { name: 'wide-dark', viewport: WIDE, colorScheme: 'dark' },
+] as const
 
 export interface Visit {
   page: Page
@@ -42,12 +54,8 @@ export interface Visit {
 }
 
 /** Opens a page and notes every console error, policy violation, failed request and host asked. */
-export async function visit(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<Visit> {
-  const context = await browser.newContext({ viewport: NARROW, ...options })
+export async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await (await openBrowser()).newContext({ viewport: NARROW, ...options })
   onTestFinished(() => context.close())
   const page = await context.newPage()
   const problems: string[] = []
@@ -77,8 +85,23 @@ export async function seriousFindings(page: Page): Promise<string[]> {
 }
 
 /** True when the page is no wider than the screen. */
-export function fitsScreen(page: Page): Promise<boolean> {
+function fitsScreen(page: Page): Promise<boolean> {
   return page.locator('html').evaluate((html) => html.scrollWidth <= html.clientWidth)
+}
+
+/**
+ * What a page is not that every page is: accessible, no wider than the screen, without errors, asking its own server alone.
+ *
+ * @param status of the page itself, which a browser tells of as an error
+ */
+export async function flawsOf({ page, problems, hosts }: Visit, status = 200): Promise<string[]> {
+  const { host } = new URL(page.url())
+  return [
+    ...(await seriousFindings(page)),
+    ...((await fitsScreen(page)) ? [] : ['it is wider than the screen']),
+    ...problems.filter((problem) => !problem.includes(`status of ${status}`)),
+    ...[...hosts].filter((each) => each !== host).map((each) => `it asks ${each}`),
+  ]
 }
 
 /** Keeps a picture of the whole page, or of what the screen shows of it. */

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import type { Serving } from '../support/dash.ts'
 import { visit } from './browser.ts'
@@ -39,12 +39,8 @@ export async function serveChat(providerUrl: string, env: Record<string, string>
 }
 
 /** Opens a page, and the chat on it. */
-export async function openChat(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<Visit> {
-  const opened = await visit(browser, url, options)
+export async function openChat(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  const opened = await visit(url, options)
   await opened.page.getByRole('button', { name: 'Open the chat' }).click()
   await opened.page.getByRole('dialog', { name: 'Chat' }).waitFor()
   return opened

@@ -1,18 +1,10 @@
-import type { Browser, Page, Route } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Page, Route } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
 import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/token.ts'
 import type { Said } from '../support/provider-wire.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
-import { openBrowser, picture, visit, WIDE } from './browser.ts'
+import { picture, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
-
-let browser: Browser
-
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-
-afterAll(() => browser.close())
 
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:9/v1'
@@ -31,7 +23,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   ])('429 %s: %s', async (scope, words, env) => {
     const provider = await startProvider()
     const { url } = await serveChat(provider.url, env)
-    const { page } = await openChat(browser, url)
+    const { page } = await openChat(url)
     for (const question of ['one', 'two']) await ask(page, question)
     const last = troubles(page).last()
     expect(await last.textContent()).toContain(words)
@@ -57,7 +49,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     ['misconfigured', { DASH_CHAT_MODEL: '' }, 'not set up'],
   ])('%s: at the opening, and for a question, which is kept', async (_name, env, words) => {
     const { url } = await serveChat(NOBODY, env)
-    const { page } = await openChat(browser, url)
+    const { page } = await openChat(url)
     await expect
       .poll(() => status(page).textContent())
       .toContain('switched off on this server, or not set up')
@@ -80,7 +72,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     [null, 502, /^The server refused: HTTP 502\.$/],
   ])('of a proxy, with the time that came with it: Retry-After %s, %i', async (retryAfter, code, words) => {
     const { url } = await serveChat(NOBODY)
-    const { page } = await openChat(browser, url)
+    const { page } = await openChat(url)
     await page.route('**/api/agent/chat', (route) =>
       route.fulfill({
         status: code,
@@ -97,7 +89,6 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   test('a foreign origin', async () => {
     const { url } = await serveChat(NOBODY)
     const { page } = await openChat(
-      browser,
       url.replace('127.0.0.1', 'elsewhere.localhost').replace('//localhost', '//elsewhere.localhost'),
     )
     await ask(page, 'Anybody?')
@@ -107,7 +98,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   test('a model that fails, with what came', async () => {
     const provider = await startProvider('failed')
     const { url } = await serveChat(provider.url)
-    const { page } = await openChat(browser, url)
+    const { page } = await openChat(url)
     await ask(page, 'one')
     expect(await troubles(page).textContent()).toBe(
       'The model failed (upstream_error, failed). This turn counted. What came is kept.',
@@ -119,7 +110,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
 test('an answer asked for again within the minimum gap stays until the new one begins', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '3000' })
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   await ask(page, 'one', false)
   await provider.arrived(1)
   provider.say('Old')
@@ -141,7 +132,7 @@ test('an answer asked for again within the minimum gap stays until the new one b
 test('an answer asked for again and refused stays, with what can be done about it', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '600000' })
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   await ask(page, 'one')
   const answer = await answers(page).textContent()
   await page.getByRole('button', { name: 'Retry' }).click()
@@ -166,7 +157,7 @@ test('an answer without tools says so', async () => {
     DASH_CHAT_BUDGET_USD_PER_DAY: '0.95',
     DASH_CHAT_BUDGET_SHARE: '1',
   })
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   for (const question of ['one', 'two']) await ask(page, question)
   expect(await page.locator('.label').count()).toBe(0)
   provider.behave('answer')
@@ -178,7 +169,7 @@ test('an answer without tools says so', async () => {
 test('a server that dies in mid answer leaves what came, and says so', async () => {
   const provider = await startGatedProvider()
   const { url, child } = await serveChat(provider.url)
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   await ask(page, 'Tell me', false)
   await provider.arrived(1)
   provider.say('The first half')
@@ -195,7 +186,7 @@ test('a server that dies in mid answer leaves what came, and says so', async () 
 test('a stream that ends without its last event is an error, with what came', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url)
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   // Between the server and the page, something ends the answer early.
   await page.route('**/api/agent/chat', async (route) => {
     const response = await route.fetch()
@@ -210,7 +201,7 @@ test('a stream that ends without its last event is an error, with what came', as
 test('a session that is over is renewed once, and the question is answered', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   await ask(page, 'one')
   // On the way the next question's session becomes one of an hour ago; the server itself tells that it is over.
   const over = beginSession(new Uint8Array(SESSION_ID_BYTES), Date.now() - 3_600_000, 60, '0'.repeat(32))
@@ -248,7 +239,7 @@ const roles = ({ messages }: Sent): string => messages.map(({ role }) => role[0]
 test('of a long conversation the last five turns are sent, which is said', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, MANY)
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   const bodies = bodiesOf(page)
   for (let turn = 1; turn <= 6; turn += 1) await ask(page, `question ${turn}`)
   expect(await page.locator('#chat-note').isVisible()).toBe(false)
@@ -265,7 +256,7 @@ test('long texts are cut by bytes and by characters, which is said, and stay in 
     rounds: [[{ text: 'Ж'.repeat(1_900) }, { end: 'completed' }]],
   })
   const { url } = await serveChat(provider.url, MANY)
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   const bodies = bodiesOf(page)
   for (let turn = 0; turn < 6; turn += 1) await ask(page, 'Щ'.repeat(2_100))
   for (const body of bodies) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(32_768)
@@ -285,7 +276,7 @@ test.each([['>'], ['- '], ['1. ']])(
     const text = `${mark.repeat(3_000)}the end`
     const provider = await startProvider({ rounds: [[{ text }, { end: 'completed' }]] })
     const { url } = await serveChat(provider.url)
-    const { page, problems } = await openChat(browser, url, { viewport: WIDE })
+    const { page, problems } = await openChat(url, { viewport: WIDE })
     await ask(page, 'Go')
     await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
     expect(await answers(page).textContent()).toContain('the end')
@@ -297,7 +288,7 @@ test.each([['>'], ['- '], ['1. ']])(
 
 test('of a list of tasks what is done looks otherwise, and nothing turns the order of characters around', async () => {
   const { url } = await serveChat(NOBODY)
-  const { page } = await visit(browser, url)
+  const { page } = await visit(url)
   const shown = (text: string): Promise<string> =>
     page.evaluate<string>(`import('/assets/chat-markdown.js')
       .then(({ readable }) => readable(${JSON.stringify(text)}).textContent.trim())`)
@@ -331,7 +322,7 @@ describe('hostile text of a model does nothing', () => {
   test('through the server', async () => {
     const provider = await startProvider({ rounds: [[{ text: HOSTILE }, { end: 'completed' }]] })
     const { url } = await serveChat(provider.url)
-    const { page, problems, hosts } = await openChat(browser, url, { viewport: WIDE })
+    const { page, problems, hosts } = await openChat(url, { viewport: WIDE })
     const asked: string[] = []
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     await ask(page, 'Go')
@@ -346,7 +337,7 @@ describe('hostile text of a model does nothing', () => {
 
   test('without what the server takes out of it', async () => {
     const { url } = await serveChat(NOBODY)
-    const { page, problems, hosts } = await visit(browser, url)
+    const { page, problems, hosts } = await visit(url)
     const asked: string[] = []
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     await page.evaluate(`import('/assets/chat-markdown.js').then(({ readable }) => {

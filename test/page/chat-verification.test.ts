@@ -1,18 +1,9 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startProvider } from '../support/synthetic-provider.ts'
-import { NARROW, openBrowser, picture, seriousFindings, visit } from './browser.ts'
+import { NARROW, picture, seriousFindings, visit } from './browser.ts'
 import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
 import { startChallenge } from './stand-in-challenge.ts'
 import type { StandInChallenge } from './stand-in-challenge.ts'
-
-let browser: Browser
-
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-
-afterAll(() => browser.close())
 
 async function serveVerified(challenge: StandInChallenge, env: Record<string, string> = {}): Promise<string> {
   const provider = await startProvider()
@@ -30,9 +21,9 @@ test('the challenge is shown before the first turn, and its answer begins the se
   const challenge = await startChallenge()
   const url = await serveVerified(challenge)
   const origin = new URL(challenge.widgetUrl).origin
-  const before = await visit(browser, url)
+  const before = await visit(url)
   expect([...before.hosts]).toEqual([new URL(url).host])
-  const { page, problems, hosts } = await openChat(browser, url, { viewport: NARROW })
+  const { page, problems, hosts } = await openChat(url, { viewport: NARROW })
   await page.getByRole('button', { name: 'I am human' }).waitFor()
   expect(await status(page).textContent()).toContain('a sign that you are human')
   await picture(page, 'chat-verification', false)
@@ -68,7 +59,7 @@ test('the policy names the host of the challenge while it is on, and only then',
 test('an answer that expired, failed or was refused is asked for again, and the question is kept', async () => {
   const challenge = await startChallenge()
   const url = await serveVerified(challenge)
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   await page.getByRole('button', { name: 'I am human' }).click()
   await expect.poll(() => status(page).textContent()).toBe('Verified.')
   await page.getByRole('button', { name: 'expire' }).click()
@@ -91,7 +82,7 @@ test('an answer that expired, failed or was refused is asked for again, and the 
 
 test('a turn that waits for the challenge can be stopped', async () => {
   const challenge = await startChallenge()
-  const { page } = await openChat(browser, await serveVerified(challenge))
+  const { page } = await openChat(await serveVerified(challenge))
   await page.getByRole('button', { name: 'I am human' }).waitFor()
   await ask(page, 'Hello?', false)
   await page.getByRole('button', { name: 'Stop' }).click()
@@ -103,7 +94,7 @@ test('a turn that waits for the challenge can be stopped', async () => {
 
 test('a new conversation asks anew', async () => {
   const challenge = await startChallenge()
-  const { page } = await openChat(browser, await serveVerified(challenge))
+  const { page } = await openChat(await serveVerified(challenge))
   await page.getByRole('button', { name: 'I am human' }).click()
   await ask(page, 'Hello?')
   await page.getByRole('button', { name: 'New conversation' }).click()
@@ -115,7 +106,7 @@ test('a new conversation asks anew', async () => {
 test('a challenge that cannot be loaded is told, and can be tried again', async () => {
   const challenge = await startChallenge()
   const url = await serveVerified(challenge, { DASH_VERIFICATION_WIDGET_URL: 'http://127.0.0.1:9/api.js' })
-  const { page } = await openChat(browser, url)
+  const { page } = await openChat(url)
   await expect.poll(() => status(page).textContent()).toContain('could not be loaded from 127.0.0.1:9')
   expect(await page.getByRole('button', { name: 'Try the verification again' }).isVisible()).toBe(true)
   expect(await troubles(page).count()).toBe(0)

@@ -1,30 +1,18 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { fitsScreen, NARROW, openBrowser, picture, seriousFindings, visit, WIDE } from './browser.ts'
+import { flawsOf, picture, SCREENS, visit, WIDE } from './browser.ts'
 
-let browser: Browser
 let demo: Awaited<ReturnType<typeof serveDemo>>
 
 beforeAll(async () => {
-  browser = await openBrowser()
   // An operator's own setting, which must not reach the demo.
   demo = await serveDemo({ DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' })
 })
 
-afterAll(async () => {
-  await browser.close()
-  await demo.close()
-})
-
-const SCREENS = [
-  { name: 'narrow-light', viewport: NARROW, colorScheme: 'light' },
-  { name: 'narrow-dark', viewport: NARROW, colorScheme: 'dark' },
-  { name: 'wide-light', viewport: WIDE, colorScheme: 'light' },
-  { name: 'wide-dark', viewport: WIDE, colorScheme: 'dark' },
-] as const
+afterAll(() => demo.close())
 
 describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) => {
   test.each([
@@ -34,13 +22,10 @@ describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) =>
     ['models', '/?needs=tools&health=passed'],
     ['refused', '/?sort=decade'],
   ])('the page is accessible, fits, has no error and asks no other host: %s', async (what, path) => {
-    const { page, problems, hosts } = await visit(browser, `${demo.url}${path}`, { viewport, colorScheme })
+    const visited = await visit(`${demo.url}${path}`, { viewport, colorScheme })
+    const { page } = visited
     await picture(page, `page-${what}-${name}`)
-    expect(await seriousFindings(page)).toEqual([])
-    expect(await fitsScreen(page)).toBe(true)
-    // A browser tells of the status of the page itself as an error.
-    expect(problems.filter((problem) => !/status of 400/.test(problem))).toEqual([])
-    expect([...hosts]).toEqual([new URL(demo.url).host])
+    expect(await flawsOf(visited, 400)).toEqual([])
     expect(await page.getByRole('note').textContent()).toContain('DEMO')
     expect(await page.title()).toContain('DEMO')
   })
@@ -56,7 +41,7 @@ describe.each([
   ['with scripts', true],
 ])('%s', (_name, javaScriptEnabled) => {
   test('every period and column is a link away, and comes from the interface', async () => {
-    const { page, problems } = await visit(browser, demo.url, { javaScriptEnabled, viewport: WIDE })
+    const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
     for (const [title, sort] of [
       ['Day', 'day'],
       ['Week', 'week'],
@@ -87,7 +72,7 @@ describe.each([
   })
 
   test('models are filtered as the interface filters them, chosen, and the feed stays where it is', async () => {
-    const { page, problems } = await visit(browser, demo.url, { javaScriptEnabled, viewport: WIDE })
+    const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
     await page.getByRole('link', { name: 'Week', exact: true }).click()
     await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
     await page.getByLabel('tools', { exact: true }).check()
@@ -110,7 +95,7 @@ describe.each([
 })
 
 test('with scripts a period changes in place: the page stays, and back and forward work', async () => {
-  const { page, problems } = await visit(browser, demo.url, { viewport: WIDE })
+  const { page, problems } = await visit(demo.url, { viewport: WIDE })
   await page.evaluate('window.stays = true')
   const period = (name: string) => page.locator('.tabs [aria-current]', { hasText: name }).waitFor()
   await page.getByRole('link', { name: 'Month', exact: true }).click()
@@ -150,7 +135,7 @@ test('with scripts a period changes in place: the page stays, and back and forwa
 })
 
 test('while the server cannot be reached the page stays, with the conversation, and says so', async () => {
-  const { page } = await visit(browser, demo.url, { viewport: WIDE })
+  const { page } = await visit(demo.url, { viewport: WIDE })
   await page.evaluate('window.stays = true')
   await page.getByRole('link', { name: 'Week', exact: true }).click()
   await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
@@ -180,7 +165,7 @@ test('while the server cannot be reached the page stays, with the conversation, 
 })
 
 test('while the server makes no more pages the page stays, with the conversation, and says so', async () => {
-  const { page } = await visit(browser, demo.url, { viewport: WIDE })
+  const { page } = await visit(demo.url, { viewport: WIDE })
   await page.evaluate('window.stays = true')
   await page.route(
     `${demo.url}/?sort=week`,
@@ -200,7 +185,7 @@ test('while the server makes no more pages the page stays, with the conversation
 })
 
 test('the status strip tells what the interfaces tell, and how the archive was found', async () => {
-  const { page } = await visit(browser, demo.url, { viewport: WIDE })
+  const { page } = await visit(demo.url, { viewport: WIDE })
   const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')
   const ask = async (path: string): Promise<unknown> => (await fetch(`${demo.url}${path}`)).json()
   const { asOfDay } = (await ask('/api/feed/history?sort=year')) as { asOfDay: string }
@@ -215,7 +200,7 @@ test('the status strip tells what the interfaces tell, and how the archive was f
 })
 
 test('a line to copy is copied, and that is said', async () => {
-  const { page } = await visit(browser, demo.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  const { page } = await visit(demo.url, { permissions: ['clipboard-read', 'clipboard-write'] })
   await page.getByRole('button', { name: 'Copy the line for curl' }).click()
   await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
@@ -224,7 +209,7 @@ test('a line to copy is copied, and that is said', async () => {
 })
 
 test('the lines to copy are answered while the demo runs, by every model, with any key', async () => {
-  const { page } = await visit(browser, demo.url)
+  const { page } = await visit(demo.url)
   expect(await page.locator('#models').textContent()).toContain('export OPENROUTER_API_KEY=demo')
   const env = { PATH: process.env['PATH'], OPENROUTER_API_KEY: 'demo' }
   const run = async (command: string, ...args: string[]): Promise<string> =>
@@ -243,7 +228,7 @@ test('the lines to copy are answered while the demo runs, by every model, with a
 })
 
 test('the keyboard alone reaches everything, sees where it is, and can skip to the content', async () => {
-  const { page, problems } = await visit(browser, demo.url, { viewport: WIDE })
+  const { page, problems } = await visit(demo.url, { viewport: WIDE })
   await page.keyboard.press('Tab')
   const skip = page.getByRole('link', { name: 'Skip to the content' })
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
@@ -291,7 +276,7 @@ describe('colours', () => {
   const LIGHT = 'rgb(247, 246, 243)'
 
   test('can be switched without scripts', async () => {
-    const { page } = await visit(browser, demo.url, { javaScriptEnabled: false, colorScheme: 'light' })
+    const { page } = await visit(demo.url, { javaScriptEnabled: false, colorScheme: 'light' })
     await page.getByLabel('dark').check()
     await picture(page, 'page-switched-dark')
     await page.getByLabel('light').check()
@@ -299,7 +284,7 @@ describe('colours', () => {
   })
 
   test('that were chosen are remembered, and auto goes back to the system', async () => {
-    const { page } = await visit(browser, demo.url, { colorScheme: 'light' })
+    const { page } = await visit(demo.url, { colorScheme: 'light' })
     expect(await ground(page)).toBe(LIGHT)
     await page.getByLabel('dark').check()
     expect(await ground(page)).toBe(DARK)
@@ -314,6 +299,6 @@ describe('colours', () => {
 })
 
 test('nothing moves for those who asked for no motion', async () => {
-  const { page } = await visit(browser, demo.url, { reducedMotion: 'reduce' })
+  const { page } = await visit(demo.url, { reducedMotion: 'reduce' })
   expect(await page.evaluate('getComputedStyle(document.documentElement).scrollBehavior')).toBe('auto')
 })

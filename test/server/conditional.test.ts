@@ -3,22 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { matchesEntityTag } from '../../src/server/respond.ts'
 
 const ETAG = '"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"'
-const OTHER = '"d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35"'
 
 describe('If-None-Match names the current tag', () => {
   test.each([
-    ['the tag itself', ETAG],
-    ['the tag in weak form', `W/${ETAG}`],
     ['a star', '*'],
     ['a star with space around it', ' \t* '],
-    ['a list with the tag first', `${ETAG}, ${OTHER}`],
-    ['a list with the tag last', `${OTHER}, ${ETAG}`],
-    ['a list with the weak form in the middle', `${OTHER}, W/${ETAG}, "x"`],
-    ['a list without spaces', `${OTHER},${ETAG}`],
-    ['a list with empty elements', `, ,${OTHER}, ,${ETAG},`],
-    ['several lines joined', [`${OTHER}, "a"`, '"b"', `W/${ETAG}`].join(', ')],
-    ['a tag after one with commas inside', `"a,b,", ${ETAG}`],
-    ['a tag after an empty tag', `"", ${ETAG}`],
     ['a tag after one with characters beyond ASCII', `"\u00e9", ${ETAG}`],
   ])('by %s', (_, field) => {
     expect(matchesEntityTag(field, ETAG)).toBe(true)
@@ -30,15 +19,11 @@ describe('If-None-Match does not name the current tag', () => {
     ['no header', null],
     ['an empty header', ''],
     ['only commas', ', ,'],
-    ['another tag', OTHER],
-    ['another tag in weak form', `W/${OTHER}`],
     ['the digest without quotes', ETAG.slice(1, -1)],
     ['the tag without its last quote', ETAG.slice(0, -1)],
     ['the tag without its first quote', ETAG.slice(1)],
     ['the tag in single quotes', `'${ETAG.slice(1, -1)}'`],
     ['the tag in upper case', ETAG.toUpperCase()],
-    ['a longer tag', `${ETAG.slice(0, -1)}0"`],
-    ['a shorter tag', `${ETAG.slice(0, -2)}"`],
     ['a space inside the quotes', `" ${ETAG.slice(1)}`],
     ['a star in quotes', '"*"'],
     ['two stars', '**'],
@@ -61,7 +46,7 @@ test('finds a tag in a list exactly when one element, weak or strong, is that ta
     fc.record({
       list: fc.constant(list),
       wanted: fc.oneof(opaque, fc.constantFrom(...list.map(({ tag }) => tag))),
-      separator: fc.constantFrom(',', ', ', ' ,\t', ',,'),
+      separator: fc.constantFrom(',', ', ', ' ,\t', ',,', ', ,'),
     }),
   )
   fc.assert(

@@ -392,19 +392,17 @@ describe('a request that two servers could read differently', () => {
   })
 })
 
-describe('the line of a request', () => {
-  test('names route, status and public code, and cuts its path', async () => {
-    const lines: Record<string, unknown>[] = []
-    const log = { ...silentLog, info: (fields: Record<string, unknown>) => void lines.push(fields) }
-    const { port } = await running(openApp(await openWorkspace()), { log, requests: requestMeter() })
-    const get = async (target: string): Promise<Record<string, unknown> | undefined> => {
-      const socket = await asking(port, `GET ${target} HTTP/1.0\r\n\r\n`)
-      await received(socket)
-      return lines.at(-1)
-    }
-    const cut = { path: `/${'a'.repeat(199)}…`, status: 404, code: 'not_found' }
-    expect(await get(`/${'a'.repeat(8_000)}?b`)).toMatchObject(cut)
-    expect(await get('/api/feed/history?sort=nothing')).toMatchObject({ status: 400, code: 'invalid_sort' })
-    expect(await get('/healthz')).not.toMatchObject({ code: expect.anything() })
-  })
+test('the line of a request names route, status and public code, and cuts its path', async () => {
+  const lines: Record<string, unknown>[] = []
+  const log = { ...silentLog, info: (fields: Record<string, unknown>) => void lines.push(fields) }
+  const { port } = await running(openApp(await openWorkspace()), { log, requests: requestMeter() })
+  const get = async (target: string): Promise<Record<string, unknown> | undefined> => {
+    const socket = await asking(port, `GET ${target} HTTP/1.0\r\n\r\n`)
+    await received(socket)
+    return lines.at(-1)
+  }
+  const cut = { path: `/${'a'.repeat(199)}…`, status: 404, code: 'not_found' }
+  expect(await get(`/${'a'.repeat(8_000)}?b`)).toMatchObject(cut)
+  expect(await get('/api/feed/history?sort=nothing')).toMatchObject({ status: 400, code: 'invalid_sort' })
+  expect(await get('/healthz')).not.toMatchObject({ code: expect.anything() })
 })

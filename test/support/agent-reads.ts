@@ -9,10 +9,11 @@ import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../../src/domain/feed/search.ts
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import type { AgentReads, AgentSources } from '../../src/server/agent/tool-answers.ts'
+import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
 import { refresh } from './signals.ts'
-import { SEARCH_WORKER } from './workspace.ts'
+import { openWorkspace, SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
 /** A workspace as the agent reads it, through handles that cannot write. */
@@ -56,6 +57,14 @@ export async function warmUp(search: Pick<FeedSearch, 'by'>): Promise<void> {
   const query = { query: 'x', sources: [], from: null, to: null, limit: 1, cursor: null }
   const { search: ask } = search.by({ address: 'test', isChat: true, signal: null })
   while (!(await ask(query).catch(() => null)));
+}
+
+/** A workspace with signals, an index of them and a snapshot. */
+export async function settledWorkspace(signals: readonly Signal[], now: Instant): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(signals)
+  await settle(workspace, now)
+  return workspace
 }
 
 /** Brings the index up to date and takes a snapshot. */

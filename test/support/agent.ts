@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { database } from '../../src/adapters/sqlite/database.ts'
-import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
 import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
@@ -19,9 +18,9 @@ import type { RequestMeter } from '../../src/server/metrics/instruments.ts'
 import type { WatchedLedger, AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
-import { listenOn } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/route.ts'
-import { openApp } from './api-client.ts'
+import { listenLocally, openApp } from './api-client.ts'
+import { modelAt } from './model-turns.ts'
 import { startProvider } from './synthetic-provider.ts'
 import type { SyntheticProvider } from './synthetic-provider.ts'
 import { openWorkspace } from './workspace.ts'
@@ -92,14 +91,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     retryMs: 2_000,
     fast: true,
   })
-  const model = openChatModel({
-    base: provider.url,
-    key: 'key',
-    model: 'test-model',
-    api,
-    firstEventMs,
-    idleMs,
-  })
+  const model = modelAt(provider.url, { key: 'key', model: 'test-model', api, firstEventMs, idleMs })
   const lines: LogLine[] = []
   const log = logInto(lines)
   const stored = libsqlChatLedger(state)
@@ -127,37 +119,24 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     meter: meters.agent,
     ledger,
     cache,
-    sources: agentSources({
-      feed: workspace.feed,
-      search: workspace.search,
-      ledger: workspace.ledger,
-      archive: workspace.archive,
-      year: workspace.year,
-      clock: Date.now,
-    }),
+    sources: agentSources({ ...workspace, clock: Date.now }),
     clock: Date.now,
     randomBytes,
     server: 'test',
     log,
     ...options.ports,
   })
-  const server = await listenOn(openApp(workspace, { agent, log }), {
+  onTestFinished(async () => {
+    await agent.settled()
+    state.close()
+  })
+  const server = await listenLocally(openApp(workspace, { agent, log }), {
     requests: meters.requests,
-    host: '127.0.0.1',
-    port: 0,
     log,
-    isDraining: () => false,
-    headersTimeoutMs: 10_000,
     requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
     ...(options.bounds && { bounds: options.bounds }),
   })
   origins = ownOrigins(server.url, null)
-  onTestFinished(async () => {
-    await server.close(0)
-    await agent.settled()
-    await model.close()
-    state.close()
-  })
   return {
     url: server.url,
     port: server.port,

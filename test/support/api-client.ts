@@ -1,14 +1,11 @@
 import type { H3 } from 'h3'
-import { expect, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { BASE_URL } from '../../src/domain/models/catalogue.ts'
-import { HISTORY_REFUSALS } from '../../src/domain/year/history.ts'
-import type { HistoryRefusal } from '../../src/domain/year/history.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
 import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/route.ts'
-import { historyContract } from '../../src/server/year/history.ts'
 import type { Workspace } from './workspace.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
 import type { PublishedAnswer } from '../../src/domain/year/published-ledger.ts'
@@ -57,45 +54,24 @@ export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}
   })
 }
 
-export interface HistoryAnswer {
+interface ShownPage {
   status: number
   headers: Headers
-  bytes: Buffer
-  /** The refusal code of a failure, else null. */
-  error: HistoryRefusal | null
+  page: string
+  /** Without the markup. */
+  text: string
 }
 
-/** Asks the history endpoint and holds every answer to its contract: status, headers, body. */
-export async function askHistory(
-  app: Pick<H3, 'request'>,
-  query: string,
-  init: { method?: string; headers?: Record<string, string> } = {},
-): Promise<HistoryAnswer> {
-  const response = await app.request(`http://dash.test/api/feed/history${query}`, init)
-  const bytes = Buffer.from(await response.arrayBuffer())
-  const { status, headers } = response
-  expect(headers.get('access-control-allow-origin')).toBe('*')
-  expect(headers.get('x-request-id')).toMatch(/^[\w.:-]+$/)
-  if (init.method === 'OPTIONS') return { status, headers, bytes, error: null }
-  expect(headers.get('access-control-expose-headers')).toBe(
-    'ETag, Last-Modified, Link, X-Year-History-Requested-At',
-  )
-  expect(headers.get('link')).toContain('rel="service-desc"')
-  if (status === 200 || status === 304) {
-    for (const name of ['etag', 'last-modified', 'x-year-history-requested-at', 'repr-digest']) {
-      expect(headers.get(name), name).not.toBeNull()
-    }
-    expect(headers.get('cache-control')).toBe('public, max-age=300, stale-while-revalidate=3600')
-    if (status === 304) expect(bytes).toHaveLength(0)
-    return { status, headers, bytes, error: null }
-  }
-  expect(headers.get('cache-control')).toBe('no-store')
-  expect(headers.get('etag')).toBeNull()
-  const body = JSON.parse(bytes.toString()) as { error: HistoryRefusal }
-  expect(Object.keys(body)).toEqual(['error'])
-  expect(HISTORY_REFUSALS).toContain(body.error)
-  expect(historyContract.refusals[body.error].status).toBe(status)
-  return { status, headers, bytes, error: body.error }
+/** A page of the application over stores. */
+export async function openPage(
+  stores: Parameters<typeof openApp>[0],
+  path: string,
+  changes: Partial<ServerPorts> = {},
+): Promise<ShownPage> {
+  const response = await openApp(stores, changes).request(`http://dash.test${path}`)
+  const page = await response.text()
+  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  return { status: response.status, headers: response.headers, page, text }
 }
 
 /** The chat of a server on which none is set up. */

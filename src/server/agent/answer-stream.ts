@@ -134,20 +134,5 @@ function* pieces(text: string): Generator<string> {
   }
 }
 
-/** What a promise comes to, or the signal's reason as soon as it is aborted, whatever the promise does then. */
-export async function orStopped<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let give: () => void = () => undefined
-  const stopped = new Promise<never>((_resolve, reject) => {
-    give = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', give, { once: true })
-  })
-  if (signal.aborted) give()
-  try {
-    return await Promise.race([promise, stopped])
-  } finally {
-    signal.removeEventListener('abort', give)
-  }
-}
-
 /** How a turn ended; `gone` is a reader that left or was cut off. */
 export type Ending = { kind: 'done' } | { kind: 'error'; error: string; code: string } | { kind: 'gone' }

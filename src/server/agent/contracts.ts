@@ -9,14 +9,11 @@ import {
   statusSchema,
   streamEventSchema,
 } from '../../domain/agent/schema.ts'
-import { NO_STORE } from '../respond.ts'
+import { restrictedAccess } from '../route.ts'
 import type { Contract } from '../route.ts'
 
 /** Where the interface is described, as a document and as a page. */
 export const AGENT_DOCS = '/docs/api/agent-chat'
-
-/** Version of the interface; the release of the product has its own. */
-export const AGENT_API_VERSION = '1.0.0'
 
 /** Longest body of a session request, in bytes. */
 export const SESSION_BODY_MAX_BYTES = 4_096
@@ -67,47 +64,34 @@ const REFUSALS = {
   internal_error: { status: 500, when: 'anything unexpected' },
 } satisfies Contract<AgentRefusal>['refusals']
 
-function without<Code extends AgentRefusal>(...codes: Code[]): Omit<typeof REFUSALS, Code> {
-  const kept = Object.entries(REFUSALS).filter(([name]) => !codes.some((code) => code === name))
-  return Object.fromEntries(kept) as Omit<typeof REFUSALS, Code>
-}
+const { human_verification_failed: _human, ...CHAT_REFUSALS } = REFUSALS
+const {
+  invalid_session: _session,
+  payload_too_large: _size,
+  no_user_message: _message,
+  rate_limited: _rate,
+  ...SESSION_REFUSALS
+} = REFUSALS
+const { wrong_method, internal_error } = REFUSALS
+const READ_REFUSALS = { wrong_method, internal_error }
 
-const READ_REFUSALS = {
-  wrong_method: REFUSALS.wrong_method,
-  internal_error: REFUSALS.internal_error,
-}
-const CHAT_REFUSALS = without('human_verification_failed')
-const SESSION_REFUSALS = without('invalid_session', 'payload_too_large', 'no_user_message', 'rate_limited')
-
-/** What the contracts share. The headers that let pages of allowed origins read an answer depend on who asks. */
+/** What the contracts share. */
 const COMMON = {
   tag: 'Agent chat',
   query: z.object({}),
-  revalidated: false,
-  successHeaders: { 'Cache-Control': '`no-store`' },
-  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
-  fault: 'internal_error',
   methodNotAllowed: 'wrong_method',
-  headers: {},
-  refusalHeaders: NO_STORE,
-  preflightStatus: 204,
 } as const
 
-const preflight = (method: string) => ({
-  'access-control-allow-methods': `${method}, OPTIONS`,
-  'access-control-allow-headers': 'content-type, x-agent-session',
-  'access-control-max-age': '600',
-  ...NO_STORE,
-})
+const access = (method: 'GET' | 'POST') => restrictedAccess(method, 'content-type, x-agent-session')
 
 /** `GET /api/agent/config` (docs/agent-chat.md). */
 export const configContract: Contract<keyof typeof READ_REFUSALS> = {
   ...COMMON,
+  ...access('GET'),
   path: '/api/agent/config',
   operationId: 'getAgentConfig',
   summary: 'What a client must know before it opens a chat',
   description: 'Whether the chat is on, whether a session needs human verification, and how much it allows.',
-  preflight: preflight('GET'),
   success: configSchema,
   successDescription: 'The configuration',
   refusals: READ_REFUSALS,
@@ -116,12 +100,12 @@ export const configContract: Contract<keyof typeof READ_REFUSALS> = {
 /** `GET /api/agent/status` (docs/agent-chat.md). */
 export const statusContract: Contract<keyof typeof READ_REFUSALS> = {
   ...COMMON,
+  ...access('GET'),
   path: '/api/agent/status',
   operationId: 'getAgentStatus',
   summary: 'Whether answers are given, and how the day’s budget stands',
   description:
     'Always 200. `soft`: answers without tools; `exhausted`: none for the rest of the UTC day; `unknown`: the quotas cannot be read.',
-  preflight: preflight('GET'),
   success: statusSchema,
   successDescription: 'The status',
   refusals: READ_REFUSALS,
@@ -130,12 +114,12 @@ export const statusContract: Contract<keyof typeof READ_REFUSALS> = {
 /** `POST /api/agent/session` (docs/agent-chat.md). */
 export const sessionContract: Contract<keyof typeof SESSION_REFUSALS> = {
   ...COMMON,
+  ...access('POST'),
   method: 'POST',
   path: '/api/agent/session',
   operationId: 'createAgentSession',
   summary: 'A session: a short-lived signed token',
   description: 'Nothing about the caller is stored: the token carries its own expiry.',
-  preflight: preflight('POST'),
   request: {
     headers: [{ name: 'Origin', required: true, description: 'An allowed origin; browsers send it.' }],
     body: {
@@ -152,6 +136,7 @@ export const sessionContract: Contract<keyof typeof SESSION_REFUSALS> = {
 /** `POST /api/agent/chat` (docs/agent-chat.md). */
 export const chatContract: Contract<keyof typeof CHAT_REFUSALS> = {
   ...COMMON,
+  ...access('POST'),
   method: 'POST',
   path: '/api/agent/chat',
   operationId: 'chatWithAgent',
@@ -160,7 +145,6 @@ export const chatContract: Contract<keyof typeof CHAT_REFUSALS> = {
     'Each record is `event: <name>` and `data: <json>`: `meta` first, then `tool` and `delta`, then exactly one `done` or',
     '`error`. Comment lines (`: ping`) keep the connection open. Nothing of a conversation is kept: send it whole each time.',
   ].join(' '),
-  preflight: preflight('POST'),
   request: {
     headers: [
       { name: 'X-Agent-Session', required: true, description: '`sessionToken` of a session.' },

@@ -15,9 +15,9 @@ import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { StoredItem } from '../../domain/feed/search.ts'
 import { visibleText } from '../../domain/text.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
-import { memoized, sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
+import { sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
 import type { AgentSources, CallerSources } from './tool-answers.ts'
-import { withinTime } from '../single-flight.ts'
+import { onceFor, withinTime } from '../single-flight.ts'
 
 /** Items shown of each list of the feed, before whatever does not fit is left out. */
 const LIST_LENGTH = 10
@@ -96,7 +96,7 @@ async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Prom
 }
 
 /** Kept for as long as the feed is: the turns on one snapshot share one text. */
-const shownFeed = memoized((feed: LiveFeed): Shown => {
+const shownFeed = onceFor((feed: LiveFeed): Shown => {
   const lists = snapshotLists(feed, LIST_LENGTH)
   const data = fitLists({ ...SITE, ...snapshotFacts(feed) }, lists, GROUNDING_DATA_MAX_BYTES)
   return shown(data, feed.snapshotId)

@@ -12,7 +12,7 @@ import { callersOf } from '../callers.ts'
 import type { Callers } from '../callers.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody, route } from '../route.ts'
-import type { Route } from '../route.ts'
+import type { Contract, Route } from '../route.ts'
 import { withinTime } from '../single-flight.ts'
 import {
   SESSION_BODY_MAX_BYTES,
@@ -52,29 +52,19 @@ export function openAgent(ports: AgentPorts): Agent {
   const { headersFor } = callers
   const { begin, settled, endTurns } = openTurns(ports, callers)
   const probe = (): Promise<void> => ports.ledger.ping()
-  const json =
-    (value: (event: H3Event) => Promise<unknown>, code = 200) =>
-    async (event: H3Event): Promise<Response> =>
-      respondJson(event, code, { ...headersFor(event), ...NO_STORE }, await value(event))
+  const answer = async (event: H3Event, value: unknown, code = 200): Promise<Response> =>
+    respondJson(event, code, { ...headersFor(event), ...NO_STORE }, await value)
+  const json = <Code extends string>(
+    contract: Contract<Code>,
+    valueOf: (event: H3Event) => Promise<unknown>,
+  ): Route => route(contract, (event) => answer(event, valueOf(event)), headersFor)
   return {
     routes: [
-      route(
-        configContract,
-        json(() => config(ports)),
-        headersFor,
-      ),
-      route(
-        sessionContract,
-        json((event) => makeSession(ports, callers, event)),
-        headersFor,
-      ),
+      json(configContract, () => config(ports)),
+      json(sessionContract, (event) => makeSession(ports, callers, event)),
       route(chatContract, begin, headersFor),
-      route(
-        statusContract,
-        json(() => status(ports, probe, STATUS_MS)),
-        headersFor,
-      ),
-      { path: '/api/agent/**', handle: json(() => Promise.resolve({ error: 'not_found' }), 404) },
+      json(statusContract, () => status(ports, probe, STATUS_MS)),
+      { path: '/api/agent/**', handle: (event) => answer(event, { error: 'not_found' }, 404) },
     ],
     config: () => config(ports),
     shownStatus: () => status(ports, () => ports.ledger.lastPing(), SHOWN_STATUS_MS),
@@ -109,8 +99,7 @@ async function status(
   timeoutMs: number,
 ): Promise<AgentStatus> {
   const { settings, provider, log } = ports
-  const { signal } = new AbortController()
-  const spending = await withinTime(spendingOf(ports, probe), timeoutMs, signal).catch((error: unknown) => {
+  const spending = await withinTime(spendingOf(ports, probe), timeoutMs).catch((error: unknown) => {
     log.warn({ err: error }, 'the chat budget cannot be read and written')
     return null
   })

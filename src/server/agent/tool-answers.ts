@@ -4,7 +4,6 @@ import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import { LISTS } from '../../domain/agent/tools.ts'
 import type { Arguments, KnownCall } from '../../domain/agent/tools.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
-import { LIVE_VERSION } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
@@ -17,15 +16,16 @@ import type {
   FeedSearch,
   YearReader,
 } from '../../domain/ports.ts'
-import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import { visibleText } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { FUTURE_TOLERANCE_MS } from '../../domain/year/history.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
-import { provedSnapshots } from '../feed/proved-snapshots.ts'
-import type { ProvedFeed, SnapshotReader } from '../feed/proved-snapshots.ts'
+import { parseFeed, provedSnapshots } from '../feed/proved-snapshots.ts'
+import type { SnapshotReader } from '../feed/proved-snapshots.ts'
+import { onceFor } from '../single-flight.ts'
 import { provedPublications } from '../year/proved-publications.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 
@@ -228,8 +228,8 @@ export function agentSources(reads: AgentReads): AgentSources {
   const { feed: items, search, clock } = reads
   const snapshots = provedSnapshots(items)
   const publications = provedPublications(reads, YEAR_MEMORY_BYTES)
-  const feedOf = memoized(parseFeed)
-  const publicationOf = memoized(parsePublication)
+  const feedOf = onceFor(parseFeed)
+  const publicationOf = onceFor(parsePublication)
   return {
     items,
     search,
@@ -243,24 +243,6 @@ export function agentSources(reads: AgentReads): AgentSources {
       return proved && publicationOf(proved)
     },
   }
-}
-
-/** A function that keeps what it gave for as long as its argument is in memory. */
-export function memoized<From extends object, To>(of: (from: From) => To): (from: From) => To {
-  const known = new WeakMap<From, { value: To }>()
-  return (from) => {
-    const { value } = known.get(from) ?? { value: of(from) }
-    known.set(from, { value })
-    return value
-  }
-}
-
-/** Its schema held when it was sealed, so that its version is enough. */
-function parseFeed({ snapshot, published }: ProvedFeed): LiveFeed {
-  const feed = JSON.parse(published.body.toString('utf8')) as LiveFeed
-  const layout: string = feed.algoVersion
-  if (layout === LIVE_VERSION) return feed
-  throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of ${LIVE_VERSION}`)
 }
 
 function parsePublication({ manifest, published }: ProvedPublication): YearPublication {

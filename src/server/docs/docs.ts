@@ -1,6 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { posix } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { H3, H3Event } from 'h3'
 import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
@@ -28,7 +27,7 @@ interface Guide extends MenuEntry {
 function openGuides(): readonly Guide[] {
   const files = guideFiles()
   return files.map((file) => {
-    const text = once(() => readFileSync(filePathOf(file), 'utf8'))
+    const text = once(() => readFileSync(new URL(file.name, ROOT), 'utf8'))
     const linkTo = (link: string): string | null => linkedPath(files, file, link)
     return {
       path: file.path,
@@ -211,10 +210,6 @@ export function guideFiles(): GuideFile[] {
     .filter((name) => name.endsWith('.md'))
     .sort()
   return [...names, ...Object.keys(OTHERS)].map((name) => ({ name, path: pathOf(name) }))
-}
-
-function filePathOf({ name }: GuideFile): string {
-  return fileURLToPath(new URL(name, ROOT))
 }
 
 function pathOf(name: string): string {

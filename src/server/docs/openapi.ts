@@ -1,24 +1,11 @@
 import { z } from 'zod'
-import { AGENT_API_VERSION, AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
-import {
-  FEED_API_VERSION,
-  FEED_DOCS,
-  atomContract,
-  jsonFeedContract,
-  liveContract,
-  rssContract,
-} from '../feed/live-routes.ts'
-import {
-  SEARCH_API_VERSION,
-  SEARCH_DOCS,
-  searchContract,
-  similarContract,
-  trendContract,
-} from '../feed/search-routes.ts'
-import { MCP_API_VERSION, MCP_DOCS, mcpContract } from '../mcp/route.ts'
-import { FREE_MODELS_API_VERSION, FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from '../models/routes.ts'
+import { AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
+import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from '../feed/live-routes.ts'
+import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../feed/search-routes.ts'
+import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
+import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from '../models/routes.ts'
 import type { Contract } from '../route.ts'
-import { HISTORY_API_VERSION, HISTORY_DOCS, historyContract } from '../year/history.ts'
+import { HISTORY_DOCS, historyContract } from '../year/history.ts'
 import { headContract, indexContract, ledgerContract, legacyLedgerContract } from '../year/ledger-routes.ts'
 import type { PublishedDocument } from './reference.ts'
 
@@ -28,6 +15,7 @@ interface Interface {
   path: string
   title: string
   summary: string
+  /** The release of the product has its own. */
   version: string
   contracts: Contracts
 }
@@ -38,42 +26,42 @@ const INTERFACES: readonly Interface[] = [
     path: HISTORY_DOCS,
     title: 'Top Year feed history',
     summary: 'Replays archived Top Year publications as they were, byte for byte.',
-    version: HISTORY_API_VERSION,
+    version: '1.0.0',
     contracts: [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
   },
   {
     path: FEED_DOCS,
     title: 'Live feed',
     summary: 'Serves what trends now and in the last day, week and month, also as RSS, Atom and JSON Feed.',
-    version: FEED_API_VERSION,
+    version: '1.0.0',
     contracts: [liveContract, rssContract, atomContract, jsonFeedContract],
   },
   {
     path: SEARCH_DOCS,
     title: 'Search',
     summary: 'Finds stored items, items like another, and the trends of items and terms.',
-    version: SEARCH_API_VERSION,
+    version: '1.0.0',
     contracts: [searchContract, similarContract, trendContract],
   },
   {
     path: FREE_MODELS_DOCS,
     title: 'Free model recommendation',
     summary: 'Which free text model of a model-routing service to use now, and the shortlist behind it.',
-    version: FREE_MODELS_API_VERSION,
+    version: '1.0.0',
     contracts: FREE_MODELS_CONTRACTS,
   },
   {
     path: AGENT_DOCS,
     title: 'Agent chat',
     summary: 'Answers questions about the stored feed, as a stream of events, with read-only access to it.',
-    version: AGENT_API_VERSION,
+    version: '1.0.0',
     contracts: AGENT_CONTRACTS,
   },
   {
     path: MCP_DOCS,
     title: 'Model Context Protocol',
     summary: 'Gives the read-only tools of the chat agent to other programs.',
-    version: MCP_API_VERSION,
+    version: '1.0.0',
     contracts: [mcpContract],
   },
 ]

@@ -7,6 +7,7 @@ import { respondPublished } from '../respond.ts'
 import type { Published } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
+import { onceFor } from '../single-flight.ts'
 import { jsonFeedSchema, subscriptionFeed, writeAtom, writeJsonFeed, writeRss } from './feeds.ts'
 import type { Host, SubscriptionFeed } from './feeds.ts'
 import { parseFeed, publishedFrom } from './proved-snapshots.ts'
@@ -18,16 +19,12 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => Host): Route[
     contract: Contract<LiveRefusal>,
     write: (feed: SubscriptionFeed) => string,
   ): Route => {
-    const written = new WeakMap<ProvedFeed, Published>()
-    return serve(contract, snapshots, (proved) => {
-      const known = written.get(proved)
-      if (known) return known
+    const type = `${contract.contentType}; charset=utf-8`
+    const written = onceFor((proved: ProvedFeed): Published => {
       const text = write(subscriptionFeed(parseFeed(proved), host(), contract.path, FEED_DOCS))
-      const type = `${contract.contentType}; charset=utf-8`
-      const made = publishedFrom(proved.snapshot, Buffer.from(text), type)
-      written.set(proved, made)
-      return made
+      return publishedFrom(proved.snapshot, Buffer.from(text), type)
     })
+    return serve(contract, snapshots, written)
   }
 
   return [
@@ -52,9 +49,6 @@ function serve(
 
 /** Where the interface is described, as a document and as a page. */
 export const FEED_DOCS = '/docs/api/feed'
-
-/** Version of the interface; the release of the product has its own. */
-export const FEED_API_VERSION = '1.0.0'
 
 const STATUS = {
   invalid_sort: {

@@ -17,7 +17,7 @@ import {
 import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { published, respondPublished } from '../respond.ts'
-import { publicAccess, route } from '../route.ts'
+import { RETRYING, publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
 /** Questions about stored items (docs/api.md). */
@@ -54,15 +54,6 @@ function answer(
 
 /** Where the interface is described, as a document and as a page. */
 export const SEARCH_DOCS = '/docs/api/search'
-
-/** Version of the interface; the release of the product has its own. */
-export const SEARCH_API_VERSION = '1.0.0'
-
-const RETRYING = {
-  held: true,
-  headers: { 'Retry-After': 'seconds until it is worth asking again' },
-  memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
-} as const
 
 type Status = Contract<SearchRefusal>['refusals'][SearchRefusal]
 

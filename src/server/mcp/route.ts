@@ -6,10 +6,10 @@ import { openPlaces } from '../../domain/fair-queue.ts'
 import type { PlaceBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { callersOf } from '../callers.ts'
+import { callersOf, requestRate } from '../callers.ts'
 import type { KnownCallers } from '../callers.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
-import { readBody, route } from '../route.ts'
+import { RETRYING, readBody, restrictedAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
@@ -39,13 +39,13 @@ export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers
 /** `POST /mcp`: the agent's tools for MCP clients (docs/mcp.md). */
 export function mcpRoute(ports: McpPorts): Route {
   const callers = callersOf(ports)
-  const rate = requestRate(ports.requestsPerMinute, ports.clock)
+  const countRequest = requestRate(ports.requestsPerMinute, ports.clock)
   const places = openPlaces(MCP_OPEN)
   const handle = async (event: H3Event): Promise<Response> => {
     // Clients that are no pages send none; a page always does, and cannot choose it.
     if (event.req.headers.has('origin')) callers.origin(event)
     const address = callers.address(event)
-    const waitSeconds = rate.take(address)
+    const waitSeconds = countRequest(address)
     if (waitSeconds !== null) throw refusal('rate_limited', waitSeconds)
     const message = await readMessage(event)
     const admission = places.enter(address)
@@ -79,44 +79,12 @@ function refusal(code: McpRefusal, retryAfterSeconds?: number): Refusal<McpRefus
   return new Refusal<McpRefusal>(code, undefined, { members })
 }
 
-const MINUTE_MS = 60_000
-
-/** Counts requests of each address in the minute of the clock, in memory; what was counted is forgotten with it. */
-export interface RequestRate {
-  /** Seconds to wait when the address has used up its minute; null when the request is counted and may go on. */
-  take(address: string): number | null
-}
-
-export function requestRate(perMinute: number, clock: Clock): RequestRate {
-  let minute = Number.NaN
-  let counted = new Map<string, number>()
-  return {
-    take(address) {
-      const now = clock()
-      const current = Math.floor(now / MINUTE_MS)
-      if (current !== minute) counted = new Map()
-      minute = current
-      const count = counted.get(address) ?? 0
-      if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
-      counted.set(address, count + 1)
-      return null
-    },
-  }
-}
-
 /** Where the interface is described, as a document and as a page. */
 export const MCP_DOCS = '/docs/api/mcp'
 
-/** Version of the interface; the release of the product has its own. */
-export const MCP_API_VERSION = '1.0.0'
-
 const message = z.looseObject({ jsonrpc: z.literal('2.0') })
 
-const retrying = {
-  held: true,
-  headers: { 'Retry-After': 'seconds until it is worth asking again' },
-  memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
-} as const
+const HEADERS = 'content-type, accept, mcp-protocol-version, mcp-session-id, last-event-id'
 
 /** `POST /mcp` (docs/mcp.md). */
 export const mcpContract: Contract<McpRefusal> = {
@@ -137,17 +105,16 @@ export const mcpContract: Contract<McpRefusal> = {
     ],
     body: { required: true, description: 'One JSON-RPC message', schema: message },
   },
-  revalidated: false,
+  ...restrictedAccess('POST', HEADERS),
   success: message,
   successDescription: 'The JSON-RPC response; 202 and no body for a notification',
-  successHeaders: { 'Cache-Control': '`no-store`' },
   refusals: {
     batch_not_supported: { status: 400, when: 'the body is an array: send its messages one by one' },
     busy: {
       status: 503,
       when: `this server is answering ${MCP_OPEN.all} requests already`,
       expected: true,
-      ...retrying,
+      ...RETRYING,
     },
     forbidden_origin: { status: 403, when: 'there is an `Origin`, and it is not allowed' },
     internal_error: { status: 500, when: 'anything unexpected' },
@@ -162,20 +129,8 @@ export const mcpContract: Contract<McpRefusal> = {
       when:
         `the address has used up its requests of this minute, or has ${MCP_OPEN.perAddress} open, ` +
         `or its /48 has ${MCP_OPEN.perNetwork}`,
-      ...retrying,
+      ...RETRYING,
     },
   },
-  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
-  fault: 'internal_error',
   methodNotAllowed: 'method_not_allowed',
-  headers: {},
-  refusalHeaders: NO_STORE,
-  preflight: {
-    'access-control-allow-methods': 'POST, OPTIONS',
-    'access-control-allow-headers':
-      'content-type, accept, mcp-protocol-version, mcp-session-id, last-event-id',
-    'access-control-max-age': '600',
-    ...NO_STORE,
-  },
-  preflightStatus: 204,
 }

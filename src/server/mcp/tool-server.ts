@@ -141,10 +141,9 @@ export async function answerMessage(
   const { server } = createToolServer(ports)
   await server.connect(transport)
   try {
-    const handled = transport.handleRequest(request, { parsedBody: message })
     // A client that went away is not looked for: what it asked costs the same, and is over soon.
-    const never = new AbortController().signal
-    const response = await withinTime(handled, ANSWER_TIMEOUT_MS, never)
+    const handled = transport.handleRequest(request, { parsedBody: message })
+    const response = await withinTime(handled, ANSWER_TIMEOUT_MS)
     return { status: response.status, body: await response.text() }
   } finally {
     await server.close()

@@ -26,28 +26,19 @@ export function servedRecommendation(
   // The same bytes are proved once: between two runs nothing else is read.
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
   return coalesce(async (): Promise<Served> => {
-    let bytes
+    let bytes: Uint8Array | null | undefined
     try {
       bytes = await store.current()
-    } catch (error) {
-      const code = codeOf(error)
-      log.error({ code, err: error }, 'the stored recommendation cannot be read; the seed is served')
-      // A store that names damage has been reached.
-      return seed(code === 'storage_damaged')
-    }
-    if (bytes === null) return seed(true)
-    try {
+      if (bytes === null) return seed(true)
       if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0)
         proved = { bytes, run: { ...proveRun(bytes), baseUrl: publishedBaseUrl } }
       return { run: proved.run, seed: false, storeAnswers: true }
     } catch (error) {
-      const fields = { code: codeOf(error), err: error }
-      log.error(fields, 'the stored recommendation is damaged; the seed is served')
-      return seed(true)
+      const code = error instanceof Refusal ? error.code : 'internal_error'
+      const flaw = bytes ? 'is damaged' : 'cannot be read'
+      log.error({ code, err: error }, `the stored recommendation ${flaw}; the seed is served`)
+      // A store that names damage has been reached.
+      return seed(bytes !== undefined || code === 'storage_damaged')
     }
   })
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Refusal ? error.code : 'internal_error'
 }

@@ -10,8 +10,7 @@ import { fairQueue } from '../../domain/fair-queue.ts'
 import type { PlaceBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { addressOf } from '../callers.ts'
-import { requestRate } from '../mcp/route.ts'
+import { addressOf, requestRate } from '../callers.ts'
 import { NO_STORE, respond, respondCompressed } from '../respond.ts'
 import { heldBack, retryAfter } from '../route.ts'
 import { coalesce, once } from '../single-flight.ts'
@@ -59,14 +58,14 @@ interface Job {
 
 /** @param pause between two renders, in milliseconds */
 export function renderTurns(clock: Clock, pause: (ms: number) => Promise<unknown> = sleep): RenderTurns {
-  const rate = requestRate(PER_MINUTE.address, clock)
-  const networkRate = requestRate(PER_MINUTE.network, clock)
+  const countAddress = requestRate(PER_MINUTE.address, clock)
+  const countNetwork = requestRate(PER_MINUTE.network, clock)
   const line = fairQueue<Job>(WAITING)
   let isServing = false
 
   const admit = (job: Job): void => {
     // Who is over the rate takes no place from others.
-    const seconds = rate.take(job.address) ?? networkRate.take(networkOf(job.address))
+    const seconds = countAddress(job.address) ?? countNetwork(networkOf(job.address))
     if (seconds !== null) throw pageLimit(seconds)
     let admission = line.add(job.address, job)
     if (admission === 'all_full') {

@@ -187,17 +187,17 @@ const modelFact: StatusFact = {
 }
 
 /** Whether the chat answers, and how the day's money stands. */
-export const chatFact = {
+const chatFact: StatusFact = {
   label: 'Chat',
   refusalOf: refusalsOf(statusContract),
-  async read({ agent }: Pick<PageSources, 'agent'>): Promise<Fact> {
+  async read({ agent }) {
     const [{ enabled, quotas }, { budget }] = await Promise.all([agent.config(), agent.status()])
     if (!enabled) return { standing: 'plain', value: html`Off`, detail: html`switched off, or not set up` }
     const { messagesPerSession, messagesPerDay } = quotas
     const bounds = html`${messagesPerSession} messages a session, ${messagesPerDay} a day`
     return { ...BUDGETS[budget], detail: html`${BUDGETS[budget].detail}; ${bounds}` }
   },
-} satisfies StatusFact
+}
 
 const BUDGETS: Readonly<Record<AgentStatus['budget'], Fact>> = {
   ok: { standing: 'good', value: html`Open`, detail: html`within the day's budget` },

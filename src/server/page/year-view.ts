@@ -1,21 +1,22 @@
 import { LRUCache } from 'lru-cache'
+import { nameOfSource } from '../../domain/feed/subscription.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { atOfDay, momentAt } from '../../domain/year/calendar.ts'
-import type { Moment, Stop } from '../../domain/year/calendar.ts'
+import { atOfDay, compareLists, momentAt } from '../../domain/year/calendar.ts'
+import type { Comparison, Moment, Stop } from '../../domain/year/calendar.ts'
 import type { ProvedLedger, TimelineItem } from '../../domain/year/chain.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
-import type { YearEnvelope } from '../../domain/year/schema.ts'
+import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
-import { feedColumns, titleOf } from './feed-items.ts'
+import { COLUMN_NAMES, COLUMNS, feedColumns, linkedTitle, titleOf } from './feed-items.ts'
 import type { ColumnName } from './feed-items.ts'
-import { NOTHING, ageOf, copyable, counted, html, instantOf, shellText } from './html.ts'
+import { NOTHING, ageOf, copyable, counted, formatCount, html, instantOf, shellText } from './html.ts'
 import type { Html } from './html.ts'
-import type { PanelAnswer, View } from './layout.ts'
+import { itemHref } from './layout.ts'
+import type { PageQuery, PanelAnswer, View } from './layout.ts'
 import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
-import { yearComparison } from './year-comparison.ts'
 
 /**
  * What proves a publication, and the two commands by which anyone checks it (docs/auditing.md).
@@ -246,3 +247,106 @@ const ONE_PUBLICATION = html`<p class="notice" role="note">
 const NO_YEAR = html`<p class="empty">
   Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
 </p>`
+
+/** Column that is shown while none is asked for. */
+const FIRST_SHOWN: ColumnName = 'popular'
+
+/** What became of every list between two publications: how much in each, and of one everything. */
+function yearComparison(
+  then: YearEnvelope,
+  now: YearEnvelope,
+  column: ColumnName | null,
+  query: PageQuery,
+): Html {
+  const shown = column ?? FIRST_SHOWN
+  const comparisons = COLUMN_NAMES.map(
+    (name) => [name, compareLists(then.feed[name], now.feed[name])] as const,
+  )
+  const detailed = comparisons.find(([name]) => name === shown)?.[1]
+  return html`${isSame(comparisons) ? SAME : NOTHING}
+    <div class="wide">
+      <table class="compared" id="compared-columns">
+        <caption>
+          Between ${then.asOfDay} and ${now.asOfDay}
+        </caption>
+        <thead>
+          ${columnHeads(['Column'], ['Entered', 'Left', 'Moved', 'Stayed'])}
+        </thead>
+        <tbody>
+          ${comparisons.map(([name, { entered, left, moved, stayed }]) => {
+            const isShown = name === shown ? html`aria-current="true"` : NOTHING
+            return html`<tr>
+              <th scope="row">${query.roomLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
+              <td>${entered.length}</td>
+              <td>${left.length}</td>
+              <td>${moved.length}</td>
+              <td>${stayed.length}</td>
+            </tr>`
+          })}
+        </tbody>
+      </table>
+    </div>
+    ${detailed ? changesOf(shown, detailed) : NOTHING}`
+}
+
+const SAME = html`<p class="notice" role="note">
+  The lists are equal: nothing entered, left or moved, and every item has the points it had.
+</p>`
+
+function isSame(comparisons: readonly (readonly [string, Comparison<YearItem>])[]): boolean {
+  return comparisons.every(
+    ([, { entered, left, moved, stayed }]) =>
+      entered.length + left.length + moved.length === 0 &&
+      stayed.every(({ before, after }) => before.points === after.points),
+  )
+}
+
+function changesOf(name: ColumnName, { entered, left, moved, stayed }: Comparison<YearItem>): Html {
+  const rows = [
+    ...entered.map((item) => changeRow('Entered', item, null, item)),
+    ...moved.map(({ before, after, rose }) =>
+      changeRow(rose > 0 ? `Up ${rose}` : `Down ${-rose}`, after, before, after),
+    ),
+    ...stayed.map(({ before, after }) => changeRow('Stayed', after, before, after)),
+  ]
+  return html`<h3 id="compared-title">${COLUMNS[name]}: what entered, moved and stayed</h3>
+    ${changesTable(rows, 'Nothing stands in the later list.')}
+    <h3>${COLUMNS[name]}: what left</h3>
+    ${changesTable(
+      left.map((item) => changeRow('Left', item, item, null)),
+      'Nothing left.',
+    )}`
+}
+
+function changesTable(rows: readonly Html[], none: string): Html {
+  if (rows.length === 0) return html`<p class="empty">${none}</p>`
+  return html`<div class="wide">
+    <table class="compared">
+      <thead>
+        ${columnHeads(['Change', 'Item'], ['Rank then', 'Rank now', 'Points then', 'Points now'])}
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`
+}
+
+function columnHeads(texts: readonly string[], numbers: readonly string[]): Html {
+  return html`<tr>
+    ${texts.map((title) => html`<th scope="col">${title}</th>`)}
+    ${numbers.map((title) => html`<th scope="col" class="number">${title}</th>`)}
+  </tr>`
+}
+
+function changeRow(change: string, item: YearItem, then: YearItem | null, now: YearItem | null): Html {
+  const numbers = [then?.rank, now?.rank, then?.points, now?.points]
+  return html`<tr data-key="${item.key}" data-change="${change.split(' ', 1)[0]?.toLowerCase() ?? ''}">
+    <td class="change">${change}</td>
+    <th scope="row">
+      ${linkedTitle(item)}<span class="source">${nameOfSource(item.source)}</span>
+      <a href="${itemHref(item.key)}">rank over time</a>
+    </th>
+    ${numbers.map((number) => html`<td>${number === undefined ? '–' : formatCount(number)}</td>`)}
+  </tr>`
+}

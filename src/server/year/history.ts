@@ -23,9 +23,6 @@ export function history(publications: ProvedPublications, clock: Clock): Route {
 /** Where the interface is described, as a document and as a page. */
 export const HISTORY_DOCS = '/docs/api/top-year-history'
 
-/** Version of the interface; the release of the product has its own. */
-export const HISTORY_API_VERSION = '1.0.0'
-
 const REFUSALS = {
   invalid_sort: { status: 400, when: '`sort` is missing, given twice, or not `year`' },
   invalid_at: {

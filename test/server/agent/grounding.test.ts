@@ -8,7 +8,7 @@ import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { groundingOf } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
-import { readAsAgent, settle } from '../../support/agent-reads.ts'
+import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -19,12 +19,7 @@ const never = new AbortController().signal
 /** However busy the machine is. */
 const LONG_MS = 600_000
 
-async function workspaceWith(signals = sampleSignals()): Promise<Workspace> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(signals)
-  await settle(workspace, NOW)
-  return workspace
-}
+const workspaceWith = (signals = sampleSignals()): Promise<Workspace> => settledWorkspace(signals, NOW)
 
 async function ground(
   sources: AgentSources,

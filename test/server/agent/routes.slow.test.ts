@@ -7,9 +7,7 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
 import { ask, chat, DAY_LIMITS, question, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
-import { openApp } from '../../support/api-client.ts'
 import { ranges } from '../../support/pages.ts'
-import { openWorkspace } from '../../support/workspace.ts'
 
 const EVIL = 'https://evil.example'
 
@@ -259,30 +257,28 @@ describe('the checks of a turn come in their order:', () => {
   })
 })
 
-describe('the token', () => {
-  test('of nobody, of another secret, cut, doubled, expired, of another address', async () => {
-    const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
-    const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
-    const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
-      const headers = { 'x-forwarded-for': from, ...(given === null ? {} : { 'x-agent-session': given }) }
-      const response = post(server, '/api/agent/chat', question('Hello'), headers)
-      expect(await codeOf(response)).toBe(`401 invalid_session ${reason}`)
-    }
-    await expectRefused(null, 'missing')
-    await expectRefused('a.b.c.d', 'malformed')
-    await expectRefused('x'.repeat(8_000), 'malformed')
-    await expectRefused(token.slice(0, -3), 'bad_signature')
-    await expectRefused(`${token}=`, 'malformed')
-    await expectRefused(token, 'ip_mismatch', '192.0.2.2')
-    const verified = sessionSigner(SECRET).verify(token, Date.now())
-    if (!verified.ok) throw new Error('the token is good')
-    const old = { ...verified.payload, iat: verified.payload.iat - 1_801, exp: verified.payload.iat - 1 }
-    await expectRefused(sessionSigner(SECRET).sign(old), 'expired')
-    await expectRefused(sessionSigner(`another ${SECRET}`).sign(verified.payload), 'bad_signature')
-    const headers = { 'x-forwarded-for': '192.0.2.1' }
-    const answer = await chat(server, question('Hello'), { token, headers })
-    expect([answer.status, (await answer.text()).includes('event: done')]).toEqual([200, true])
-  })
+test('a token of nobody, of another secret, cut, expired or of another address is refused with its reason', async () => {
+  const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
+  const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
+  const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
+    const headers = { 'x-forwarded-for': from, ...(given === null ? {} : { 'x-agent-session': given }) }
+    const response = post(server, '/api/agent/chat', question('Hello'), headers)
+    expect(await codeOf(response)).toBe(`401 invalid_session ${reason}`)
+  }
+  await expectRefused(null, 'missing')
+  await expectRefused('a.b.c.d', 'malformed')
+  await expectRefused('x'.repeat(8_000), 'malformed')
+  await expectRefused(token.slice(0, -3), 'bad_signature')
+  await expectRefused(`${token}=`, 'malformed')
+  await expectRefused(token, 'ip_mismatch', '192.0.2.2')
+  const verified = sessionSigner(SECRET).verify(token, Date.now())
+  if (!verified.ok) throw new Error('the token is good')
+  const old = { ...verified.payload, iat: verified.payload.iat - 1_801, exp: verified.payload.iat - 1 }
+  await expectRefused(sessionSigner(SECRET).sign(old), 'expired')
+  await expectRefused(sessionSigner(`another ${SECRET}`).sign(verified.payload), 'bad_signature')
+  const headers = { 'x-forwarded-for': '192.0.2.1' }
+  const answer = await chat(server, question('Hello'), { token, headers })
+  expect([answer.status, (await answer.text()).includes('event: done')]).toEqual([200, true])
 })
 
 describe('origins', () => {
@@ -398,16 +394,10 @@ describe('a body', () => {
     expect((await get(server, '/healthz')).status).toBe(200)
   })
 
-  test.each([
-    ['a byte order mark', `\uFEFF${question('Hello')}`],
-    ['gzip', '\u001f\u008b\u0008\u0000'],
-    ['a form', 'messages=hello'],
-    ['a depth of ten thousand', `${'['.repeat(10_000)}${']'.repeat(10_000)}`],
-    ['an entry that is no object', '{"messages":["hello"]}'],
-    ['a content that is no string', '{"messages":[{"role":"user","content":[]}]}'],
-  ])('with %s is invalid_json', async (_what, body) => {
+  test('with a byte order mark, or of another kind, is invalid_json', async () => {
     const server = await startAgent()
-    expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
+    for (const body of [`\uFEFF${question('Hello')}`, 'messages=hello'])
+      expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
   })
 
   test('that comes too slowly ends with its connection; another question is answered', async () => {
@@ -419,25 +409,4 @@ describe('a body', () => {
     await server.settled()
     expect(server.turns()).toHaveLength(1)
   })
-})
-
-test('the OpenAPI document names every path, status, header and event', async () => {
-  const app = openApp(await openWorkspace())
-  const response = await app.request('http://dash.test/docs/api/agent-chat/openapi.json')
-  const document = (await response.json()) as Record<string, unknown>
-  const paths = document['paths'] as Record<string, Record<string, { responses: object }>>
-  const operations = Object.entries(paths).map(([path, item]) => [path, ...Object.keys(item)])
-  expect(operations).toEqual([
-    ['/api/agent/config', 'get', 'options'],
-    ['/api/agent/session', 'post', 'options'],
-    ['/api/agent/chat', 'post', 'options'],
-    ['/api/agent/status', 'get', 'options'],
-  ])
-  const statuses = Object.keys(paths['/api/agent/chat']?.['post']?.responses ?? {})
-  expect(statuses.join(' ')).toBe('200 400 401 403 405 413 429 500 503')
-  const text = JSON.stringify(document)
-  const headers = ['Retry-After', 'X-Agent-Session', 'X-Accel-Buffering']
-  for (const name of [...headers, 'AgentStreamEvent', 'ip_mismatch']) expect(text).toContain(name)
-  for (const code of AGENT_ERRORS) expect(text).toContain(`"${code}"`)
-  expect((await app.request('http://dash.test/docs/api/agent-chat')).status).toBe(200)
 })

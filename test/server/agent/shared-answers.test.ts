@@ -79,27 +79,6 @@ test('an answer is stopped when its time is over', async () => {
 })
 
 describe('an answer', () => {
-  test('that is asked for a hundred times at once is made once and read whole by each', async () => {
-    const shared = new SharedAnswers(TIME_MS)
-    const { seen, make } = answerOf(20)
-    const answers = Array.from({ length: 100 }, () => shared.join('same', true, make))
-    const texts = await Promise.all(answers.map((each) => readAll(each)))
-    expect(new Set(texts.map((each) => each.join(' ')))).toEqual(new Set([wordsTo(20).join(' ')]))
-    expect([seen.begun, seen.over]).toEqual([1, 1])
-    expect(answers.map(({ leads }) => leads).filter(Boolean)).toHaveLength(1)
-  })
-
-  test('goes on for the others when the one that began it leaves', async () => {
-    const shared = new SharedAnswers(TIME_MS)
-    const { seen, make } = answerOf(10)
-    const leader = readerOf(shared.join('same', true, make))
-    expect(await leader.next()).toBe('word1')
-    const follower = readAll(shared.join('same', true, make))
-    await leader.leave()
-    expect(await follower).toEqual(wordsTo(10))
-    expect([seen.begun, seen.over]).toEqual([1, 1])
-  })
-
   test('is stopped at once when the last reader leaves, and begun again for the next', async () => {
     const shared = new SharedAnswers(TIME_MS)
     const { seen, make } = answerOf(10)

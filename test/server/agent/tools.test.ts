@@ -7,7 +7,7 @@ import { addDays } from '../../../src/domain/time.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
 import type { ToolRun } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
-import { readAsAgent, settle } from '../../support/agent-reads.ts'
+import { readAsAgent, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -45,12 +45,7 @@ function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
   return { faults, ask }
 }
 
-async function workspaceWith(signals: readonly Signal[]): Promise<Workspace> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(signals)
-  await settle(workspace, NOW)
-  return workspace
-}
+const workspaceWith = (signals: readonly Signal[]): Promise<Workspace> => settledWorkspace(signals, NOW)
 
 /** What the tools read, with the sample stored. */
 const sampleSources = async (): Promise<AgentSources> =>

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ChatModel } from '../../../src/domain/ports.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import {
@@ -18,7 +18,7 @@ import type { AgentServer, AgentServerOptions, LogLine } from '../../support/age
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { startGatedProvider } from '../../support/synthetic-provider.ts'
 import type { GatedProvider } from '../../support/synthetic-provider.ts'
-import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
+import { modelAt } from '../../support/model-turns.ts'
 import type { Said, Behaviour } from '../../support/provider-wire.ts'
 import { warmUp } from '../../support/agent-reads.ts'
 import { ranges } from '../../support/pages.ts'
@@ -44,20 +44,12 @@ const SEARCHING: Behaviour = {
   ],
 }
 
-/** A model behind an address that may be silent for so long. */
-function modelBehind(base: string, name: string, silentMs: number): ChatModel {
-  const times = { firstEventMs: silentMs, idleMs: silentMs }
-  const model = openChatModel({ base, key: 'k', model: name, api: 'responses', ...times })
-  onTestFinished(() => model.close())
-  return model
-}
-
 /** A server whose model says what the test tells it, when it tells it. */
 async function startGated(
   options: AgentServerOptions = {},
 ): Promise<{ server: AgentServer; gate: GatedProvider }> {
   const gate = await startGatedProvider()
-  const model = modelBehind(gate.url, 'gated', 60_000)
+  const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
   const provider = { model, prices: PRICES }
   const ports = { provider, modelName: () => model.name(), ...options.ports }
   return { server: await startAgent({ ...options, ports }), gate }
@@ -304,62 +296,58 @@ test('a server that stops lets an open answer finish', async () => {
   await settledWell(server)
 })
 
-describe('a budget that an open turn holds', () => {
-  test('refuses the next turn until the open one has ended, while the status says soft', async () => {
-    const { server, gate } = await startGated({
-      settings: { limits: { ...DAY_LIMITS, budgetPerDay: 35_000 } },
-    })
-    const first = await openAnswer(server, question('One'))
-    await gate.arrived(1)
-    const response = await chat(server, question('Two'))
-    const { error, scope, retryAfterSeconds } = (await response.json()) as Record<string, unknown>
-    expect([response.status, error, scope]).toEqual([429, 'rate_limited', 'global-budget'])
-    expect(response.headers.get('retry-after')).toBe(String(retryAfterSeconds))
-    // Sixty seconds a turn and thirty for its settlement, less what has gone by.
-    expect(retryAfterSeconds).toBeGreaterThan(60)
-    expect(retryAfterSeconds).toBeLessThanOrEqual(90)
-    expect(await budgetOf(server)).toBe('soft')
-    gate.say('Hello')
-    gate.finish()
-    await first.events()
-    await server.settled()
-    expect(await budgetOf(server)).toBe('ok')
-    const second = await openAnswer(server, question('Two'))
-    await gate.arrived(2)
-    gate.say('Hello')
-    gate.finish()
-    expect((await second.events()).at(-1)?.event).toBe('done')
+test('a budget that an open turn holds refuses the next turn until the open one has ended, while the status says soft', async () => {
+  const { server, gate } = await startGated({
+    settings: { limits: { ...DAY_LIMITS, budgetPerDay: 35_000 } },
   })
+  const first = await openAnswer(server, question('One'))
+  await gate.arrived(1)
+  const response = await chat(server, question('Two'))
+  const { error, scope, retryAfterSeconds } = (await response.json()) as Record<string, unknown>
+  expect([response.status, error, scope]).toEqual([429, 'rate_limited', 'global-budget'])
+  expect(response.headers.get('retry-after')).toBe(String(retryAfterSeconds))
+  // Sixty seconds a turn and thirty for its settlement, less what has gone by.
+  expect(retryAfterSeconds).toBeGreaterThan(60)
+  expect(retryAfterSeconds).toBeLessThanOrEqual(90)
+  expect(await budgetOf(server)).toBe('soft')
+  gate.say('Hello')
+  gate.finish()
+  await first.events()
+  await server.settled()
+  expect(await budgetOf(server)).toBe('ok')
+  const second = await openAnswer(server, question('Two'))
+  await gate.arrived(2)
+  gate.say('Hello')
+  gate.finish()
+  expect((await second.events()).at(-1)?.event).toBe('done')
 })
 
-describe('the share of an address', () => {
-  test('refuses it with scope ip, and no other address but those of its /48', async () => {
-    const limits = { ...DAY_LIMITS, budgetPerDay: 100_000, budgetShare: 160_000 }
-    const settings = { limits, trustedProxies: ranges('127.0.0.1') }
-    const { server, gate } = await startGated({ settings })
-    const statusFrom = async (address: string): Promise<unknown> => {
-      const headers = { 'x-forwarded-for': address }
-      const token = await sessionOf(server, headers)
-      const response = await chat(server, question(`From ${address}`), { token, headers })
-      if (response.status === 200) return 200
-      return ((await response.json()) as { scope: string }).scope
-    }
-    // A share of 16,000 holds one call without tools, twice as much two of them.
-    expect(await statusFrom('203.0.113.7')).toBe(200)
-    expect(await statusFrom('203.0.113.7')).toBe('ip')
-    expect(await statusFrom('203.0.113.8')).toBe(200)
-    expect(await statusFrom('2001:db8:1:1::1')).toBe(200)
-    expect(await statusFrom('2001:db8:1:1::2')).toBe('ip')
-    expect(await statusFrom('2001:db8:1:2::1')).toBe(200)
-    expect(await statusFrom('2001:db8:1:3::1')).toBe('ip')
-    expect(await statusFrom('2001:db8:2:1::1')).toBe(200)
-    await gate.arrived(5)
-    gate.finish()
-    await server.settled()
-    expect(server.turns().map(({ reservedMicroUsd }) => Number(reservedMicroUsd) < 16_000)).toEqual(
-      Array.from({ length: 5 }, () => true),
-    )
-  })
+test('the share of an address refuses it with scope ip, and no other address but those of its /48', async () => {
+  const limits = { ...DAY_LIMITS, budgetPerDay: 100_000, budgetShare: 160_000 }
+  const settings = { limits, trustedProxies: ranges('127.0.0.1') }
+  const { server, gate } = await startGated({ settings })
+  const statusFrom = async (address: string): Promise<unknown> => {
+    const headers = { 'x-forwarded-for': address }
+    const token = await sessionOf(server, headers)
+    const response = await chat(server, question(`From ${address}`), { token, headers })
+    if (response.status === 200) return 200
+    return ((await response.json()) as { scope: string }).scope
+  }
+  // A share of 16,000 holds one call without tools, twice as much two of them.
+  expect(await statusFrom('203.0.113.7')).toBe(200)
+  expect(await statusFrom('203.0.113.7')).toBe('ip')
+  expect(await statusFrom('203.0.113.8')).toBe(200)
+  expect(await statusFrom('2001:db8:1:1::1')).toBe(200)
+  expect(await statusFrom('2001:db8:1:1::2')).toBe('ip')
+  expect(await statusFrom('2001:db8:1:2::1')).toBe(200)
+  expect(await statusFrom('2001:db8:1:3::1')).toBe('ip')
+  expect(await statusFrom('2001:db8:2:1::1')).toBe(200)
+  await gate.arrived(5)
+  gate.finish()
+  await server.settled()
+  expect(server.turns().map(({ reservedMicroUsd }) => Number(reservedMicroUsd) < 16_000)).toEqual(
+    Array.from({ length: 5 }, () => true),
+  )
 })
 
 describe('a tool round', () => {
@@ -432,19 +420,17 @@ describe('a tool round', () => {
   })
 })
 
-describe('a budget in its soft band', () => {
-  test('is answered without tools, says so, and the answer is not kept', async () => {
-    const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, budgetPerDay: 1_000_000 } } })
-    await withSpent(server, 850_000)
-    for (let turn = 0; turn < 2; turn += 1) {
-      const events = await ask(server, NEWS)
-      expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
-    }
-    expect(server.provider.requests.map(({ body }) => body['tools'])).toEqual([undefined, undefined])
-    await server.settled()
-    expect(server.turns()).toMatchObject([{ degraded: true }, { degraded: true }])
-    expect(await budgetOf(server)).toBe('soft')
-  })
+test('a budget in its soft band is answered without tools, says so, and the answer is not kept', async () => {
+  const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, budgetPerDay: 1_000_000 } } })
+  await withSpent(server, 850_000)
+  for (let turn = 0; turn < 2; turn += 1) {
+    const events = await ask(server, NEWS)
+    expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
+  }
+  expect(server.provider.requests.map(({ body }) => body['tools'])).toEqual([undefined, undefined])
+  await server.settled()
+  expect(server.turns()).toMatchObject([{ degraded: true }, { degraded: true }])
+  expect(await budgetOf(server)).toBe('soft')
 })
 
 const budgetOf = async (server: AgentServer): Promise<unknown> =>
@@ -533,7 +519,7 @@ describe('an answer that was given', () => {
 
   test('of another model than the one that was named is not kept under its name', async () => {
     const behind = await startAgent()
-    const real = modelBehind(behind.provider.url, 'second', 5_000)
+    const real = modelAt(behind.provider.url, { model: 'second' })
     const model: ChatModel = { ...real, name: () => Promise.resolve('first') }
     const server = await startWithItems({ ports: { provider: { model, prices: PRICES } } })
     for (let times = 0; times < 2; times += 1) {
@@ -711,18 +697,16 @@ describe('questions alike at the same time', () => {
   })
 })
 
-describe('a chat about an item', () => {
-  test('stands on the item; on the site when the key is not known or such chats are off', async () => {
-    const server = await startWithItems()
-    const scope = (key: string): object => ({ scope: { type: 'item', key } })
-    await ask(server, question('What is it?', scope('hn-hn1')))
-    await ask(server, question('What is it?', scope('hn-404')))
-    const off = await startWithItems({ settings: { itemChat: false } })
-    await ask(off, question('What is it?', scope('hn-hn1')))
-    await Promise.all([server.settled(), off.settled()])
-    const kinds = [...server.turns(), ...off.turns()].map(({ scope: kind }) => kind)
-    expect(kinds).toEqual(['item', 'site', 'site'])
-  })
+test('a chat about an item stands on the item; on the site when the key is not known or such chats are off', async () => {
+  const server = await startWithItems()
+  const scope = (key: string): object => ({ scope: { type: 'item', key } })
+  await ask(server, question('What is it?', scope('hn-hn1')))
+  await ask(server, question('What is it?', scope('hn-404')))
+  const off = await startWithItems({ settings: { itemChat: false } })
+  await ask(off, question('What is it?', scope('hn-hn1')))
+  await Promise.all([server.settled(), off.settled()])
+  const kinds = [...server.turns(), ...off.turns()].map(({ scope: kind }) => kind)
+  expect(kinds).toEqual(['item', 'site', 'site'])
 })
 
 test('nothing that anyone wrote and nothing of who asks is logged', async () => {

@@ -1,5 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
+import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS, readCall } from '../../../src/domain/agent/tools.ts'
@@ -10,6 +9,7 @@ import {
   demoProviderApp,
 } from '../../../src/server/demo/provider-app.ts'
 import { listenLocally } from '../../support/api-client.ts'
+import { modelAt } from '../../support/model-turns.ts'
 
 const item = (rank: number): object => ({
   rank,
@@ -53,15 +53,7 @@ async function turn(
   } = {},
 ): Promise<Turn> {
   const server = await listenLocally(demoProviderApp(0), { bodyMaxBytes: DEMO_REQUEST_MAX_BYTES })
-  const model = openChatModel({
-    base: server.url,
-    key: null,
-    model: DEMO_CHAT_MODEL,
-    api: 'responses',
-    firstEventMs: 5_000,
-    idleMs: 5_000,
-  })
-  onTestFinished(() => model.close())
+  const model = modelAt(server.url, { key: null, model: DEMO_CHAT_MODEL })
   const parsed = parseChatRequest(
     JSON.stringify({ messages: [{ role: 'user', content: question }], settings: changes.settings }),
   )

@@ -1,112 +1,145 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
+import { AGENT_ERRORS } from '../../../src/domain/agent/schema.ts'
 import { LIVE_REFUSALS } from '../../../src/domain/feed/live-sort.ts'
+import { SEARCH_REFUSALS } from '../../../src/domain/feed/search.ts'
+import { FREE_MODELS_REFUSALS } from '../../../src/domain/models/shortlist.ts'
 import { HISTORY_REFUSALS } from '../../../src/domain/year/history.ts'
 import { yearEnvelopeSchema } from '../../../src/domain/year/schema.ts'
-import { askHistory, openApp } from '../../support/api-client.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import { MCP_REFUSALS } from '../../../src/server/mcp/route.ts'
+import { openApp } from '../../support/api-client.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+interface Operation {
+  parameters: { name: string }[]
+  responses: Record<string, { content?: Record<string, unknown> }>
+}
 
 interface OpenApi {
   openapi: string
   info: { version: string }
-  paths: Record<string, { get: { parameters: { name: string }[]; responses: Record<string, unknown> } }>
-  components: { schemas: Record<string, { required?: string[]; properties?: Record<string, unknown> }> }
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, { required?: string[] }> }
 }
 
-const historyDocument = (): Promise<OpenApi> => documentAt('/docs/api/top-year-history')
-
-async function documentAt(path: string): Promise<OpenApi> {
-  const response = await openApp(await openWorkspace()).request(`http://dash.test${path}/openapi.json`)
+async function documentOf(name: string): Promise<OpenApi> {
+  const path = `/docs/api/${name}/openapi.json`
+  const response = await openApp(await openWorkspace()).request(`http://dash.test${path}`)
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toContain('application/json')
   return (await response.json()) as OpenApi
 }
 
-const DOCUMENTS = ['/docs/api/top-year-history', '/docs/api/feed']
+/** Operations with their parameters, statuses and media types, as one line each. */
+function linesOf({ paths }: OpenApi): string[] {
+  return Object.entries(paths).map(([path, { options: _options, ...methods }]) => {
+    const [[method, operation] = []] = Object.entries(methods)
+    const names = operation?.parameters.map(({ name }) => name) ?? []
+    const { responses = {} } = operation ?? {}
+    const types = Object.keys(responses['200']?.content ?? {})
+    return [method, path, `(${names.join(' ')})`, ...Object.keys(responses), ...types].join(' ')
+  })
+}
 
-test.each(['top-year-history', 'feed', 'search', 'free-llm', 'agent-chat', 'mcp'])(
-  'the OpenAPI document of %s is valid 3.1 under an independent validator',
-  async (name) => {
-    const document = await documentAt(`/docs/api/${name}`)
+interface Described {
+  operations: string[]
+  schemas: string
+  codes: readonly string[]
+}
+
+const DESCRIBED: Readonly<Record<string, Described>> = {
+  'top-year-history': {
+    operations: [
+      'get /api/feed/history (sort at If-None-Match) 200 304 400 404 405 503 application/json',
+      'get /api/feed/history/ledger (If-None-Match) 200 304 405 503 application/x-ndjson',
+      'get /api/feed/history/ledger/legacy (If-None-Match) 200 304 405 503 application/x-ndjson',
+      'get /api/feed/history/head (If-None-Match) 200 304 404 405 503 application/json',
+      'get /api/feed/history/index (If-None-Match) 200 304 405 503 application/json',
+    ],
+    schemas: 'IndexedGap IndexedPublication YearCoverage YearFeed YearHistoryIndex YearItem YearPublication',
+    codes: HISTORY_REFUSALS,
+  },
+  feed: {
+    operations: [
+      'get /api/feed (sort If-None-Match) 200 304 400 404 405 503 application/json',
+      'get /api/rss (sort If-None-Match) 200 304 400 404 405 503 application/rss+xml',
+      'get /api/atom (sort If-None-Match) 200 304 400 404 405 503 application/atom+xml',
+      'get /api/feed.json (sort If-None-Match) 200 304 400 404 405 503 application/feed+json',
+    ],
+    schemas: 'JsonFeed LiveFeed LiveHackerNewsItem LiveHypeItem LiveItem LiveLessWrongItem LiveLobstersItem',
+    codes: LIVE_REFUSALS,
+  },
+  search: {
+    operations: [
+      'get /api/search (q source from to limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
+      'get /api/similar (key limit If-None-Match) 200 304 400 404 405 429 503 application/json',
+      'get /api/trend (key term from to If-None-Match) 200 304 400 404 405 429 503 application/json',
+    ],
+    schemas: 'ItemTrend SearchPage SimilarItems TermTrend Trend',
+    codes: SEARCH_REFUSALS,
+  },
+  'free-llm': {
+    operations: [
+      'get /api/free-llm/recommendation (If-None-Match) 200 304 405 500 application/json',
+      'get /api/free-llm/top-models (limit needs minContext health If-None-Match) 200 304 400 405 500 application/json',
+      'get /api/free-llm/health (If-None-Match) 200 304 405 500 application/json',
+      'get /api/status/free-llm (If-None-Match) 200 304 405 500 application/json',
+      'get /badge/free-model.svg (If-None-Match) 200 304 405 500 image/svg+xml',
+    ],
+    schemas:
+      'FreeModelEvalCoverage FreeModelEvalSummary FreeModelHealth FreeModelRecommendation FreeModelShortlist FreeModelStatus RankedFreeModel',
+    codes: FREE_MODELS_REFUSALS,
+  },
+  'agent-chat': {
+    operations: [
+      'get /api/agent/config () 200 405 500 application/json',
+      'post /api/agent/session (Origin) 200 400 403 405 500 503 application/json',
+      'post /api/agent/chat (X-Agent-Session Origin) 200 400 401 403 405 413 429 500 503 text/event-stream',
+      'get /api/agent/status () 200 405 500 application/json',
+    ],
+    schemas:
+      'AgentChatRequest AgentConfig AgentQuotas AgentSession AgentSessionRequest AgentStatus AgentStreamEvent',
+    codes: AGENT_ERRORS,
+  },
+  mcp: {
+    operations: [
+      'post /mcp (Accept Origin MCP-Protocol-Version) 200 400 403 405 413 429 500 503 application/json',
+    ],
+    schemas: '',
+    codes: MCP_REFUSALS,
+  },
+}
+
+test.each(Object.entries(DESCRIBED))(
+  'the OpenAPI document of %s is valid 3.1 under an independent validator, has a version of its own, and describes every operation and refusal',
+  async (name, { operations, schemas, codes }) => {
+    const document = await documentOf(name)
     const validator = new Validator()
     const result = await validator.validate({ ...document })
     expect([result.errors ?? [], result.valid]).toEqual([[], true])
-    expect([document.openapi, validator.version]).toEqual(['3.1.0', '3.1'])
+    expect([document.openapi, validator.version, document.info.version]).toEqual(['3.1.0', '3.1', '1.0.0'])
+    expect(linesOf(document)).toEqual(operations)
+    expect(Object.keys(document.components.schemas).sort().join(' ')).toBe(schemas)
+    const text = JSON.stringify(document)
+    for (const code of codes) expect(text).toContain(`"${code}"`)
   },
 )
 
-test.each(['top-year-history', 'feed', 'search', 'free-llm', 'agent-chat'])(
-  'the OpenAPI document of %s has the version of the interface, whatever the release',
-  async (name) => {
-    const { info } = await documentAt(`/docs/api/${name}`)
-    expect(info.version).toBe('1.0.0')
-  },
-)
-
-test('the OpenAPI document names every parameter, status and refusal code, and the envelope as it is parsed', async () => {
-  const { paths, components } = await historyDocument()
-  const operation = paths['/api/feed/history']?.get
-  expect(operation?.parameters.map(({ name }) => name)).toEqual(['sort', 'at', 'If-None-Match'])
-  expect(Object.keys(operation?.responses ?? {}).sort()).toEqual(['200', '304', '400', '404', '405', '503'])
-  const text = JSON.stringify(operation?.responses)
-  for (const code of HISTORY_REFUSALS) expect(text).toContain(`"${code}"`)
+test('an OpenAPI document says what a body and its headers hold beside the code', async () => {
+  const { paths, components } = await documentOf('top-year-history')
   expect(components.schemas['YearPublication']?.required).toEqual(Object.keys(yearEnvelopeSchema.shape))
   expect(JSON.stringify(paths)).toContain('#/components/schemas/YearPublication')
-})
-
-test('the OpenAPI document describes the published ledgers by their media type, status and refusal codes', async () => {
-  const { paths } = await historyDocument()
-  const described = ['ledger', 'ledger/legacy', 'head'].map((name) => {
-    const operation = paths[`/api/feed/history/${name}`]?.get
-    const answers = Object.entries(operation?.responses ?? {}) as [string, { content?: object }][]
-    return [name, answers.map(([status]) => status), Object.keys(answers[0]?.[1].content ?? {})]
-  })
-  const statuses = ['200', '304', '405', '503']
-  expect(described).toEqual([
-    ['ledger', statuses, ['application/x-ndjson']],
-    ['ledger/legacy', statuses, ['application/x-ndjson']],
-    ['head', ['200', '304', '404', '405', '503'], ['application/json']],
-  ])
-})
-
-test('the OpenAPI document of the live feed names its media types, codes and what they say', async () => {
-  const { paths, components } = await documentAt('/docs/api/feed')
-  const described = Object.entries(paths).map(([path, { get }]) => {
-    const answers = get.responses as Record<string, { content?: object }>
-    return [path, Object.keys(answers), Object.keys(answers['200']?.content ?? {})]
-  })
-  const statuses = ['200', '304', '400', '404', '405', '503']
-  expect(described).toEqual([
-    ['/api/feed', statuses, ['application/json']],
-    ['/api/rss', statuses, ['application/rss+xml']],
-    ['/api/atom', statuses, ['application/atom+xml']],
-    ['/api/feed.json', statuses, ['application/feed+json']],
-  ])
-  const refused = paths['/api/feed']?.get.responses ?? {}
-  for (const code of LIVE_REFUSALS) expect(JSON.stringify(refused)).toContain(`"${code}"`)
-  expect(refused['400']).toMatchObject({
-    content: {
-      'application/json': {
-        schema: { required: ['error'], properties: { history: { enum: ['/api/feed/history?sort=year'] } } },
-      },
-    },
-  })
-  expect(Object.keys(components.schemas).sort().join(' ')).toBe(
-    'JsonFeed LiveFeed LiveHackerNewsItem LiveHypeItem LiveItem LiveLessWrongItem LiveLobstersItem',
-  )
-})
-
-test('a real answer fits the published schema', async () => {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
-  await publishDays(workspace, [AS_OF])
-  const { bytes } = await askHistory(openApp(workspace), '?sort=year')
-  expect(yearEnvelopeSchema.safeParse(JSON.parse(bytes.toString())).success).toBe(true)
+  const refused = (await documentOf('feed')).paths['/api/feed']?.['get']?.responses['400']
+  const properties = { history: { enum: ['/api/feed/history?sort=year'] } }
+  const schema = { required: ['error'], properties }
+  expect(refused).toMatchObject({ content: { 'application/json': { schema } } })
+  const chat = JSON.stringify(await documentOf('agent-chat'))
+  for (const name of ['Retry-After', 'X-Accel-Buffering', 'ip_mismatch']) expect(chat).toContain(name)
 })
 
 test('every page and what it loads come from this server, under a policy that allows nothing else', async () => {
   const app = openApp(await openWorkspace())
-  for (const path of ['/', '/docs', ...DOCUMENTS]) {
+  for (const path of ['/', '/docs', '/docs/api/top-year-history', '/docs/api/feed']) {
     const response = await app.request(`http://dash.test${path}`)
     const page = await response.text()
     expect([path, response.status]).toEqual([path, 200])
@@ -124,7 +157,7 @@ test('every page and what it loads come from this server, under a policy that al
 
 test('the pages of a demo say so, the pages of a real server do not', async () => {
   const workspace = await openWorkspace()
-  const [described = ''] = DOCUMENTS
+  const described = '/docs/api/top-year-history'
   for (const path of ['/', '/docs', described, `${described}/openapi.json`]) {
     const demo = await openApp(workspace, { demo: true }).request(`http://dash.test${path}`)
     const real = await openApp(workspace).request(`http://dash.test${path}`)

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -16,8 +15,9 @@ import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import { MCP_OPEN, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
-import { readAsAgent, settle, warmUp } from '../../support/agent-reads.ts'
+import { readAsAgent, settledWorkspace, warmUp } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
+import { examplesOf } from '../../support/examples.ts'
 import { ranges } from '../../support/pages.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
@@ -37,9 +37,7 @@ async function startMcp(
   changes: Partial<Omit<McpPorts, 'sources'>> & { sources?: Partial<AgentSources> } = {},
   signals: readonly Signal[] = sampleSignals(),
 ): Promise<McpServer> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals([...signals])
-  await settle(workspace, NOW)
+  const workspace = await settledWorkspace(signals, NOW)
   await publishDays(workspace, [AS_OF])
   const faults: unknown[] = []
   const sources = { ...readAsAgent(workspace, NOW).sources, ...changes.sources }
@@ -356,53 +354,27 @@ describe('POST /mcp', () => {
     expect((await from('198.51.100.1')).status).toBe(200)
   })
 
-  test('is described by an OpenAPI document with every code, and is not there when it is not offered', async () => {
+  test('is not there when it is not offered', async () => {
     const app = openApp(await openWorkspace())
-    const document = (await (
-      await app.request('http://dash.test/docs/api/mcp/openapi.json')
-    ).json()) as object
-    for (const code of MCP_REFUSALS) expect(JSON.stringify(document)).toContain(`"${code}"`)
     expect((await app.request('http://dash.test/mcp', { method: 'POST', body: PING })).status).toBe(404)
   })
 })
 
-describe('the page about it', () => {
-  const page = readFileSync(new URL('../../../docs/mcp.md', import.meta.url), 'utf8')
-  const blocks = (language: string): string[] =>
-    [...page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => block)
-
-  test('shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
-    const configurations = blocks('json').map((block) => JSON.parse(block) as Record<string, unknown>)
-    expect(configurations).toHaveLength(3)
-    for (const { mcpServers, servers = mcpServers } of configurations) {
-      const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
-      if (dash.url === undefined)
-        expect([dash.command, dash.args?.[0], ...(dash.args ?? []).slice(2)]).toEqual([
-          '/usr/bin/node',
-          '/opt/dash/dist/cli/main.js',
-          '--dotenv',
-          '/etc/dash/.env',
-        ])
-      else expect(new URL(dash.url).pathname).toBe('/mcp')
-    }
-  })
-
-  test('asks with curl what is answered', async () => {
-    const { url } = await startMcp()
-    const command = blocks('sh').find((block) => block.startsWith('curl')) ?? ''
-    const [, body = ''] = /-d '([^']+)'/.exec(command) ?? []
-    const headers = [...command.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
-      name,
-      value,
-    ])
-    expect(command).toContain('http://127.0.0.1:3000/mcp')
-    const response = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      body,
-      headers: Object.fromEntries(headers) as Record<string, string>,
-    })
-    expect(await response.json()).toMatchObject({ id: 1, result: { structuredContent: { sort: 'week' } } })
-  })
+test('the page about the tools shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
+  const blocks = examplesOf('docs/mcp.md').filter(({ language }) => language === 'json')
+  const configurations = blocks.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
+  expect(configurations).toHaveLength(3)
+  for (const { mcpServers, servers = mcpServers } of configurations) {
+    const { dash } = servers as { dash: { command?: string; args?: string[]; url?: string } }
+    if (dash.url === undefined)
+      expect([dash.command, dash.args?.[0], ...(dash.args ?? []).slice(2)]).toEqual([
+        '/usr/bin/node',
+        '/opt/dash/dist/cli/main.js',
+        '--dotenv',
+        '/etc/dash/.env',
+      ])
+    else expect(new URL(dash.url).pathname).toBe('/mcp')
+  }
 })
 
 describe('the tools on two streams', () => {

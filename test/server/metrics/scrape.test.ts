@@ -71,58 +71,56 @@ describe('a scrape', () => {
   })
 })
 
-describe('metrics of the stores', () => {
-  test('are those of the archive, its audit and its jobs', async () => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(sampleSignals())
-    await publishDays(workspace, [AS_OF])
-    await workspace.audits.record({
-      endedAt: 5_000,
-      ok: false,
-      complete: true,
-      whole: false,
-      publications: 1,
-      objects: 1,
-      bytes: 99,
-      gaps: 0,
-      damage: 2,
-      head: { seq: 1, leaf: 'ab'.repeat(32) },
-    })
-    const ports = {
-      readers: openReaders({ ...workspace, clock: Date.now, publishedBaseUrl: BASE_URL, log: silentLog }),
-      audits: workspace.audits,
-      jobs: { states: async () => [] },
-      budget: {
-        ledger: { spending: async () => ({ settled: 250_000, reserved: 1 }) },
-        perDayMicroUsd: 2_000_000,
-      },
-      checks: {
-        ledger: () => workspace.ledger.ping(),
-        archive: () => Promise.reject(new Error('unmounted')),
-      },
-      clock: Date.now,
-    }
-    const text = await scrapeOf({ sources: storedMetrics(ports) })()
-    const day = Date.parse(`${AS_OF}T00:00:00Z`) / 1000
-    for (const line of [
-      'dash_publications 1',
-      'dash_gaps 0',
-      `dash_publication_newest_day_timestamp_seconds ${day}`,
-      'dash_recommendation_seed 1',
-      'dash_audit_ok 0',
-      'dash_audit_damage_findings 2',
-      'dash_chat_budget_usd 2',
-      'dash_chat_budget_spent_usd 0.25',
-      'dash_chat_budget_reserved_usd 0.000001',
-      'dash_store_up{store="ledger"} 1',
-      'dash_store_up{store="archive"} 0',
-    ]) {
-      expect(text).toContain(`${line}\n`)
-    }
-    expect(text).not.toContain('dash_snapshot_newest')
-    expect(text).not.toContain('dash_recommendation_timestamp')
-    expect(text).not.toMatch(/dash_scrape_source_up\{[^}]*\} 0/)
+test('metrics of the stores are those of the archive, its audit and its jobs', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays(workspace, [AS_OF])
+  await workspace.audits.record({
+    endedAt: 5_000,
+    ok: false,
+    complete: true,
+    whole: false,
+    publications: 1,
+    objects: 1,
+    bytes: 99,
+    gaps: 0,
+    damage: 2,
+    head: { seq: 1, leaf: 'ab'.repeat(32) },
   })
+  const ports = {
+    readers: openReaders({ ...workspace, clock: Date.now, publishedBaseUrl: BASE_URL, log: silentLog }),
+    audits: workspace.audits,
+    jobs: { states: async () => [] },
+    budget: {
+      ledger: { spending: async () => ({ settled: 250_000, reserved: 1 }) },
+      perDayMicroUsd: 2_000_000,
+    },
+    checks: {
+      ledger: () => workspace.ledger.ping(),
+      archive: () => Promise.reject(new Error('unmounted')),
+    },
+    clock: Date.now,
+  }
+  const text = await scrapeOf({ sources: storedMetrics(ports) })()
+  const day = Date.parse(`${AS_OF}T00:00:00Z`) / 1000
+  for (const line of [
+    'dash_publications 1',
+    'dash_gaps 0',
+    `dash_publication_newest_day_timestamp_seconds ${day}`,
+    'dash_recommendation_seed 1',
+    'dash_audit_ok 0',
+    'dash_audit_damage_findings 2',
+    'dash_chat_budget_usd 2',
+    'dash_chat_budget_spent_usd 0.25',
+    'dash_chat_budget_reserved_usd 0.000001',
+    'dash_store_up{store="ledger"} 1',
+    'dash_store_up{store="archive"} 0',
+  ]) {
+    expect(text).toContain(`${line}\n`)
+  }
+  expect(text).not.toContain('dash_snapshot_newest')
+  expect(text).not.toContain('dash_recommendation_timestamp')
+  expect(text).not.toMatch(/dash_scrape_source_up\{[^}]*\} 0/)
 })
 
 describe('the application of the metrics', () => {

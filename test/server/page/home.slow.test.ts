@@ -5,7 +5,7 @@ import type { AgentStatus } from '../../../src/domain/agent/schema.ts'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
 import { rankPeriods } from '../../../src/jobs/snapshot.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
-import { openApp, NO_CHAT, silentLog } from '../../support/api-client.ts'
+import { NO_CHAT, openApp, openPage, silentLog } from '../../support/api-client.ts'
 import { changeFile } from '../../support/temporary-folder.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -28,11 +28,8 @@ async function rankAt({ feed }: Workspace, at: number): Promise<void> {
   await rankPeriods({ feed, clock: () => at }, options)
 }
 
-async function get(workspace: Workspace, path: string, changes: Partial<ServerPorts> = {}) {
-  const app = openApp(workspace, { clock: () => NOON, ...changes })
-  const response = await app.request(`http://dash.test${path}`)
-  return { status: response.status, headers: response.headers, page: await response.text() }
-}
+const get = (workspace: Workspace, path: string, changes: Partial<ServerPorts> = {}) =>
+  openPage(workspace, path, { clock: () => NOON, ...changes })
 
 /** Text of the facts in the status strip. */
 function facts(page: string): string {
@@ -150,6 +147,26 @@ describe('the page', () => {
     expect(await told({ ok: false, complete: false })).toContain('Wrong: Not completed, 2 h ago')
     expect(await told({ endedAt: NOON - 10 * 86_400_000 })).toContain('Look at this: Sound, 10 d ago')
   })
+
+  test.each([
+    ['ok', true, 'Open within the day&#39;s budget; 5 messages a session, 9 a day'],
+    ['soft', true, 'Look at this: Open, without tools the day&#39;s budget is nearly spent; 5 messages'],
+    ['exhausted', true, 'Look at this: Closed until 00:00 UTC the day&#39;s budget is spent'],
+    ['unknown', true, 'Wrong: Closed the budget cannot be read'],
+    ['ok', false, 'Chat Off switched off, or not set up'],
+  ] as const)(
+    'tells a budget of the chat that is %s, and a chat that is on: %s',
+    async (budget, enabled, told) => {
+      const quotas = { messagesPerSession: 5, messagesPerDay: 9 }
+      const agent = {
+        ...NO_CHAT,
+        config: async () => ({ ...(await NO_CHAT.config()), enabled, quotas }),
+        shownStatus: async () => ({ ...(await NO_CHAT.shownStatus()), budget }),
+      }
+      const { page } = await get(await openWorkspace(), '/', { agent })
+      expect(facts(page).replaceAll("'", '&#39;')).toContain(told)
+    },
+  )
 
   test('says when a publication is late', async () => {
     const workspace = await filled()

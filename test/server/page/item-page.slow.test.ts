@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
-import { openApp } from '../../support/api-client.ts'
+import { openPage } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -10,12 +10,7 @@ import type { Workspace } from '../../support/workspace.ts'
 const LAST = addDays(AS_OF, 3)
 const NOW = startOfDay(addDays(LAST, 1)) + 12 * 3_600_000
 
-async function get(workspace: Workspace, path: string) {
-  const response = await openApp(workspace, { clock: () => NOW }).request(`http://dash.test${path}`)
-  const page = await response.text()
-  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-  return { status: response.status, page, text }
-}
+const get = (workspace: Workspace, path: string) => openPage(workspace, path, { clock: () => NOW })
 
 /** An item observed on two days with a day between them, in two publications with a gap between them. */
 async function observed(title = 'An item'): Promise<{ workspace: Workspace; key: string }> {

@@ -2,6 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { keptPages, renderTurns } from '../../../src/server/page/rendered-pages.ts'
 import type { RenderedPage, RenderTurns } from '../../../src/server/page/rendered-pages.ts'
+
+/** Turns whose clock stands still. */
+const turnsWithoutPauses = (): RenderTurns =>
+  renderTurns(
+    () => 0,
+    async () => undefined,
+  )
+
 test('a render begins when the one before it is over and its pause too', async () => {
   const events: string[] = []
   let endPause = (): void => undefined
@@ -29,10 +37,7 @@ test('a render begins when the one before it is over and its pause too', async (
 })
 
 test('a render that fails is told to its caller alone, and the next one runs', async () => {
-  const turns = renderTurns(
-    () => 0,
-    async () => undefined,
-  )
+  const turns = turnsWithoutPauses()
   const failing = turns.run('a', () => Promise.reject(new Error('broken')))
   const next = turns.run('a', async () => 'whole')
   await expect(failing).rejects.toThrow('broken')
@@ -99,20 +104,14 @@ async function placesOfOne(turns: RenderTurns, address: string, dropped: string[
 
 test('addresses are served in turn', async () => {
   const served: string[] = []
-  const turns = renderTurns(
-    () => 0,
-    async () => undefined,
-  )
+  const turns = turnsWithoutPauses()
   const asked = ['a', 'a', 'a', 'b', 'c'].map((name) => turns.run(name, async () => served.push(name)))
   await Promise.all(asked)
   expect(served.join('')).toBe('abcaa')
 })
 
 test('the addresses of one IPv6 /48 use up a minute together', async () => {
-  const turns = renderTurns(
-    () => 0,
-    async () => undefined,
-  )
+  const turns = turnsWithoutPauses()
   let number = 0
   const renderOne = (network: string): Promise<number> => {
     number += 1

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../src/domain/time.ts'
 import { importArchive } from '../../../src/jobs/import-archive.ts'
-import { openApp } from '../../support/api-client.ts'
+import { openApp, openPage } from '../../support/api-client.ts'
 import { importPortsOf, recentArchive } from '../../support/legacy-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -45,13 +45,8 @@ async function history(change: (title: string) => string = (title) => title): Pr
   return workspace
 }
 
-async function get(workspace: Workspace, path: string) {
-  const app = openApp(workspace, { clock: () => NOW, baseUrl: () => 'https://dash.example.org' })
-  const response = await app.request(`http://dash.test${path}`)
-  const page = await response.text()
-  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-  return { status: response.status, location: response.headers.get('location'), page, text }
-}
+const get = (workspace: Workspace, path: string) =>
+  openPage(workspace, path, { clock: () => NOW, baseUrl: () => 'https://dash.example.org' })
 
 async function manifests(workspace: Workspace) {
   const { proved } = await workspace.year.read()
@@ -137,9 +132,9 @@ describe('the Year of another time', () => {
     ['a day before the first', '2026-01-01', async () => startOfDay('2026-01-03') - 1],
   ])('by a form with %s goes on to its time', async (_what, day, time) => {
     const workspace = await history()
-    const { status, location } = await get(workspace, `/?sort=year&day=${day}&column=lobsters`)
+    const { status, headers } = await get(workspace, `/?sort=year&day=${day}&column=lobsters`)
     expect(status).toBe(303)
-    const address = new URL(location ?? '', 'http://dash.test')
+    const address = new URL(headers.get('location') ?? '', 'http://dash.test')
     expect(Object.fromEntries(address.searchParams)).toEqual({
       sort: 'year',
       column: 'lobsters',

@@ -13,8 +13,9 @@ import { join } from 'node:path'
 import { createClient } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
-import { askHistory, openApp } from '../../support/api-client.ts'
-import type { HistoryAnswer } from '../../support/api-client.ts'
+import { openApp } from '../../support/api-client.ts'
+import { askHistory } from '../../support/contract-client.ts'
+import type { Answer } from '../../support/contract-client.ts'
 import { changeFile } from '../../support/temporary-folder.ts'
 import { holdExclusively } from '../../adapters/sqlite/lock-holder.ts'
 import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../../support/workspace.ts'
@@ -33,7 +34,7 @@ async function settledWorkspace(): Promise<Workspace> {
 
 interface Scene {
   workspace: Workspace
-  ask: () => Promise<HistoryAnswer>
+  ask: () => Promise<Answer>
   newestObject: string
 }
 
@@ -42,7 +43,7 @@ async function warmScene(): Promise<Scene> {
   const workspace = await settledWorkspace()
   await publishDays(workspace, [AS_OF, SECOND_DAY])
   const app = openApp(workspace)
-  const ask = (): Promise<HistoryAnswer> => askHistory(app, '?sort=year')
+  const ask = (): Promise<Answer> => askHistory(app, '?sort=year')
   expect((await ask()).status).toBe(200)
   expect((await ask()).status).toBe(200)
   const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''

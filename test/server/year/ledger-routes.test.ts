@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
@@ -17,6 +16,7 @@ import {
 } from '../../../src/server/year/ledger-routes.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
+import { ask } from '../../support/contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import { readFileSync } from 'node:fs'
@@ -28,43 +28,10 @@ const CONTRACTS = [ledgerContract, legacyLedgerContract, headContract, indexCont
 const PATHS = CONTRACTS.map(({ path }) => path)
 const [LEDGER = '', LEGACY = '', HEAD = '', INDEX = ''] = PATHS
 
-interface Answer {
-  status: number
-  headers: Headers
-  text: string
-  error: string | null
-}
-
-/** Asks one of the routes and holds the answer to its contract. */
-async function ask(
-  app: Pick<H3, 'request'>,
-  path: string,
-  init: { method?: string; headers?: Record<string, string> } = {},
-): Promise<Answer> {
-  const response = await app.request(`http://dash.test${path}`, init)
-  const { status, headers } = response
-  const text = await response.text()
-  expect(headers.get('access-control-allow-origin')).toBe('*')
-  expect(headers.get('x-request-id')).not.toBeNull()
-  if (init.method === 'OPTIONS') return { status, headers, text, error: null }
-  expect(headers.get('link')).toContain('rel="service-desc"')
-  if (status === 200 || status === 304) {
-    expect(headers.get('cache-control')).toBe('public, max-age=60')
-    if (status === 200) expect(headers.get('etag')).toBe(`"${sha256Hex(text)}"`)
-    return { status, headers, text, error: null }
-  }
-  expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['no-store', null])
-  const { error } = JSON.parse(text) as { error: string }
-  const contract = CONTRACTS.find((one) => one.path === path)
-  expect(new Map(Object.entries(contract?.refusals ?? {})).get(error)?.status).toBe(status)
-  return { status, headers, text, error }
-}
-
 describe('the published ledger', () => {
   test('has a line an entry, each hashing to the leaf that the next line names', async () => {
     const archive = sampleArchive()
-    const { text, headers } = await ask(openSampleApp(archive), LEDGER)
-    expect(headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+    const { text } = await ask(openSampleApp(archive), LEDGER)
     const lines = text.split('\n')
     expect(lines.pop()).toBe('')
     const named = lines.map((line) => (JSON.parse(line) as unknown[])[1])
@@ -86,10 +53,8 @@ describe('the published ledger', () => {
     await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
     await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
     const app = openApp(workspace)
-    const { text, headers } = await ask(app, HEAD)
-    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    const { text } = await ask(app, HEAD)
     expect(text).toBe(readFileSync(join(workspace.objectsPath, 'heads', '2'), 'utf8'))
-    expect(headContract.success.safeParse(JSON.parse(text)).success).toBe(true)
     const lines = (await ask(app, LEDGER)).text.split('\n')
     expect(sha256Hex(lines[1] ?? '')).toBe((JSON.parse(text) as { leaf: string }).leaf)
   })
@@ -97,8 +62,7 @@ describe('the published ledger', () => {
   test('has an index of both ledgers, every publication under the digest the history answers with', async () => {
     const archive = sampleArchive()
     const app = openSampleApp(archive)
-    const { text, headers } = await ask(app, INDEX)
-    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    const { text } = await ask(app, INDEX)
     const index = historyIndexSchema.parse(JSON.parse(text))
     expect(index.head?.leaf).toBe(archive.contents.rows.at(-1)?.leaf)
     const named = index.publications.map(({ ledger, own, seq }) => `${ledger}${own ? ' own' : ''} ${seq}`)
@@ -137,11 +101,8 @@ describe('the published ledger', () => {
     expect((await ask(app, LEDGER)).text).toBe('')
   })
 
-  test.each(PATHS)('%s is answered 304 while it stays the same', async (path) => {
-    const app = openSampleApp(sampleArchive())
-    const etag = (await ask(app, path)).headers.get('etag') ?? ''
-    const same = await ask(app, path, { headers: { 'if-none-match': `W/${etag}` } })
-    expect([same.status, same.text, same.headers.get('etag')]).toEqual([304, '', etag])
+  test.each(PATHS)('%s has another entity tag once it is longer', async (path) => {
+    const etag = (await ask(openSampleApp(sampleArchive()), path)).headers.get('etag') ?? ''
     const longer = openSampleApp(sampleArchive(4, 'b'))
     expect((await ask(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
   })
@@ -161,17 +122,6 @@ describe('the published ledger', () => {
 })
 
 describe('the published ledger refuses', () => {
-  test.each(PATHS)('every method but GET and OPTIONS for %s', async (path) => {
-    const app = openSampleApp(sampleArchive())
-    for (const method of ['HEAD', 'POST', 'PUT', 'DELETE']) {
-      const response = await app.request(`http://dash.test${path}`, { method })
-      expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, 'GET'])
-    }
-    const preflight = await ask(app, path, { method: 'OPTIONS' })
-    expect(preflight.status).toBe(200)
-    expect(preflight.headers.get('access-control-allow-methods')).toBe('GET, OPTIONS')
-  })
-
   test.each([
     ['a ledger that is not there', new Refusal('storage_unavailable'), 'year_history_storage_unavailable'],
     ['a ledger that does not hold', new Refusal('storage_damaged'), 'year_history_archive_corrupt'],

@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest'
+import { openApp } from '../support/api-client.ts'
+import { ask, PUBLIC_CONTRACTS } from '../support/contract-client.ts'
+import { keepSnapshot } from '../support/live-client.ts'
+import { feedEvents, refresh } from '../support/signals.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
+
+const YEAR_DOCS = '/docs/api/top-year-history'
+const LEDGER = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: YEAR_DOCS, query: '' }
+const LIVE = {
+  cache: 'public, max-age=60, stale-while-revalidate=300',
+  exposed: 'ETag, Last-Modified, Link',
+  docs: '/docs/api/feed',
+  query: '',
+}
+const SEARCH = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: '/docs/api/search' }
+const MODELS = {
+  cache: 'public, max-age=300, stale-while-revalidate=3600',
+  exposed: 'ETag, Link, X-Free-LLM-Seed',
+  docs: '/docs/api/free-llm',
+  query: '',
+}
+
+/** Every public route with a query that the sample answers, and what its headers are. */
+const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
+  '/api/feed/history': {
+    cache: 'public, max-age=300, stale-while-revalidate=3600',
+    exposed: 'ETag, Last-Modified, Link, X-Year-History-Requested-At',
+    docs: YEAR_DOCS,
+    query: '?sort=year',
+  },
+  '/api/feed/history/ledger': LEDGER,
+  '/api/feed/history/ledger/legacy': LEDGER,
+  '/api/feed/history/head': LEDGER,
+  '/api/feed/history/index': LEDGER,
+  '/api/feed': LIVE,
+  '/api/rss': LIVE,
+  '/api/atom': LIVE,
+  '/api/feed.json': LIVE,
+  '/api/search': { ...SEARCH, query: '?q=title' },
+  '/api/similar': { ...SEARCH, query: '?key=hn-hn1' },
+  '/api/trend': { ...SEARCH, query: '?key=hn-hn1' },
+  '/api/free-llm/recommendation': MODELS,
+  '/api/free-llm/top-models': MODELS,
+  '/api/free-llm/health': MODELS,
+  '/api/status/free-llm': MODELS,
+  '/badge/free-model.svg': MODELS,
+}
+
+test('every public route is described by a row of the table', () => {
+  expect(Object.keys(ROUTES)).toEqual(PUBLIC_CONTRACTS.map(({ path }) => path))
+})
+
+test('every public route has its media type, schema, caching, validators and digests, and is open to all origins', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays(workspace, [AS_OF])
+  await keepSnapshot(workspace.feed, feedEvents('hn', 3))
+  await refresh(workspace.search)
+  const app = openApp(workspace)
+  for (const { path, contentType = 'application/json', success } of PUBLIC_CONTRACTS) {
+    const { cache, exposed, docs, query } = ROUTES[path] ?? LEDGER
+    const target = path + query
+    const { status, headers, text } = await ask(app, target)
+    expect([target, status]).toEqual([target, 200])
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': exposed,
+      'cache-control': cache,
+      link: `<${docs}/openapi.json>; rel="service-desc"; type="application/json", <${docs}>; rel="service-doc"; type="text/html"`,
+    })
+    if (/\bjson$/.test(contentType)) expect(success.parse(JSON.parse(text)), path).toEqual(JSON.parse(text))
+    const etag = headers.get('etag') ?? ''
+    for (const field of [etag, `W/${etag}`, '*', `"other", ${etag}`, `"a",W/${etag} , "b"`]) {
+      const held = await ask(app, target, { headers: { 'if-none-match': field } })
+      expect([target, field, held.status, held.headers.get('etag')]).toEqual([target, field, 304, etag])
+    }
+    for (const ignored of [
+      { 'if-none-match': '"other"' },
+      { 'if-modified-since': new Date().toUTCString() },
+      { range: 'bytes=0-9' },
+      { 'accept-encoding': 'gzip, br' },
+    ]) {
+      const whole = await ask(app, target, { headers: ignored })
+      expect([target, ignored, whole.status, whole.text]).toEqual([target, ignored, 200, text])
+    }
+  }
+})
+
+test('every public route answers a preflight without any store, and refuses each other method with Allow: GET', async () => {
+  const workspace = await openWorkspace()
+  const fail = (): never => {
+    throw new Error('the storage is down')
+  }
+  const down = <Port extends object>(port: Port): Port => new Proxy(port, { get: () => fail })
+  const { year, ledger, archive, feed, search, recommendations } = workspace
+  const app = openApp({
+    ...workspace,
+    year: down(year),
+    ledger: down(ledger),
+    archive: down(archive),
+    feed: down(feed),
+    search: { ...search, by: (caller) => down(search.by(caller)) },
+    recommendations: down(recommendations),
+  })
+  for (const { path, methodNotAllowed } of PUBLIC_CONTRACTS) {
+    const { headers } = await ask(app, path, { method: 'OPTIONS' })
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'GET, OPTIONS',
+      'access-control-allow-headers': 'If-None-Match',
+      'cache-control': 'no-store',
+    })
+    for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'PURGE']) {
+      const refused = await app.request(`http://dash.test${path}`, { method })
+      expect([path, method, refused.status, refused.headers.get('allow')]).toEqual([path, method, 405, 'GET'])
+    }
+    expect((await ask(app, path, { method: 'POST' })).error).toBe(methodNotAllowed)
+  }
+})

@@ -1,0 +1,115 @@
+import type { H3 } from 'h3'
+import { expect } from 'vitest'
+import { sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
+import {
+  atomContract,
+  jsonFeedContract,
+  liveContract,
+  rssContract,
+} from '../../src/server/feed/live-routes.ts'
+import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
+import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
+import type { Contract } from '../../src/server/route.ts'
+import { historyContract } from '../../src/server/year/history.ts'
+import {
+  headContract,
+  indexContract,
+  ledgerContract,
+  legacyLedgerContract,
+} from '../../src/server/year/ledger-routes.ts'
+
+/** The contracts of all routes that any origin may read. */
+export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
+  historyContract,
+  ledgerContract,
+  legacyLedgerContract,
+  headContract,
+  indexContract,
+  liveContract,
+  rssContract,
+  atomContract,
+  jsonFeedContract,
+  searchContract,
+  similarContract,
+  trendContract,
+  ...FREE_MODELS_CONTRACTS,
+]
+
+export interface Answer {
+  status: number
+  headers: Headers
+  bytes: Buffer
+  text: string
+  /** The public code of a refusal, else null. */
+  error: string | null
+}
+
+/** Asks a public route and holds every answer to its contract: status, headers, body. */
+export async function ask(
+  app: Pick<H3, 'request'>,
+  target: string,
+  init: { method?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const [path = ''] = target.split('?')
+  const contract = PUBLIC_CONTRACTS.find((each) => each.path === path)
+  if (!contract) throw new Error(`there is no contract of ${path}`)
+  const response = await app.request(`http://asked.test${target}`, init)
+  const { status, headers } = response
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const answer = { status, headers, bytes, text: bytes.toString(), error: null }
+  const told = Object.fromEntries(headers)
+  expect(told['x-request-id']).toMatch(/^[\w.:-]+$/)
+  if (init.method === 'OPTIONS') {
+    expect([status, told]).toMatchObject([200, contract.preflight])
+    return answer
+  }
+  expect(told).toMatchObject(contract.headers)
+  if (status >= 400) return { ...answer, error: refusalOf(contract, answer) }
+  const etag = headers.get('etag')
+  if (status === 304) {
+    expect(bytes).toHaveLength(0)
+    expect([headers.get('content-length'), headers.get('content-type')]).toEqual([null, null])
+  } else {
+    const sha256 = sha256Hex(bytes)
+    const digest = `sha-256=:${sha256HexToBase64(sha256)}:`
+    const type = `${contract.contentType ?? 'application/json'}; charset=utf-8`
+    const length = String(bytes.byteLength)
+    expect([status, etag, told['content-type'], told['content-length']]).toEqual([
+      200,
+      `"${sha256}"`,
+      type,
+      length,
+    ])
+    expect([told['content-digest'], told['repr-digest']]).toEqual([digest, digest])
+  }
+  const { 'Content-Digest': _content, 'X-Free-LLM-Seed': _seed, ...always } = contract.successHeaders
+  for (const [name, meaning] of Object.entries(always)) {
+    const literal = /^`(.*)`$/.exec(meaning)?.[1]
+    expect(headers.get(name), name).toEqual(literal ?? expect.any(String))
+  }
+  return answer
+}
+
+function refusalOf({ refusals, methodNotAllowed }: Contract<string>, answer: Answer): string {
+  const { status, headers, text } = answer
+  const { error, ...members } = JSON.parse(text) as { error: string; retryAfterSeconds?: number }
+  const { retryAfterSeconds } = members
+  const refusal = refusals[error]
+  expect([status, members]).toEqual([
+    refusal?.status,
+    { ...refusal?.members, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
+  ])
+  const told = ['cache-control', 'etag', 'allow', 'retry-after'].map((name) => headers.get(name))
+  const allow = error === methodNotAllowed ? 'GET' : null
+  expect(told).toEqual(['no-store', null, allow, retryAfterSeconds?.toString() ?? null])
+  return error
+}
+
+/** As {@link ask}, of the history. */
+export function askHistory(
+  app: Pick<H3, 'request'>,
+  query: string,
+  init?: Parameters<typeof ask>[2],
+): Promise<Answer> {
+  return ask(app, `/api/feed/history${query}`, init)
+}
