@@ -40,7 +40,7 @@ objectsContract('files', async () => {
   }
 })
 
-/** An engine that reads whatever it is told to, as unstorage's own drivers do. */
+/** An engine that reads whatever it is told to. */
 function engineReading(value: unknown): Driver {
   return {
     name: 'scripted',
@@ -53,22 +53,6 @@ function engineReading(value: unknown): Driver {
 
 describe('an archive on any engine', () => {
   const digest = sha256Hex('x')
-
-  test('takes an ArrayBuffer for bytes', async () => {
-    const archive = unstorageObjects(engineReading(Uint8Array.of(1, 2).buffer), ready)
-    expect(await archive.get(digest)).toEqual(Uint8Array.of(1, 2))
-  })
-
-  test('throws the error an engine gives as a value', async () => {
-    const failure = new Error('EIO: i/o error, read')
-    const archive = unstorageObjects(engineReading(failure), ready)
-    await expect(archive.get(digest)).rejects.toBe(failure)
-  })
-
-  test('throws when the engine gives a text for bytes', async () => {
-    const archive = unstorageObjects(engineReading('text'), ready)
-    await expect(archive.get(digest)).rejects.toThrow('instead of bytes')
-  })
 
   test.each([
     ['other bytes', Uint8Array.of(1)],

@@ -119,13 +119,6 @@ describe('a question to a source', () => {
       detail: expect.stringMatching(/; check the address and the network, and try again$/) as string,
     })
   })
-
-  test.each(['http://name.invalid/', 'not a URL', 'ftp://127.0.0.1/'])(
-    'to %s makes the source unavailable',
-    async (url) => {
-      await expect(ask({ url })).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    },
-  )
 })
 
 test('an answer that drips in for ever is given up when its time is over', async () => {
