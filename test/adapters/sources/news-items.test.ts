@@ -6,9 +6,14 @@ import { sourceClient } from '../../support/source-client.ts'
 import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 /** Asks a source at `url` for the title of one of its items. */
-function ask(url: string, source: string, sourceId: string): Promise<VerifiedTitle> {
+function ask(
+  url: string,
+  source: string,
+  sourceId: string,
+  signal = new AbortController().signal,
+): Promise<VerifiedTitle> {
   const titles = sourceTitles(sourceClient(), { hn: url, lobsters: url, lesswrong: url })
-  return titles.title({ source, sourceId }, new AbortController().signal)
+  return titles.title({ source, sourceId }, signal)
 }
 
 type Changes = Record<string, unknown>
@@ -145,4 +150,10 @@ describe('the title of an item', () => {
       await expect(ask(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     },
   )
+
+  test('is given up at once when the run ends', async () => {
+    const controller = new AbortController()
+    const { url } = await localSource(() => controller.abort(new Error('the run was ended')))
+    await expect(ask(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')
+  })
 })
