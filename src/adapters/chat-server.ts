@@ -13,11 +13,15 @@ import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
-import { TimeLimitExceeded, fieldsOf, openConnections, readBody, retryAt } from './http.ts'
+import { TimeLimitExceeded, jsonFields, openConnections, readBody, retryAt } from './http.ts'
 import type { Connections, HttpResponse } from './http.ts'
 
 /** No answer but a stream is near this size. */
 const TEXT_MAX_BYTES = 64 * 1024
+
+function refusal(code: ChatApiRefusal, detail: string, cause?: unknown): Refusal<ChatApiRefusal> {
+  return new Refusal(code, detail, { cause })
+}
 
 /** The body of an answer that is no stream; empty for one that is too large, which no server of this interface sends. */
 async function readText({ body }: HttpResponse, root: string, signal: AbortSignal): Promise<string> {
@@ -25,10 +29,10 @@ async function readText({ body }: HttpResponse, root: string, signal: AbortSigna
     return (await readBody(body, TEXT_MAX_BYTES))?.toString() ?? ''
   } catch (error) {
     signal.throwIfAborted()
-    throw new Refusal<ChatApiRefusal>(
+    throw refusal(
       'server_unreachable',
       `the server ${root} broke off its answer (${networkReason(error)})`,
-      { cause: error },
+      error,
     )
   }
 }
@@ -53,7 +57,7 @@ function typeOf({ headers }: HttpResponse): string {
  * of the server may send one too.
  */
 function declined(root: string, response: HttpResponse, text: string, now: Instant): Refusal {
-  const given = fieldsOf(parseJson(text)) ?? {}
+  const given = jsonFields(text) ?? {}
   const code =
     AGENT_ERRORS.find((known) => known === given['error']) ??
     (response.statusCode === 429 ? ('rate_limited' as const) : undefined)
@@ -87,11 +91,8 @@ function foreign(
     status >= 300 && status < 400 && typeof target === 'string' && /^[\x21-\x7e]{1,200}$/.test(target)
       ? `; it redirects to ${target}, so perhaps that is the address to give`
       : ''
-  return new Refusal(
-    'server_foreign',
-    `${root}${path} does not answer as the chat of dash does (${what})${redirect}; check the address`,
-    { cause },
-  )
+  const detail = `${root}${path} does not answer as the chat of dash does (${what})${redirect}; check the address`
+  return refusal('server_foreign', detail, cause)
 }
 
 /**
@@ -107,7 +108,7 @@ function readEvent({ name, data }: StreamRecord, root: string): ServedEvent | nu
   const parsed = EVENT_SCHEMAS[event].safeParse(raw)
   if (parsed.success) return { event, data: parsed.data, raw } as ServedEvent
   if (name === 'tool') return null
-  throw new Refusal<ChatApiRefusal>(
+  throw refusal(
     'server_foreign',
     `the server ${root} sent an event \`${name}\` that is none of the interface`,
   )
@@ -185,13 +186,12 @@ export function openChatApi(
 
   return {
     base: root,
-    config: (signal) => json({ method: 'GET', path: '/api/agent/config' }, servedConfig, signal),
-    status: (signal) => json({ method: 'GET', path: '/api/agent/status' }, servedStatus, signal),
-    session: (signal) =>
-      json({ method: 'POST', path: '/api/agent/session', body: '{}' }, servedSession, signal),
+    config: (signal) => json({ path: '/api/agent/config' }, servedConfig, signal),
+    status: (signal) => json({ path: '/api/agent/status' }, servedStatus, signal),
+    session: (signal) => json({ path: '/api/agent/session', body: '{}' }, servedSession, signal),
     async *ask(token, body, signal) {
       const path = '/api/agent/chat'
-      const response = await send({ method: 'POST', path, body, token }, turnMs, signal)
+      const response = await send({ path, body, token }, turnMs, signal)
       if (response.statusCode !== 200)
         throw declined(root, response, await readText(response, root, signal), clock())
       if (typeOf(response) !== 'text/event-stream') {
@@ -205,8 +205,8 @@ export function openChatApi(
 }
 
 interface Question {
-  method: 'GET' | 'POST'
   path: string
+  /** Makes it a POST. */
   body?: string
   token?: string
 }
@@ -216,11 +216,11 @@ function sender(
   root: string,
 ): (question: Question, wholeMs: number, signal: AbortSignal) => Promise<HttpResponse> {
   const { origin } = new URL(root)
-  return async ({ method, path, body, token }, wholeMs, signal) => {
+  return async ({ path, body, token }, wholeMs, signal) => {
     signal.throwIfAborted()
     try {
       const response = await pool.request(`${root}${path}`, {
-        method,
+        method: body === undefined ? 'GET' : 'POST',
         signal,
         headers: {
           origin,
@@ -230,14 +230,17 @@ function sender(
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(token === undefined ? {} : { 'x-agent-session': token }),
         },
-        ...(body === undefined ? {} : { body }),
+        body: body ?? null,
       })
       endAfter(wholeMs, response.body)
       return response
     } catch (error) {
       signal.throwIfAborted()
-      const what = `the server ${root} cannot be reached (${networkReason(error)})`
-      throw new Refusal<ChatApiRefusal>('server_unreachable', what, { cause: error })
+      throw refusal(
+        'server_unreachable',
+        `the server ${root} cannot be reached (${networkReason(error)})`,
+        error,
+      )
     }
   }
 }
@@ -269,14 +272,12 @@ async function* eventsOf(
     signal.throwIfAborted()
     if (error instanceof Refusal) throw error
     if (error instanceof StreamTooLarge) throw foreign(root, '/api/agent/chat', response, error)
-    throw new Refusal<ChatApiRefusal>('answer_cut', `the answer broke off (${networkReason(error)})`, {
-      cause: error,
-    })
+    throw refusal('answer_cut', `the answer broke off (${networkReason(error)})`, error)
   } finally {
     response.body.destroy()
   }
   signal.throwIfAborted()
-  throw new Refusal<ChatApiRefusal>('answer_cut', 'the answer broke off: its stream ended in the middle')
+  throw refusal('answer_cut', 'the answer broke off: its stream ended in the middle')
 }
 
 /** The records of a stream, a whole one at its end included, however the stream ends. */

@@ -242,6 +242,15 @@ export function fieldsOf(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
 }
 
+/** The JSON object of a text; null for anything else. */
+export function jsonFields(text: string): Fields | null {
+  try {
+    return fieldsOf(JSON.parse(text))
+  } catch {
+    return null
+  }
+}
+
 /** An empty list for anything but a list. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []

@@ -66,11 +66,6 @@ describe('a witness of files', () => {
     expect(fileWitness([path], laterClock)).not.toBe(before)
   })
 
-  test('differs for the same files in another order', async () => {
-    const { folder, path } = await writtenFile()
-    expect(fileWitness([path, folder], laterClock)).not.toBe(fileWitness([folder, path], laterClock))
-  })
-
   test.each([
     ['goes', (folder: string) => rmSync(join(folder, 'file'))],
     [

@@ -175,7 +175,6 @@ export interface Behaviour {
   lineEnd?: '\n' | '\r\n' | '\r'
   /** Each byte is a chunk of its own. */
   byteByByte?: boolean
-  byteOrderMark?: boolean
   /** Sent after the last event instead of two line ends; that event is then no `[DONE]`. */
   lastLineEnds?: string
   /** Ends with half of an event. */
@@ -229,14 +228,7 @@ export const MODES = {
     answer: { status: 307, type: 'text/plain', body: '', headers: { location: '/elsewhere' } },
   },
   'one-byte chunks': { rounds: answer, byteByByte: true },
-  CRLF: { rounds: answer, lineEnd: '\r\n' },
   'CRLF in one-byte chunks': { rounds: answer, lineEnd: '\r\n', byteByByte: true },
-  'CR alone': { rounds: answer, lineEnd: '\r' },
-  'byte order mark': { rounds: answer, byteOrderMark: true },
-  'no final line end': { rounds: answer, lastLineEnds: '' },
-  'one final line feed': { rounds: answer, lastLineEnds: '\n' },
-  'one final CR': { rounds: answer, lineEnd: '\r', lastLineEnds: '\r' },
-  'one final CRLF': { rounds: answer, lineEnd: '\r\n', lastLineEnds: '\r\n' },
   'half of the final CRLF': { rounds: answer, lineEnd: '\r\n', lastLineEnds: '\r\n\r' },
   'one final line feed, then a reset': { rounds: answer, lastLineEnds: '\n', ending: 'reset' },
   '200 MiB line': { rounds: [[{ text: 'Hello ' }]], hugeLineBytes: 200 * 1024 * 1024 },

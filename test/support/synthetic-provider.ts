@@ -141,7 +141,6 @@ async function answer(
   )
   const frames = events.map((data) => frameOf(api, data, lineEnd))
   if (silent === 'after-first-event') return void response.write(frames[0] ?? '')
-  if (behaviour.byteOrderMark) frames.unshift('\uFEFF')
   if (behaviour.lastLineEnds !== undefined)
     frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length) + behaviour.lastLineEnds)
   if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')

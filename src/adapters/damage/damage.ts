@@ -61,14 +61,12 @@ export const ENTRY = {
   newest: 9,
 } as const
 
-/** Damage that the archive itself betrays. */
-export function damage(name: string, expects: Codes, apply: Damage['apply']): Damage {
-  return { name, expects, sound: false, needsKeptHead: false, apply }
-}
+/** `kept head`: both stores fit together, so that only a head kept elsewhere betrays the damage. */
+type Expected = Codes | 'kept head'
 
-/** Damage to both stores that fits together, so that only a head kept elsewhere betrays it. */
-export function consistentForgery(name: string, apply: Damage['apply']): Damage {
-  return { name, expects: ['head_mismatch'], sound: false, needsKeptHead: true, apply }
+export function damage(name: string, expected: Expected, apply: Damage['apply']): Damage {
+  const needsKeptHead = expected === 'kept head'
+  return { name, expects: needsKeptHead ? ['head_mismatch'] : expected, sound: false, needsKeptHead, apply }
 }
 
 export function rowAt(rows: readonly LedgerRow[], seq: number): LedgerRow {
@@ -299,15 +297,8 @@ interface Ledgers {
 type Forge = (ledgers: Ledgers, copy: Copy) => Partial<Ledgers>
 
 /** A forger who controls both stores and recomputes chain, seal and heads after the change. */
-export function forged(what: string, expects: Codes, forge: Forge): Damage {
-  return damage(`forger of both stores: ${what}`, expects, (copy) =>
-    writeForgery(copy, forge(copy.sample, copy)),
-  )
-}
-
-/** A forger whose archive holds together in every way, but is not the one it was. */
-export function forgedWhole(what: string, forge: Forge): Damage {
-  return consistentForgery(`forger of both stores: ${what}`, (copy) =>
+export function forged(what: string, expected: Expected, forge: Forge): Damage {
+  return damage(`forger of both stores: ${what}`, expected, (copy) =>
     writeForgery(copy, forge(copy.sample, copy)),
   )
 }
@@ -331,13 +322,8 @@ async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void
 type ChangeText = (text: string, manifest: Manifest) => string
 
 /** A forger who replaces the newest publication's object and everything that names it. */
-export function forgedObject(what: string, expects: Codes, change: ChangeText): Damage {
-  return damage(`forger of both stores: ${what}`, expects, (copy) => forgeObject(copy, change))
-}
-
-/** As {@link forgedObject}, with an object that holds. */
-export function forgedObjectWhole(what: string, change: ChangeText): Damage {
-  return consistentForgery(`forger of both stores: ${what}`, (copy) => forgeObject(copy, change))
+export function forgedObject(what: string, expected: Expected, change: ChangeText): Damage {
+  return damage(`forger of both stores: ${what}`, expected, (copy) => forgeObject(copy, change))
 }
 
 async function forgeObject(copy: Copy, change: ChangeText): Promise<void> {

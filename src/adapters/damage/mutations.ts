@@ -9,12 +9,9 @@ import { entries, legacyPublications } from '../ledger/schema.ts'
 import {
   ENTRY,
   changed,
-  consistentForgery,
   damage,
   forged,
   forgedObject,
-  forgedObjectWhole,
-  forgedWhole,
   headFile,
   inPlaceOfObject,
   objectFile,
@@ -141,7 +138,7 @@ export const MUTATIONS: readonly Damage[] = [
   damage('roll-back of the object store by one publication', ['object_missing'], (copy) =>
     rollBackObjects(copy, [ENTRY.newest]),
   ),
-  consistentForgery('roll-back of both stores by one publication', (copy) => {
+  damage('roll-back of both stores by one publication', 'kept head', (copy) => {
     rollBackLedger(copy, ENTRY.previous)
     rollBackObjects(copy, [ENTRY.newest])
   }),
@@ -161,8 +158,8 @@ export const MUTATIONS: readonly Damage[] = [
     rows: changed(rows, ENTRY.newest, () => ({ publishedAt: rowAt(rows, ENTRY.previous).recordedAt - 1 })),
   })),
   forged('the seal taken out', ['row_tampered'], ({ rows }) => ({ rows: withoutRow(rows, ENTRY.seal) })),
-  forgedWhole('a gap taken out', ({ rows }) => ({ rows: withoutRow(rows, ENTRY.spentGap) })),
-  forgedObjectWhole('the newest publication given other titles', (text) =>
+  forged('a gap taken out', 'kept head', ({ rows }) => ({ rows: withoutRow(rows, ENTRY.spentGap) })),
+  forgedObject('the newest publication given other titles', 'kept head', (text) =>
     text.replaceAll('title of', 'another of'),
   ),
 ]

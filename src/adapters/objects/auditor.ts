@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { Objects, Auditors } from '../../domain/ports.ts'
 import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { AuditedHead } from '../../domain/year/check.ts'
@@ -15,11 +16,7 @@ export function streamingAuditor(archive: Pick<Objects, 'keys' | 'headFile' | 'g
   return {
     async heads() {
       const keys = await archive.keys('heads')
-      const heads: AuditedHead[] = []
-      for (let start = 0; start < keys.length; start += HEADS_AT_A_TIME) {
-        const some = keys.slice(start, start + HEADS_AT_A_TIME)
-        heads.push(...(await Promise.all(some.map((key) => readHead(archive, key)))))
-      }
+      const heads = await pLimit(HEADS_AT_A_TIME).map(keys, (key) => readHead(archive, key))
       return heads.sort((a, b) => a.seq - b.seq)
     },
     objectKeys: () => archive.keys('sha256'),

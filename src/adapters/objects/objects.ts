@@ -21,7 +21,7 @@ export type OpenObjects = Objects & { close(): Promise<void> }
  */
 export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): OpenObjects {
   const storage = createStorage({ driver })
-  const read = (key: string): Promise<Uint8Array | null> => readObject(storage, key)
+  const read = (key: string): Promise<Uint8Array | null> => storage.getItemRaw<Uint8Array>(key)
 
   const readHead = async (seq: number): Promise<Head | null> => {
     const bytes = await read(headKey(seq))
@@ -106,18 +106,6 @@ function headKey(seq: number): string {
   return `heads:${seq}`
 }
 
-/** The bytes an engine keeps under a key, as it keeps them; null when it says that there are none. */
-async function readObject(storage: Storage, key: string): Promise<Uint8Array | null> {
-  const value: unknown = await storage.getItemRaw(key)
-  if (value === null || value === undefined) return null
-  if (value instanceof Uint8Array) return value
-  if (value instanceof ArrayBuffer) return new Uint8Array(value)
-  // Drivers resolve with an Error object, or with a string, where bytes were asked for.
-  throw value instanceof Error
-    ? value
-    : new Error(`the object store gave ${typeof value} instead of bytes for ${key}`)
-}
-
 const CURRENT = 'free-llm:current'
 const RUNS = 'free-llm:runs'
 
@@ -133,9 +121,9 @@ function recommendationsIn(
   prepare: () => Promise<void>,
 ): Objects['recommendations'] {
   return {
-    current: () => readObject(storage, CURRENT),
+    current: () => storage.getItemRaw<Uint8Array>(CURRENT),
 
-    run: async (rankingVersion) => readObject(storage, runKey(rankingVersion)),
+    run: async (rankingVersion) => storage.getItemRaw<Uint8Array>(runKey(rankingVersion)),
 
     async versions() {
       const keys: string[] = await driver.getKeys(RUNS, {})

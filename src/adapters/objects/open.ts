@@ -31,10 +31,6 @@ export function fileObjects(root: string, fileClock: Clock = Date.now): OpenObje
   return {
     ...objects,
     ping,
-    async newestHead() {
-      requireRoot(root)
-      return objects.newestHead()
-    },
     recommendations: { ...objects.recommendations, ping },
   }
 }

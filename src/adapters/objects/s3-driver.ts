@@ -33,7 +33,7 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
 
   const read = async (key: string): Promise<Buffer | null> => {
     const answer = await client.send({ method: 'GET', key })
-    return answer.outcome === 'done' ? answer.body : null
+    return typeof answer === 'string' ? null : answer
   }
 
   const prepare = once(async () => {
@@ -102,24 +102,24 @@ function once(check: () => Promise<void>): () => Promise<void> {
   }
 }
 
-async function putUnlessThere(client: S3Client, key: string, body: Uint8Array): Promise<'done' | 'exists'> {
-  const answer = await client.send({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })
-  return answer.outcome === 'done' ? 'done' : 'exists'
+/** False when something is there already. */
+async function putUnlessThere(client: S3Client, key: string, body: Uint8Array): Promise<boolean> {
+  return (await client.send({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })) !== 'exists'
 }
 
 /** The probe of an earlier process answers for this one: the server refused to overwrite it. */
 async function probe(client: S3Client, key: string, endpoint: string): Promise<void> {
-  if ((await putUnlessThere(client, key, PROBE_BYTES)) === 'exists') return
-  if ((await putUnlessThere(client, key, PROBE_BYTES)) === 'exists') return
+  if (!(await putUnlessThere(client, key, PROBE_BYTES))) return
+  if (!(await putUnlessThere(client, key, PROBE_BYTES))) return
   throw overwrites(endpoint)
 }
 
 async function listPage(client: S3Client, prefix: string, more: Record<string, string>): Promise<S3Page> {
   const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...more }
   const answer = await client.send({ method: 'GET', key: '', query })
-  if (answer.outcome !== 'done')
+  if (typeof answer === 'string')
     throw new Error('the object store answered a listing as it does for an absent key')
-  const page = parseListing(answer.body)
+  const page = parseListing(answer)
   const stray = page.keys.find((key) => !key.startsWith(prefix))
   if (stray !== undefined)
     throw new Error(

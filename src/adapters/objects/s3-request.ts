@@ -136,8 +136,8 @@ interface S3Request {
   body?: Uint8Array
 }
 
-/** Where a request ended: done, nothing there (of which S3 itself gave word), or refused because something is there. */
-type S3Answer = { outcome: 'done'; body: Buffer } | { outcome: 'absent' } | { outcome: 'exists' }
+/** The body of what was done; `absent` where S3 itself gave word of it; `exists` where something is there already. */
+type S3Answer = Buffer | 'absent' | 'exists'
 
 /** What came back: a whole reply with S3's own code for an error, or the reason why there is none. */
 type S3Reply = WholeReply | { lost: unknown }
@@ -163,9 +163,9 @@ function answerOf(reply: WholeReply, asked: S3Request, location: S3Location): S3
   const { status, code, body } = reply
   const { endpoint, bucket, region } = location
   const said = `answered ${status} ${code ?? 'without a code'} to ${asked.method} ${nameOf(asked, location)}`
-  if (status === 200 || (status === 204 && asked.method === 'PUT')) return { outcome: 'done', body }
-  if (status === 412 && asked.method === 'PUT') return { outcome: 'exists' }
-  if (status === 404 && code === 'NoSuchKey' && asked.method === 'GET') return { outcome: 'absent' }
+  if (status === 200 || (status === 204 && asked.method === 'PUT')) return body
+  if (status === 412 && asked.method === 'PUT') return 'exists'
+  if (status === 404 && code === 'NoSuchKey' && asked.method === 'GET') return 'absent'
   if (status === 404 && (code === 'NoSuchBucket' || asked.method === 'PUT'))
     throw storageUnavailable(
       `the bucket ${bucket} is not there (the object store ${endpoint} ${said}): create it, or check DASH_STORE_URL`,

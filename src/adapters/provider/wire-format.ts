@@ -1,5 +1,5 @@
 import type { ModelCall, ModelEvent, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import { fieldsOf } from '../http.ts'
+import { fieldsOf, jsonFields } from '../http.ts'
 import type { Fields } from '../http.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
@@ -75,15 +75,7 @@ export function callIds(rounds: readonly ToolRound[]): (given: unknown) => strin
 export function replayable(call: { name: string; arguments: string }): { name: string; arguments: string } {
   return {
     name: NAME_PATTERN.test(call.name) ? call.name : 'unknown',
-    arguments: isObject(call.arguments) ? call.arguments : '{}',
-  }
-}
-
-function isObject(text: string): boolean {
-  try {
-    return fieldsOf(JSON.parse(text)) !== null
-  } catch {
-    return false
+    arguments: jsonFields(call.arguments) === null ? '{}' : call.arguments,
   }
 }
 

@@ -1,4 +1,4 @@
-import { fieldsOf, listOf } from '../http.ts'
+import { fieldsOf, jsonFields, listOf } from '../http.ts'
 import type { Fields } from '../http.ts'
 import type { ModelReply } from '../../domain/models/lite/suite.ts'
 
@@ -32,7 +32,7 @@ export interface ErrorFacts {
 
 /** Reads a body that may be JSON, an event stream, HTML, or only a part of any of them. */
 export function readAnswerBody(body: string): AnswerBody {
-  const whole = parseJson(body)
+  const whole = jsonFields(body)
   const documents = whole === null ? eventsOf(body) : [whole]
   if (documents.length === 0) return { readable: false, error: legibleError(body), reply: null }
   const error = documents.map(errorOf).find((found) => found !== null) ?? null
@@ -46,19 +46,10 @@ function legibleError(body: string): ErrorFacts | null {
   return { ...describeError({ message }), fromProvider: /Provider returned error|"provider_name"/.test(body) }
 }
 
-/** The JSON object of a text; null for anything else. */
-export function parseJson(text: string): Fields | null {
-  try {
-    return fieldsOf(JSON.parse(text))
-  } catch {
-    return null
-  }
-}
-
 /** The JSON of each event of a stream; comments, by which the service keeps a connection open, are left out. */
 function eventsOf(body: string): Fields[] {
   const lines = body.split(/\r\n|[\r\n]/).filter((line) => line.startsWith('data:'))
-  return lines.map((line) => parseJson(line.slice('data:'.length))).filter((event) => event !== null)
+  return lines.map((line) => jsonFields(line.slice('data:'.length))).filter((event) => event !== null)
 }
 
 function errorOf(document: Fields): ErrorFacts | null {

@@ -6,8 +6,7 @@ import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
 import { compareCodeUnits } from '../../domain/text.ts'
 import { parseDay } from '../../domain/time.ts'
-import { fieldsOf } from '../http.ts'
-import { parseJson } from './answer-body.ts'
+import { fieldsOf, jsonFields } from '../http.ts'
 
 /** What the routing service says of models, endpoints and keys, in its own format. */
 
@@ -47,7 +46,7 @@ const catalogueSchema = z.looseObject({ data: z.array(z.unknown()) })
  * @returns null when the body is no list of models at all
  */
 export function parseCatalogue(body: string): Catalogue | null {
-  const list = catalogueSchema.safeParse(parseJson(body)).data?.data
+  const list = catalogueSchema.safeParse(jsonFields(body)).data?.data
   if (!list) return null
   const rows = new Map<string, Row>()
   for (const item of list) {
@@ -136,7 +135,7 @@ const keySchema = z.looseObject({
 
 /** Reads the daily requests of a key; null when the body names none. */
 export function parseKeyRequests(body: string): KeyRequests | null {
-  const requests = keySchema.safeParse(parseJson(body)).data?.data.free_model_daily_requests
+  const requests = keySchema.safeParse(jsonFields(body)).data?.data.free_model_daily_requests
   return requests ? { limit: Math.floor(requests.limit), used: Math.ceil(requests.used) } : null
 }
 
@@ -155,7 +154,7 @@ const endpoint = z.looseObject({
  * @returns null when the body has another shape
  */
 export function parseEndpoints(body: string): Pick<EndpointRecord, 'usable' | 'latencyMs'> | null {
-  const list = endpointsSchema.safeParse(parseJson(body)).data?.data.endpoints
+  const list = endpointsSchema.safeParse(jsonFields(body)).data?.data.endpoints
   if (!list) return null
   const known = list.map((each) => endpoint.safeParse(each).data).filter((each) => each !== undefined)
   const usable = known.filter(({ status }) => (status ?? 0) === 0)

@@ -92,11 +92,7 @@ export class HostGates {
   }
 }
 
-/** The host and port of a URL; a URL that cannot be parsed fails when it is requested. */
+/** The host and port of a URL. */
 export function hostOf(url: string): string {
-  try {
-    return new URL(url).host
-  } catch {
-    return url
-  }
+  return new URL(url).host
 }

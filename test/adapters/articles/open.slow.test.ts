@@ -91,7 +91,6 @@ describe('the text of a page', () => {
 
   test.each([
     ['gzip', gzipSync(PAGE)],
-    ['x-gzip', gzipSync(PAGE)],
     ['br', brotliCompressSync(PAGE)],
     ['deflate', deflateSync(PAGE)],
     ['identity', Buffer.from(PAGE)],
@@ -106,13 +105,11 @@ const SKIPS: [string, string, (response: ServerResponse) => void][] = [
   ['a PDF', 'notHtml', answers('%PDF', { 'content-type': 'application/pdf' })],
   ['something without a type', 'notHtml', (response) => void response.writeHead(200).end(PAGE)],
   ['a compression nobody asked for', 'notHtml', answers('x', { 'content-encoding': 'zstd' })],
-  ['two compressions', 'notHtml', answers(gzipSync(gzipSync(PAGE)), { 'content-encoding': 'gzip, gzip' })],
   ['a large page', 'tooLarge', answers(`${PAGE}${' '.repeat(2 * MIB)}`)],
   ['a small page that unpacks to a huge one', 'tooLarge', answers(gzipSync(Buffer.alloc(200 * MIB)), { 'content-encoding': 'gzip' })],
   ['the same in Brotli', 'tooLarge', answers(brotliCompressSync(Buffer.alloc(50 * MIB)), { 'content-encoding': 'br' })],
   ['a page without an article', 'noText', answers('<html><body><p>Enable scripts.</p></body></html>')],
   ['nothing', 'noText', answers('')],
-  ['a page of noise', 'noText', answers(Buffer.from([0xff, 0x00, 0x80, 0x3c]))],
   ['a page nested deeper than any', 'noText', answers(`<body>${'<div>'.repeat(3_000)}x`)],
   ['404', 'gone', (response) => void response.writeHead(404).end(PAGE)],
   ['410', 'gone', (response) => void response.writeHead(410).end()],
@@ -127,9 +124,7 @@ const SKIPS: [string, string, (response: ServerResponse) => void][] = [
 
 const FAILURES: [string, (response: ServerResponse) => void][] = [
   ['500', (response) => void response.writeHead(500).end(PAGE)],
-  ['429', (response) => void response.writeHead(429).end()],
   ['a redirection to nowhere', (response) => void response.writeHead(302).end()],
-  ['no content', (response) => void response.writeHead(204).end()],
   ['a body that ends too early', (response) => {
     response.writeHead(200, { 'content-type': 'text/html', 'content-length': 100_000 })
     response.write(PAGE)
@@ -138,7 +133,6 @@ const FAILURES: [string, (response: ServerResponse) => void][] = [
   ['a broken compression', answers(gzipSync(PAGE).subarray(0, 100), { 'content-encoding': 'gzip' })],
   ['no compression where one is named', answers(PAGE, { 'content-encoding': 'gzip' })],
   ['a reset connection', (response) => response.socket?.resetAndDestroy()],
-  ['something that is not HTTP', (response) => void response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
   ['headers without end', (response) => {
     for (let index = 0; index < 40; index += 1) response.setHeader(`x-${index}`, 'x'.repeat(1_000))
     response.end(PAGE)

@@ -5,12 +5,9 @@ import { getTableColumns } from 'drizzle-orm'
 import {
   ENTRY,
   changed,
-  consistentForgery,
   damage,
   forged,
   forgedObject,
-  forgedObjectWhole,
-  forgedWhole,
   headAt,
   headFile,
   inPlaceOfObject,
@@ -430,11 +427,11 @@ function rollBacks(): Damage[] {
     damage('roll-back of the object store by two publications', ['head_mismatch'], (copy) =>
       rollBackObjects(copy, [ENTRY.previous, ENTRY.newest]),
     ),
-    consistentForgery('roll-back of both stores by two publications', (copy) => {
+    damage('roll-back of both stores by two publications', 'kept head', (copy) => {
       rollBackLedger(copy, ENTRY.beforePrevious)
       rollBackObjects(copy, [ENTRY.previous, ENTRY.newest])
     }),
-    consistentForgery('both stores emptied', ({ ledgerPath, objectsPath }) => {
+    damage('both stores emptied', 'kept head', ({ ledgerPath, objectsPath }) => {
       overwrite(ledgerPath, '')
       for (const area of ['sha256', 'heads']) rmSync(`${objectsPath}/${area}`, { recursive: true })
     }),
@@ -502,15 +499,17 @@ function forgeries(): Damage[] {
     forgedObject('an object of another version', ['identity_mismatch'], (text) =>
       text.replace('"schemaVersion":3', '"schemaVersion":2'),
     ),
-    forgedWhole('a gap given another reason', ({ rows }) => ({
+    forged('a gap given another reason', 'kept head', ({ rows }) => ({
       rows: changed(rows, spentGap, () => ({ reason: 'missed', attempts: 0 })),
     })),
-    forgedWhole('a legacy row and its object taken out', ({ legacy }, copy) => {
+    forged('a legacy row and its object taken out', 'kept head', ({ legacy }, copy) => {
       rmSync(objectFile(copy, publicationNamed(copy.sample, legacy.at(-1)?.publicationId)))
       return { legacy: legacy.slice(0, -1) }
     }),
-    forgedObjectWhole('the newest publication back-dated with its envelope', (text, { publishedAt }) =>
-      text.replaceAll(formatInstant(publishedAt), formatInstant(publishedAt - 1)),
+    forgedObject(
+      'the newest publication back-dated with its envelope',
+      'kept head',
+      (text, { publishedAt }) => text.replaceAll(formatInstant(publishedAt), formatInstant(publishedAt - 1)),
     ),
   ]
 }

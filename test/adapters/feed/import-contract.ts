@@ -16,21 +16,19 @@ const counts = (inserted: number, replaced: number, unchanged: number): ImportCo
 })
 
 /** Every value but the key, changed one at a time. */
-const OTHER_VALUES: Record<string, Partial<Signal>> = {
-  title: { title: 'another title' },
-  'letter case of the title': { title: 'A TITLE' },
-  url: { url: 'https://example.org/2' },
-  'url to null': { url: null },
-  points: { points: 11 },
-  'points to null': { points: null },
-  'points to 0': { points: 0 },
-  comments: { comments: 4 },
-  'comments to null': { comments: null },
-  publishedAt: { publishedAt: 1 },
-  'publishedAt to null': { publishedAt: null },
-  titleProvenance: { titleProvenance: 'hn:other' },
-  'titleProvenance to null': { titleProvenance: null },
-}
+const OTHER_VALUES: Partial<Signal>[] = [
+  { title: 'A TITLE' },
+  { url: 'https://example.org/2' },
+  { url: null },
+  { points: null },
+  { points: 0 },
+  { comments: 4 },
+  { comments: null },
+  { publishedAt: 1 },
+  { publishedAt: null },
+  { titleProvenance: 'hn:other' },
+  { titleProvenance: null },
+]
 
 /** Stores row by row what a file holds, as the sentences of decisions.md part 2 say. */
 function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): ImportCounts {
@@ -48,16 +46,15 @@ function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): Impo
 /** What every engine of the feed promises about importing. */
 export function importContract(name: string, engine: FeedOpener): void {
   describe(`importing daily signals into ${name}`, () => {
-    test.each(Object.entries(OTHER_VALUES))(
-      'counts another value of a stored row as replaced: %s',
-      async (_what, change) => {
-        const { feed } = await engine.open()
-        await feed.importSignals([signal()])
-        expect(await feed.importSignals([signal(change)])).toEqual(counts(0, 1, 0))
+    test('counts another value in any column of a stored row as replaced', async () => {
+      const { feed } = await engine.open()
+      await feed.importSignals([signal()])
+      for (const change of OTHER_VALUES) {
+        expect(await feed.importSignals([signal(change)]), JSON.stringify(change)).toEqual(counts(0, 1, 0))
         expect(await feed.importSignals([signal(change)])).toEqual(counts(0, 0, 1))
         expect(await feed.importSignals([signal()])).toEqual(counts(0, 1, 0))
-      },
-    )
+      }
+    })
 
     test('counts the same however the rows are cut into batches', async () => {
       const next = await engine.factory()

@@ -39,14 +39,6 @@ async function endAll({ begun, end }: ReturnType<typeof openTurns>): Promise<voi
 }
 
 describe('the turns of the search', () => {
-  test('serve a caller with one query before the second query of another', async () => {
-    const open = openTurns()
-    const asked = ['a1', 'a2', 'a3', 'a4', 'b1'].map((name) => open.ask(name))
-    await endAll(open)
-    expect(open.begun).toEqual(['a1', 'b1', 'a2', 'a3', 'a4'])
-    expect(await Promise.all(asked)).toEqual(['a1', 'a2', 'a3', 'a4', 'b1'])
-  })
-
   test('serve the chat before all others that wait', async () => {
     const open = openTurns()
     const asked = ['a1', 'b1', 'c1'].map((name) => open.ask(name))

@@ -128,9 +128,6 @@ describe('the auditor of a ledger', () => {
   })
 
   test.each([
-    ['has no entries', 'DROP TABLE entries'],
-    ['has no legacy rows', 'DROP TABLE legacy_publications'],
-    ['lacks a column', 'ALTER TABLE entries DROP COLUMN reason'],
     [
       'has a damaged mark of a founding',
       "INSERT INTO founding (id, seq, leaf, began_at) VALUES (1, 1, x'00', 5)",
@@ -195,13 +192,9 @@ describe('one damaged cell', () => {
   test.each([
     ['a text where a number belongs', 'published_at', "'1772410200000'", 'holds a text'],
     ['a fraction', 'recorded_at', '1.5', 'holds a real'],
-    ['an infinite number', 'window_start', '9e999', 'holds a real'],
     ['a number one too large to be exact', 'generated_at', '9007199254740993', 'holds a number out of range'],
-    ['the largest number', 'byte_size', '9223372036854775807', 'holds a number out of range'],
-    ['the least number', 'byte_size', '-9223372036854775808', 'holds a number out of range'],
     ['a number where a text belongs', 'sha256', '12', 'holds a number'],
     ['bytes where a text belongs', 'leaf', "x'616263'", 'holds a blob'],
-    ['bytes that are binary JSON', 'window_end', "x'01'", 'holds a blob'],
     ['nothing where something belongs', 'leaf', 'NULL', 'is NULL'],
   ])('that holds %s is told for what it is', async (_what, column, value, problem) => {
     const { url, raw } = await openFilled(['entries'])

@@ -82,21 +82,6 @@ export function damageContract(engine: string, open: LedgerOpener): void {
     })
 
     test.each([
-      ['an entry is missing', 'DELETE FROM entries WHERE seq = 4'],
-      ['its last entry is missing', 'DELETE FROM entries WHERE seq = 7'],
-      ['it is empty', 'DELETE FROM entries'],
-      [
-        'two entries have changed places',
-        `UPDATE entries SET seq = 99 WHERE seq = 3; UPDATE entries SET seq = 3 WHERE seq = 4;
-       UPDATE entries SET seq = 4 WHERE seq = 99`,
-      ],
-      ['a time was moved', 'UPDATE entries SET published_at = published_at - 1 WHERE seq = 6'],
-      ['a legacy row is missing', 'DELETE FROM legacy_publications WHERE position = 3'],
-      ['the legacy ledger is empty', 'DELETE FROM legacy_publications'],
-      [
-        'a legacy row was edited',
-        'UPDATE legacy_publications SET byte_size = byte_size + 1 WHERE position = 1',
-      ],
       ['the table of entries is gone', 'DROP TABLE entries'],
       ['the legacy table is gone', 'DROP TABLE legacy_publications'],
       ['a column is gone', 'ALTER TABLE entries DROP COLUMN reason'],

@@ -36,12 +36,6 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await take(another().ledger, TWO, NOW + FOR_MS - 1)).toEqual(refused)
     })
 
-    test('is refused to its own holder too: one run at a time', async () => {
-      const { ledger } = await open()
-      await taken(ledger, ONE)
-      expect(await take(ledger, ONE, NOW + 1)).toMatchObject({ granted: false })
-    })
-
     test('is free when it ends later than any lease could: the clock that took it was ahead', async () => {
       const { ledger } = await open()
       await taken(ledger, ONE, NOW + FOR_MS)

@@ -160,13 +160,6 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       expect((await ledger.read()).rows).toHaveLength(refusal === null ? 1 : 0)
     })
 
-    test('is refused once the lease was given back', async () => {
-      const { ledger } = await open()
-      const token = await anyLease(ledger)
-      await ledger.releaseLease(token)
-      expect(await appendNow(ledger, LAST, token)).toBe('lease-lost')
-    })
-
     test('lets one of two publishers win who append the same entry at once', async () => {
       const opened = await open()
       const token = await fill(opened, { legacy: [], rows: [LAST] })
@@ -174,30 +167,6 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       const answers = await Promise.all(others.map(({ ledger }) => appendNow(ledger, next(), token)))
       expect(answers.sort()).toEqual(['ledger-moved', 'ledger-moved', null])
       expect((await opened.ledger.read()).rows).toEqual([LAST, next()])
-    })
-
-    test('throws, and appends nothing, when the clock throws', async () => {
-      const opened = await open()
-      const token = await fill(opened, { legacy: [], rows: [LAST] })
-      const failure = new Error('no time')
-      const clock = (): number => {
-        throw failure
-      }
-      await expect(opened.ledger.append(next(), { token, clock, withinMs })).rejects.toBe(failure)
-      expect((await opened.ledger.read()).rows).toEqual([LAST])
-      expect(await appendNow(opened.ledger, next(), token)).toBeNull()
-    })
-
-    test('takes no second publication or gap for a day that has one', async () => {
-      const opened = await open()
-      const token = await fill(opened, { legacy: [], rows: [LAST] })
-      for (const row of [
-        sealEntry(gap('2026-03-01'), 2, LAST.recordedAt, LAST.leaf),
-        next({ asOfDay: '2026-03-01', publicationId: 'another id' }),
-        next({ publicationId: LAST.publicationId ?? '' }),
-      ])
-        await expect(appendNow(opened.ledger, row, token)).rejects.toThrow()
-      expect((await opened.ledger.read()).rows).toEqual([LAST])
     })
   })
 }

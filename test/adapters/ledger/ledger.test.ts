@@ -6,13 +6,10 @@ import { chainOf, manifest, publication, sampleLedger } from '../../domain/year/
 import { fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
 import { LEDGER_CONTRACTS } from './ledger-contract.ts'
-import { anyLease, appendNow, fill, openLedger, openMemoryLedger, dropTriggers } from './open-ledger.ts'
+import { anyLease, appendNow, fill, openLedger, dropTriggers } from './open-ledger.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 
-for (const contract of LEDGER_CONTRACTS) {
-  contract('a file', openLedger)
-  contract('memory', openMemoryLedger)
-}
+for (const contract of LEDGER_CONTRACTS) contract('a file', openLedger)
 
 const LAST = chainOf([publication('2026-03-01')])[0] as LedgerRow
 

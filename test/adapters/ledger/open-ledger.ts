@@ -18,7 +18,7 @@ export interface OpenLedger {
   raw: RawClient
   /** Fills the legacy ledger, as `import archive` does before the first entry. */
   addLegacy(rows: readonly LegacyRow[]): Promise<void>
-  /** The same ledger as another process sees it; in memory there is but one. */
+  /** The same ledger as another process sees it. */
   another(): OpenLedger
   close(): void
 }
@@ -36,13 +36,6 @@ export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
   const path = join(await temporaryFolder(), 'ledger.db')
   const url = pathToFileURL(path).href
   return { ...connectLedger(url, fileClock), path, url }
-}
-
-export async function openMemoryLedger(): Promise<OpenLedger> {
-  const store = openStore('ledger', ':memory:')
-  const raw = await store.use(({ client }) => Promise.resolve(client as typeof client & RawClient))
-  const same: OpenLedger = { ...ledgerOn(store), raw, another: () => same, close: () => undefined }
-  return same
 }
 
 /** The ledger at a URL through a connection of its own. */

@@ -21,7 +21,7 @@ import type { Objects } from '../../../src/domain/ports.ts'
 import { temporaryFolder, fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
-import { headOf, INVALID_DIGESTS } from './objects-contract.ts'
+import { headOf } from './objects-contract.ts'
 
 const BYTES = new TextEncoder().encode('{"an":"object"}')
 const DIGEST = sha256Hex(BYTES)
@@ -197,12 +197,6 @@ describe('an archive whose folder is not there', () => {
       expect(readdirSync(folder)).toEqual(['file'])
     },
   )
-
-  test.each(Object.entries(INVALID_DIGESTS))('is not even looked at for %s', async (_what, digest) => {
-    const archive = fileObjects(join(await temporaryFolder(), 'not-mounted'))
-    await expect(async () => archive.get(digest)).rejects.toMatchObject(DAMAGED)
-    await expect(async () => archive.objectWitness(digest)).rejects.toMatchObject(DAMAGED)
-  })
 
   test('is available again once its folder is back', async () => {
     const root = join(await temporaryFolder(), 'mounted-later')

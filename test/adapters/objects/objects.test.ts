@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { mkdirSync, writeFileSync, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
 import type { Driver } from 'unstorage'
 import { describe, expect, test } from 'vitest'
 import { yearReader } from '../../../src/adapters/ledger/ledger.ts'
@@ -40,7 +40,7 @@ objectsContract('files', async () => {
   }
 })
 
-/** An engine that reads whatever it is told to, as unstorage's own drivers do. */
+/** An engine that reads whatever it is told to. */
 function engineReading(value: unknown): Driver {
   return {
     name: 'scripted',
@@ -53,27 +53,6 @@ function engineReading(value: unknown): Driver {
 
 describe('an archive on any engine', () => {
   const digest = sha256Hex('x')
-
-  test('takes an ArrayBuffer for bytes', async () => {
-    const archive = unstorageObjects(engineReading(Uint8Array.of(1, 2).buffer), ready)
-    expect(await archive.get(digest)).toEqual(Uint8Array.of(1, 2))
-  })
-
-  test('throws the error an engine gives as a value', async () => {
-    const failure = new Error('EIO: i/o error, read')
-    const archive = unstorageObjects(engineReading(failure), ready)
-    await expect(archive.get(digest)).rejects.toBe(failure)
-  })
-
-  test.each([
-    ['a string', 'text'],
-    ['an object', { a: 1 }],
-    ['a number', 3],
-    ['false', false],
-  ])('throws when the engine gives %s for bytes', async (_what, value) => {
-    const archive = unstorageObjects(engineReading(value), ready)
-    await expect(archive.get(digest)).rejects.toThrow('instead of bytes')
-  })
 
   test.each([
     ['other bytes', Uint8Array.of(1)],
@@ -119,7 +98,6 @@ const ROWS = chainOf(
 interface Year {
   ledger: Ledger
   archive: Objects
-  root: string
   /** Appends the next entry, with its head. */
   publish(): Promise<void>
 }
@@ -136,7 +114,6 @@ async function year(entries: number, heads: number): Promise<Year> {
   return {
     ledger: opened.ledger,
     archive,
-    root,
     async publish() {
       seq += 1
       await appendNow(opened.ledger, ROWS[seq - 1] as LedgerRow, token)
@@ -164,9 +141,6 @@ function whenRead(
 describe('a reading of both ledgers and the head', () => {
   test.each([
     [0, 0],
-    [1, 0],
-    [1, 1],
-    [3, 3],
     [4, 3],
   ])('holds for %i entries with %i heads', async (entries, heads) => {
     const { ledger, archive } = await year(entries, heads)
@@ -175,32 +149,11 @@ describe('a reading of both ledgers and the head', () => {
     expect(head).toEqual(heads === 0 ? null : headAt(ROWS, heads))
   })
 
-  test.each([
-    [2, 0],
-    [5, 3],
-  ])('is refused for %i entries with %i heads, after one look', async (entries, heads) => {
-    const { ledger, archive } = await year(entries, heads)
+  test('is refused for a ledger that is two entries ahead of its head, after one look', async () => {
+    const { ledger, archive } = await year(5, 3)
     const watched = whenRead(ledger, () => Promise.resolve())
     await expect(yearReader(watched, archive).read()).rejects.toMatchObject(DAMAGED)
     expect(watched.readings()).toBe(1)
-  })
-
-  test('is refused for a ledger that is shorter than its newest head', async () => {
-    const { ledger, archive } = await year(2, 3)
-    await expect(yearReader(ledger, archive).read()).rejects.toMatchObject(DAMAGED)
-  })
-
-  test('is refused for a damaged head', async () => {
-    const { ledger, archive, root } = await year(2, 2)
-    writeFileSync(join(root, 'heads/3'), '{"seq":3')
-    await expect(yearReader(ledger, archive).read()).rejects.toMatchObject(DAMAGED)
-  })
-
-  test('is unavailable when the object store is', async () => {
-    const { ledger, root } = await year(2, 2)
-    await expect(yearReader(ledger, fileObjects(`${root}-elsewhere`)).read()).rejects.toMatchObject(
-      UNAVAILABLE,
-    )
   })
 
   test('holds when one publication comes between the head and the ledger', async () => {

@@ -347,7 +347,6 @@ describe('an item of Hacker News', () => {
     ['answers for another id', hackerNewsItem(OTHER), new RegExp(`answered for the item ${OTHER}$`)],
     ['has no title', { ...ITEM, title: undefined }, /./],
     ['has its id as text', { ...ITEM, id: String(ID) }, /./],
-    ['is an error', { error: 'Permission denied' }, /./],
   ])('that %s is left out, and the others are not', async (_what, item, bad) => {
     const whole = await readChanged('hn', 'hn', new RegExp(`item/${ID}`), () => item)
     expect(whole.signals.map(({ sourceId }) => sourceId)).not.toContain(String(ID))

@@ -28,22 +28,16 @@ const sends =
 /** Ways to answer that are no answer, and what is said of each. */
 const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
   'a server error': [/answered 500$/, sends(500, '{"error":"internal"}')],
-  'a server error of two megabytes': [/answered 502$/, sends(502, 'x'.repeat(2 * MIB))],
   'a refusal': [/answered 403$/, sends(403, '{}')],
   'a redirection': [
     /answered 302 and points to "\/elsewhere", which is not followed$/,
     sends(302, '', { location: '/elsewhere' }),
   ],
   'no content': [/answered 204$/, sends(204)],
-  'another success': [/answered 201$/, sends(201, '{}')],
   '"not modified" that nobody asked for': [/answered 304$/, sends(304)],
   'an HTML page': [
     /a page \(text\/html\) instead of JSON/,
     sends(200, html, { 'content-type': 'text/html' }),
-  ],
-  'an HTML page that says it is JSON': [
-    /a page \(application\/json\) instead of JSON/,
-    sends(200, html, { 'content-type': 'application/json' }),
   ],
   nothing: [/is empty$/, sends(200)],
   'half a document': [/cut short after 18 characters/, sends(200, '{"id":1,"title":"a')],
@@ -62,18 +56,7 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
       response.socket?.end()
     },
   ],
-  'a chunked body that is cut': [
-    /./,
-    (response) => {
-      response.writeHead(200)
-      response.write('{"id":1}')
-      response.socket?.resetAndDestroy()
-    },
-  ],
   'a reset connection': [/./, (response) => response.socket?.resetAndDestroy()],
-  'a closed connection': [/./, (response) => response.socket?.destroy()],
-  'something that is not HTTP': [/./, (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
-  'a body of two megabytes': [/larger than 1048576 bytes$/, sends(200, `"${'x'.repeat(2 * MIB)}"`)],
   'a body that never ends': [
     /larger than 1048576 bytes$/,
     (response) => {
@@ -88,19 +71,17 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
 }
 
 describe('a question to a source', () => {
-  test.each([
-    ['an object', { id: 8863, title: 'Größe “quoted” 😀 \u2028' }],
-    ['a list', [1, 2, 3]],
-    ['null', null],
-    ['a text', 'x'],
-  ])('is answered by %s', async (_what, document) => {
-    const { url, questions } = await jsonSource(document)
-    expect(await ask({ url: `${url}/item/8863.json` })).toEqual(document)
-    expect(questions).toEqual([
-      expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
-    ])
-    expect(questions[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': USER_AGENT })
-  })
+  test.each([[{ id: 8863, title: 'Größe “quoted” 😀 \u2028' }], [null]])(
+    'is answered by %j',
+    async (document) => {
+      const { url, questions } = await jsonSource(document)
+      expect(await ask({ url: `${url}/item/8863.json` })).toEqual(document)
+      expect(questions).toEqual([
+        expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
+      ])
+      expect(questions[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': USER_AGENT })
+    },
+  )
 
   test('with a body is sent as JSON', async () => {
     const { url, questions } = await jsonSource({})
@@ -137,26 +118,6 @@ describe('a question to a source', () => {
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringMatching(/; check the address and the network, and try again$/) as string,
     })
-  })
-
-  test.each(['http://name.invalid/', 'not a URL', 'ftp://127.0.0.1/'])(
-    'to %s makes the source unavailable',
-    async (url) => {
-      await expect(ask({ url })).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    },
-  )
-
-  test('is asked anew after a failure, on the same connections', async () => {
-    let asked = 0
-    const { url } = await localSource((_question, response) => {
-      asked += 1
-      if (asked === 1) response.socket?.resetAndDestroy()
-      else response.end('{"id":1}')
-    })
-    const client = sourceClient()
-    await expect(ask({ url }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    expect(await ask({ url }, client)).toEqual({ id: 1 })
-    expect(asked).toBe(2)
   })
 })
 

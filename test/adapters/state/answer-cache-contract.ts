@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { NOW } from './chat-claims.ts'
-import type { ChatOpener } from './open-chat.ts'
+import type { StateOpener } from './open-chat.ts'
 
 const ANSWER = { text: 'né "\\ \u0000 \u{1F642} — done', storedAt: NOW }
 
 /** What every engine promises about answers that are given again. */
-export function answerCacheContract(engine: string, open: ChatOpener): void {
+export function answerCacheContract(engine: string, open: StateOpener): void {
   describe(`the answer cache in ${engine}`, () => {
     test('gives an answer again for 24 hours from when it was stored, however often', async () => {
       const { cache, another } = await open()

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
 import { admitted, claimOf, DAY, extensionOf, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'
-import type { ChatOpener } from './open-chat.ts'
+import type { StateOpener } from './open-chat.ts'
 
 const UNTIL_MIDNIGHT = (NEXT_MIDNIGHT - NOW) / 1000
 
@@ -14,7 +13,7 @@ const refusal = (scope: string, retryAfterSeconds: number): object => ({
 })
 
 /** What every engine promises about quotas, money and salts. */
-export function chatLedgerContract(engine: string, open: ChatOpener): void {
+export function chatLedgerContract(engine: string, open: StateOpener): void {
   quotaContract(engine, open)
   moneyContract(engine, open)
   shareContract(engine, open)
@@ -22,7 +21,7 @@ export function chatLedgerContract(engine: string, open: ChatOpener): void {
   callerContract(engine, open)
 }
 
-function quotaContract(engine: string, open: ChatOpener): void {
+function quotaContract(engine: string, open: StateOpener): void {
   describe(`the chat's quotas in ${engine}`, () => {
     test('admit a turn, reserve its worst case and tell what is left', async () => {
       const { ledger, another } = await open()
@@ -66,7 +65,7 @@ function quotaContract(engine: string, open: ChatOpener): void {
   })
 }
 
-function moneyContract(engine: string, open: ChatOpener): void {
+function moneyContract(engine: string, open: StateOpener): void {
   describe(`the chat's money in ${engine}`, () => {
     test('charges a turn once, to the day it was admitted on', async () => {
       const { ledger, another } = await open()
@@ -116,7 +115,7 @@ function moneyContract(engine: string, open: ChatOpener): void {
   })
 }
 
-function shareContract(engine: string, open: ChatOpener): void {
+function shareContract(engine: string, open: StateOpener): void {
   describe(`the share of an address in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
 
@@ -158,8 +157,7 @@ function shareContract(engine: string, open: ChatOpener): void {
     }
 
     test('bounds its admissions, with a request for each open turn, and its requests', async () => {
-      const { ledger, database } = await open()
-      const allowance = libsqlRouterAllowance(database)
+      const { ledger, allowance } = await open()
       const send = (turn: string) =>
         allowance.countChatRequest('a/b:free', NOW, 1_000, { turn, perAddress: 3 })
       const mine = { ...free, address: 'a', requestsPerAddress: 3, leaseMs: 60_500 }
@@ -176,8 +174,7 @@ function shareContract(engine: string, open: ChatOpener): void {
     })
 
     test('is twice as much for all addresses of a /48 together', async () => {
-      const { ledger, database } = await open()
-      const allowance = libsqlRouterAllowance(database)
+      const { ledger, allowance } = await open()
       const turns = []
       for (const address of ['a', 'b', 'c'])
         turns.push(await admitted(ledger, { ...free, address, network: 'n', requestsPerAddress: 2 }))
@@ -190,8 +187,7 @@ function shareContract(engine: string, open: ChatOpener): void {
     })
 
     test('bounds the rounds with tools: a last request stays for the call without them', async () => {
-      const { ledger, database } = await open()
-      const allowance = libsqlRouterAllowance(database)
+      const { ledger, allowance } = await open()
       const turn = await admitted(ledger, { ...free, requestsPerAddress: 3 })
       const extend = () => ledger.extend(extensionOf(turn, 0, {}, 3))
       const send = () => allowance.countChatRequest('a/b:free', NOW, 1_000, { turn, perAddress: 3 })
@@ -206,7 +202,7 @@ function shareContract(engine: string, open: ChatOpener): void {
   })
 }
 
-function extensionContract(engine: string, open: ChatOpener): void {
+function extensionContract(engine: string, open: StateOpener): void {
   describe(`the extension of a reservation in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
 
@@ -234,7 +230,7 @@ function extensionContract(engine: string, open: ChatOpener): void {
   })
 }
 
-function callerContract(engine: string, open: ChatOpener): void {
+function callerContract(engine: string, open: StateOpener): void {
   describe(`what is kept of callers in ${engine}`, () => {
     test('is one random salt a day, whoever makes it', async () => {
       const { ledger, another } = await open()

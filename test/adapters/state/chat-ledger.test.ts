@@ -9,16 +9,16 @@ import { applyMigrations, migrationsOf } from '../../../src/adapters/sqlite/migr
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
 import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
-import type { OpenChat } from './open-chat.ts'
+import type { OpenState } from './open-chat.ts'
 import { addDays, dayOf, startOfDay } from '../../../src/domain/time.ts'
 import { answerCacheContract } from './answer-cache-contract.ts'
 import { chatLedgerContract } from './chat-ledger-contract.ts'
 import type { ChatLimits, TurnClaim } from '../../../src/domain/agent/bounds.ts'
 
-interface StateFile extends OpenChat {
+interface StateFile extends OpenState {
   path: string
   /** The state a power cut leaves that takes everything of the log behind its first bytes. */
-  cut(logBytes: number): Promise<OpenChat>
+  cut(logBytes: number): Promise<OpenState>
 }
 
 async function openFile(): Promise<StateFile> {
@@ -161,7 +161,7 @@ const SUMS = `
 
 /** Takes one run of steps at the ledger and at a plain list of turns, which must agree at each; counts what was done. */
 async function takeSteps(
-  { ledger, database }: OpenChat,
+  { ledger, database }: OpenState,
   limits: ChatLimits,
   steps: readonly Step[],
   done: Record<'admissions' | 'refusals' | 'extensions', number>,

@@ -11,7 +11,7 @@ import { RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
-import type { EvaluationsOpener } from './open-chat.ts'
+import type { StateOpener } from './open-chat.ts'
 
 const NOW = Date.UTC(2026, 2, 1, 3)
 const DAY = dayOf(NOW)
@@ -56,7 +56,7 @@ function begin(evaluations: State['evaluations'], startedAt = NOW): Promise<numb
 }
 
 /** An open store with a lease and a run. */
-async function begun(open: EvaluationsOpener) {
+async function begun(open: StateOpener) {
   const opened = await open()
   const token = await leased(opened.evaluations)
   return { ...opened, token, run: await begin(opened.evaluations) }
@@ -70,7 +70,7 @@ function numberOf(attempt: CountedAttempt): number {
 }
 
 /** What every engine promises about runs, attempts and scores. */
-export function evaluationsContract(engine: string, open: EvaluationsOpener): void {
+export function evaluationsContract(engine: string, open: StateOpener): void {
   describe(`the evaluations in ${engine}`, () => {
     test('keep an attempt from before it is sent, and how it ended', async () => {
       const { evaluations, another, token, run } = await begun(open)

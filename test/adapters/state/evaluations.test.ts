@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createClient } from '@libsql/client'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { evaluationsContract } from './evaluations-contract.ts'
 import { connectEvaluations, evaluationsInFile, evaluationsInMemory } from './open-chat.ts'
+import { rawClient } from '../sqlite/lock-holder.ts'
 import { REQUESTS_A_MODEL, RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
@@ -22,8 +22,7 @@ test.each([
   const url = pathToFileURL(join(await temporaryFolder(), 'state.db')).href
   const { evaluations } = connectEvaluations(url)
   await evaluations.ping()
-  const raw = createClient({ url })
-  onTestFinished(() => raw.close())
+  const raw = rawClient(url)
   await raw.execute(sql)
   const reading = sql.includes('scores')
     ? evaluations.scoresSince('2026-01-01')

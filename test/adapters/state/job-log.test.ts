@@ -1,9 +1,9 @@
-import { createClient } from '@libsql/client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { libsqlJobLog, libsqlAudits } from '../../../src/adapters/state/job-log.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { openState, stateUrl } from './open-chat.ts'
+import { rawClient } from '../sqlite/lock-holder.ts'
 import type { AuditRecord } from '../../../src/domain/year/finding.ts'
 
 const RUN = { job: 'collect', startedAt: 1_000, endedAt: 2_000, exitCode: 0 } as const
@@ -35,8 +35,7 @@ describe('the log of jobs', () => {
     const url = await stateUrl()
     const log = openLog(url)
     await log.record(RUN)
-    const raw = createClient({ url })
-    onTestFinished(() => raw.close())
+    const raw = rawClient(url)
     await raw.execute("INSERT INTO jobs VALUES ('of-a-later-release', 1, 2, 0, 2)")
     expect(await log.states()).toHaveLength(1)
     await raw.execute("UPDATE jobs SET job = CAST(x'ff' AS TEXT) WHERE job = 'collect'")
@@ -73,8 +72,7 @@ describe('the log of audits', () => {
     const url = await stateUrl()
     const audits = openAudits(url)
     for (let objects = 1; objects <= 103; objects += 1) await audits.record({ ...AUDIT, objects })
-    const raw = createClient({ url })
-    onTestFinished(() => raw.close())
+    const raw = rawClient(url)
     const { rows } = await raw.execute('SELECT count(*) AS n, min(objects) AS oldest FROM audits')
     expect(rows[0]).toMatchObject({ n: 100, oldest: 4 })
     expect(await audits.newest()).toMatchObject({ objects: 103 })
@@ -84,8 +82,7 @@ describe('the log of audits', () => {
     const url = await stateUrl()
     const audits = openAudits(url)
     await audits.record(AUDIT)
-    const raw = createClient({ url })
-    onTestFinished(() => raw.close())
+    const raw = rawClient(url)
     await raw.execute("UPDATE audits SET head_leaf = CAST(x'ff' AS TEXT)")
     await expect(audits.newest()).rejects.toMatchObject(DAMAGED)
   })

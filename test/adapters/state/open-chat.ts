@@ -20,65 +20,51 @@ export const stateUrl = async (): Promise<string> =>
  */
 export const openState = (url: string, fast = false): Database => openStore('state', url, { fast })
 
-export interface OpenChat {
+/** A state database by its ports. */
+export interface OpenState {
   ledger: State['chat']
-  /** For what no port tells. */
-  database: Database
+  evaluations: State['evaluations']
+  allowance: State['allowance']
   cache(bounds?: CacheBounds): State['answers']
   /** Keys of damaged answers, in the order they were met. */
   damaged: string[]
+  /** For what no port tells. */
+  database: Database
   /** The same store as another process sees it; in memory there is but one. */
-  another(): OpenChat
+  another(): OpenState
 }
 
 /** An empty store of the test's own; how a contract is run against an engine. */
-export type ChatOpener = () => Promise<OpenChat>
+export type StateOpener = () => Promise<OpenState>
 
-export const chatInFile: ChatOpener = async () => connectChat(await stateUrl())
-
-export const chatInMemory: ChatOpener = () => {
-  const opened = connectChat(':memory:')
-  const same: OpenChat = { ...opened, another: () => same }
-  return Promise.resolve(same)
-}
-
-/** The store at a URL through a connection of its own. */
-export function connectChat(url: string): OpenChat {
-  const store = openState(url, true)
+function connect(url: string, fast: boolean): OpenState {
+  const store = openState(url, fast)
   const damaged: string[] = []
   return {
     ledger: libsqlChatLedger(store),
-    database: store,
-    cache: (bounds = CACHE_BOUNDS) => libsqlAnswerCache(store, (key) => damaged.push(key), bounds),
-    damaged,
-    another: () => connectChat(url),
-  }
-}
-
-interface OpenEvaluations {
-  evaluations: State['evaluations']
-  allowance: State['allowance']
-  /** The same store as another process sees it; in memory there is but one. */
-  another(): OpenEvaluations
-}
-
-/** An empty store of the test's own; how a contract is run against an engine. */
-export type EvaluationsOpener = () => Promise<OpenEvaluations>
-
-export const evaluationsInFile: EvaluationsOpener = async () => connectEvaluations(await stateUrl())
-
-export const evaluationsInMemory: EvaluationsOpener = () => {
-  const opened = connectEvaluations(':memory:')
-  const same: OpenEvaluations = { ...opened, another: () => same }
-  return Promise.resolve(same)
-}
-
-/** The store at a URL through a connection of its own. */
-export function connectEvaluations(url: string): OpenEvaluations {
-  const store = openState(url)
-  return {
     evaluations: libsqlEvaluations(store),
     allowance: libsqlRouterAllowance(store),
-    another: () => connectEvaluations(url),
+    cache: (bounds = CACHE_BOUNDS) => libsqlAnswerCache(store, (key) => damaged.push(key), bounds),
+    damaged,
+    database: store,
+    another: () => connect(url, fast),
   }
 }
+
+/** The store at a URL through a connection of its own, as a server opens it for its chat. */
+export const connectChat = (url: string): OpenState => connect(url, true)
+
+/** The same as an evaluation opens it. */
+export const connectEvaluations = (url: string): OpenState => connect(url, false)
+
+const inMemory =
+  (connectTo: typeof connectChat): StateOpener =>
+  () => {
+    const same: OpenState = { ...connectTo(':memory:'), another: () => same }
+    return Promise.resolve(same)
+  }
+
+export const chatInFile: StateOpener = async () => connectChat(await stateUrl())
+export const chatInMemory = inMemory(connectChat)
+export const evaluationsInFile: StateOpener = async () => connectEvaluations(await stateUrl())
+export const evaluationsInMemory = inMemory(connectEvaluations)
