@@ -51,8 +51,6 @@ export const MENU_GROUPS: readonly PageGroup[] = [
     title: 'Running it',
     pages: [
       'deployment',
-      'containers',
-      'scaling',
       'operations',
       'monitoring',
       'backup',
@@ -62,7 +60,7 @@ export const MENU_GROUPS: readonly PageGroup[] = [
       'troubleshooting',
     ],
   },
-  { title: 'Proving it', pages: ['auditing', 'publishing', 'ranking'] },
+  { title: 'Proving it', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
   { title: 'Feeding it', pages: ['collecting', 'importing', 'articles'] },
   {
     title: 'Choosing models',
