@@ -34,7 +34,7 @@ describe('the documents name', () => {
     const interfaces = await interfacesOf(openApp(await openWorkspace()))
     expect(interfaces.length).toBeGreaterThan(4)
     for (const { name, heading, refusals } of interfaces) {
-      const section = sectionOf('docs/troubleshooting.md', `### ${heading}`)
+      const section = sectionOf('docs/errors.md', `## ${heading}`)
       expect(refusals.length).toBeGreaterThan(2)
       for (const { status, error } of refusals) {
         const row = new RegExp(
@@ -50,9 +50,7 @@ describe('the documents name', () => {
     const interfaces = await interfacesOf(openApp(await openWorkspace()))
     for (const { name, heading, refusals } of interfaces) {
       const given = refusals.map(({ status, error }) => `${status} ${error}`)
-      const told = [
-        ...sectionOf('docs/troubleshooting.md', `### ${heading}`).matchAll(/^\| (\d{3}) +\| `(\w+)` /gm),
-      ]
+      const told = [...sectionOf('docs/errors.md', `## ${heading}`).matchAll(/^\| (\d{3}) +\| `(\w+)` /gm)]
       const beside = name === 'agent-chat' ? ['404 not_found'] : []
       expect(told.map(([, status, error]) => `${status} ${error}`).sort()).toEqual(
         [...given, ...beside].sort(),

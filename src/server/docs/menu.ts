@@ -58,6 +58,7 @@ export const MENU_GROUPS: readonly PageGroup[] = [
       'agent-tools',
       'security',
       'troubleshooting',
+      'errors',
     ],
   },
   { title: 'Proving it', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
