@@ -16,7 +16,8 @@ digest() { sha256sum | cut -c1-64; }
 case ${1:-} in
   keep)
     [ ! -e kept-head.json ] || fail 'kept-head.json exists; check the host against it, then move it away'
-    fetch /api/feed/history/head kept-head.json
+    fetch /api/feed/history/head head.json
+    cp head.json kept-head.json
     cat kept-head.json
     exit ;;
   check) [ -e kept-head.json ] || fail 'kept-head.json is missing; begin with: sh audit.sh keep' ;;
