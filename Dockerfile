@@ -1,4 +1,4 @@
-# The image of docs/containers.md: the program, what it needs to run, and nothing it was built with.
+# The image of docs/deployment.md: the program, what it needs to run, and nothing it was built with.
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { dash } from '../support/dash.ts'
 import { rowsOf, sectionOf } from '../support/examples.ts'
 
-test('the documents name every command, and every flag of each in its own rows', async () => {
-  const everywhere = sectionOf('docs/configuration.md', '## Flags of every command')
+test('the page of commands names every command, and every flag of each in its own rows', async () => {
+  const everywhere = sectionOf('docs/commands.md', '## Flags of every command')
   const ofCommand = flagsByCommand()
   const unnamed: string[] = []
   const visit = async (command: readonly string[]): Promise<number> => {
@@ -22,7 +22,7 @@ test('the documents name every command, and every flag of each in its own rows',
   expect(unnamed).toEqual([])
 })
 
-test('the page of the configuration holds the tables that are generated from its variables', () => {
+test('the pages of commands and configuration hold the tables that are generated from the program', () => {
   const check = fileURLToPath(new URL('../../scripts/configuration-page.mjs', import.meta.url))
   const { status, stderr } = spawnSync(process.execPath, [check, '--check'], { encoding: 'utf8' })
   expect(stderr).toBe('')
@@ -46,7 +46,7 @@ async function helpOf(command: readonly string[]): Promise<{ flags: string[]; co
 function flagsByCommand(): Map<string, string> {
   const flags = new Map<string, string>()
   let names: string[] = []
-  for (const line of sectionOf('docs/configuration.md', '## Flags of one command').split('\n')) {
+  for (const line of sectionOf('docs/commands.md', '## Flags of one command').split('\n')) {
     const [, command = '', cell = ''] = /^\|([^|]*)\|([^|]*)\|/.exec(line) ?? []
     const named = [...command.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
     if (named.length > 0) names = named

@@ -35,7 +35,7 @@ describe('the documents name', () => {
     expect(interfaces.length).toBeGreaterThan(4)
     const ROW = /^\| (\d{3}) +\| `(\w+)` +\| [^|]*\w[^|]* \| [^|]*\w[^|]* \|$/gm
     for (const { name, heading, refusals } of interfaces) {
-      const section = sectionOf('docs/troubleshooting.md', `### ${heading}`)
+      const section = sectionOf('docs/errors.md', `## ${heading}`)
       expect(refusals.length).toBeGreaterThan(2)
       const given = refusals.map(({ status, error }) => `${status} ${error}`)
       const told = Array.from(section.matchAll(ROW), ([, status, error]) => `${status} ${error}`)

@@ -1,5 +1,6 @@
 import { writeFileSync, cpSync, readdirSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
@@ -18,17 +19,17 @@ import { sampleCandidates, sampleRun } from '../support/free-models.ts'
 
 const DAYS = [0, 1, 2].map((index) => addDays(AS_OF, index))
 
-/** The shell blocks of the guide: the first keeps a head, the others are run later. */
-const [keepAuditedHead = '', ...later] = shellBlocks('docs/auditing.md')
+/** The script that the guide of auditing explains. */
+const AUDIT = readFileSync(fileURLToPath(new URL('../../docs/audit.sh', import.meta.url)), 'utf8')
 
-/** A stranger's shell, at one host. */
-function shellAt(
-  script: string,
+/** A stranger runs the script of the guide at one host. */
+function audit(
+  step: 'keep' | 'check',
   folder: string,
   base: string,
   env: Record<string, string> = {},
 ): Promise<Said> {
-  return shell(script, folder, { BASE: base, ...env })
+  return shell(AUDIT, folder, { BASE: base, ...env }, [step])
 }
 
 /** A host of the built program with an archive of the given days; its points make its history its own. */
@@ -42,40 +43,49 @@ async function hostOf(days: readonly string[], points = 10): Promise<string> {
   return (await serve(['--data-dir', workspace.folder])).url
 }
 
-test('the guide proves a sound host, and finds out one that rewrote its archive after a head was kept', async () => {
-  expect(later.length).toBeGreaterThan(3)
+test('the audit script proves a sound host, and detects one that rewrote its archive after a head was kept', async () => {
   const host = await hostOf(DAYS)
   const folder = temporaryFolder()
-  expect(await shellAt(keepAuditedHead, folder, host)).toMatchObject({ code: 0 })
-  const sound = await shellAt(later.join('\n'), folder, host)
+  expect(await audit('keep', folder, host)).toMatchObject({ code: 0 })
+  const sound = await audit('check', folder, host)
   expect(sound.lines.at(-1)).toBe('OK: 3 entries hold, 3 publications are what they say')
   expect(sound.code).toBe(0)
-  const newest = await shellAt(later.join('\n'), folder, host, { NEWEST: '1' })
+  const newest = await audit('check', folder, host, { NEWEST: '1' })
   expect(newest).toMatchObject({
     code: 0,
     lines: expect.arrayContaining([expect.stringMatching(/^OK: .* 1 publ/)]),
   })
 
-  const rewritten = await shellAt(later.join('\n'), folder, await hostOf(DAYS, 20))
+  const rewritten = await audit('check', folder, await hostOf(DAYS, 20))
   expect(rewritten.lines).toEqual([
     'the chain of 3 entries holds',
     expect.stringMatching(/^FAILED: the entry you kept is gone or was changed: 3 [0-9a-f]{64}$/),
   ])
   expect(rewritten.code).toBe(1)
-  const rolledBack = await shellAt(later.join('\n'), folder, await hostOf(DAYS.slice(0, 2)))
+  const rolledBack = await audit('check', folder, await hostOf(DAYS.slice(0, 2)))
   expect([rolledBack.code, rolledBack.lines.at(-1)]).toEqual([
     1,
     expect.stringMatching(/^FAILED: the entry you kept/),
   ])
 })
 
-describe('the guide, at an archive with legacy publications, a gap and two of one time,', () => {
+test('the audit script never overwrites a kept head, and checks nothing without one', async () => {
+  const { url } = await localSource((_question, response) => void response.end('{}\n'))
+  const folder = temporaryFolder()
+  const unkept = await audit('check', folder, url)
+  expect([unkept.code, unkept.lines]).toEqual([1, [expect.stringMatching(/kept-head\.json is missing/)]])
+  expect(await audit('keep', folder, url)).toMatchObject({ code: 0, lines: ['{}'] })
+  const again = await audit('keep', folder, url)
+  expect([again.code, again.lines]).toEqual([1, [expect.stringMatching(/kept-head\.json exists/)]])
+})
+
+describe('the audit script, at an archive with legacy publications, a gap and two of one time,', () => {
   const archive = sampleArchive()
   const { rows } = archive.contents
   const last = rows.at(-1)
   const newestAt = new Date(last?.publishedAt ?? 0).toISOString()
 
-  /** What the guide says to a host that changes some of its honest answers; the kept head is that of the seal. */
+  /** What the script says to a host that changes some of its honest answers; the kept head is that of the seal. */
   async function verdict(change: (body: string, target: string) => string): Promise<Said> {
     const app = openSampleApp(archive)
     const host = await localSource((question, response) => {
@@ -86,7 +96,7 @@ describe('the guide, at an archive with legacy publications, a gap and two of on
     })
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'kept-head.json'), formatHead(headAt(rows, 2)))
-    return shellAt(later.join('\n'), folder, host.url)
+    return audit('check', folder, host.url)
   }
 
   test('proves a sound host', async () => {
@@ -142,8 +152,16 @@ function shellBlocks(page: string): string[] {
 }
 
 /** What a person's shell says: nothing but the script, a folder of its own and the usual tools. */
-async function shell(script: string, folder: string, env: Record<string, string> = {}): Promise<Said> {
-  const child = spawn('/bin/sh', ['-s'], { cwd: folder, env: { PATH: process.env['PATH'] ?? '', ...env } })
+async function shell(
+  script: string,
+  folder: string,
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+): Promise<Said> {
+  const child = spawn('/bin/sh', ['-s', ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => (output += chunk.toString()))

@@ -129,14 +129,14 @@ export function commandsOf({ language, text }: Example): { script: string; shown
 interface PublishedInterface {
   /** Last part of its address below `/docs/api/`. */
   name: string
-  /** Where troubleshooting tells of its refusals. */
+  /** Where the page of error codes lists its refusals. */
   heading: string
   paths: string[]
   /** Each pair of status and code once. */
   refusals: { status: number; error: string }[]
 }
 
-/** Headings of docs/troubleshooting.md. */
+/** Headings of docs/errors.md. */
 const HEADINGS: Readonly<Record<string, string>> = {
   'top-year-history': 'History',
   feed: 'Live feed and subscriptions',

@@ -63,7 +63,8 @@ function summaryOf(text: string): string {
 function withLinksToMarkdown(text: string, linkTo: (link: string) => string | null): string {
   return text.replaceAll(/\]\(([^()\s]+)\)/g, (whole, link: string) => {
     const [path, ...fragment] = (/^https?:/.test(link) ? null : linkTo(link))?.split('#') ?? []
-    return path === undefined ? whole : `](${[`${path}.md`, ...fragment].join('#')})`
+    if (path === undefined) return whole
+    return `](${[path in FILES ? path : `${path}.md`, ...fragment].join('#')})`
   })
 }
 
@@ -131,6 +132,8 @@ export function mountDocs(
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
     textAt(`${guide.path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guide.markdown())
   }
+  for (const [path, name] of Object.entries(FILES))
+    textAt(path, PLAIN_TYPE, OPEN_TO_ALL, () => readFileSync(new URL(name, ROOT), 'utf8'))
   for (const [name, page] of Object.entries(MOVED)) {
     const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
     app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
@@ -186,8 +189,13 @@ const OTHERS: Readonly<Record<string, string>> = {
   'assets/demo/SOURCES.md': 'demo-sources',
 }
 
+/** Files beside the documents, by the address the server shows them at. */
+const FILES: Readonly<Record<string, string>> = { '/docs/audit.sh': 'docs/audit.sh' }
+
 /** Pages that became sections of other pages, by their former name below `/docs`. */
 const MOVED: Readonly<Record<string, string>> = {
+  containers: 'deployment#containers',
+  scaling: 'deployment#several-servers',
   'chat-providers': 'agent-chat#choosing-a-model',
   'evaluating-models': 'free-models#evaluating-daily',
   'feed-api': 'api#live-feed',
@@ -228,6 +236,7 @@ function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string):
   const [target = '', ...fragment] = link.split('#')
   const name = target === '' ? from.name : posix.join(posix.dirname(from.name), target)
   const wanted = new Set([name, posix.join(name, 'README.md')])
-  const found = files.find((file) => wanted.has(file.name))
+  const shown = Object.entries(FILES).map(([path, file]) => ({ path, name: file }))
+  const found = [...files, ...shown].find((file) => wanted.has(file.name))
   return found ? [found.path, ...fragment].join('#') : null
 }

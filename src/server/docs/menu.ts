@@ -48,16 +48,15 @@ export const MENU_GROUPS: readonly PageGroup[] = [
     title: 'Running it',
     pages: [
       'deployment',
-      'containers',
-      'scaling',
       'operations',
       'monitoring',
       'backup',
       'security',
       'troubleshooting',
+      'errors',
     ],
   },
-  { title: 'Proving it', pages: ['auditing', 'publishing', 'ranking'] },
+  { title: 'Proving it', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
   { title: 'Feeding it', pages: ['collecting', 'importing', 'articles'] },
   {
     title: 'Internals',

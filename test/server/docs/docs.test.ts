@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { guideFiles } from '../../../src/server/docs/docs.ts'
 import { renderMarkdown } from '../../../src/server/docs/markdown.ts'
@@ -40,6 +41,26 @@ describe('the guides', () => {
       expect(markdown.headers.get('location')).toBe(`${path}.md#${id}`)
     }
   })
+})
+
+test('the script of the audit is served as it stands beside its guide, which leads to it', async () => {
+  const app = openApp(await openWorkspace())
+  const response = await app.request('http://dash.test/docs/audit.sh')
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+  expect(await response.text()).toBe(readFileSync(new URL('../../../docs/audit.sh', import.meta.url), 'utf8'))
+  for (const path of ['/docs/auditing', '/docs/auditing.md'])
+    expect(await (await app.request(`http://dash.test${path}`)).text()).toMatch(/["(]\/docs\/audit\.sh[")]/)
+})
+
+test.each([
+  ['/docs/containers', '/docs/deployment#containers'],
+  ['/docs/scaling.md', '/docs/deployment.md#several-servers'],
+])('the former address %s leads to %s', async (from, to) => {
+  const app = openApp(await openWorkspace())
+  const response = await app.request(`http://dash.test${from}`)
+  expect([response.status, response.headers.get('location')]).toEqual([301, to])
+  const [path = '', anchor = ''] = to.replace('.md', '').split('#')
+  expect(await (await app.request(`http://dash.test${path}`)).text()).toContain(`id="${anchor}"`)
 })
 
 describe('what language models read', () => {

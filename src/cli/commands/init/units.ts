@@ -286,14 +286,14 @@ function cronWord(text: string): string {
 const SETTINGS_OF_IMAGE = 'DASH_DATA_DIR|HOST|PORT'
 
 /**
- * The commands that run the compose file of the package with the env file of an installation (docs/containers.md).
+ * The commands that run the compose file of the package with the env file of an installation (docs/deployment.md).
  *
  * @param baseUrl address the server is reached at from outside; null: not known yet
  */
 export function containerCommands({ root, dotenv }: Installation, baseUrl: string | null): string {
   const compose = join(root, 'compose.yaml')
   if (!existsSync(compose))
-    return `# Containers need the source of dash: ${compose} is not there, clone the project (docs/containers.md)\n`
+    return `# Containers need the source of dash: ${compose} is not there, clone the project (docs/deployment.md)\n`
   const domain = baseUrl === null ? 'dash.example.org' : new URL(baseUrl).hostname
   const append = `echo ${shellWord(`DASH_DOMAIN=${domain}`)} >> .env`
   const env = join(root, '.env')
@@ -301,7 +301,7 @@ export function containerCommands({ root, dotenv }: Installation, baseUrl: strin
     dotenv === env
       ? `sed -i -E '/^(${SETTINGS_OF_IMAGE})=/d' .env && ${append}`
       : `(umask 077 && set -C && sed -E '/^(${SETTINGS_OF_IMAGE})=/d' ${shellWord(dotenv)} > .env && ${append})`
-  return `# dash in containers: the server, the timer of its jobs, and Caddy with TLS (${join(root, 'docs/containers.md')})
+  return `# dash in containers: the server, the timer of its jobs, and Caddy with TLS (${join(root, 'docs/deployment.md')})
 cd ${shellWord(root)}
 # The image has its own data folder, host and port; DASH_DOMAIN is the name readers use.
 ${settings}
