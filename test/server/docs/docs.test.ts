@@ -91,7 +91,7 @@ describe('what language models read', () => {
     const app = openApp(await openWorkspace())
     for (const [path, link] of [
       ['/docs/quick-start.md', '](/docs/collecting.md#tokens)'],
-      ['/docs/decisions.md', '](/docs/decisions/0001-rollback-journal-and-a-guarded-driver.md)'],
+      ['/docs/decisions.md', '](/docs/decisions/0001-sqlite-journal-and-driver-guard.md)'],
       ['/docs/security.md', '](/docs/agent-tools.md#text-of-strangers)'],
     ] as const) {
       const response = await app.request(`http://dash.test${path}`)
