@@ -42,7 +42,7 @@ interface PageGroup {
 
 /** The menu's order: first what a newcomer needs, last what only concerns who changes the program. */
 export const MENU_GROUPS: readonly PageGroup[] = [
-  { title: 'Start', pages: ['readme', 'quick-start', 'page', 'commands', 'configuration'] },
+  { title: 'Start', pages: ['readme', 'quick-start', 'page', 'commands', 'configuration', 'glossary'] },
   {
     title: 'Asking it',
     pages: ['api', 'history-api', 'feed-api', 'search', 'free-models', 'agent-chat', 'mcp', 'chat'],
