@@ -64,6 +64,21 @@ describe('the guides', () => {
     for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
   })
+
+  test.each([
+    ['/docs/decisions/0002-what-may-stay-in-memory', '/docs/decisions/0002-caching-verified-publications'],
+    [
+      '/docs/decisions/0055-bounds-of-an-evaluation.md',
+      '/docs/decisions/0026-evaluation-quota-and-pacing.md',
+    ],
+  ])('the former address of a decision, %s, leads to %s', async (from, to) => {
+    const app = openApp(await openWorkspace())
+    const response = await app.request(`http://dash.test${from}`)
+    expect([response.status, response.headers.get('location')]).toEqual([301, to])
+    expect((await app.request(`http://dash.test${to}`)).status).toBe(200)
+    for (const path of ['/docs/decisions/0007-nothing', '/docs/decisions/0002', '/docs/decisions/caching'])
+      expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
+  })
 })
 
 describe('what language models read', () => {
