@@ -74,7 +74,7 @@ test('a build of unchanged sources writes nothing under a program that runs', ()
 
 const CHUNKS = join(ROOT, 'dist', 'chunks')
 
-/** Of every file of the bundle (docs/decisions/0042-a-bundled-program.md) its path and text. */
+/** Of every file of the bundle (docs/decisions/0042-program-bundle.md) its path and text. */
 const bundle = [join(ROOT, 'dist/cli/main.js'), ...readdirSync(CHUNKS).map((name) => join(CHUNKS, name))]
   .filter((path) => path.endsWith('.js'))
   .map((path) => ({ path, text: readFileSync(path, 'utf8') }))

@@ -51,7 +51,7 @@ const GROUPS = [
 }))
 
 /**
- * Bundles the program (docs/decisions/0042-a-bundled-program.md): `cli/main.js`, which the compiler has written, is
+ * Bundles the program (docs/decisions/0042-program-bundle.md): `cli/main.js`, which the compiler has written, is
  * replaced by one that loads a few files of `chunks` instead of some hundred modules. The other modules stay where they
  * are: worker threads and children are started from them.
  *

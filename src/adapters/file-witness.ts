@@ -16,7 +16,7 @@ export const ABSENT = '-'
  * them changed less than two seconds ago by `clock`, claims to change in the future, or cannot be looked at.
  *
  * Reading a file between two equal witnesses proves that it held those bytes all along
- * (docs/decisions/0002-what-may-stay-in-memory.md).
+ * (docs/decisions/0002-caching-verified-publications.md).
  *
  * @param paths files or folders; a folder's witness changes when a name in it comes, goes or is replaced
  * @param clock must be the clock the file system stamps with

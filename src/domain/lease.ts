@@ -1,6 +1,6 @@
 import type { Instant } from './time.ts'
 
-/** A lease: one holder at a time writes to what it guards (docs/decisions/0004-leases-of-processes-that-died.md). */
+/** A lease: one holder at a time writes to what it guards (docs/decisions/0004-lease-recovery.md). */
 
 /** How long a lease lasts without renewal (docs/publishing.md). */
 export const LEASE_MS = 600_000

@@ -40,7 +40,7 @@ export interface ArchiveImportPorts extends LeasePorts {
 }
 
 /**
- * Founds an archive with older publications (docs/decisions/0010-founding-an-archive.md). All or nothing: every
+ * Founds an archive with older publications (docs/decisions/0010-archive-import.md). All or nothing: every
  * publication is verified before anything is written, and every refusal is reported. The same import again changes
  * nothing, and goes on where a crash ended it.
  *

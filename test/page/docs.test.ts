@@ -19,7 +19,7 @@ describe.each([
     ['history', '/docs/api/top-year-history'],
     ['models', '/docs/api/free-llm'],
     ['guide', '/docs/auditing'],
-    ['decision', '/docs/decisions/0002-what-may-stay-in-memory'],
+    ['decision', '/docs/decisions/0002-caching-verified-publications'],
   ])(
     'the document is accessible, fits, reads without scripts and asks no other host: %s',
     async (what, path) => {

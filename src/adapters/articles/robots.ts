@@ -1,4 +1,4 @@
-/** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md; docs/decisions/0063-rules-of-robots.md). */
+/** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md; docs/decisions/0015-article-fetching.md). */
 
 /** True when a robots.txt lets its reader have a path with its query, as `URL` gives them. */
 export type RobotsRules = (path: string) => boolean

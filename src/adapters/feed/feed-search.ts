@@ -38,8 +38,8 @@ const SERVER_LANES = 4
 
 /**
  * Queries about stored items, and their index. A file is read by a separate process, since its driver blocks the thread
- * that calls it; a server is queried from here (docs/decisions/0019-the-search-index.md). Callers are served in turn
- * (docs/decisions/0047-turns-of-the-search.md).
+ * that calls it; a server is queried from here (docs/decisions/0019-search-index.md). Callers are served in turn
+ * (docs/decisions/0047-search-fairness.md).
  */
 export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
   const { location, database, timeoutMs } = options
@@ -88,7 +88,7 @@ async function withinTime<T>(ms: number, reading: Promise<T>): Promise<T> {
   }
 }
 
-/** Runs the queries of many callers, few at a time (docs/decisions/0047-turns-of-the-search.md). */
+/** Runs the queries of many callers, few at a time (docs/decisions/0047-search-fairness.md). */
 export interface SearchTurns {
   /**
    * Runs a query when it is its caller's turn.

@@ -9,7 +9,7 @@ import { inSmallerSteps, keysOf } from './items.ts'
 import { documentsOf, emptySet, readEvents, readStored, writeDocuments } from './search-documents.ts'
 import type { IndexSet } from './search-documents.ts'
 
-/** The search index on libSQL (docs/decisions/0019-the-search-index.md): two sets of tables, one of which answers. */
+/** The search index on libSQL (docs/decisions/0019-search-index.md): two sets of tables, one of which answers. */
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     isCurrent: () => database.use(async ({ client }) => (await readState(client)).format === INDEX_FORMAT),

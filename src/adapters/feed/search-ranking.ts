@@ -28,7 +28,7 @@ import type { IndexSet } from './search-documents.ts'
 import { readAnsweringState } from './search-index.ts'
 import type { IndexState } from './search-index.ts'
 
-/** Searches and similar items, ranked by SQLite's FTS5 (docs/decisions/0020-ranking-of-search-and-likeness.md). */
+/** Searches and similar items, ranked by SQLite's FTS5 (docs/decisions/0020-search-ranking.md). */
 
 /** Most items of the third group, those that hold some of the words. */
 const PARTIAL_MAX = 200

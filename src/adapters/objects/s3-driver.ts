@@ -21,7 +21,7 @@ export interface S3Engine {
 }
 
 /**
- * Objects in an S3 bucket (docs/decisions/0009-an-s3-store.md). unstorage's own driver takes a missing bucket for a
+ * Objects in an S3 bucket (docs/decisions/0009-s3-object-store.md). unstorage's own driver takes a missing bucket for a
  * successful write, drops `If-None-Match` and lists at most 1,000 keys; an archive cannot stand on that.
  *
  * @param patience how long to wait and how often to ask again

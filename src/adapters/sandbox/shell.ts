@@ -18,7 +18,7 @@ const HEAP_MEBIBYTES = 128
 
 /**
  * A shell in memory: just-bash in a Node process of its own, without environment and streams, that may read the program's
- * own modules and otherwise neither files nor processes nor threads (docs/decisions/0023-where-commands-are-judged.md).
+ * own modules and otherwise neither files nor processes nor threads (docs/decisions/0023-command-sandbox.md).
  * It starts with the first command, serves one at a time, and is replaced after any command that reached a limit.
  */
 export function memoryShell(): Shell {

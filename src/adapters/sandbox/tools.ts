@@ -151,7 +151,7 @@ type Tool = (args: string[], context: ResolvedCommandContext) => Promise<ExecRes
 
 /**
  * The sandbox's own tools, given their arguments as they read them: what is spelled otherwise, or left out because a real
- * tool knows it, is put in words they know (docs/decisions/0024-what-cannot-be-judged.md). They stand wherever a command
+ * tool knows it, is put in words they know (docs/decisions/0024-commands-that-cannot-be-graded.md). They stand wherever a command
  * is run from: the line itself, `xargs`, `find -exec`, `sh -c`.
  *
  * @param onUnsupported called with what a command needs that cannot be put in such words

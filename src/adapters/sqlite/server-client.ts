@@ -14,7 +14,7 @@ const SNAPSHOT_TRIES = 5
 
 /**
  * The client of a store on a libSQL server. Every write is one batch in one request: it has happened whole or not at
- * all, and one whose answer was lost is never sent again (docs/decisions/0008-a-libsql-server.md).
+ * all, and one whose answer was lost is never sent again (docs/decisions/0008-libsql-server.md).
  *
  * @param name as errors name the server
  * @param busyMs how long to go on retrying a busy database before the error is thrown

@@ -10,7 +10,7 @@ const NAMES = ['dash', 'dashctl']
 const fishQuoted = (word: string): string => `'${word.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
 /**
- * A script for each shell (docs/decisions/0068-shell-completion-by-hand.md). It holds the same table, in lines of
+ * A script for each shell (docs/decisions/0068-shell-completion.md). It holds the same table, in lines of
  * `place|kind|word|meaning`: a place is the words that lead to a command, each after a space, and the flag whose value is
  * asked for; the kind is `f` for flags, `v` for values of a flag, `a` for commands and arguments; the word may be `@files`,
  * `@folders`, or empty where nothing can be offered.

@@ -38,7 +38,7 @@ export const ARGUMENTS_MAX_LENGTH = 4_096
 /** Money in millionths of a US dollar: an integer, so that sums are exact. */
 export type MicroUsd = number
 
-/** What one admission counts against (docs/decisions/0028-how-a-turn-is-admitted.md). */
+/** What one admission counts against (docs/decisions/0028-chat-turn-admission.md). */
 export interface ChatLimits {
   messagesPerSession: number
   messagesPerDay: number

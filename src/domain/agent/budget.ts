@@ -6,7 +6,7 @@ import type { ChatRequest } from './chat-request.ts'
 import type { Prices, Usage } from './model-call.ts'
 import { SHORTEST_REQUEST, TOOLS_BYTES, largestInputBytes } from './prompt.ts'
 
-/** What a turn may cost, what it did cost, and what that makes of a day (docs/decisions/0028-how-a-turn-is-admitted.md). */
+/** What a turn may cost, what it did cost, and what that makes of a day (docs/decisions/0028-chat-turn-admission.md). */
 
 export type BudgetState = 'ok' | 'soft' | 'exhausted' | 'unknown'
 
@@ -215,7 +215,7 @@ export interface Granted {
   degraded: boolean
 }
 
-/** The admission of a turn that was not refused (docs/decisions/0028-how-a-turn-is-admitted.md). */
+/** The admission of a turn that was not refused (docs/decisions/0028-chat-turn-admission.md). */
 export function admissionOf(standing: Standing, claim: TurnClaim, granted: Granted): Admission {
   const { messagesPerSession, messagesPerDay } = claim.limits
   return {

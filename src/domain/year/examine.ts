@@ -8,7 +8,7 @@ import type { Manifest } from './ledger.ts'
 /**
  * Stored bytes against the manifest that names them: size, digest and identity, at little more than the cost of the
  * digest. What lies inside `coverage` and `feed` is not looked at: the digest says that it is what was sealed
- * (docs/decisions/0012-what-an-audit-reads.md). The whole payload: {@link file://./envelope.ts}.
+ * (docs/decisions/0012-archive-audit.md). The whole payload: {@link file://./envelope.ts}.
  */
 
 /** One way in which stored bytes are not the publication that a manifest names. */

@@ -104,7 +104,7 @@ export type LegacyRow = RowOf<typeof LEGACY_COLUMNS>
 
 /**
  * Where the chain of a founding stands before its seal: written before the founding is committed, so that a head that
- * is already there can be told from one whose ledger was lost (docs/decisions/0010-founding-an-archive.md).
+ * is already there can be told from one whose ledger was lost (docs/decisions/0010-archive-import.md).
  */
 export interface FoundingMark {
   /** Entries the founding has before the seal. */
@@ -162,7 +162,7 @@ export type AppendRefusal = 'lease-lost' | 'ledger-moved' | 'clock-went-back' | 
 export type FoundingRefusal = Extract<AppendRefusal, 'lease-lost' | 'ledger-moved'>
 
 /**
- * The texts whose digests chain and seal the ledgers (docs/decisions/0003-leaves-seals-and-heads.md). They are what a
+ * The texts whose digests chain and seal the ledgers (docs/decisions/0003-ledger-hash-chain.md). They are what a
  * host publishes of its ledgers, so that anyone can hash them (docs/auditing.md).
  */
 

@@ -8,7 +8,7 @@ import type { LedgerEntry, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
 
 /**
  * The import of an older archive (docs/importing.md): its manifests, and the beginning of the ledger they make
- * (docs/decisions/0010-founding-an-archive.md).
+ * (docs/decisions/0010-archive-import.md).
  */
 
 /** The file of an archive's folder that lists its publications. */

@@ -57,7 +57,7 @@ export function planPublication(
 /**
  * The finished days before `asOfDay` that have no entry and must become gaps: all since the last day that has an entry
  * or an imported publication, or, where there is none, since the first attempt ever counted
- * (docs/decisions/0006-which-days-become-gaps.md).
+ * (docs/decisions/0006-gaps-for-missed-days.md).
  */
 export function missedDays(
   { entries, timeline }: Pick<ProvedLedger, 'entries' | 'timeline'>,

@@ -121,7 +121,7 @@ interface Turn extends AdmittedTurn {
 
 /**
  * An admitted turn from the first event behind `meta` to its line in the log
- * (docs/decisions/0030-how-a-turn-is-streamed.md): exactly one last event unless the reader has left, one settlement. Never
+ * (docs/decisions/0030-chat-streaming-and-shared-answers.md): exactly one last event unless the reader has left, one settlement. Never
  * throws.
  */
 async function runTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<void> {

@@ -6,7 +6,7 @@ import type { Html } from '../page/html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
 import type { MountPage } from '../page/rendered-pages.ts'
-import { respond, respondJson } from '../respond.ts'
+import { NO_STORE, respond, respondJson } from '../respond.ts'
 import { once } from '../single-flight.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
@@ -147,6 +147,27 @@ export function mountDocs(
     const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
     pageAt(path, () => ({ title, content: reference(published), head }))
   }
+  app.get('/docs/decisions/**', (event) => redirectDecision(event, guides))
+}
+
+/** Decision records that became part of another, by number. */
+const MERGED_DECISIONS: Readonly<Record<string, string>> = {
+  '0055': '0026',
+  '0063': '0015',
+  '0066': '0026',
+  '0067': '0030',
+  '0072': '0034',
+}
+
+/** Redirects a former name of a decision record to the record that has its number now. */
+function redirectDecision(event: H3Event, guides: readonly Guide[]): Response {
+  const [, number = '', suffix = ''] =
+    /^\/docs\/decisions\/(\d{4})-[\w-]+(\.md)?$/.exec(event.url.pathname) ?? []
+  const found = guides.find(({ path }) =>
+    path.startsWith(`/docs/decisions/${MERGED_DECISIONS[number] ?? number}-`),
+  )
+  if (!found || number === '') return respondJson(event, 404, NO_STORE, { error: 'not_found' })
+  return respond(event, 301, { location: `${found.path}${suffix}` }, null)
 }
 
 type Headers = Readonly<Record<string, string>>

@@ -42,19 +42,14 @@ interface PageGroup {
 
 /** The menu's order: first what a newcomer needs, last what only concerns who changes the program. */
 export const MENU_GROUPS: readonly PageGroup[] = [
-  { title: 'Start', pages: ['readme', 'quick-start', 'tour', 'faq', 'commands', 'configuration'] },
+  {
+    title: 'Start',
+    pages: ['readme', 'quick-start', 'tour', 'faq', 'commands', 'configuration', 'glossary'],
+  },
   { title: 'Using it', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'mcp'] },
   {
     title: 'Running it',
-    pages: [
-      'deployment',
-      'operations',
-      'monitoring',
-      'backup',
-      'security',
-      'troubleshooting',
-      'errors',
-    ],
+    pages: ['deployment', 'operations', 'monitoring', 'backup', 'security', 'troubleshooting', 'errors'],
   },
   { title: 'Proving it', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
   { title: 'Feeding it', pages: ['collecting', 'importing', 'articles'] },

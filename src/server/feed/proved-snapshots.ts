@@ -42,7 +42,7 @@ export function publishedFrom(
 
 /**
  * Asks the store for the newest snapshot at every request. Bytes stay in memory, one payload a sort, and are used again
- * only while that snapshot names their digest (docs/decisions/0018-snapshots-and-subscriptions.md).
+ * only while that snapshot names their digest (docs/decisions/0018-feed-snapshots.md).
  */
 export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
   const kept = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()

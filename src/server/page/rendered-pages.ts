@@ -215,7 +215,7 @@ interface Flight {
 /**
  * Serves pages from memory while everything they were rendered from is unchanged, which is read again for each request;
  * renders the others one after another, each page once for all who ask for it, within limits by address and in all
- * (docs/decisions/0051-pages-from-memory.md).
+ * (docs/decisions/0051-page-cache.md).
  */
 export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPorts): MountPage {
   const kept = keptPages()

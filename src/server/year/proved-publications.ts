@@ -67,7 +67,7 @@ interface Look {
 /**
  * Proves ledger, head and object for every question. What was proved stays in memory only under witnesses taken
  * before and after the reading, and is used again only while they are still the same: any change of the ledger, the
- * head or the object is noticed by the next request (docs/decisions/0002-what-may-stay-in-memory.md).
+ * head or the object is noticed by the next request (docs/decisions/0002-caching-verified-publications.md).
  *
  * @param memoryMaxBytes proved bytes kept, all publications together
  */

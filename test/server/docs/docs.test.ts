@@ -63,6 +63,18 @@ test.each([
   expect(await (await app.request(`http://dash.test${path}`)).text()).toContain(`id="${anchor}"`)
 })
 
+test.each([
+  ['/docs/decisions/0002-what-may-stay-in-memory', '/docs/decisions/0002-caching-verified-publications'],
+  ['/docs/decisions/0055-bounds-of-an-evaluation.md', '/docs/decisions/0026-evaluation-quota-and-pacing.md'],
+])('the former address of a decision, %s, leads to %s', async (from, to) => {
+  const app = openApp(await openWorkspace())
+  const response = await app.request(`http://dash.test${from}`)
+  expect([response.status, response.headers.get('location')]).toEqual([301, to])
+  expect((await app.request(`http://dash.test${to}`)).status).toBe(200)
+  for (const path of ['/docs/decisions/0007-nothing', '/docs/decisions/0002', '/docs/decisions/caching'])
+    expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
+})
+
 describe('what language models read', () => {
   test('llms.txt lists every interface and guide of the menu, and what it lists is there', async () => {
     const app = openApp(await openWorkspace())
@@ -103,7 +115,7 @@ describe('what language models read', () => {
     }
     expect(await get('/docs/quick-start.md')).toContain('](/docs/collecting.md#tokens)')
     expect(await get('/docs/decisions.md')).toContain(
-      '](/docs/decisions/0001-rollback-journal-and-a-guarded-driver.md)',
+      '](/docs/decisions/0001-sqlite-journal-and-driver-guard.md)',
     )
   })
 })
