@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { guideFiles } from '../../../src/server/docs/docs.ts'
 import { renderMarkdown } from '../../../src/server/docs/markdown.ts'
@@ -102,7 +103,8 @@ describe('what language models read', () => {
     const app = openApp(await openWorkspace(), { clock: () => (now += 1_000) })
     const get = async (path: string): Promise<string> => {
       const response = await app.request(`http://dash.test${path}`)
-      const type = path.endsWith('.md') ? 'text/markdown; charset=utf-8' : 'text/html; charset=utf-8'
+      const kind = { '.md': 'markdown', '.sh': 'plain' }[extname(path)] ?? 'html'
+      const type = `text/${kind}; charset=utf-8`
       expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])
       return response.text()
     }
