@@ -229,6 +229,7 @@ describe('stored bytes', () => {
   test.each<[string, Partial<Record<keyof YearFeed, unknown>>]>([
     ['a list is longer than 100', { popular: Array.from({ length: 101 }, () => item) }],
     ['the code-hosting section is filled', { github: { status: 'collecting', items: [item] } }],
+    ['the code-hosting section is not collecting', { github: { status: 'ready', items: [] } }],
     ['a virality is over 100', { virality: { 'hn-1': 100.01 } }],
     ['an item has no title', { hackerNews: [{ ...item, title: '' }] }],
   ])('of version 3 are damaged when %s', (_, change) => {

@@ -193,20 +193,6 @@ describe('a full evaluation', () => {
       healthStatus: 'passed',
     })
   })
-
-  test('publishes what kept a question from its answer', async () => {
-    const metadata = { provider_name: 'Example Cloud', raw: 'busy' }
-    const busy = errorOf(429, 'Provider returned error', metadata)
-    const bench = await openBench({
-      fault: ({ model, kind }) => (model === SOLVER && kind === 'text' ? busy : null),
-    })
-    await bench.run()
-    const tasks = (await bench.model(SOLVER))?.evalSummary.tasks ?? []
-    const details = { responseStatus: 429, rateLimitKind: 'model', providerName: 'Example Cloud' }
-    const unanswered = { status: 'http_timeout_or_error', points: 0 }
-    expect(tasks).toMatchObject([{ status: 'passed', points: 350 }, { ...unanswered, details }, unanswered])
-    expect(tasks[1]?.details).not.toHaveProperty('usedTool')
-  })
 })
 
 describe('a full evaluation under limits and faults', () => {
@@ -309,23 +295,6 @@ describe('a forced evaluation', () => {
       evaluated: 8,
     })
     kept(forced.service)
-  })
-
-  test('does not use older scores for a model that fails by itself, but does after a limit of the account', async () => {
-    const bench = await openBench()
-    await bench.run()
-    bench.time.now += DAY_MS
-    const failing = await bench.against({
-      fault: ({ model }) => (model === SOLVER ? PROVIDER_DOWN : null),
-    })
-    await failing.run({ mode: 'forceEval' })
-    const fallen = await failing.model(SOLVER)
-    expect(fallen?.evalSummary.status).toBe('not_evaluated')
-    bench.time.now += DAY_MS
-    const limited = await bench.against({ usedByOthers: 50 })
-    await limited.run({ mode: 'forceEval' })
-    const cached = await limited.model(SOLVER)
-    expect(cached?.evalSummary).toMatchObject({ status: 'cached_recent', cacheMultiplier: 0.8 })
   })
 })
 
