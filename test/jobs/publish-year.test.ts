@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
@@ -402,21 +401,6 @@ describe('attempts', () => {
     expect(report.reason).toMatch(
       /^attempts_spent: all 3 attempts for 2026-03-01 are spent; a run that died gave no reason; the day stays a gap, so mend the cause before the next day/,
     )
-  })
-})
-
-describe('days on which nothing ran', () => {
-  test('become gaps before the next publication, one entry and one head each, and none before the first', async () => {
-    const workspace = await filledWorkspace()
-    await publishDays(workspace, [AS_OF, addDays(AS_OF, 4)])
-    const { proved, head } = await workspace.year.read()
-    expect(proved.entries).toMatchObject([
-      { kind: 'publication' },
-      ...[1, 2, 3].map((days) => ({ kind: 'gap', asOfDay: addDays(AS_OF, days), reason: 'missed' })),
-      { kind: 'publication' },
-    ])
-    expect(head?.seq).toBe(5)
-    expect(readdirSync(join(workspace.objectsPath, 'heads')).sort()).toEqual(['1', '2', '3', '4', '5'])
   })
 })
 
