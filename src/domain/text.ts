@@ -107,3 +107,12 @@ const encoder = new TextEncoder()
 export function byteLengthOf(text: string): number {
   return encoder.encode(text).byteLength
 }
+
+/** The value of a JSON text; undefined for any other. The parser's own error repeats the text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

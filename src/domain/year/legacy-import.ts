@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isSha256Hex } from '../digest.ts'
+import { describeIssues } from '../feed/source.ts'
 import { OBJECT_MAX_BYTES } from '../refusal.ts'
 import { dayOf, formatInstant, parseDay, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -97,7 +98,7 @@ export function parseListed(row: unknown, line: number, now: Instant): ListedPub
   const refused = (reason: string): ImportRefusal => ({ publicationId, line, reason })
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return refused('not a JSON object')
   const parsed = manifestRow.safeParse(row)
-  if (!parsed.success) return refused(describe(parsed.error))
+  if (!parsed.success) return refused(describeIssues(parsed.error))
   const { ledger, file, ...manifest } = parsed.data
   const { algorithmVersion, asOfDay, publishedAt } = manifest
   if (algorithmVersion !== ALGORITHM_OF[ledger]) {
@@ -175,8 +176,4 @@ function isPathBelow(path: string): boolean {
 function idOf(row: unknown): string | null {
   if (typeof row !== 'object' || row === null || !('publicationId' in row)) return null
   return typeof row.publicationId === 'string' ? row.publicationId : null
-}
-
-function describe(error: z.ZodError): string {
-  return error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
 }
