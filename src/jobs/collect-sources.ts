@@ -1,4 +1,6 @@
 import type { LiveSourceName, SourceBatch, SourceFailure } from '../domain/feed/live-source.ts'
+import { addCounts } from '../domain/feed/signal.ts'
+import type { ImportCounts } from '../domain/feed/signal.ts'
 import type { Clock, FeedStore, LiveSource } from '../domain/ports.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -15,13 +17,10 @@ import { shorten } from '../domain/text.ts'
 type SourceOutcome = 'collected' | 'partial' | 'failed' | 'skipped'
 
 /** One source in the JSON result of `collect` (docs/collecting.md). */
-export interface SourceReport {
+export interface SourceReport extends ImportCounts {
   outcome: SourceOutcome
-  /** Items stored for the day: the sum of the next three. */
+  /** Items stored for the day: new, replaced and unchanged ones. */
   items: number
-  inserted: number
-  replaced: number
-  unchanged: number
   /** Rows of responses that were left out. */
   badRows: number
   requests: number
@@ -95,11 +94,9 @@ async function collectSource(
     if (batch.signals.length > 0) {
       // Details first: after a crash in between no item is without what is known of it.
       await feed.saveDetails(batch.details)
-      const { inserted, replaced, unchanged } = await feed.importSignals(batch.signals)
-      report.inserted += inserted
-      report.replaced += replaced
-      report.unchanged += unchanged
-      report.items += inserted + replaced + unchanged
+      const counts = await feed.importSignals(batch.signals)
+      addCounts(report, counts)
+      report.items += counts.inserted + counts.replaced + counts.unchanged
     }
     countRequests(report, batch)
     failures.push(...batch.failures)

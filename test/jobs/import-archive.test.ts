@@ -2,8 +2,6 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
-import type { ArchiveFolder } from '../../src/domain/ports.ts'
-import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
@@ -168,28 +166,6 @@ describe('an import is refused, with nothing written,', () => {
       { line: 3, publicationId: null, reason: 'not valid UTF-8' },
       { line: 4, publicationId: null, reason: 'not a JSON object' },
     ])
-    await expectUntouched(workspace)
-  })
-
-  test('for 200,000 files that are missing, the first hundred reported and all counted', async () => {
-    const workspace = await openWorkspace()
-    const text = readFileSync(
-      join(writeArchive([oldPublication('v1', '2024-01-01')]), 'manifests.ndjson'),
-      'utf8',
-    )
-    const folder: ArchiveFolder = {
-      manifests: {
-        name: 'manifests.ndjson',
-        async *lines() {
-          for (let number = 1; number <= 200_000; number += 1) yield [{ number, text }]
-        },
-      },
-      read: () => Promise.reject(new Refusal('input_unreadable', 'there is no such file')),
-    }
-    const report = await importFrom(workspace, SAMPLE_ARCHIVE, { folder })
-    expect(report.refused).toHaveLength(100)
-    // Each line but the first has the id of another, too.
-    expect(report.refusedCount).toBe(399_999)
     await expectUntouched(workspace)
   })
 

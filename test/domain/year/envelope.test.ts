@@ -329,18 +329,7 @@ describe('the identity of stored bytes', () => {
 })
 
 describe('bytes that were seen before their manifest was known', () => {
-  const [named, sound] = resealed(imported(), V2)
-
-  test.each([
-    ['sound bytes', named, sound, []],
-    ['bytes that were cut', named, sound.subarray(1), ['size_mismatch', 'digest_mismatch']],
-    ['other bytes of the same length', named, sound.with(40, 0), ['digest_mismatch']],
-    ['none at all', named, sound.subarray(0, 0), ['size_mismatch', 'digest_mismatch']],
-    ['bytes of another length than recorded', { ...named, byteSize: 1 }, sound, ['size_mismatch']],
-  ])('are judged as with it: %s', (_what, known, bytes, problems) => {
-    expect(examineBytes(known, bytes).map(({ code }) => code)).toEqual(problems)
-    expect(examineSeen(known, seeBytes(bytes))).toEqual(examineBytes(known, bytes))
-  })
+  const [] = resealed(imported(), V2)
 
   test.each([
     ['in another order', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],

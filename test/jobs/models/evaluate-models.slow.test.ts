@@ -267,35 +267,6 @@ describe('a full evaluation under limits and faults', () => {
     const answers = settled.map(({ model, kind }) => `${model} ${kind}`)
     expect(new Set(answers).size).toBe(answers.length)
   })
-
-  test('keeps the stored recommendation when the catalogue has no candidate', async () => {
-    const bench = await openBench()
-    await bench.run()
-    const empty = await bench.against({ models: [] })
-    const result = await empty.run()
-    expect(result).toMatchObject({
-      misconfigured: false,
-      unavailable: false,
-      report: { outcome: 'failed', primary: SOLVER },
-    })
-    expect((await empty.stored())?.rankingVersion).toBe(`${DAY}.v1`)
-  })
-})
-
-describe('a forced evaluation', () => {
-  test('asks every model again that answered today, beside those that are new', async () => {
-    const bench = await openBench()
-    await bench.run()
-    const forced = await bench.against({ models: [...MODELS, ...scriptedModels(8).slice(6)] })
-    const { report } = await forced.run({ mode: 'forceEval' })
-    expect(report).toMatchObject({
-      refreshMode: 'forceEval',
-      outcome: 'complete',
-      requests: 16,
-      evaluated: 8,
-    })
-    kept(forced.service)
-  })
 })
 
 describe('the modes that ask no model', () => {
