@@ -382,18 +382,6 @@ describe('a host is found out that', () => {
     const report = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
     expect(linesOf(report)).toEqual([found])
   })
-
-  test.each([1, 2])(
-    'was rolled back by %i entries with everything it has: by a kept head',
-    async (entries) => {
-      const found = await findingsOf(
-        honestly,
-        { expectedHead: keptHead(archive) },
-        shortened(archive, entries),
-      )
-      expect(found).toEqual(['head_mismatch kept.json'])
-    },
-  )
 })
 
 test('no single byte of a ledger or a body can be another without a finding, whatever its ETag', async () => {
