@@ -27,7 +27,6 @@ export interface LinesOptions {
   signal: AbortSignal
 }
 
-/** One line of a file, decoded. */
 type ParsedLine<Row> =
   | { kind: 'row'; row: Row; vouched?: boolean }
   | { kind: 'unknown-source'; source: string }
@@ -94,7 +93,6 @@ function emptyReport(files: number): LinesReport {
   }
 }
 
-/** Reads a whole file and stores nothing. */
 async function isFaultless<Row>(run: Run<Row>, source: LineSource): Promise<boolean> {
   const errorsBefore = run.report.errorCount
   for await (const batch of rowBatches(run, source, true)) run.onProgress((run.checked += batch.length))
