@@ -3,7 +3,7 @@ import { addCounts } from '../domain/feed/signal.ts'
 import type { ImportCounts } from '../domain/feed/signal.ts'
 import type { Clock, FeedStore, LiveSource } from '../domain/ports.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
-import type { Day, Instant } from '../domain/time.ts'
+import type { Day } from '../domain/time.ts'
 import { shorten } from '../domain/text.ts'
 
 /**
@@ -138,16 +138,12 @@ function concluded(report: SourceReport, failures: readonly SourceFailure[]): So
   if (reasons.length === 0) return report
   const told = eachOnce(reasons)
   const more = told.length > FAILURES_TOLD ? [`and ${told.length - FAILURES_TOLD} more`] : []
-  const retryAt = failures.reduce<Instant | null>(
-    (latest, failure) =>
-      failure.retryAt === null ? latest : Math.max(latest ?? failure.retryAt, failure.retryAt),
-    null,
-  )
+  const times = failures.flatMap(({ retryAt }) => retryAt ?? [])
   return {
     ...report,
     outcome: report.items > 0 ? 'partial' : 'failed',
     reason: [...told.slice(0, FAILURES_TOLD), ...more].join('; '),
-    retryAt: retryAt === null ? null : formatInstant(retryAt),
+    retryAt: times.length === 0 ? null : formatInstant(Math.max(...times)),
   }
 }
 

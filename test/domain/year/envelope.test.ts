@@ -329,8 +329,6 @@ describe('the identity of stored bytes', () => {
 })
 
 describe('bytes that were seen before their manifest was known', () => {
-  const [] = resealed(imported(), V2)
-
   test.each([
     ['in another order', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],
     ['that name another publication by their ends', imported({ publicationId: 'other' })],
