@@ -139,16 +139,6 @@ describe('a run that does less than it was asked for', () => {
     expect(fallen).toMatchObject({ liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } })
   })
 
-  test('does not take a closed region for a bad key', async () => {
-    const bench = await openBench({
-      fault: ({ vendor }) =>
-        vendor === 'alder' || vendor === 'birch' ? errorOf(403, 'Forbidden in your region') : null,
-    })
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 4, probed: 6 })
-    expect(await bench.model(SOLVER)).toMatchObject({ healthStatus: 'http_403' })
-  })
-
   test('does not take words it does not know for a bad key', async () => {
     const bench = await openBench({ fault: () => errorOf(403, 'Closed for maintenance of the vault') })
     const result = await bench.run()
