@@ -4,7 +4,7 @@
  */
 
 /** Every way to end a line that Unicode knows. */
-const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
+export const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
 
 /**
  * Controls but newline; everything Unicode calls ignorable when it is drawn (zero-width and bidirectional characters, soft

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { firstCodePoints } from '../text.ts'
+import { LINE_ENDS, firstCodePoints } from '../text.ts'
 import { DAY_MS, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { describeIssues, isNewsSource, itemsOfKey, readAs, rowText } from './source.ts'
@@ -18,9 +18,6 @@ export const ARTICLE_MAX_LENGTH = 60_000
  */
 const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
-
-/** Every way to end a line that Unicode knows. */
-const LINE_ENDS = /\r\n?|\v|\f|[\u0085\u2028\u2029]/g
 
 /** Elements whose content is not text for a reader. */
 const UNREAD = ['script', 'style']
