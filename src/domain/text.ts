@@ -4,7 +4,7 @@
  */
 
 /** Every way to end a line that Unicode knows. */
-const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
+export const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
 
 /**
  * Controls but newline; everything Unicode calls ignorable when it is drawn (zero-width and bidirectional characters, soft
@@ -106,4 +106,13 @@ const encoder = new TextEncoder()
 /** How many bytes of UTF-8 a text takes. */
 export function byteLengthOf(text: string): number {
   return encoder.encode(text).byteLength
+}
+
+/** The value of a JSON text; undefined for any other. The parser's own error repeats the text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -1,7 +1,9 @@
 import type { LiveSourceName, SourceBatch, SourceFailure } from '../domain/feed/live-source.ts'
+import { addCounts } from '../domain/feed/signal.ts'
+import type { ImportCounts } from '../domain/feed/signal.ts'
 import type { Clock, FeedStore, LiveSource } from '../domain/ports.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
-import type { Day, Instant } from '../domain/time.ts'
+import type { Day } from '../domain/time.ts'
 import { shorten } from '../domain/text.ts'
 
 /**
@@ -15,13 +17,10 @@ import { shorten } from '../domain/text.ts'
 type SourceOutcome = 'collected' | 'partial' | 'failed' | 'skipped'
 
 /** One source in the JSON result of `collect` (docs/collecting.md). */
-export interface SourceReport {
+export interface SourceReport extends ImportCounts {
   outcome: SourceOutcome
-  /** Items stored for the day: the sum of the next three. */
+  /** Items stored for the day: new, replaced and unchanged ones. */
   items: number
-  inserted: number
-  replaced: number
-  unchanged: number
   /** Rows of responses that were left out. */
   badRows: number
   requests: number
@@ -95,11 +94,9 @@ async function collectSource(
     if (batch.signals.length > 0) {
       // Details first: after a crash in between no item is without what is known of it.
       await feed.saveDetails(batch.details)
-      const { inserted, replaced, unchanged } = await feed.importSignals(batch.signals)
-      report.inserted += inserted
-      report.replaced += replaced
-      report.unchanged += unchanged
-      report.items += inserted + replaced + unchanged
+      const counts = await feed.importSignals(batch.signals)
+      addCounts(report, counts)
+      report.items += counts.inserted + counts.replaced + counts.unchanged
     }
     countRequests(report, batch)
     failures.push(...batch.failures)
@@ -141,16 +138,12 @@ function concluded(report: SourceReport, failures: readonly SourceFailure[]): So
   if (reasons.length === 0) return report
   const told = eachOnce(reasons)
   const more = told.length > FAILURES_TOLD ? [`and ${told.length - FAILURES_TOLD} more`] : []
-  const retryAt = failures.reduce<Instant | null>(
-    (latest, failure) =>
-      failure.retryAt === null ? latest : Math.max(latest ?? failure.retryAt, failure.retryAt),
-    null,
-  )
+  const times = failures.flatMap(({ retryAt }) => retryAt ?? [])
   return {
     ...report,
     outcome: report.items > 0 ? 'partial' : 'failed',
     reason: [...told.slice(0, FAILURES_TOLD), ...more].join('; '),
-    retryAt: retryAt === null ? null : formatInstant(retryAt),
+    retryAt: times.length === 0 ? null : formatInstant(Math.max(...times)),
   }
 }
 

@@ -42,7 +42,6 @@ export interface CopyReport {
   durationMs: number
 }
 
-/** Why a target does not take a copy. */
 type CopyRefusal = 'copy_refused'
 
 /** Objects under way at the same time. */

@@ -194,7 +194,6 @@ function refuse(report: ArchiveImportReport, { publicationId, line, reason }: Im
   report.refused.push({ publicationId: id, line, reason: shorten(reason) })
 }
 
-/** A refusal of the import as a whole. */
 function whole(reason: string): ImportRefusal {
   return { publicationId: null, line: null, reason }
 }

@@ -1,6 +1,6 @@
 import { parseArticle } from '../domain/feed/article.ts'
 import type { Article, KeyedArticle } from '../domain/feed/article.ts'
-import { parseSignal } from '../domain/feed/signal.ts'
+import { addCounts, parseSignal } from '../domain/feed/signal.ts'
 import type { Signal, ImportCounts } from '../domain/feed/signal.ts'
 import type { ItemRef } from '../domain/feed/source.ts'
 import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
@@ -8,13 +8,10 @@ import { Refusal } from '../domain/refusal.ts'
 import { shorten } from '../domain/text.ts'
 
 /** What happened to a set of files, whatever their rows are (docs/importing.md). */
-export interface LinesReport {
+export interface LinesReport extends ImportCounts {
   files: number
   /** Every line that is not blank, bad ones too. */
   rows: number
-  inserted: number
-  replaced: number
-  unchanged: number
   /** Bad rows left out under `skip`. */
   skipped: number
   /** The first hundred; `line` is null when the whole file is meant. */
@@ -30,7 +27,6 @@ export interface LinesOptions {
   signal: AbortSignal
 }
 
-/** One line of a file, decoded. */
 type ParsedLine<Row> =
   | { kind: 'row'; row: Row; vouched?: boolean }
   | { kind: 'unknown-source'; source: string }
@@ -97,7 +93,6 @@ function emptyReport(files: number): LinesReport {
   }
 }
 
-/** Reads a whole file and stores nothing. */
 async function isFaultless<Row>(run: Run<Row>, source: LineSource): Promise<boolean> {
   const errorsBefore = run.report.errorCount
   for await (const batch of rowBatches(run, source, true)) run.onProgress((run.checked += batch.length))
@@ -108,10 +103,7 @@ async function isFaultless<Row>(run: Run<Row>, source: LineSource): Promise<bool
 async function storeFile<Row>(run: Run<Row>, source: LineSource, isFirst: boolean): Promise<void> {
   const { report } = run
   for await (const batch of rowBatches(run, source, isFirst)) {
-    const { inserted, replaced, unchanged } = await run.store(batch)
-    report.inserted += inserted
-    report.replaced += replaced
-    report.unchanged += unchanged
+    addCounts(report, await run.store(batch))
     run.onProgress(report.rows)
   }
 }

@@ -1,9 +1,8 @@
 import { LEASE_MS } from '../domain/lease.ts'
 import type { LeaseHolder } from '../domain/lease.ts'
 import type { Clock, LeaseKeeper } from '../domain/ports.ts'
-import { Refusal } from '../domain/refusal.ts'
+import { Refusal, messageOf } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
-import { messageOf } from '../domain/refusal.ts'
 
 /** Who takes a lease, and how it is watched. */
 export interface HolderPorts {

@@ -205,7 +205,6 @@ function forbidden({ proved, clock }: Run): string | null {
   return `${times}: set the clock right`
 }
 
-/** The result of a day that has an entry already. */
 async function settled(run: Run, plan: Extract<PublicationPlan, { do: 'nothing' }>): Promise<PublishResult> {
   if (plan.because === 'already-published')
     return resultOf(run, 'already-published', manifestFacts(plan.manifest))
@@ -269,12 +268,10 @@ async function append(run: Run, content: EntryContent, recordedAt: Instant): Pro
   return refusal
 }
 
-/** Writes the head of the entry the chain ends with. */
 async function putHead({ archive, clock, end: { seq, leaf } }: Run): Promise<void> {
   await archive.putHead({ seq, leaf, time: clock() })
 }
 
-/** The error that a refused append ends its attempt, or its run, with. */
 function appendFailure(refusal: AppendRefusal): Error {
   switch (refusal) {
     case 'lease-lost':
@@ -289,7 +286,6 @@ function appendFailure(refusal: AppendRefusal): Error {
   }
 }
 
-/** The window, and why it must not be published. */
 async function readWindow({ feed, clock, asOfDay, allowEmpty }: Run): Promise<{
   found: FoundWindow
   problem: string | null

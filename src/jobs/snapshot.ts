@@ -133,7 +133,6 @@ function bySort<T>(of: (sort: LiveSort) => T): Record<LiveSort, T> {
   return Object.fromEntries(LIVE_SORTS.map((sort) => [sort, of(sort)])) as Record<LiveSort, T>
 }
 
-/** Lengths of the lists, by their key in the feed. */
 function countItems(feed: LiveFeed | undefined): Record<string, number> {
   return Object.fromEntries(
     Object.entries(feed ?? {}).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list.length]] : [])),

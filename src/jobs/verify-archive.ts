@@ -65,7 +65,6 @@ export interface VerifyResult {
   cause: unknown
 }
 
-/** What an audit has found so far, and what it works with. */
 interface Run {
   ports: VerifyPorts
   options: VerifyOptions

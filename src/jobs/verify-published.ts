@@ -52,7 +52,6 @@ export interface PublishedAuditOptions {
   signal: AbortSignal
 }
 
-/** What an audit has found so far, and what it works with. */
 interface Run {
   ports: PublishedAuditPorts
   options: PublishedAuditOptions
@@ -191,7 +190,7 @@ async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
   /** By round, so that the report has them in the order of the ledger. */
   const found = rounds.map((): Finding[] => [])
   const stopped = new AbortController()
-  const stop = (): void => stopped.abort(signal.reason)
+  const until = AbortSignal.any([signal, stopped.signal])
   const state = { unansweredInARow: 0, findings: 0, done: 0 }
   const waiting = rounds.entries()
   const add = (index: number, findings: readonly Finding[]): void => {
@@ -203,13 +202,12 @@ async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
     for (const [index, round] of waiting) {
       const { questions, findings } = round()
       add(index, findings)
-      for (const question of questions) add(index, await ask(run, question, state, stopped.signal))
+      for (const question of questions) add(index, await ask(run, question, state, until))
       state.done += 1
       onProgress(state.done, rounds.length)
     }
   }
   signal.throwIfAborted()
-  signal.addEventListener('abort', stop, { once: true })
   try {
     await Promise.all(Array.from({ length: jobs }, work))
   } catch (error) {
@@ -218,7 +216,6 @@ async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
   } finally {
     const room = FINDINGS_MAX - run.findings.length
     run.findings.push(...distinct(found.flat()).slice(0, room))
-    signal.removeEventListener('abort', stop)
   }
 }
 

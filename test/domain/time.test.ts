@@ -71,15 +71,6 @@ describe('a day', () => {
       }),
     )
   })
-
-  test.each([
-    ['2024-02-28', '2024-02-29'],
-    ['2024-02-29', '2024-03-01'],
-    ['2025-02-28', '2025-03-01'],
-    ['2025-12-31', '2026-01-01'],
-  ])('follows the calendar from %s to %s', (day, next) => {
-    expect([addDays(day, 1), addDays(next, -1)]).toEqual([next, day])
-  })
 })
 
 describe('the days between two', () => {

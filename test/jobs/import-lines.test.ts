@@ -77,20 +77,6 @@ describe('a file with a bad row', () => {
   })
 })
 
-test('a second import of the same rows changes nothing, a later row of the same triple replaces', async () => {
-  const workspace = await openWorkspace()
-  await run(workspace, [file('a', good('1'), good('2'))])
-  expect(await run(workspace, [file('a', good('1'), good('2'))])).toMatchObject({
-    inserted: 0,
-    replaced: 0,
-    unchanged: 2,
-  })
-  expect(await run(workspace, [file('a', good('1', { points: 7 }))])).toMatchObject({
-    replaced: 1,
-    unchanged: 0,
-  })
-})
-
 test('rows of unknown sources are counted by name, outside the errors and the skipped', async () => {
   const workspace = await openWorkspace()
   const odd = ['digg', 'digg', '__proto__'].map((source) => good('x', { source }))

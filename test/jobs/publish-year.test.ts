@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
@@ -405,21 +404,6 @@ describe('attempts', () => {
   })
 })
 
-describe('days on which nothing ran', () => {
-  test('become gaps before the next publication, one entry and one head each, and none before the first', async () => {
-    const workspace = await filledWorkspace()
-    await publishDays(workspace, [AS_OF, addDays(AS_OF, 4)])
-    const { proved, head } = await workspace.year.read()
-    expect(proved.entries).toMatchObject([
-      { kind: 'publication' },
-      ...[1, 2, 3].map((days) => ({ kind: 'gap', asOfDay: addDays(AS_OF, days), reason: 'missed' })),
-      { kind: 'publication' },
-    ])
-    expect(head?.seq).toBe(5)
-    expect(readdirSync(join(workspace.objectsPath, 'heads')).sort()).toEqual(['1', '2', '3', '4', '5'])
-  })
-})
-
 describe('the clock', () => {
   test('that went back fails the run before an attempt is counted', async () => {
     const workspace = await filledWorkspace()
@@ -454,28 +438,6 @@ describe('the clock', () => {
 })
 
 describe('publishers at once', () => {
-  test('have one winner; the others are told who holds the lease', async () => {
-    const workspace = await filledWorkspace()
-    const runs = await Promise.allSettled(
-      Array.from({ length: 12 }, (_, number) =>
-        publish(
-          publishPortsOf(reopenWorkspace(workspace.folder), {
-            holder: { name: `publisher ${number}`, process: null },
-          }),
-        ),
-      ),
-    )
-    const outcomes = runs.map((run) =>
-      run.status === 'fulfilled' ? run.value.report.outcome : (run.reason as Refusal).code,
-    )
-    expect(outcomes.filter((outcome) => outcome === 'published')).toHaveLength(1)
-    expect(new Set(outcomes)).toEqual(
-      new Set(['published', ...outcomes.filter((o) => o === 'lease_held' || o === 'already-published')]),
-    )
-    expect((await workspace.year.read()).proved.entries).toHaveLength(1)
-    expect(await workspace.ledger.attempts(AS_OF)).toHaveLength(1)
-  })
-
   test('wait for a lease to run out, but not for one whose holder died', async () => {
     const workspace = await filledWorkspace()
     await takeLease(workspace, 'an old run', RUN_AT)
@@ -485,18 +447,6 @@ describe('publishers at once', () => {
     })
     const ports = publishPortsOf(workspace, { isDead: (process) => process === 'an old run' })
     expect((await publish(ports)).report.outcome).toBe('published')
-  })
-
-  test('that lost their lease before the commit publish nothing', async () => {
-    const workspace = await filledWorkspace()
-    const put: typeof workspace.archive.put = async (sha256, bytes) => {
-      await workspace.archive.put(sha256, bytes)
-      const taken = await takeLease(workspace, 'a thief', RUN_AT + 2 * LEASE_MS, LEASE_MS, true)
-      expect(taken.granted).toBe(true)
-    }
-    const ports = publishPortsOf(workspace, { archive: { ...workspace.archive, put } })
-    await expect(publish(ports)).rejects.toMatchObject({ code: 'lease_lost' })
-    expect((await workspace.ledger.read()).rows).toEqual([])
   })
 })
 

@@ -3,21 +3,14 @@ import type { Auditors, ReadAhead } from '../../src/domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../src/domain/refusal.ts'
 import { objectPath, seeBytes } from '../../src/domain/year/examine.ts'
 import { READ_ERROR } from '../../src/domain/year/finding.ts'
-import type { AuditedContents, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
+import type { AuditedContents, LedgerContents, LedgerRow } from '../../src/domain/year/ledger.ts'
 import type { AuditedHead } from '../../src/domain/year/check.ts'
 import type { ObjectOutcome, SeenObject } from '../../src/domain/year/examine.ts'
 import { formatInstant } from '../../src/domain/time.ts'
-import { manifestOf, timelineOf } from '../../src/domain/year/chain.ts'
+import { proveLedger } from '../../src/domain/year/check.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import type { VerifyResult, VerifyOptions, VerifyPorts } from '../../src/jobs/verify-archive.ts'
-import {
-  chainOf,
-  headAt,
-  legacyRow,
-  manifest,
-  publication,
-  sampleLedger,
-} from '../domain/year/ledger-rows.ts'
+import { chainOf, headAt, publication, sampleLedger } from '../domain/year/ledger-rows.ts'
 
 type Examination = 'identity' | 'whole'
 
@@ -34,31 +27,11 @@ interface FakeArchive {
   notes: string[]
 }
 
-const DAYS = [
-  '2025-12-30',
-  '2025-12-31',
-  '2026-01-01',
-  '2026-01-02',
-  '2026-01-03',
-  '2026-01-06',
-  '2026-01-07',
-]
+const CONTENTS = sampleLedger()
 
 /** The publications of {@link sampleLedger}, oldest first. */
-function sampleManifests(): Manifest[] {
-  const v1 = DAYS.slice(0, 3).map((day, index) => legacyRow(index + 1, day))
-  const items = v1.map(({ position, envelopeKind, ...columns }) => ({
-    manifest: { ...columns, kind: envelopeKind },
-    ledger: 'v1' as const,
-    seq: position,
-  }))
-  const own = DAYS.slice(3).map((day, index) => ({
-    manifest: manifest(day),
-    ledger: 'versioned' as const,
-    seq: index + 1,
-  }))
-  return timelineOf([...items, ...own]).map((item) => item.manifest)
-}
+const MANIFESTS = proveLedger(CONTENTS, headAt(CONTENTS.rows, 7)).timeline.map((item) => item.manifest)
+const DAYS = MANIFESTS.map(({ asOfDay }) => asOfDay)
 
 function audited(contents: LedgerContents): AuditedContents {
   return { ...contents, unreadable: [] }
@@ -95,10 +68,9 @@ function stoppedAfter(count: number, { ports }: FakeArchive): AbortSignal {
 
 /** Objects seen ahead, by day; and whether the reading was begun and ended. */
 function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
-  const known = sampleManifests()
   const told = { begun: 0, closed: 0 }
   const all = Object.entries(objects).map(([day, seen]) => {
-    const sha256 = known.find(({ asOfDay }) => asOfDay === day)?.sha256 ?? day.padEnd(64, '0')
+    const sha256 = MANIFESTS.find(({ asOfDay }) => asOfDay === day)?.sha256 ?? day.padEnd(64, '0')
     return { key: objectPath(sha256), seen }
   })
   const readAhead = (): ReadAhead => {
@@ -119,9 +91,7 @@ function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
 
 /** The object of a day as it was sealed, seen without its manifest. */
 function seenSound(day: string): SeenObject {
-  const { rows, legacy } = sampleLedger()
-  const publications = [...rows.filter(({ kind }) => kind === 'publication'), ...legacy].map(manifestOf)
-  const known = publications.find((one) => one?.asOfDay === day)
+  const known = MANIFESTS.find(({ asOfDay }) => asOfDay === day)
   if (!known) throw new Error(`there is no publication of ${day}`)
   const { sha256, byteSize, publishedAt, generatedAt, windowStart, windowEnd, ...rest } = known
   const texts = Object.entries({ generatedAt, windowStart, windowEnd, archivedAt: publishedAt }).map(
@@ -139,7 +109,6 @@ function fakeArchive(
   readings: Readings = {},
   changes: { ledger?: Partial<Auditors['ledger']>; archive?: Partial<Auditors['archive']> } = {},
 ): FakeArchive {
-  const contents = sampleLedger()
   const asked: Asked[] = []
   const notes: string[] = []
   const readingsOf = new Map<string, number>()
@@ -152,8 +121,8 @@ function fakeArchive(
     return outcome
   }
   const archive: Auditors['archive'] = {
-    heads: () => Promise.resolve(headsOf(contents.rows, 7)),
-    objectKeys: () => Promise.resolve(sampleManifests().map(({ sha256 }) => objectPath(sha256))),
+    heads: () => Promise.resolve(headsOf(CONTENTS.rows, 7)),
+    objectKeys: () => Promise.resolve(MANIFESTS.map(({ sha256 }) => objectPath(sha256))),
     readAhead: () => null,
     async *examine(manifests, examination, _jobs, signal) {
       await Promise.resolve()
@@ -165,7 +134,7 @@ function fakeArchive(
     },
     ...changes.archive,
   }
-  const ledger = { read: () => Promise.resolve(audited(contents)), ...changes.ledger }
+  const ledger = { read: () => Promise.resolve(audited(CONTENTS)), ...changes.ledger }
   let now = 1_000
   const ports: VerifyPorts = {
     ledger,
@@ -204,7 +173,7 @@ describe('an audit', () => {
         objects: 7,
         bytes: 7 * 12_345,
         gaps: 2,
-        head: { seq: 7, leaf: sampleLedger().rows[6]?.leaf },
+        head: { seq: 7, leaf: CONTENTS.rows[6]?.leaf },
         findings: [],
         durationMs: 5,
       },
@@ -241,7 +210,7 @@ describe('an audit', () => {
   })
 
   test('tells objects no entry names as orphans, which harm nothing', async () => {
-    const keys = [...sampleManifests().map(({ sha256 }) => objectPath(sha256)), 'sha256/zz', 'sha256/aa/left']
+    const keys = [...MANIFESTS.map(({ sha256 }) => objectPath(sha256)), 'sha256/zz', 'sha256/aa/left']
     const { report } = await verify(fakeArchive({}, { archive: { objectKeys: () => Promise.resolve(keys) } }))
     const orphan = { code: 'orphan_object', publicationId: null, expected: null, actual: null }
     expect(report).toMatchObject({ ok: true })
@@ -302,18 +271,6 @@ describe('what is read', () => {
     expect(daysRead(sampled, 'identity')).toHaveLength(3)
   })
 
-  test('of several buckets together is everything, and nothing twice', async () => {
-    const read = await Promise.all(
-      [1, 2, 3].map(async (bucket) => {
-        const archive = fakeArchive()
-        await verify(archive, { sample: { by: 'bucket', bucket, buckets: 3 } })
-        expect(daysRead(archive, 'whole')).toEqual([NEWEST])
-        return daysRead(archive, 'identity')
-      }),
-    )
-    expect([...read.flat(), NEWEST].sort()).toEqual(DAYS)
-  })
-
   test('always holds the newest publication, whole, and counts it once', async () => {
     const none = fakeArchive()
     const limited = await verify(none, { since: '2027-01-01' })
@@ -359,7 +316,7 @@ describe('objects that are read ahead', () => {
     const { archive } = readingAhead({
       ...seen,
       '2026-01-02': { ...seenSound('2026-01-02'), identity: null } as SeenObject,
-      '2026-01-03': { ...seenSound('2026-01-06'), sha256: sampleManifests()[4]?.sha256 } as SeenObject,
+      '2026-01-03': { ...seenSound('2026-01-06'), sha256: MANIFESTS[4]?.sha256 } as SeenObject,
     })
     const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { archive })
     const { report } = await verify(fake)

@@ -198,7 +198,7 @@ describe('a sound host', () => {
 describe('a host is found out that', () => {
   const archive = sampleArchive()
   const { rows } = archive.contents
-  const [first, second, last] = rows.filter(({ seq }) => seq >= 4)
+  const [, second, last] = rows.filter(({ seq }) => seq >= 4)
   const [secondAt, lastAt] = [second?.publishedAt ?? 0, last?.publishedAt ?? 0]
   const newest = `sha256/${last?.sha256?.slice(0, 2)}/${last?.sha256}`
   const selectionAt = (at: number): string => `selection at ${new Date(at).toISOString()}`
@@ -314,33 +314,8 @@ describe('a host is found out that', () => {
     expect(findings[0]?.path).toMatch(/^selection at /)
   })
 
-  const legacy = (change: (text: string) => string): Lie =>
-    atPath('/legacy', (answer) => ({ ...answer, ...textAnswer(change(decode(answer.bytes))) }))
-
   test.each<[what: string, lie: Lie, found: string]>([
-    [
-      'edits an entry of its ledger',
-      ledgerLie((lines) => lines.map((line) => line.replace(`${first?.byteSize}`, '17'))),
-      `chain_broken entries/${(first?.seq ?? 0) + 1}`,
-    ],
-    [
-      'edits the last entry of its ledger',
-      ledgerLie((lines) => lines.map((line) => line.replace(`${last?.sha256}`, '0'.repeat(64)))),
-      `head_mismatch ${api}/head`,
-    ],
     ['lost the tail of its ledger', ledgerLie((lines) => without(lines, 1)), `head_mismatch ${api}/head`],
-    ['drops an entry', ledgerLie((lines) => lines.toSpliced(3, 1)), 'chain_broken entries/'],
-    ['drops the first entry', ledgerLie((lines) => lines.slice(1)), 'chain_broken entries/'],
-    [
-      'repeats an entry',
-      ledgerLie((lines) => lines.toSpliced(3, 0, lines[3] ?? '')),
-      'chain_broken entries/',
-    ],
-    [
-      'swaps two entries',
-      ledgerLie((lines) => lines.with(3, lines[4] ?? '').with(4, lines[3] ?? '')),
-      'chain_broken entries/',
-    ],
     [
       'sends lines no ledger publishes',
       ledgerLie((lines) => lines.with(3, lines[3]?.replace(',', ', ') ?? '')),
@@ -356,17 +331,6 @@ describe('a host is found out that', () => {
       atPath('/ledger', (answer) => ({ ...answer, bytes: Uint8Array.of(0xc3, 0x28), etag: null })),
       'row_tampered entries/1',
     ],
-    [
-      'edits its legacy ledger',
-      legacy((text) => text.replace('top-year-v1', 'top-year-v9')),
-      'row_tampered legacy_publications',
-    ],
-    [
-      'drops legacy publications',
-      legacy((text) => text.split('\n')[0] ?? ''),
-      'row_tampered legacy_publications',
-    ],
-    ['adds to its legacy ledger', legacy((text) => `${text}\n`), 'row_tampered legacy_publications'],
     [
       'hides its legacy ledger',
       atPath('/legacy', () => refusalAnswer(404, 'not_found')),
@@ -418,18 +382,6 @@ describe('a host is found out that', () => {
     const report = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
     expect(linesOf(report)).toEqual([found])
   })
-
-  test.each([1, 2])(
-    'was rolled back by %i entries with everything it has: by a kept head',
-    async (entries) => {
-      const found = await findingsOf(
-        honestly,
-        { expectedHead: keptHead(archive) },
-        shortened(archive, entries),
-      )
-      expect(found).toEqual(['head_mismatch kept.json'])
-    },
-  )
 })
 
 test('no single byte of a ledger or a body can be another without a finding, whatever its ETag', async () => {

@@ -1,3 +1,5 @@
+import { LINE_ENDS } from '../text.ts'
+
 /** A filter of a text that comes in chunks, however it is cut. */
 export interface TextFilter {
   /** What can be given out of everything pushed so far; holds back only what the next character decides on. */
@@ -215,10 +217,7 @@ export function cleanText(): TextFilter {
     if (text === '') return ''
     const continued = afterReturn ? text.replace(/^\n/, '') : text
     afterReturn = text.endsWith('\r')
-    return continued
-      .toWellFormed()
-      .replace(/\r\n?|[\v\f\u0085\u2028\u2029]/g, '\n')
-      .replace(HIDDEN, '')
+    return continued.toWellFormed().replace(LINE_ENDS, '\n').replace(HIDDEN, '')
   }
 
   return {

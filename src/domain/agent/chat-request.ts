@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import type { LiveSort } from '../feed/live-sort.ts'
-import { firstCodePoints, strictLine, visibleText } from '../text.ts'
+import { firstCodePoints, parseJson, strictLine, visibleText } from '../text.ts'
 import {
   INTERESTS_MAX,
   INTEREST_MAX_LENGTH,
@@ -119,15 +119,6 @@ function readSettings(given: unknown): ChatSettings {
       .slice(0, INTERESTS_MAX)
       .map((word) => firstCodePoints(strictLine(word), INTEREST_MAX_LENGTH))
       .filter((word) => word !== ''),
-  }
-}
-
-/** The value of a JSON text; undefined for any other. The parser's own error repeats the text. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import { HYPE_PROVIDERS, NEWS_SOURCES, itemsOfKey } from '../feed/source.ts'
+import { parseJson } from '../text.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
-import { parseJson } from './chat-request.ts'
 import { TOOL_NAMES } from './model-call.ts'
 import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { firstCodePoints } from '../text.ts'
+import { LINE_ENDS, firstCodePoints } from '../text.ts'
 import { DAY_MS, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import { describeIssues, isNewsSource, itemsOfKey, rowText } from './source.ts'
+import { describeIssues, isNewsSource, itemsOfKey, readAs, rowText } from './source.ts'
 import type { ItemRef } from './source.ts'
 
 /**
@@ -18,9 +18,6 @@ export const ARTICLE_MAX_LENGTH = 60_000
  */
 const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
-
-/** Every way to end a line that Unicode knows. */
-const LINE_ENDS = /\r\n?|\v|\f|[\u0085\u2028\u2029]/g
 
 /** Elements whose content is not text for a reader. */
 const UNREAD = ['script', 'style']
@@ -116,22 +113,16 @@ export type ParsedArticle = { kind: 'article'; article: KeyedArticle } | { kind:
 const PROVENANCE_MAX_LENGTH = 4_096
 
 const articleRow = z.object({
-  key: rowText.transform((value, context) => {
-    const items = itemsOfKey(value)
-    if (items.length === 0) {
-      const message = 'must be a save key, <prefix>-<sourceId> of a known source, of at most 132 characters'
-      context.addIssue({ code: 'custom', message })
-    }
-    return items
-  }),
+  key: rowText
+    .transform(itemsOfKey)
+    .refine(
+      (items) => items.length > 0,
+      'must be a save key, <prefix>-<sourceId> of a known source, of at most 132 characters',
+    ),
   text: rowText
     .transform(plainText)
     .refine((value) => value !== '', 'is empty, or nothing is left of it as plain text'),
-  fetchedAt: rowText.transform((value, context) => {
-    const instant = parseInstant(value)
-    if (instant === null) context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant' })
-    return instant ?? z.NEVER
-  }),
+  fetchedAt: rowText.transform(readAs(parseInstant, 'must be an ISO-8601 instant')),
   provenance: rowText
     .refine((value) => value.trim() !== '', 'is empty')
     .refine(

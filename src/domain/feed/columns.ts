@@ -105,10 +105,7 @@ export function takeDistinct<T extends Scored>(
  * @param compare below zero when the first ranks lower; zero makes them equal
  * @returns one percentile in (0, 1) for each member
  */
-export function midpointPercentiles<T>(
-  members: readonly T[],
-  compare: (a: T, b: T) => number,
-): Map<T, number> {
+function midpointPercentiles<T>(members: readonly T[], compare: (a: T, b: T) => number): Map<T, number> {
   const ascending = [...members].sort(compare)
   const percentiles = new Map<T, number>()
   let start = 0

@@ -122,7 +122,6 @@ export function withLastBegun(units: readonly Unit[]): Unit[] | null {
   return [...units.slice(0, -1), { ...last, prefix: true }]
 }
 
-/** True when one more unit may be a beginning. */
 function canBegin(units: readonly Unit[]): boolean {
   return units.filter(({ prefix }) => prefix).length < PREFIXES_MAX
 }

@@ -7,6 +7,7 @@ import {
   isTitleProvenanceTooLong,
   isTitleTooLong,
   isUrlTooLong,
+  readAs,
   rowText,
   TITLE_MAX_LENGTH,
   TITLE_PROVENANCE_MAX_LENGTH,
@@ -41,11 +42,7 @@ const count = z.int('must be an integer or null').nullable()
 
 const signalRow = z.object({
   sourceId: rowText.refine((value) => value !== '', 'is empty'),
-  day: rowText.transform((value, context) => {
-    const day = parseDay(value)
-    if (day === null) context.addIssue({ code: 'custom', message: 'must be a real YYYY-MM-DD day' })
-    return day ?? ''
-  }),
+  day: rowText.transform(readAs(parseDay, 'must be a real YYYY-MM-DD day')),
   title: rowText
     .refine((value) => value.trim() !== '', 'is empty')
     .refine((value) => !isTitleTooLong(value), `is longer than ${TITLE_MAX_LENGTH} characters`),
@@ -55,12 +52,7 @@ const signalRow = z.object({
     .nullable(),
   points: count,
   comments: count,
-  publishedAt: rowText.nullable().transform((value, context) => {
-    if (value === null) return null
-    const instant = parseInstant(value)
-    if (instant === null) context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant or null' })
-    return instant
-  }),
+  publishedAt: rowText.transform(readAs(parseInstant, 'must be an ISO-8601 instant or null')).nullable(),
   titleProvenance: rowText
     .refine((value) => !isTitleProvenanceTooLong(value), PROVENANCE_TOO_LONG)
     .optional(),
@@ -113,4 +105,11 @@ export interface ImportCounts {
   inserted: number
   replaced: number
   unchanged: number
+}
+
+/** Adds the counts of a batch to those of the batches before. */
+export function addCounts(total: ImportCounts, batch: ImportCounts): void {
+  total.inserted += batch.inserted
+  total.replaced += batch.replaced
+  total.unchanged += batch.unchanged
 }

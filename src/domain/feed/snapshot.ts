@@ -7,7 +7,6 @@ import type { Details, LiveFeed } from './live-items.ts'
 import type { LiveSort } from './live-sort.ts'
 import type { RankedPeriods } from './rank-live.ts'
 
-/** The refusal of {@link sealSnapshot}. */
 type SnapshotRefusal = 'snapshot_too_large'
 
 /** What a snapshot holds for one sort. */

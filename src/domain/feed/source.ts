@@ -133,6 +133,16 @@ export const rowText = z
   .refine((value) => !value.includes('\0'), 'contains a NUL character')
   .refine((value) => value.isWellFormed(), 'is not well-formed Unicode (half of a surrogate pair)')
 
+/** For `transform`: the value that a parser makes of a text; a text of which it makes null is refused. */
+export function readAs<T>(parse: (text: string) => T | null, message: string) {
+  return (text: string, context: z.RefinementCtx<string>): T => {
+    const value = parse(text)
+    if (value !== null) return value
+    context.addIssue({ code: 'custom', message })
+    return z.NEVER
+  }
+}
+
 /** What is wrong with a row, field by field, in one line. */
 export function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join('.') || 'row'}: ${issue.message}`).join('; ')

@@ -109,7 +109,6 @@ export function historyOf(
   }
 }
 
-/** An attempt that came to its end. */
 type SettledAttempt = ModelAttempt & { end: AttemptEnd & { class: AnswerClass } }
 
 function isSettled(attempt: ModelAttempt): attempt is SettledAttempt {

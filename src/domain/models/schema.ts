@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { firstCodePoints } from '../text.ts'
 import { LITE_SUITE, taskSchema } from './lite/suite.ts'
 
 /** `passed` answered as asked, `imperfect` answered in another form, or the failure (docs/free-models.md). */
@@ -194,9 +195,7 @@ export function publishedText(text: string, most: number): string {
     .toWellFormed()
     .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()
-  // No code point is longer than two units: what is behind need not be looked at.
-  const points = Array.from(plain.slice(0, 2 * most + 2).toWellFormed())
-  return points.length > most ? `${points.slice(0, most - 1).join('')}…` : plain
+  return firstCodePoints(plain, most) === plain ? plain : `${firstCodePoints(plain, most - 1)}…`
 }
 
 /**

@@ -40,11 +40,6 @@ export function latencyScoreOf(latencyMs: number | null): number {
   return latencyMs <= 5_000 ? 20 : 5
 }
 
-/** 25 for each failed attempt of the model's own, at most 150. */
-export function instabilityPenaltyOf(failuresIn72h: number): number {
-  return Math.min(150, 25 * failuresIn72h)
-}
-
 /**
  * A model's score and every part it is made of.
  *
@@ -67,7 +62,7 @@ export function scoreModel(
     healthScore: healthScoreOf(status),
     latencyScore: latencyScoreOf(latencyMs),
     liteEvalScore: lite === null ? 0 : liteScoreOf(lite),
-    instabilityPenalty: instabilityPenaltyOf(failuresIn72h),
+    instabilityPenalty: Math.min(150, 25 * failuresIn72h),
   }
   const quickness = latencyMs === null ? 'not measured' : `${latencyMs} ms`
   const evaluated =

@@ -6,10 +6,7 @@ import { storedRunSchema, wellFormed } from './schema.ts'
 import type { StoredRun } from './schema.ts'
 import { scoreOf } from './score.ts'
 
-const PREFIX = '{"sha256":"'
-const SEPARATOR = '","run":'
-const SUFFIX = '}\n'
-const RUN_AT = PREFIX.length + 64 + SEPARATOR.length
+const SEALED = /^\{"sha256":"(.{64})","run":(.*)\}\n$/s
 
 /**
  * A run as it is stored: `{"sha256":"…","run":{…}}` and a newline, where the digest covers the text of `run`. Every text
@@ -22,7 +19,7 @@ export function sealRun(run: StoredRun): Uint8Array {
   const fault = faultOf(sealed)
   if (fault !== null) throw new Error(`the ranking does not hold together: ${fault}`)
   const text = JSON.stringify(sealed)
-  const bytes = new TextEncoder().encode(`${PREFIX}${sha256Hex(text)}${SEPARATOR}${text}${SUFFIX}`)
+  const bytes = new TextEncoder().encode(`{"sha256":"${sha256Hex(text)}","run":${text}}\n`)
   if (bytes.byteLength > OBJECT_MAX_BYTES)
     throw new Error(`the ranking has ${bytes.byteLength} bytes, at most ${OBJECT_MAX_BYTES} are read back`)
   return bytes
@@ -35,9 +32,8 @@ export function sealRun(run: StoredRun): Uint8Array {
  */
 export function proveRun(bytes: Uint8Array): StoredRun {
   const text = orDamaged('is not UTF-8', () => decoder.decode(bytes))
-  const digest = text.slice(PREFIX.length, PREFIX.length + 64)
-  const inner = text.slice(RUN_AT, -SUFFIX.length)
-  if (text !== `${PREFIX}${digest}${SEPARATOR}${inner}${SUFFIX}`) throw damaged('has no seal')
+  const [, digest, inner] = SEALED.exec(text) ?? []
+  if (inner === undefined) throw damaged('has no seal')
   if (sha256Hex(inner) !== digest) throw damaged('does not match its digest')
   const { data, error } = storedRunSchema.safeParse(orDamaged('is not JSON', () => JSON.parse(inner)))
   if (error) throw damaged(`has another shape at ${error.issues[0]?.path.join('.') ?? ''}`, error)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readAs } from '../feed/source.ts'
 import { parseQuery } from '../query.ts'
 import { Refusal } from '../refusal.ts'
 import { formatInstant, parseInstant } from '../time.ts'
@@ -12,12 +13,7 @@ export const FUTURE_TOLERANCE_MS = 300_000
 const instantSchema = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/)
-  .transform((text, context) => {
-    const instant = parseInstant(text)
-    if (instant !== null) return instant
-    context.addIssue('not a real instant')
-    return z.NEVER
-  })
+  .transform(readAs(parseInstant, 'not a real instant'))
 
 /** The query of `GET /api/feed/history` (docs/api.md). */
 export const historyQuerySchema = z.object({

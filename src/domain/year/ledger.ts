@@ -1,4 +1,5 @@
 import { isSha256Hex, sha256Hex } from '../digest.ts'
+import { parseJson } from '../text.ts'
 import { DAY_MS, addDays, dayOf, formatInstant, parseInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
@@ -230,12 +231,8 @@ function fits(cell: unknown, type: ColumnType | undefined): boolean {
 
 /** The elements of a JSON array; none for anything else. */
 function parseArray(line: string): unknown[] {
-  try {
-    const value: unknown = JSON.parse(line)
-    return Array.isArray(value) ? value : []
-  } catch {
-    return []
-  }
+  const value = parseJson(line)
+  return Array.isArray(value) ? value : []
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isSha256Hex } from '../digest.ts'
+import { describeIssues, readAs } from '../feed/source.ts'
 import { OBJECT_MAX_BYTES } from '../refusal.ts'
 import { dayOf, formatInstant, parseDay, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -53,11 +54,7 @@ const storedText = z
     'has a NUL or half a surrogate pair, which the ledger cannot keep',
   )
 
-const instant = z.string('must be a string').transform((value, context) => {
-  const parsed = parseInstant(value)
-  if (parsed === null) context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant' })
-  return parsed ?? 0
-})
+const instant = z.string('must be a string').transform(readAs(parseInstant, 'must be an ISO-8601 instant'))
 
 const manifestRow = z.object({
   ledger: z.enum(['v1', 'versioned'], 'must be "v1" or "versioned"'),
@@ -68,9 +65,7 @@ const manifestRow = z.object({
   algorithmVersion: storedText,
   schemaVersion: z.int('must be an integer'),
   kind: storedText,
-  asOfDay: z
-    .string('must be a string')
-    .refine((value) => parseDay(value) !== null, 'must be a real YYYY-MM-DD day'),
+  asOfDay: z.string('must be a string').transform(readAs(parseDay, 'must be a real YYYY-MM-DD day')),
   windowStart: instant,
   windowEnd: instant,
   generatedAt: instant,
@@ -97,7 +92,7 @@ export function parseListed(row: unknown, line: number, now: Instant): ListedPub
   const refused = (reason: string): ImportRefusal => ({ publicationId, line, reason })
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return refused('not a JSON object')
   const parsed = manifestRow.safeParse(row)
-  if (!parsed.success) return refused(describe(parsed.error))
+  if (!parsed.success) return refused(describeIssues(parsed.error))
   const { ledger, file, ...manifest } = parsed.data
   const { algorithmVersion, asOfDay, publishedAt } = manifest
   if (algorithmVersion !== ALGORITHM_OF[ledger]) {
@@ -175,8 +170,4 @@ function isPathBelow(path: string): boolean {
 function idOf(row: unknown): string | null {
   if (typeof row !== 'object' || row === null || !('publicationId' in row)) return null
   return typeof row.publicationId === 'string' ? row.publicationId : null
-}
-
-function describe(error: z.ZodError): string {
-  return error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ')
 }

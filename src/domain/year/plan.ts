@@ -65,11 +65,11 @@ export function missedDays(
   asOfDay: Day,
 ): Day[] {
   const days = [...entries.map(dayOfEntry), ...timeline.map(({ manifest }) => manifest.asOfDay)]
-  const lastDay = days.reduce(
-    (last, day) => (last === null || (day !== null && day > last) ? day : last),
-    null,
-  )
-  const first = lastDay === null ? firstAttemptDay : addDays(lastDay, 1)
+  const lastDay = days
+    .filter((day) => day !== null)
+    .toSorted()
+    .at(-1)
+  const first = lastDay === undefined ? firstAttemptDay : addDays(lastDay, 1)
   return first === null ? [] : daysBetween(first, addDays(asOfDay, -1))
 }
 

@@ -176,7 +176,6 @@ function readLines<Row>(
   return read
 }
 
-/** The row, or why the line is none. */
 function readLine<Row>(line: Uint8Array, parse: (line: string) => Row | null): Row | string {
   try {
     return parse(utf8.decode(line)) ?? 'not a line that a ledger publishes'

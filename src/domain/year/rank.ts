@@ -78,7 +78,7 @@ export function rankYear(
   hydrated: ReadonlyMap<string, VerifiedTitle>,
 ): RankOutcome {
   const candidates = withoutOverlongTitles(events, hydrated)
-  const bySource = groupBySource(candidates)
+  const bySource = groupBySource(candidates.filter(isEligible))
   const titles = (event: YearEvent, key: string): VerifiedTitle | null =>
     event.titleProvenance === null
       ? (hydrated.get(key) ?? null)
@@ -103,26 +103,17 @@ export function rankYear(
   if (missing.size > 0) return { do: 'hydrate', events: [...missing.values()] }
 
   const hype = rankHype(bySource)
-  const images = scoreAmong(verifiedOnly(bySource.get('midjourney') ?? []), comparePointsAndComments)
-  const midjourney = titled(topOf(images, compareInColumn))
-  const unverified = events.length - candidates.filter(isEligible).length
-  const eligible = new Map<string, number>()
-  for (const [source, members] of bySource) {
-    const count = members.filter(isEligible).length
-    if (count > 0) eligible.set(source, count)
+  const images = scoreAmong(bySource.get('midjourney') ?? [], comparePointsAndComments)
+  const year = {
+    columns,
+    hype: titled(hype.top),
+    popular,
+    midjourney: titled(topOf(images, compareInColumn)),
+    excludedCohorts: hype.excluded,
+    unverified: events.length - [...bySource.values()].flat().length,
+    eligible: new Map([...bySource].map(([source, members]) => [source, members.length])),
   }
-  return {
-    do: 'ranked',
-    year: {
-      columns,
-      hype: titled(hype.top),
-      popular,
-      midjourney,
-      excludedCohorts: hype.excluded,
-      unverified,
-      eligible,
-    },
-  }
+  return { do: 'ranked', year }
 }
 
 /** The events that stand in a list, each once. */
@@ -144,18 +135,9 @@ function withoutOverlongTitles(
   )
 }
 
-/** True when an event of the window may be ranked, as far as its signal alone tells. */
-function isEligible({ source, titleProvenance }: YearEvent): boolean {
-  return titleProvenance !== null || !needsProvenance(source)
-}
-
 /** Rule 7: hype and image events without provenance are not eligible; news events are hydrated instead. */
-function needsProvenance(source: string): boolean {
-  return source === 'midjourney' || hypeProviderOf(source) !== null
-}
-
-function verifiedOnly(events: readonly YearEvent[]): YearEvent[] {
-  return events.filter((event) => event.titleProvenance !== null)
+function isEligible({ source, titleProvenance }: YearEvent): boolean {
+  return titleProvenance !== null || (source !== 'midjourney' && hypeProviderOf(source) === null)
 }
 
 /** Rule 4: percentiles inside each large enough provider cohort, then one order over all of them. */
@@ -169,7 +151,7 @@ function rankHype(bySource: ReadonlyMap<string, YearEvent[]>): {
     .flatMap((source) => hypeProviderOf(source) ?? [])
     .filter((p) => !isRankedProvider(p))
   for (const provider of [...HYPE_PROVIDERS, ...unknown].sort(compareCodeUnits)) {
-    const cohort = verifiedOnly(bySource.get(`hype:${provider}`) ?? [])
+    const cohort = bySource.get(`hype:${provider}`) ?? []
     if (cohort.length === 0) continue
     if (!isRankedProvider(provider) || cohort.length < COHORT_MINIMUM) {
       excluded.push({ provider, eligibleEvents: cohort.length })

@@ -20,7 +20,6 @@ export interface RecordedRun {
   signal: AbortSignal
 }
 
-/** Everything the calls of a run share. */
 interface Asking extends RecordedRun {
   ports: EvaluatePorts
   run: EvaluationRun
@@ -38,7 +37,6 @@ interface Asking extends RecordedRun {
   fault: { error: unknown } | null
 }
 
-/** A call that was sent. */
 interface SentCall extends QueuedCall {
   attempt: number
   /** By the clock that only goes forward. */
@@ -120,7 +118,6 @@ async function countChatRequests({ ports, queue }: Asking): Promise<void> {
   queue.alsoSent(sentAt.map((at) => Math.max(0, now - at)))
 }
 
-/** Waits until an open call ends, or until the time is there. */
 async function settleOrWait(
   { ports: { monotonic, onProgress, sleep }, open, signal }: Asking,
   next: Extract<NextStart, { do: 'wait' | 'settle' }>,

@@ -1,6 +1,6 @@
 import type { H3Event } from 'h3'
 import { budgetState, keepCallersFrom, shortestCallCost } from '../../domain/agent/budget.ts'
-import { parseJson } from '../../domain/agent/chat-request.ts'
+import { parseJson } from '../../domain/text.ts'
 import { addressHash } from '../../domain/client-address.ts'
 import { sessionRequestSchema } from '../../domain/agent/schema.ts'
 import type { AgentConfig, AgentRefusal, AgentSession, AgentStatus } from '../../domain/agent/schema.ts'

@@ -1,4 +1,4 @@
-import { parseJson } from '../../domain/agent/chat-request.ts'
+import { parseJson } from '../../domain/text.ts'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
 
 /** A JSON object of which nothing is known. */

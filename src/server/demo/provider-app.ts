@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { H3 } from 'h3'
-import { parseJson } from '../../domain/agent/chat-request.ts'
+import { parseJson } from '../../domain/text.ts'
 import { respondJson } from '../respond.ts'
 import { readDemoQuestion } from './chat-question.ts'
 import { demoReply } from './chat-script.ts'

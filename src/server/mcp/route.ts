@@ -1,7 +1,7 @@
 import type { H3Event } from 'h3'
 import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { parseJson } from '../../domain/agent/chat-request.ts'
+import { parseJson } from '../../domain/text.ts'
 import { openPlaces } from '../../domain/fair-queue.ts'
 import type { PlaceBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'

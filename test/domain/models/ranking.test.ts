@@ -177,17 +177,6 @@ describe('coverage', () => {
   }
   const eight = Array.from({ length: 8 }, (_, index) => candidate(`m/m${index}:free`))
 
-  test.each([
-    [1, 'high'],
-    [2, 'medium'],
-    [8, 'medium'],
-  ])('with %i of eight scores two days old is %s', (old, expected) => {
-    const evaluated = evaluation(RUN_AT - 2 * DAY_MS)
-    expect(level(eight.map((one, index) => (index < old ? { ...one, evaluation: evaluated } : one)))).toBe(
-      expected,
-    )
-  })
-
   test('counts a score of exactly 24 hours, of yesterday though it is, as fresh and not as of today', () => {
     const field = eight.map((one) => ({ ...one, evaluation: evaluation(RUN_AT - DAY_MS) }))
     expect(level(field)).toBe('high')

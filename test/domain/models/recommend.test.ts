@@ -40,12 +40,6 @@ describe('the notes', () => {
       'No longer ranked: third/new (free) (was 4).',
     ])
   })
-
-  test('keep the ranks that were', () => {
-    const { models } = sampleRun({ previous: before })
-    expect(models.map(({ previousRank }) => previousRank)).toEqual([1, 2, 3, 4])
-    expect(before.models.map(({ previousRank }) => previousRank)).toEqual([null, null, null, null])
-  })
 })
 
 test.each([

@@ -7,7 +7,6 @@ import {
   METADATA_MOST,
   metadataComponents,
   parameterBillions,
-  instabilityPenaltyOf,
 } from '../../../src/domain/models/score.ts'
 import { DAY_MS, startOfDay } from '../../../src/domain/time.ts'
 import { catalogueModel, evaluation, RUN_AT, task } from '../../support/free-models.ts'
@@ -44,16 +43,6 @@ test.each([
   [null, 25],
 ])('a latency of %s ms is worth %i', (ms, points) => {
   expect(latencyScoreOf(ms)).toBe(points)
-})
-
-test.each([
-  [0, 0],
-  [1, 25],
-  [5, 125],
-  [6, 150],
-  [60, 150],
-])('%i failures cost %i', (failures, points) => {
-  expect(instabilityPenaltyOf(failures)).toBe(points)
 })
 
 describe('an evaluation', () => {

@@ -17,7 +17,7 @@ import {
   statusPayload,
   topModelsPayload,
 } from '../../../src/domain/models/shortlist.ts'
-import type { Need, Served } from '../../../src/domain/models/shortlist.ts'
+import type { Served } from '../../../src/domain/models/shortlist.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { candidate, catalogueModel, RUN_AT, sampleRun } from '../../support/free-models.ts'
@@ -80,12 +80,6 @@ describe('the payloads', () => {
       hasKvBinding: true,
     })
   })
-
-  test('change at most once an hour', () => {
-    const at = (ms: number): string => JSON.stringify(topModelsPayload(stored(), ALL_OF_IT, RUN_AT + ms))
-    expect(at(10)).toBe(at(HOUR_MS - 1))
-    expect(at(HOUR_MS)).not.toBe(at(HOUR_MS - 1))
-  })
 })
 
 describe('the seed', () => {
@@ -114,17 +108,6 @@ describe('the seed', () => {
     })
     expect(notes[0]).toContain('built-in seed')
     expect(proveRun(sealRun(seedRun()))).toEqual(seedRun())
-  })
-
-  test.each([true, false])('leaves health without age, the store answering or not (%s)', (storeAnswers) => {
-    expect(healthPayload(seed(storeAnswers), RUN_AT)).toEqual({
-      ok: false,
-      lastUpdatedAt: null,
-      ageHours: null,
-      maxFreshHours: 36,
-      usingSeedFallback: true,
-      hasKvBinding: storeAnswers,
-    })
   })
 })
 
@@ -202,60 +185,42 @@ function textsOf(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
 }
 
-describe('any payload agrees with itself', () => {
-  const holds = (check: (model: RankedModel) => void): void => {
-    fc.assert(
-      fc.property(payloads, ({ top }) => {
-        for (const model of top.models) check(model)
-      }),
-    )
-  }
-
-  test('the lite score is what the tasks of the summary add up to, times the multiplier', () => {
-    holds(({ liteEvalScore, evalSummary: { tasks, cacheMultiplier = 1 } }) => {
-      const points = tasks.reduce((sum, task) => sum + task.points, 0)
-      const tenths = points * Math.round(cacheMultiplier * 10)
-      expect(liteEvalScore).toBe(Math.floor((tenths + 5) / 10))
-    })
-  })
-
-  test('a model that is called not evaluated has no point and no answer, every other has an answer', () => {
-    holds(({ liteEvalScore, evalSummary: { status, tasks, updatedAt, passed, total } }) => {
-      const answered = tasks.filter((task) => task.status !== 'http_timeout_or_error')
-      expect(status === 'not_evaluated').toBe(answered.length === 0)
-      if (status === 'not_evaluated') expect([liteEvalScore, passed, updatedAt]).toEqual([0, 0, null])
-      else
-        expect([tasks.filter((task) => task.status === 'passed').length, tasks.length]).toEqual([
-          passed,
-          total,
-        ])
-    })
-  })
-
-  test('every part of the score follows from the fields beside it', () => {
-    holds((model) => {
-      const { healthStatus, healthScore, latencyMs, latencyScore, evalSummary, reason } = model
-      expect(healthScore).toBe(healthScoreOf(healthStatus as Parameters<typeof healthScoreOf>[0]))
-      expect(latencyScore).toBe(latencyScoreOf(latencyMs))
-      expect(model.score).toBe(
-        model.metadataScore + healthScore + latencyScore + model.liteEvalScore - model.instabilityPenalty,
-      )
-      expect(reason.endsWith(`lite eval ${evalSummary.passed}/${evalSummary.total}`)).toBe(true)
-    })
-  })
-
-  test('tool use is that of the published tool task', () => {
-    fc.assert(
-      fc.property(payloads, ({ top, drawn }) => {
-        for (const { id, toolUse, evalSummary } of top.models) {
-          const counted = drawn.candidates.find(({ model }) => model.id === id)?.evaluation ?? null
-          if (countedEvaluation(counted, RUN_AT) === null) continue
-          expect(toolUse).toBe(toolUseOf({ updatedAt: RUN_AT, tasks: evalSummary.tasks }))
-        }
-      }),
-    )
-  })
+test('any payload agrees with itself', () => {
+  fc.assert(
+    fc.property(payloads, ({ top, drawn }) => {
+      for (const model of top.models) {
+        expectLiteScore(model)
+        expectScore(model)
+        const counted = drawn.candidates.find((each) => each.model.id === model.id)?.evaluation ?? null
+        if (countedEvaluation(counted, RUN_AT) === null) continue
+        expect(model.toolUse).toBe(toolUseOf({ updatedAt: RUN_AT, tasks: model.evalSummary.tasks }))
+      }
+    }),
+  )
 })
+
+/** What the tasks of the summary add up to, times the multiplier; nothing without an answer. */
+function expectLiteScore({ liteEvalScore, evalSummary }: RankedModel): void {
+  const { status, tasks, updatedAt, passed, total, cacheMultiplier = 1 } = evalSummary
+  const tenths = tasks.reduce((sum, task) => sum + task.points, 0) * Math.round(cacheMultiplier * 10)
+  expect(liteEvalScore).toBe(Math.floor((tenths + 5) / 10))
+  const answered = tasks.filter((task) => task.status !== 'http_timeout_or_error')
+  expect(status === 'not_evaluated').toBe(answered.length === 0)
+  if (status === 'not_evaluated') expect([liteEvalScore, passed, updatedAt]).toEqual([0, 0, null])
+  else
+    expect([passed, total]).toEqual([tasks.filter((task) => task.status === 'passed').length, tasks.length])
+}
+
+/** Every part of the score follows from the fields beside it. */
+function expectScore(model: RankedModel): void {
+  const { healthStatus, healthScore, latencyMs, latencyScore, evalSummary, reason } = model
+  expect(healthScore).toBe(healthScoreOf(healthStatus as Parameters<typeof healthScoreOf>[0]))
+  expect(latencyScore).toBe(latencyScoreOf(latencyMs))
+  expect(model.score).toBe(
+    model.metadataScore + healthScore + latencyScore + model.liteEvalScore - model.instabilityPenalty,
+  )
+  expect(reason.endsWith(`lite eval ${evalSummary.passed}/${evalSummary.total}`)).toBe(true)
+}
 
 test('no published text but the id of a ranked model has a slash and the free suffix', () => {
   fc.assert(
@@ -344,18 +309,6 @@ describe('a shortlist that was read', () => {
     const pick = shortlist && pickModel(shortlist, NO_FILTER)
     expect(pick?.primary.id).toBe('maker/good:free')
     expect(JSON.stringify(pick?.recommendation)).toBe(JSON.stringify(recommendationPayload(stored(), RUN_AT)))
-  })
-
-  test('gives the best model that meets the needs, or none', () => {
-    const shortlist = parseShortlist(body())
-    if (!shortlist) throw new Error('it is one')
-    const pick = (...needs: Need[]): string | null =>
-      pickModel(shortlist, { ...NO_FILTER, needs })?.primary.id ?? null
-    expect(pick('stop')).toBe('maker/good:free')
-    expect(pick('tools', 'structured')).toBe('maker/good:free')
-    const others = { ...shortlist, models: shortlist.models.slice(1) }
-    expect(pickModel(others, { ...NO_FILTER, needs: ['tools'] })?.primary.id).toBe('other/cached:free')
-    expect(pickModel(others, { ...NO_FILTER, needs: ['structured'] })).toBeNull()
   })
 
   test('may come from a host that knows none of the newer fields', () => {

@@ -27,8 +27,8 @@ const BEGIN = Date.UTC(2025, 11, 1)
 
 const day = (index: number): string => new Date(BEGIN + index * 24 * HOUR_MS).toISOString().slice(0, 10)
 
-/** A sound archive: founded or not, with publications and both kinds of gap, its last head written or not. */
-export const soundArchive: fc.Arbitrary<AnyArchive> = fc
+/** A founded archive or one that was never founded, with publications and both kinds of gap, its last head written or not. */
+const committedArchive: fc.Arbitrary<AnyArchive> = fc
   .record({
     legacy: fc.array(fc.nat(3), { maxLength: 3 }),
     imported: fc.array(fc.nat(2), { maxLength: 3 }),
@@ -66,6 +66,21 @@ export const soundArchive: fc.Arbitrary<AnyArchive> = fc
       .map(({ seq, leaf }) => ({ seq, leaf }))
     return { rows, legacy, founding, heads }
   })
+
+/** An archive whose founding was begun and not committed, the head before its seal written or not. */
+const begunArchive: fc.Arbitrary<AnyArchive> = fc
+  .tuple(fc.integer({ min: 1, max: 3 }), fc.boolean())
+  .map(([seq, hasHead]) => {
+    const leaf = String(seq).repeat(64)
+    return {
+      rows: [],
+      legacy: [],
+      founding: { seq, leaf, beganAt: BEGIN },
+      heads: hasHead ? [{ seq, leaf }] : [],
+    }
+  })
+
+export const soundArchive = fc.oneof({ weight: 9, arbitrary: committedArchive }, begunArchive)
 
 const DIGESTS = ['ab'.repeat(32), 'AB'.repeat(32), '0'.repeat(64)]
 const TEXTS = [

@@ -1,30 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  GENESIS_LEAF,
-  headIsBehind,
-  latestAt,
-  sealEntry,
-  sealLegacy,
-} from '../../../src/domain/year/chain.ts'
+import { GENESIS_LEAF, headIsBehind, latestAt } from '../../../src/domain/year/chain.ts'
 import type { TimelineItem } from '../../../src/domain/year/chain.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import type { EntryContent, LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
-import {
-  chainOf,
-  gap,
-  headAt,
-  legacyRow,
-  legacySeal,
-  manifest,
-  publication,
-  sampleLedger,
-} from './ledger-rows.ts'
-
-const SAMPLE = sampleLedger()
-const LENGTH = SAMPLE.rows.length
-const NEWEST = headAt(SAMPLE.rows, LENGTH)
-const ONE_BEHIND = headAt(SAMPLE.rows, LENGTH - 1)
+import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from './ledger-rows.ts'
 
 const versioned = (rows: LedgerRow[]): LedgerContents => ({ rows, legacy: [], founding: null })
 
@@ -44,14 +24,6 @@ describe('a sound ledger', () => {
     },
   )
 
-  test('ends at its head or is one entry ahead of it', () => {
-    const { entries, lastLeaf } = proveLedger(SAMPLE, NEWEST)
-    expect(entries).toHaveLength(LENGTH)
-    expect(lastLeaf).toBe(NEWEST.leaf)
-    expect(headIsBehind(entries, NEWEST)).toBe(false)
-    expect(headIsBehind(proveLedger(SAMPLE, ONE_BEHIND).entries, ONE_BEHIND)).toBe(true)
-  })
-
   test('says what was sealed into it, and leaves the columns of other kinds empty', () => {
     const contents: EntryContent[] = [
       publication('2026-01-01'),
@@ -70,29 +42,6 @@ describe('a sound ledger', () => {
     const used = Object.entries(rows[1] ?? {}).filter(([, value]) => value !== null)
     expect(Object.fromEntries(used)).toEqual({ ...contents[1], ...sealed[1] })
   })
-
-  test('tells the publications of both ledgers in order of time', () => {
-    const { timeline } = proveLedger(SAMPLE, NEWEST)
-    expect(timeline.map(({ ledger, seq, manifest: named }) => [ledger, seq, named.asOfDay])).toEqual([
-      ['v1', 1, '2025-12-30'],
-      ['v1', 2, '2025-12-31'],
-      ['v1', 3, '2026-01-01'],
-      ['versioned', 1, '2026-01-02'],
-      ['versioned', 3, '2026-01-03'],
-      ['versioned', 6, '2026-01-06'],
-      ['versioned', 7, '2026-01-07'],
-    ])
-    expect(timeline.at(-1)?.manifest).toEqual(manifest('2026-01-07'))
-  })
-})
-
-test('a leaf is another for any other place, time or predecessor', () => {
-  const content = publication('2026-01-01')
-  const leaf = (seq: number, at: number, previous: string) => sealEntry(content, seq, at, previous).leaf
-  expect(leaf(1, 5, GENESIS_LEAF)).toBe(leaf(1, 5, GENESIS_LEAF))
-  const others = [leaf(2, 5, GENESIS_LEAF), leaf(1, 6, GENESIS_LEAF), leaf(1, 5, 'f'.repeat(64))]
-  expect(new Set([leaf(1, 5, GENESIS_LEAF), ...others]).size).toBe(4)
-  expect(sealLegacy(SAMPLE.legacy).rows).toBe(3)
 })
 
 describe('the newest publication at a time', () => {

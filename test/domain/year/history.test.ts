@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HISTORY_REFUSALS, parseHistoryQuery } from '../../../src/domain/year/history.ts'
+import { parseHistoryQuery } from '../../../src/domain/year/history.ts'
 
 const NOW = Date.UTC(2026, 2, 15, 12, 0, 0, 123)
 
@@ -48,10 +48,4 @@ describe('`at`', () => {
       expect(() => ask(query)).toThrow(refusal('invalid_at'))
     },
   )
-})
-
-test('the refusal codes are the list of the contract', () => {
-  const codes =
-    'invalid_at invalid_sort method_not_allowed year_history_archive_corrupt year_history_lookup_failed year_history_not_found year_history_storage_unavailable'
-  expect(HISTORY_REFUSALS.toSorted().join(' ')).toBe(codes)
 })

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sha256Hex } from '../../../src/domain/digest.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { leafOf, sealLegacy } from '../../../src/domain/year/chain.ts'
+import { leafOf } from '../../../src/domain/year/chain.ts'
 import {
   formatHead,
   lastCompleteDay,
@@ -56,12 +55,6 @@ describe('a published text', () => {
         },
       ),
     )
-  })
-
-  test('is what a leaf and a seal are the digests of', () => {
-    const { rows, legacy } = SAMPLE
-    for (const row of rows) expect(sha256Hex(leafText(row))).toBe(row.leaf)
-    expect(sealLegacy(legacy)).toEqual({ rows: 3, digest: sha256Hex(legacyText(legacy)) })
   })
 
   const line = SAMPLE.rows.slice(0, 1).map(leafText).join('')

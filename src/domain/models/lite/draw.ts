@@ -4,8 +4,9 @@ import { sha256Hex } from '../../digest.ts'
 export interface Draw {
   /** A whole number from `least` to `greatest`, both included. */
   integer(least: number, greatest: number): number
+  /** One of a list that is not empty. */
   pick<T>(from: readonly T[]): T
-  /** `count` different ones, in drawn order. */
+  /** `count` different ones of at least as many, in drawn order. */
   sample<T>(from: readonly T[], count: number): T[]
   /** Lower-case letters and digits, beginning with a letter. */
   word(length: number): string
@@ -23,14 +24,10 @@ export function drawsFrom(seed: string): Draw {
   const integer = (least: number, greatest: number): number =>
     least + Math.floor((next() / 2 ** 32) * (greatest - least + 1))
   const sample = <T>(from: readonly T[], count: number): T[] => {
-    if (from.length < count) throw new RangeError(`fewer than ${count} to choose from`)
     const left = [...from]
     return Array.from({ length: count }, () => left.splice(integer(0, left.length - 1), 1)[0] as T)
   }
-  const pick = <T>(from: readonly T[]): T => {
-    if (from.length === 0) throw new RangeError('nothing to pick from')
-    return from[integer(0, from.length - 1)] as T
-  }
+  const pick = <T>(from: readonly T[]): T => from[integer(0, from.length - 1)] as T
   const word = (length: number): string =>
     pick(LETTERS) + Array.from({ length: length - 1 }, () => pick(LETTERS_AND_DIGITS)).join('')
   return { integer, pick, sample, word }

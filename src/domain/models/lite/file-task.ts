@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '../../text.ts'
 import type { Draw } from './draw.ts'
 import { sumOf } from './suite.ts'
 import type { Graded, LiteQuestion, ModelReply } from './suite.ts'
@@ -259,15 +260,6 @@ function readCall(
   if (!data) return 'schemaMismatch'
   const path = safePath(data.path)
   return path === null ? 'unsafePaths' : { ...data, path }
-}
-
-/** undefined for a text that is no JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { firstCodePoints } from '../../text.ts'
 import type { Day } from '../../time.ts'
 
 /** Name of the suite, the form of its summaries, and part of every day's seed. */
@@ -109,9 +110,7 @@ const KEPT_CODE_POINTS = 200
 
 /** The beginning of a text, cut between code points, with lone halves of a pair replaced. */
 export function cutText(text: string): string {
-  return Array.from(text.slice(0, 2 * KEPT_CODE_POINTS).toWellFormed())
-    .slice(0, KEPT_CODE_POINTS)
-    .join('')
+  return firstCodePoints(text.toWellFormed(), KEPT_CODE_POINTS)
 }
 
 /** Content by path: relative, with `/`. A map, because a model chooses names like `__proto__`. */
