@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
 import { run, temporaryFolder } from '../support/dash.ts'
+import { takenPort } from '../support/local-source.ts'
 
 describe('a command line', () => {
   test('asking for help or the version is answered on stdout with exit 0', async () => {
@@ -262,9 +260,7 @@ test('a command that fails before it has a result still prints one JSON document
 
 test('a command that fails before it does anything makes no folder', async () => {
   const cwd = temporaryFolder()
-  const taken = createServer().listen(0, '127.0.0.1')
-  await once(taken, 'listening')
-  const { port } = taken.address() as AddressInfo
+  const port = await takenPort()
   for (const [wanted, args, message = ''] of [
     [69, ['serve', '--port', `${port}`], `port ${port} on 127.0.0.1 is taken`],
     [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
@@ -279,7 +275,6 @@ test('a command that fails before it does anything makes no folder', async () =>
     expect([args, code, readdirSync(cwd)]).toEqual([args, wanted, []])
     expect(stderr).toContain(message)
   }
-  taken.close()
 })
 
 test('a job that fails under --json prints a failed result with its reason', async () => {

@@ -1,10 +1,8 @@
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   dash,
   exitOf,
@@ -15,7 +13,7 @@ import {
   startDash,
   temporaryFolder,
 } from '../support/dash.ts'
-import { localSource, startPingService } from '../support/local-source.ts'
+import { freePort, localSource, startPingService, takenPort } from '../support/local-source.ts'
 
 const UNVOUCHED = { titleProvenance: undefined }
 
@@ -95,10 +93,7 @@ describe('a check that is told of jobs', () => {
 
   test('that is not there fails nothing, and its address is not told', async () => {
     const data = await filledFolder()
-    const down = createServer().listen(0, '127.0.0.1')
-    await once(down, 'listening')
-    const { port } = down.address() as AddressInfo
-    await new Promise((resolve) => down.close(resolve))
+    const port = await freePort()
     const env = { DASH_HEALTHCHECK_PING_URL: `http://127.0.0.1:${port}/secret-key` }
     const { code, stdout, stderr } = await run(['publish-year', '--data-dir', data], { env })
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^published /)])
@@ -183,10 +178,7 @@ describe('metrics of a server', () => {
   })
 
   test('tell which store does not answer, though it accepts, as readiness does', async () => {
-    const silent = createServer().listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    onTestFinished(() => void silent.close())
-    const { port } = silent.address() as AddressInfo
+    const port = await takenPort()
     const env = { DASH_STATE_URL: `http://127.0.0.1:${port}`, DASH_METRICS_ADDRESS: '127.0.0.1:0' }
     const server = await serve(['--data-dir', await filledFolder()], { env })
     const metrics = await metricsUrlOf(server)
@@ -210,10 +202,7 @@ describe('metrics of a server', () => {
   })
 
   test('whose port is taken end the start with 69, and name the variable', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    onTestFinished(() => void taken.close())
-    const { port } = taken.address() as AddressInfo
+    const port = await takenPort()
     const env = { DASH_METRICS_ADDRESS: `127.0.0.1:${port}` }
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', await filledFolder()], { env })
     expect([code, stderr]).toEqual([

@@ -1,6 +1,4 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { localSource } from '../support/local-source.ts'
 
 /** A service of human challenges on loopback: the widget's script and frame, and where its answers are checked. */
 export interface StandInChallenge {
@@ -50,30 +48,19 @@ const SCRIPT = `{
 
 export async function startChallenge(): Promise<StandInChallenge> {
   const checked: string[] = []
-  const server = createServer((request, response) => {
-    if (request.method === 'POST') {
-      const chunks: Buffer[] = []
-      request.on('data', (chunk: Buffer) => chunks.push(chunk))
-      request.on('end', () => {
-        const form = new URLSearchParams(Buffer.concat(chunks).toString())
-        checked.push(form.get('response') ?? '')
-        response.setHeader('content-type', 'application/json')
-        response.end(JSON.stringify({ success: challenge.passes, hostname: '127.0.0.1' }))
-      })
+  const { url } = await localSource(({ method, target, body }, response) => {
+    if (method === 'POST') {
+      checked.push(new URLSearchParams(body).get('response') ?? '')
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ success: challenge.passes, hostname: '127.0.0.1' }))
       return
     }
-    const isScript = request.url?.startsWith('/api.js') === true
+    const isScript = target.startsWith('/api.js')
     response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
     response.end(
       isScript ? SCRIPT : '<!doctype html><html lang="en"><title>Challenge</title><p>Challenge</p></html>',
     )
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const challenge = { widgetUrl: `${url}/api.js`, verifyUrl: `${url}/siteverify`, checked, passes: true }
   return challenge
 }

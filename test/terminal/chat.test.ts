@@ -497,7 +497,7 @@ test.each([
   let answer: () => void = () => undefined
   const isToAnswer = new Promise<void>((resolve) => (answer = resolve))
   const { url } = await startScripted({
-    config: (response, request) => void isToAnswer.then(() => json(CONFIG)(response, request)),
+    config: (response) => void isToAnswer.then(() => json(CONFIG)(response)),
   })
   const terminal = await openTerminal(['chat', '--url', url, ...words])
   await terminal.until(`asking ${url} …`)
