@@ -171,15 +171,8 @@ function modelIds(body: string): string[] | null {
   }
 }
 
-const URL_NAMES: Readonly<Record<LiveSourceName, string>> = {
-  hn: 'DASH_HN_URL',
-  lobsters: 'DASH_LOBSTERS_URL',
-  lesswrong: 'DASH_LESSWRONG_URL',
-  'hype:github': 'DASH_GITHUB_URL',
-  'hype:huggingface': 'DASH_HUGGINGFACE_URL',
-  'hype:replicate': 'DASH_REPLICATE_URL',
-  'hype:reddit': 'DASH_REDDIT_URL',
-}
+/** The variable that holds the address of a source. */
+const urlName = (source: LiveSourceName): string => `DASH_${source.replace('hype:', '').toUpperCase()}_URL`
 
 /** Visits to every source that is read, which is not one that lacks its token. */
 function sourceVisits({ sourceUrls, sourceTokens: tokens, chat }: Config): Visit[] {
@@ -189,7 +182,7 @@ function sourceVisits({ sourceUrls, sourceTokens: tokens, chat }: Config): Visit
   }
   const sources = LIVE_SOURCES.filter((source) => !skipped[source])
   return [
-    ...sources.map((source) => headVisit(`source.${source}`, sourceUrls[source], URL_NAMES[source])),
+    ...sources.map((source) => headVisit(`source.${source}`, sourceUrls[source], urlName(source))),
     ...(chat.verification ? [headVisit('verification', chat.verification.url, 'DASH_VERIFICATION_URL')] : []),
   ]
 }
