@@ -1,27 +1,11 @@
-import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import {
-  dash,
-  exitOf,
-  filledFolder,
-  metricsUrlOf,
-  run,
-  serve,
-  startDash,
-  temporaryFolder,
-} from '../support/dash.ts'
+import { dash, filledFolder, metricsUrlOf, run, serve, startDash, temporaryFolder } from '../support/dash.ts'
 import { freePort, localSource, startPingService, takenPort } from '../support/local-source.ts'
 
 const UNVOUCHED = { titleProvenance: undefined }
-
-function textfileFolder(): string {
-  const folder = join(temporaryFolder(), 'textfiles')
-  mkdirSync(folder)
-  return folder
-}
 
 const whats = (pings: readonly { what: string }[]): string[] => pings.map(({ what }) => what)
 
@@ -66,10 +50,9 @@ describe('a check that is told of jobs', () => {
     const data = await filledFolder(UNVOUCHED)
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
-    const child = startDash(['publish-year', '--data-dir', data], { env })
-    while (!String(await once(child.stderr ?? child, 'data')).includes('the next in 60 s')) continue
-    child.kill('SIGINT')
-    expect(await exitOf(child)).toBe(130)
+    const { until, end } = startDash(['publish-year', '--data-dir', data], { env })
+    await until('stderr', 'the next in 60 s')
+    expect(await end('SIGINT')).toBe(130)
     expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })
 
@@ -79,7 +62,7 @@ describe('a check that is told of jobs', () => {
     const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
     const source = await localSource((_question, response) => ask(response))
     const data = await filledFolder(UNVOUCHED)
-    const textfiles = textfileFolder()
+    const textfiles = temporaryFolder()
     const first = run(['publish-year', '--once', '--data-dir', data], { env: { DASH_HN_URL: source.url } })
     const unanswered = await asked
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_METRICS_TEXTFILE_DIR: textfiles }
@@ -119,7 +102,7 @@ describe('a check that is told of jobs', () => {
 describe('metrics of jobs in files', () => {
   test('are one file a job, readable by others, and keep the last success through failures', async () => {
     const data = await filledFolder()
-    const textfiles = textfileFolder()
+    const textfiles = temporaryFolder()
     const env = { DASH_METRICS_TEXTFILE_DIR: textfiles }
     expect((await run(['snapshot', '--data-dir', data], { env })).code).toBe(0)
     const path = join(textfiles, 'dash-snapshot.prom')
@@ -172,8 +155,7 @@ describe('metrics of a server', () => {
     )
     expect(text).not.toMatch(/dash_scrape_source_up\{[^}]*\} 0/)
     expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
-    server.child.kill('SIGTERM')
-    expect(await exitOf(server.child)).toBe(0)
+    expect(await server.end('SIGTERM')).toBe(0)
     await expect(fetch(metrics)).rejects.toThrow('fetch failed')
   })
 
@@ -197,8 +179,7 @@ describe('metrics of a server', () => {
         checks: { ledger: 'ok', archive: 'ok', feed: 'ok', state: 'unavailable' },
       },
     ])
-    server.child.kill('SIGKILL')
-    await exitOf(server.child)
+    await server.end('SIGKILL')
   })
 
   test('whose port is taken end the start with 69, and name the variable', async () => {

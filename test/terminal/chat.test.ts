@@ -426,21 +426,6 @@ test('a limit is told with its scope and the time by the clock, and the question
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
-test('a question within the minimum gap waits until it is over and is answered', async () => {
-  const { ask, model, terminal } = await startTalk(
-    {},
-    { settings: { limits: { ...LIMITS, minGapMs: 2_000 } } },
-  )
-  await ask('First')
-  model.finish('one')
-  await terminal.until('19/20 session')
-  await ask('Second', 2)
-  model.finish('two')
-  const screen = await terminal.until('18/20 session')
-  expect(rowsFrom(screen, '> Second')[1]).toBe('two')
-  expect(screen).not.toMatch(/limit|too soon/)
-})
-
 test('quit leaves the talk with 0 and asks nothing', async () => {
   const { model, terminal } = await startTalk()
   await terminal.enter('quit')
@@ -457,17 +442,6 @@ test('one answer to a question on the command line is rendered on a terminal, li
   expect(screen).toContain('See a bold story (https://example.org/a).\n')
   expect(screen).toMatch(/left\nended with 0/)
   expect(screen).not.toContain('waiting for the answer')
-})
-
-test('one answer to a question on the command line is the text as it came where standard output is a file', async () => {
-  const { server, model } = await startGated()
-  const terminal = await openTerminal(['chat', '--url', server.url, 'What is new?'], { outputFile: 'answer' })
-  await model.arrived(1)
-  model.finish('See [a **bold** story](https://example.org/a).')
-  await terminal.until(`${ENDED} 0`)
-  expect(await readFile(join(terminal.home, 'answer'), 'utf8')).toBe(
-    'See [a **bold** story](https://example.org/a).\n',
-  )
 })
 
 test('the answer can be copied, saved, and asked for again', async () => {

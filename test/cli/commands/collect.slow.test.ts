@@ -8,7 +8,7 @@ import type { CollectReport } from '../../../src/jobs/collect.ts'
 import { rankPeriods } from '../../../src/jobs/snapshot.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { dash, exitOf, run, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { htmlSite, pageHtml } from '../../support/pages.ts'
 import { replay } from '../../support/replay/live-world.ts'
 import { IDS_OF, TOKENS } from '../../support/replay/replies.ts'
@@ -157,15 +157,6 @@ describe('collect', () => {
     for (const secret of Object.values(TOKENS)) expect(stdout + stderr + feed).not.toContain(secret)
   })
 
-  test('takes a token from a file', async () => {
-    const world = await replay()
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'token'), `${TOKENS.REPLICATE_API_TOKEN}\n`)
-    const env = { REPLICATE_API_TOKEN: '', REPLICATE_API_TOKEN_FILE: join(folder, 'token') }
-    const { code } = await collectJson(join(folder, 'data'), world, ['--source', 'hype:replicate'], env)
-    expect(code).toBe(0)
-  })
-
   test('ends with 74 when the feed cannot be written, whatever the sources do', async () => {
     const world = await replay()
     const folder = temporaryFolder()
@@ -265,12 +256,10 @@ describe('collect that is ended', () => {
   async function waitingRun(folder: string, args: string[] = []) {
     const world = await replay()
     const release = world.hold('hn', /item\/41000020/)
-    const child = startDash(['collect', '--data-dir', folder, ...args], { env: world.env })
-    let stdout = ''
-    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    const { output, end } = startDash(['collect', '--data-dir', folder, ...args], { env: world.env })
     const isWaiting = (): boolean => world.asked.some(({ target }) => target === '/item/41000020.json')
     await vi.waitUntil(isWaiting, { interval: 5, timeout: 20_000 })
-    return { world, child, release, printed: () => stdout }
+    return { world, release, output, end }
   }
 
   test.each([
@@ -278,13 +267,10 @@ describe('collect that is ended', () => {
     ['SIGINT', 130],
   ] as const)('by %s ends with %i at once and keeps what was stored', async (signal, code) => {
     const folder = data()
-    const { child, printed } = await waitingRun(folder, ['--json'])
-    const closed = new Promise((resolve) => child.once('close', resolve))
-    child.kill(signal)
-    expect(await exitOf(child)).toBe(code)
-    await closed
+    const { output, end } = await waitingRun(folder, ['--json'])
+    expect(await end(signal)).toBe(code)
     const reason = 'stopped by a signal'
-    expect(JSON.parse(printed())).toEqual({
+    expect(JSON.parse(output.stdout)).toEqual({
       job: 'collect',
       outcome: 'failed',
       reason,
@@ -296,9 +282,8 @@ describe('collect that is ended', () => {
 
   test('by kill -9 keeps what was stored, and the next run completes it', async () => {
     const folder = data()
-    const { child, world, release } = await waitingRun(folder)
-    child.kill('SIGKILL')
-    await exitOf(child)
+    const { world, release, end } = await waitingRun(folder)
+    await end('SIGKILL')
     release()
     expect(await storedIds(folder, 'hn')).toHaveLength(40)
     const { code, report } = await collectJson(folder, world)

@@ -1,23 +1,16 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { createClient } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
+import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { copyOfSample, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
 import { storiesOf } from '../../support/signals.ts'
-import { dash, exitOf, filledFolder, run, serve, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, dataFolder, filledFolder, run, serve, startDash, temporaryFolder } from '../../support/dash.ts'
 
 /** Rows of the last completed UTC day, as the program itself sees it. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
   return storiesOf(lastCompleteDay(Date.now()), count, changes)
-}
-
-function dataFolder(): string {
-  const data = join(temporaryFolder(), 'data')
-  mkdirSync(data)
-  return data
 }
 
 /** Imports one file into a data folder below the given one. */
@@ -28,14 +21,13 @@ function importJson(folder: string, file: string): ReturnType<typeof run> {
 describe('import signals', () => {
   test('ends at the first signal while it reads standard input, and leaves no copy of it behind', async () => {
     const folder = temporaryFolder()
-    const child = startDash(['import', 'signals', '-', '--data-dir', join(folder, 'data')], {
+    const { child, end } = startDash(['import', 'signals', '-', '--data-dir', join(folder, 'data')], {
       env: { TMPDIR: folder },
     })
     child.stdin?.write(`${rows(1)}\n`)
     while (!readdirSync(folder).some((name) => name.startsWith('dash-input-')))
       await new Promise(setImmediate)
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).toBe(143)
+    expect(await end('SIGTERM')).toBe(143)
     expect(readdirSync(folder).filter((name) => name.startsWith('dash-input-'))).toEqual([])
   })
 
@@ -72,9 +64,9 @@ describe('import signals', () => {
 
   test('ends with 1 and keeps its rows when no snapshot could be taken', async () => {
     const data = await filledFolder()
-    const feed = createClient({ url: pathToFileURL(join(data, 'feed.db')).href })
-    await feed.execute('UPDATE snapshots SET generated_at = generated_at + 86400000')
-    feed.close()
+    await rawClient(`file:${join(data, 'feed.db')}`).execute(
+      'UPDATE snapshots SET generated_at = generated_at + 86400000',
+    )
     const args = ['import', 'signals', '-', '--json', '--data-dir', data]
     const { code, stdout, stderr } = await run(args, { stdin: rows(6) })
     expect(code).toBe(1)

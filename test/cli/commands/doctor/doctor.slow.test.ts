@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { createClient } from '@libsql/client'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { rawClient } from '../../../adapters/sqlite/lock-holder.ts'
 import { dash, filledFolder, run, serve, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { stateOfFolder } from '../../../support/temporary-folder.ts'
@@ -48,7 +48,7 @@ async function doctor(
 }
 
 async function change(path: string, statement: string): Promise<void> {
-  const client = createClient({ url: pathToFileURL(path).href })
+  const client = rawClient(`file:${path}`)
   await client.execute(statement)
   client.close()
 }
