@@ -40,7 +40,6 @@ const SEARCH_LIMITS = {
   batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
 }
 
-/** Requests open at one source at a time. */
 const SOURCE_AT_ONCE = 4
 
 /** How long a source may take for a response, and how long it may be waited for when it asks for a pause. */
@@ -388,7 +387,6 @@ export class Container {
     return this.#closing(readOnlyDatabase(options, owner))
   }
 
-  /** A location with the token that may only read, where one is set. */
   #readLocation(location: DatabaseLocation): DatabaseLocation {
     return { ...location, authToken: this.config.databaseReadToken ?? location.authToken }
   }

@@ -154,7 +154,6 @@ function requireNamed(config: Config, which: 'data' | 'objects'): void {
     requireFolder(store.path, 'object store folder', config, 'DASH_STORE_URL')
 }
 
-/** @param setting variable that names the folder */
 function requireFolder(folder: string, what: string, config: Config, setting: string): void {
   const stat = statSync(folder, { throwIfNoEntry: false })
   if (stat?.isDirectory()) return

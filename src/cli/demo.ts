@@ -30,13 +30,11 @@ const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'les
 /** The last day the bundled sample observes (assets/demo/SOURCES.md). */
 const SAMPLE_LAST_DAY: Day = '2021-11-07'
 
-/** As-of days the demo replays, the last one yesterday. */
 const REPLAYED_DAYS = 30
 
 /** Days before yesterday on which nobody published: the next run records a gap. */
 const GAP_DAYS_AGO = 12
 
-/** Each replayed run starts this long after its midnight. */
 const RUN_AFTER_MIDNIGHT_MS = 600_000
 
 const SILENT = { onProgress: () => undefined, onNote: () => undefined }
@@ -189,7 +187,6 @@ async function importSample(container: Container, yesterday: Day, signal: AbortS
   return inserted
 }
 
-/** Evaluates the scripted models by the real job, over the demo's own routing service. */
 async function evaluateDemoModels(container: Container, signal: AbortSignal): Promise<void> {
   const ports = await container.evaluatePorts(SILENT)
   const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
@@ -198,7 +195,6 @@ async function evaluateDemoModels(container: Container, signal: AbortSignal): Pr
   }
 }
 
-/** Audits what was published by the real job, which leaves its record. */
 async function auditDemo(
   container: Container,
   signal: AbortSignal,
@@ -232,7 +228,6 @@ function clockOfRun(asOfDay: Day): Clock {
   return () => midnight + sinceMidnight + Math.floor(performance.now() - started)
 }
 
-/** The rows of a sample file, moved in time by whole days. */
 function shifted(source: LineSource, shiftMs: number): LineSource {
   return {
     name: source.name,

@@ -47,7 +47,6 @@ export interface ServerSurroundings {
   isDraining: () => boolean
 }
 
-/** What the parts of one server share. */
 interface Parts extends ServerSurroundings {
   container: Container
   sources: AgentSources
@@ -109,7 +108,6 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   }
 }
 
-/** The application, and what its metrics are read from. */
 async function openApp(
   { container, sources, reached, log, demo, version, isDraining }: Parts,
   chat: StartedChat,

@@ -124,20 +124,17 @@ function keyOf(level: Level, fields: Fields, message: string): string {
   return [`${level} ${message}`, ...shared.map(([name, value]) => `${name}=${comparable(value)}`)].join('\n')
 }
 
-/** A value as a text that is the same for equal values. */
 function comparable(value: unknown): string {
   if (value instanceof Error) return `${value.name}: ${value.message}`
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The fields that are equal in one more line. */
 function commonFields(common: Fields, fields: Fields): Fields {
   return Object.fromEntries(
     Object.entries(common).filter(([name, value]) => comparable(value) === comparable(fields[name])),
   )
 }
 
-/** Characters of any one text of an error. */
 const ERROR_TEXT_LENGTH = 4_000
 
 /** The fields of an error, with texts of clients cut. A refusal is raised on purpose: its stack says nothing. */

@@ -259,6 +259,8 @@ test('a command that fails before it has a result still prints one JSON document
   }
 })
 
+const NO_FEED = 'dash import signals makes one'
+
 test('a command that fails before it does anything makes no folder', async () => {
   const cwd = temporaryFolder()
   const port = await takenPort()
@@ -266,9 +268,9 @@ test('a command that fails before it does anything makes no folder', async () =>
     [69, ['serve', '--port', `${port}`], `port ${port} on 127.0.0.1 is taken`],
     [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
     [64, ['copy-archive', '--to', 'copy']],
-    [74, ['reindex']],
-    [74, ['search', 'rust']],
-    [74, ['mcp']],
+    [74, ['reindex'], NO_FEED],
+    [74, ['search', 'rust'], NO_FEED],
+    [74, ['mcp'], NO_FEED],
     [69, ['healthcheck', '--url', 'http://127.0.0.1:9']],
     [69, ['model', '--url', 'http://127.0.0.1:9']],
   ] as const) {

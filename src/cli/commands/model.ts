@@ -59,7 +59,6 @@ function parseFlags({ id, env, needs }: ModelFlags, { json }: Terminal): Need[] 
   return flagValue('--needs', needs, `some of ${NEED_NAMES.join(', ')}, separated by commas`, parseNeeds)
 }
 
-/** The stored recommendation of this machine, or the seed while there is none. */
 async function ownShortlist({ config, container }: CommandContext): Promise<Shortlist> {
   const bytes = hasStoreFolder(config) ? await (await container.recommendations()).current() : null
   const run = { ...(bytes === null ? seedRun() : proveRun(bytes)), baseUrl: config.publishedBaseUrl }

@@ -134,7 +134,6 @@ const PAIRS = [
   ['DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT'],
 ] as const
 
-/** What is wrong with variables that belong together. */
 function problemsTogether(values: Readonly<Record<string, string>>): SettingProblem[] {
   const keys = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']
   const missing = values['DASH_STORE_URL']?.startsWith('s3:') ? keys.filter((name) => !values[name]) : []

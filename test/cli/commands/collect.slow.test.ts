@@ -134,17 +134,6 @@ describe('collect', () => {
     expect([quiet.code, quiet.stdout, quiet.stderr.split('\n').length]).toEqual([69, '', 2])
   })
 
-  test('does not ask a source again before the time it asked for, in the next process either', async () => {
-    const world = await replay()
-    world.fault('github', 'limited')
-    const folder = data()
-    await collectJson(folder, world, ['--source', 'hype:github'])
-    const { code, report } = await collectJson(folder, world, ['--source', 'hype:github'])
-    const reason: unknown = expect.stringContaining('not asked; it asks to come back at')
-    expect([code, report.sources['hype:github']]).toMatchObject([69, { requests: 0, reason }])
-    expect(world.asked).toHaveLength(1)
-  })
-
   test('tells no token to anybody, whatever happens', async () => {
     const world = await replay()
     for (const source of ['github', 'huggingface', 'replicate', 'reddit'] as const)
@@ -229,15 +218,6 @@ describe('collect', () => {
     expect(stderr).toMatch(/no snapshot was taken: the stored time .* --discard-later/)
     expect(report.indexed).toBeGreaterThan(0)
     expect(report.articles).not.toBeNull()
-  })
-
-  test('stores what it read and ends with 1 when the clock forbids the snapshot', async () => {
-    const world = await replay()
-    const { folder } = await folderAhead(3_600_000)
-    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
-    expect([code, report.outcome, report.snapshot?.outcome]).toEqual([1, 'collected', 'refused'])
-    expect(stderr).toContain('no snapshot was taken: the clock says')
-    expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
   })
 
   test('may run twice at once', async () => {

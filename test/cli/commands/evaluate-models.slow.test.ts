@@ -139,21 +139,6 @@ test('ends with 1 when the catalogue has no candidate, and with 75 while another
   })
 })
 
-test('refreshes metadata alone without a key, and takes the key from a file', async () => {
-  const { env, service } = await place()
-  const { OPENROUTER_API_KEY: _key, ...keyless } = env
-  const { stdout, stderr } = await dash(['evaluate-models', '--json'], { env: keyless })
-  expect(parsed(stdout)).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', requests: 0 })
-  expect(stderr).toContain('no OPENROUTER_API_KEY')
-  const file = join(env['DASH_DATA_DIR'] ?? '', 'key')
-  writeFileSync(file, 'test-key\n')
-  const planned = await dash(['evaluate-models', '--dry-run', '--json'], {
-    env: { ...keyless, OPENROUTER_API_KEY_FILE: file },
-  })
-  expect(parsed(planned.stdout)).toMatchObject({ dryRun: true, refreshMode: 'fullEval', requests: 8 })
-  expect(service.chats).toEqual([])
-})
-
 test('that is rehearsed makes no file and no folder, and does not hide a key that is not taken', async () => {
   const { env, service } = await place()
   const { DASH_DATA_DIR: folder = '', ...placeless } = env

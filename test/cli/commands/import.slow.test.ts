@@ -117,15 +117,13 @@ describe('import signals', () => {
     expect(stderr).toContain('--on-error skip')
   })
 
-  test.each<[string, Buffer | null]>([
-    ['a missing file', null],
+  test.each([
     ['a truncated gzip', gzipSync(rows(2000)).subarray(0, 2000)],
     ['UTF-16', Buffer.from(`\ufeff${rows(2)}`, 'utf16le')],
-    ['a gzip that is not one', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('no')])],
   ])('%s ends with 1 and imports nothing', async (_name, bytes) => {
     const folder = temporaryFolder()
     const file = join(folder, 'input')
-    if (bytes) writeFileSync(file, bytes)
+    writeFileSync(file, bytes)
     const { code, stdout, stderr } = await importJson(folder, file)
     expect([code, JSON.parse(stdout)]).toMatchObject([1, { inserted: 0 }])
     expect(stderr).toContain(file)
@@ -214,20 +212,20 @@ describe('import archive', () => {
     expect(nowhere.stderr).toContain('manifests.ndjson: there is no such file')
   })
 
-  test('with 200,000 bad lines ends with 1, the first hundred reasons and their count', async () => {
+  test('with more bad lines than it keeps ends with 1, the first hundred reasons and their count', async () => {
     const archive = temporaryFolder()
-    const lines = '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200_000)
+    const lines = '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200)
     writeFileSync(join(archive, 'manifests.ndjson'), lines)
     const cwd = temporaryFolder()
-    const json = await dash(['import', 'archive', archive, '--json'], { cwd })
+    const json = await run(['import', 'archive', archive, '--json'], { cwd })
     expect(json.code).toBe(1)
     const report = JSON.parse(json.stdout) as { refused: { line: number }[]; refusedCount: number }
-    expect(report.refusedCount).toBe(200_000)
+    expect(report.refusedCount).toBe(200)
     expect(report.refused.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
-    const told = await dash(['import', 'archive', archive], { cwd })
-    expect(told).toMatchObject({ code: 1, stdout: '200000 refused; nothing was written\n' })
+    const told = await run(['import', 'archive', archive], { cwd })
+    expect(told).toMatchObject({ code: 1, stdout: '200 refused; nothing was written\n' })
     expect(told.stderr).toContain('error: line 1: \\u001b[31m red: ')
-    expect(told.stderr).toContain('and 199990 more; --json lists the first hundred')
+    expect(told.stderr).toContain('and 190 more; --json lists the first hundred')
     expect(readdirSync(cwd)).toEqual([])
   })
 

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../../support/dash.ts'
 
@@ -65,19 +64,6 @@ describe('dash search and dash reindex', () => {
     const json = await dash(['reindex', '--json', '--data-dir', folder])
     expect(JSON.parse(json.stdout)).toEqual({ job: 'reindex', indexed: 2, durationMs: expect.any(Number) })
     expect((await dash(['search', 'go', '--data-dir', folder])).stdout).toContain('hn-2')
-  })
-
-  test('refuse where there is no feed, say what makes one, and make none', async () => {
-    const cwd = temporaryFolder()
-    for (const command of [
-      ['search', 'rust'],
-      ['reindex', '--data-dir', cwd],
-    ]) {
-      const { code, stdout, stderr } = await dash(command, { cwd })
-      expect({ code, stdout }).toEqual({ code: 74, stdout: '' })
-      expect(stderr).toMatch(/there is no feed at .*dash import signals makes one/)
-    }
-    expect(readdirSync(cwd)).toEqual([])
   })
 
   test('serve answers from the process of the build, follows imports, and ends at once', async () => {

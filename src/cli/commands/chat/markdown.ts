@@ -9,7 +9,6 @@ export interface MarkdownOptions {
   colored: boolean
 }
 
-/** Rules are no longer than this. */
 const RULE_COLUMNS = 40
 
 /** Deeper nesting is shown as it is written: it is no answer, and a parser descends into it. */

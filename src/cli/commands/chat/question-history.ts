@@ -78,7 +78,6 @@ function lineOf(question: string): string {
   return `${JSON.stringify(question)}\n`
 }
 
-/** None where the line holds no question. */
 function parseLine(line: string): string[] {
   try {
     const value: unknown = JSON.parse(line)

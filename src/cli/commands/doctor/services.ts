@@ -10,10 +10,8 @@ import { readinessOf } from '../healthcheck.ts'
 import { found, note, ok, problem, warning } from './finding.ts'
 import type { Finding, Judgement } from './finding.ts'
 
-/** Longest wait for one service. */
 const TIMEOUT_MS = 10_000
 
-/** One request that is made of a service, and the judgement of its response. */
 interface Visit {
   check: string
   url: string
@@ -82,10 +80,8 @@ function serverVisit(config: Config): Visit {
     if ('unreachable' in response) return note(`no server answers at ${url}`, 'dash serve starts one')
     const { ready, status, words } = readinessOf(response)
     if (ready) return ok(`${url} ${words}`)
-    const isForeign = status === null
-    const mend = isForeign
-      ? 'another program listens there; correct HOST and PORT'
-      : 'look at the log of the server'
+    const foreign = 'another program listens there; correct HOST and PORT'
+    const mend = status === null ? foreign : 'look at the log of the server'
     return problem(`${url} ${words}`, mend, EXIT.unavailable)
   }
   return { check: 'server', url, method: 'GET', judge }
@@ -105,30 +101,22 @@ function modelVisits({ openRouterUrl, openRouterKey, chat }: Config): Visit[] {
     urlName: 'OPENAI_BASE_URL',
     isUsed: true,
   }
-  const visits: Visit[] = [
-    {
-      check: 'router',
-      url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
-      method: 'GET',
-      key: openRouterKey,
-      judge: (response) => judgeModelService(router, response),
-    },
-  ]
-  if (model !== null && model !== 'auto' && !chat.disabled)
-    visits.push({
-      check: 'provider',
-      url: `${url}/models`,
-      method: 'GET',
-      key,
-      judge(response) {
-        const judged = judgeModelService(provider, response)
-        const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
-        if (listed === null || listed.includes(model)) return judged
-        const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
-        return warning(`${url} lists no model ${model}`, mend)
-      },
-    })
-  return visits
+  const routerVisit: Visit = {
+    check: 'router',
+    url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
+    method: 'GET',
+    key: openRouterKey,
+    judge: (response) => judgeModelService(router, response),
+  }
+  if (model === null || model === 'auto' || chat.disabled) return [routerVisit]
+  const judge: Visit['judge'] = (response) => {
+    const judged = judgeModelService(provider, response)
+    const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
+    if (listed === null || listed.includes(model)) return judged
+    const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
+    return warning(`${url} lists no model ${model}`, mend)
+  }
+  return [routerVisit, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
 }
 
 interface ModelService {

@@ -223,7 +223,6 @@ interface Runners {
   containers?: string
 }
 
-/** The text of standard output. */
 function printedText(
   kinds: readonly Printed[],
   { units, unitFiles, crontab: lines, containers = '' }: Runners,
@@ -237,7 +236,6 @@ function printedText(
   return [...files, ...instead].join('\n').trimEnd()
 }
 
-/** The next steps of a person, on standard error. */
 function noteWhatIsLeft(
   { terminal }: BareContext,
   { node, program, dotenv, user, written: folders, textfileDir }: Installation,

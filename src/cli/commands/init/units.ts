@@ -22,7 +22,6 @@ export interface Installation {
   drainSeconds: number
 }
 
-/** A command that runs by itself, and when. */
 interface Job {
   /** As its unit is called: `dash-<name>`. */
   name: string
@@ -82,7 +81,6 @@ export const JOBS: readonly Job[] = [
 /** Hours that share a minute, from this many on, stand on one line. */
 const HOURS_TOGETHER = 3
 
-/** The times of a job as lines of a schedule, each of one minute. */
 function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
   const lines: { hours: string[]; minute: string }[] = []
   for (const time of times) {
