@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterRun } from '../domain/job-run.ts'
 import type { Job, JobRun } from '../domain/job-run.ts'
@@ -100,24 +100,14 @@ async function leaveTextfile(folder: string, run: JobRun, { error: report }: Ter
     const { exposition, jobMetrics, lastSuccessIn } = await import('../server/metrics/catalogue.ts')
     const before = existsSync(path) ? await readFile(path, 'utf8') : ''
     const text = await exposition(jobMetrics([afterRun(run, lastSuccessIn(before))]))
-    await writeForAll(temporary, text)
+    await writeFile(temporary, text, { flush: true })
+    // The exporter that reads it is another user, whatever cron's mask is.
+    await chmod(temporary, 0o644)
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined)
     const why = describeError(error)
     report(`no metrics of this run could be left in ${folder} (DASH_METRICS_TEXTFILE_DIR): ${why}`)
-  }
-}
-
-/** Writes a file durably. The exporter that reads it is another user, whatever cron's mask is. */
-async function writeForAll(path: string, text: string): Promise<void> {
-  const file = await open(path, 'w')
-  try {
-    await file.writeFile(text)
-    await file.chmod(0o644)
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
 

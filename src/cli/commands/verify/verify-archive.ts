@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { Refusal } from '../../../domain/refusal.ts'
+import { messageOf, Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
@@ -109,7 +109,7 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
   try {
     bytes = readFileSync(resolve(cwd, file))
   } catch (error) {
-    throw refuse(`cannot be read (${error instanceof Error ? error.message : String(error)})`)
+    throw refuse(`cannot be read (${messageOf(error)})`)
   }
   const head = parseHead(bytes)
   if (head === null) throw refuse('is not a head file: {"seq":…,"leaf":"…","time":"…"}')
