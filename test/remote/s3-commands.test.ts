@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { s3Error, startS3Server } from '../support/s3-server.ts'
 import type { S3Fault, S3Server } from '../support/s3-server.ts'
 
@@ -54,14 +54,13 @@ test('a day is published to an S3 store once, and replayed from it byte for byte
     report: { outcome: 'already-published', sha256: first.report.sha256 },
   })
 
-  const { url, child } = await serve(['--data-dir', data], { env: env() })
+  const { url, end } = await serve(['--data-dir', data], { env: env() })
   const response = await fetch(`${url}/api/feed/history?sort=year`)
   expect(response.status).toBe(200)
   const body = Buffer.from(await response.arrayBuffer())
   expect(createHash('sha256').update(body).digest('hex')).toBe(first.report.sha256)
   expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ checks: { archive: 'ok' } })
-  child.kill('SIGTERM')
-  expect(await exitOf(child)).toBe(0)
+  expect(await end('SIGTERM')).toBe(0)
 })
 
 test.each<[string, RegExp, S3Fault[], string]>([

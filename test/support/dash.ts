@@ -117,7 +117,9 @@ export interface Serving extends Started {
 
 /** Starts `dash serve` on a free port and waits until it says that it listens. */
 export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
-  return listening(startDash(['serve', '--port', '0', ...args], options))
+  const child = spawnDash(['serve', '--port', '0', ...args], options)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return listening(child)
 }
 
 /** Where a server told that its metrics are. */
@@ -130,20 +132,15 @@ export async function metricsUrlOf({ output, until }: Serving): Promise<string> 
 export async function serveDemo(
   env: Record<string, string> = {},
 ): Promise<{ url: string; close: () => Promise<void> }> {
-  const { url, end } = await listening(startedOf(spawnDash(['serve', '--port', '0', '--demo'], { env })))
+  const { url, end } = await listening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
   return { url, close: async () => void (await end('SIGTERM')) }
 }
 
-async function listening(started: Started): Promise<Serving> {
+/** A server that was started, as soon as it says that it listens. */
+export async function listening(child: ChildProcess): Promise<Serving> {
+  const started = startedOf(child)
   await started.until('stdout', 'listening on ')
   return { ...started, url: /listening on (\S+)/.exec(started.output.stdout)?.[1] ?? '' }
-}
-
-/** The exit code of a started program. */
-export async function exitOf(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-  const [code] = (await once(child, 'exit')) as [number | null]
-  return code
 }
 
 /** How a command ended that ran inside the test's own process. */

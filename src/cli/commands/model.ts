@@ -97,6 +97,4 @@ function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], s
 }
 
 /** Text of a host, which a shell never runs. */
-function forShell(text: string): string {
-  return shellWord(escaped(text))
-}
+const forShell = (text: string): string => shellWord(escaped(text))
