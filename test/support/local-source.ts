@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
 /** What a source was asked. */
@@ -27,26 +27,34 @@ export interface LocalSource {
  * A server on 127.0.0.1 that answers as it is told, closed when the test ends. An answer that throws or rejects is a
  * connection that breaks off.
  */
-export async function localSource(
-  answer: (question: SourceQuestion, response: ServerResponse) => unknown,
-): Promise<LocalSource> {
+export async function localSource(answer: Answer): Promise<LocalSource> {
+  const source = await startSource(answer)
+  onTestFinished(() => source.close())
+  return source
+}
+
+type Answer = (question: SourceQuestion, response: ServerResponse, bytes: Buffer) => unknown
+
+/** As {@link localSource}, but whoever starts it must close it. */
+export async function startSource(answer: Answer): Promise<LocalSource> {
   const questions: SourceQuestion[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url: target = '', headers } = request
-    const question = { method, target, headers, body: await text(request) }
+    const bytes = await buffer(request)
+    const question = { method, target, headers, body: bytes.toString() }
     questions.push(question)
-    await answer(question, response)
+    await answer(question, response, bytes)
   }
   const server = createServer(
     (request, response) => void serve(request, response).catch(() => response.destroy()),
   )
   const port = await listen(server)
   const close = async (): Promise<void> => {
+    if (!server.listening) return
     server.closeAllConnections()
     server.close()
     await once(server, 'close')
   }
-  onTestFinished(() => (server.listening ? close() : undefined))
   return { url: `http://127.0.0.1:${port}`, questions, close }
 }
 

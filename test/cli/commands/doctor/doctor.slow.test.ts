@@ -73,18 +73,8 @@ describe('an installation', () => {
       code: 0,
       bad: [],
     })
-    for (const check of [
-      'configuration',
-      'chat',
-      'data-folder',
-      'feed.migrations',
-      'snapshot',
-      'router',
-      'provider',
-      'source.hn',
-      'clock',
-    ])
-      expect(find(check), check).toMatchObject({ verdict: 'ok' })
+    const checks = 'configuration chat data-folder feed.migrations snapshot router provider source.hn clock'
+    for (const check of checks.split(' ')) expect(find(check), check).toMatchObject({ verdict: 'ok' })
     expect(stateOfFolder(cwd)).toEqual(before)
     // The keys go to their own services alone, and nothing is posted.
     expect(requests.filter((each) => each.includes('the-key'))).toEqual(['GET /v1/models Bearer the-key'])
