@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -21,7 +21,7 @@ import type { RunningServer } from '../server/listen.ts'
 import { Container } from './container.ts'
 import { leaveAuditRecord } from './job-records.ts'
 import type { Config } from './settings/config.ts'
-import { prepareFolders } from './data-folder.ts'
+import { databaseAt, prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './context.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -102,18 +102,14 @@ function demoConfig(
   folder: string,
   { sourcesUrl, routerUrl, providerUrl }: Record<'sourcesUrl' | 'routerUrl' | 'providerUrl', string>,
 ): Config {
-  const database = (name: string): Config['feed'] => ({
-    url: pathToFileURL(join(folder, name)).href,
-    authToken: null,
-  })
   return {
     ...config,
     dataDir: folder,
     dataDirNamed: true,
     dataDirUsed: true,
-    ledger: database('ledger.db'),
-    feed: database('feed.db'),
-    state: database('state.db'),
+    ledger: databaseAt(join(folder, 'ledger.db')),
+    feed: databaseAt(join(folder, 'feed.db')),
+    state: databaseAt(join(folder, 'state.db')),
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
